@@ -1,0 +1,275 @@
+//! The resolved scenario: what an engine runs.
+//!
+//! Every number is plain and carries its unit in its name, every default is filled in, every name is an index that is
+//! known to exist. An engine never sees a string that still has to be parsed; the only way to obtain a [`Scenario`] is to
+//! load an experiment file (see [`crate::Experiment`]), which has already refused what is impossible.
+
+use serde::Serialize;
+
+/// Index of a node in [`Scenario::nodes`].
+pub type NodeIndex = u16;
+/// Index of a link in [`Scenario::links`].
+pub type LinkIndex = u16;
+
+/// One network with its traffic: a *point* of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scenario {
+    /// Length of the run. Traffic stops here; probes under way are still awaited (see [`PingTraffic::timeout_ns`]).
+    pub duration_ns: u64,
+    /// Metrics leave out what happened before this time.
+    pub warmup_ns: u64,
+    /// Time between two samples of `flows` and `queues`.
+    pub sample_interval_ns: u64,
+    /// How much of the `sojourns` table is kept.
+    pub sojourns: SojournDetail,
+    /// Hosts and routers, in order of first appearance in the file's links.
+    pub nodes: Vec<Node>,
+    /// Links, in the file's order.
+    pub links: Vec<Link>,
+    /// Traffic, in the file's order.
+    pub traffic: Vec<Traffic>,
+}
+
+/// Whether sojourn times are summarised or kept one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SojournDetail {
+    /// A histogram with 1 % wide buckets for each port layer and second.
+    Histogram,
+    /// One row a packet.
+    Packets,
+}
+
+/// A host or router.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Node {
+    /// The name by which links and traffic refer to it.
+    pub name: String,
+    /// The TCP settings of connections that end here (sysctls on Linux).
+    pub tcp: TcpSettings,
+}
+
+/// Settings of a host's TCP, named after Linux' sysctls.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TcpSettings {
+    /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`); default 6 MiB.
+    pub rmem_max_bytes: u64,
+    /// Receive buffer a connection starts with (`net.ipv4.tcp_rmem[1]`); default 131072.
+    pub rmem_default_bytes: u64,
+    /// Initial congestion window in segments (RFC 6928); default 10.
+    pub initial_window_packets: u32,
+}
+
+/// Two nodes joined, each direction with its own port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Link {
+    /// The link's name in the file.
+    pub name: String,
+    /// The two nodes.
+    pub ends: [NodeIndex; 2],
+    /// The port from `ends[0]` to `ends[1]`.
+    pub forward: Port,
+    /// The port from `ends[1]` to `ends[0]`.
+    pub reverse: Port,
+}
+
+/// The sending side of one direction of a link: queueing discipline, then wire.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Port {
+    /// The wire's rate over time; `None`: packets pass without being serialised, so nothing ever queues.
+    pub rate: Option<RateSchedule>,
+    /// Propagation delay after the last bit was sent.
+    pub delay_ns: u64,
+    /// Bytes the link layer adds to each IP packet, counted by wire and queue (Ethernet header as Linux' tc counts: 14).
+    pub overhead_bytes: u32,
+    /// The queueing discipline; of no effect where `rate` is `None`.
+    pub queue: Qdisc,
+}
+
+/// A wire's rate as a step function of time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct RateSchedule {
+    steps: Vec<RateStep>,
+}
+
+/// One step of a [`RateSchedule`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RateStep {
+    /// From this time on ...
+    pub from_ns: u64,
+    /// ... the wire sends this many bits a second (never zero).
+    pub bits_per_second: u64,
+}
+
+/// A queueing discipline and its parameters. Defaults are those of Linux' `tc`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "qdisc", rename_all = "lowercase")]
+pub enum Qdisc {
+    /// First in, first out, bounded in packets (`sch_fifo`).
+    Pfifo(Pfifo),
+    /// First in, first out, bounded in bytes (`sch_fifo`).
+    Bfifo(Bfifo),
+    /// Random early detection (`sch_red`).
+    Red(Red),
+    /// Controlled delay (`sch_codel`, RFC 8289).
+    Codel(Codel),
+}
+
+/// Parameters of `pfifo`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pfifo {
+    /// A packet that finds this many waiting is dropped.
+    pub limit_packets: u32,
+}
+
+/// Parameters of `bfifo`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bfifo {
+    /// A packet that would bring the backlog above this is dropped.
+    pub limit_bytes: u64,
+}
+
+/// Parameters of `red`, as `tc red` names them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Red {
+    /// Hard limit of the backlog.
+    pub limit_bytes: u64,
+    /// Average backlog at which marking starts.
+    pub min_bytes: u64,
+    /// Average backlog at which the marking probability reaches `probability` and above which everything is marked.
+    pub max_bytes: u64,
+    /// Size of an average packet.
+    pub avpkt_bytes: u32,
+    /// Packets of burst allowed; with `min` and `avpkt` it sets the averaging constant.
+    pub burst_packets: u32,
+    /// Highest marking probability, in (0, 1].
+    pub probability: f64,
+    /// Rate used to age the average over idle times.
+    pub bandwidth_bps: u64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+/// Parameters of `codel`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Codel {
+    /// Hard limit of the queue.
+    pub limit_packets: u32,
+    /// Acceptable standing delay.
+    pub target_ns: u64,
+    /// Time the delay must stay above target before the first drop.
+    pub interval_ns: u64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// Mark every ECN-capable packet whose delay exceeds this.
+    pub ce_threshold_ns: Option<u64>,
+}
+
+/// One entry of the file's `[[traffic]]`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Its name: the flows, probes and transfers of the records carry it.
+    pub name: String,
+    /// The node that sends the data (for `web` the server; for `ping` the prober).
+    pub from: NodeIndex,
+    /// The node that receives it.
+    pub to: NodeIndex,
+    /// When it begins.
+    pub start_ns: u64,
+    /// When it ends: no new data, probe or page is begun at or after this time.
+    pub stop_ns: u64,
+    /// What it is.
+    #[serde(flatten)]
+    pub kind: TrafficKind,
+}
+
+/// The kinds of traffic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum TrafficKind {
+    /// Bulk data over TCP.
+    Tcp(TcpTraffic),
+    /// ICMP echo.
+    Ping(PingTraffic),
+    /// Pages fetched one after the other, each over a TCP connection of its own.
+    Web(WebTraffic),
+}
+
+/// Bulk TCP connections that start together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TcpTraffic {
+    /// Number of connections.
+    pub flows: u32,
+    /// Payload each connection sends, then it closes; `None`: as much as fits until `stop`.
+    pub bytes: Option<u64>,
+    /// The sender's congestion control.
+    pub congestion: Congestion,
+    /// Negotiate and use ECN (RFC 3168).
+    pub ecn: bool,
+}
+
+/// ICMP echo requests at a fixed interval, whether or not earlier ones were answered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PingTraffic {
+    /// Time between two requests.
+    pub interval_ns: u64,
+    /// ICMP payload (`ping -s`); the IP packet is 28 bytes longer.
+    pub payload_bytes: u32,
+    /// A request without answer after this time counts as lost (`ping -W`).
+    pub timeout_ns: u64,
+}
+
+/// Pages fetched at a fixed interval from `from` by `to`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WebTraffic {
+    /// Time between the starts of two fetches; a fetch still under way does not hold up the next.
+    pub interval_ns: u64,
+    /// Size of the page, headers included.
+    pub bytes: u64,
+    /// Size of the request.
+    pub request_bytes: u32,
+    /// The server's congestion control.
+    pub congestion: Congestion,
+    /// Negotiate and use ECN (RFC 3168).
+    pub ecn: bool,
+}
+
+/// TCP congestion controls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// RFC 5681.
+    Reno,
+    /// RFC 9438 with the kernel's constants.
+    Cubic,
+}
+
+impl RateSchedule {
+    /// A wire that never changes. `None` if the rate is zero.
+    pub fn constant(bits_per_second: u64) -> Option<Self> {
+        Self::new(vec![RateStep { from_ns: 0, bits_per_second }])
+    }
+
+    /// A schedule of steps; `None` unless it begins at 0, times strictly increase and no rate is zero.
+    pub fn new(steps: Vec<RateStep>) -> Option<Self> {
+        let starts_at_zero = steps.first().is_some_and(|s| s.from_ns == 0);
+        let increasing = steps.windows(2).all(|w| w[0].from_ns < w[1].from_ns);
+        let positive = steps.iter().all(|s| s.bits_per_second > 0);
+        (starts_at_zero && increasing && positive).then_some(Self { steps })
+    }
+
+    /// The steps, first at time 0, times strictly increasing.
+    pub fn steps(&self) -> &[RateStep] {
+        &self.steps
+    }
+}
+
+impl Link {
+    /// The names of its two ports, forward first: `r1>h2`, `h2>r1`.
+    pub fn port_names(&self, nodes: &[Node]) -> [String; 2] {
+        let name = |i: NodeIndex| &nodes[usize::from(i)].name;
+        let [a, b] = self.ends;
+        [format!("{}>{}", name(a), name(b)), format!("{}>{}", name(b), name(a))]
+    }
+}
