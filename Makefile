@@ -1,0 +1,101 @@
+# Everything there is to do in this repository, from a fresh clone. `make help` lists it.
+#
+# Targets set up what they need: a Python environment in .venv with the locked packages of requirements/, and the Rust
+# extension built into it. Stamp files under .venv/stamps record what is done, so a second `make` starts at once.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+# The Python to make the environment from; empty: the first suitable one on the PATH.
+PYTHON ?=
+# Arguments for `make reproduce`, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
+ARGS   ?=
+
+EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+    $(shell find crates -name Cargo.toml -o -path 'crates/*/src/*' -name '*.rs')
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement
+
+export PYTHON
+# The crates and the extension are built for the environment's Python, by whichever target comes first.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+
+.PHONY: help reproduce test test-rust test-python test-slow lint fmt bench docs reference pictures lock clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
+	  printf '  make %-12s %s\n' "$$target" "$$text"; done
+
+reproduce: $(STAMPS)/extension ## Run the seed experiments on the simulator and write report/index.html
+	$(BIN)/bufferscope reproduce $(ARGS)
+
+test: test-rust test-python ## Run every test, in Rust, Python and a browser
+
+test-rust: $(STAMPS)/run
+	@scripts/check-rust.sh
+	cargo test --workspace --locked --quiet
+
+test-python: $(STAMPS)/extension $(STAMPS)/dev
+	@scripts/ensure-system-packages.sh 'chromium|chromium-browser|google-chrome=chromium'
+	$(BIN)/python -m pytest
+
+test-slow: test ## Run every test, the property tests longer, and fuzz the loader where cargo-fuzz is installed
+	PROPTEST_CASES=2000 cargo test --workspace --locked --release --quiet
+	scripts/fuzz.sh 120
+
+lint: $(STAMPS)/dev ## Check formatting, lints and types, in Rust and Python
+	@scripts/check-rust.sh rustfmt clippy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fmt: $(STAMPS)/dev ## Format the sources, and mend what can be mended
+	@scripts/check-rust.sh rustfmt
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, beside ns-3 where that is installed
+	@scripts/check-rust.sh
+	$(BIN)/python benches/compare.py
+
+docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b dirhtml docs site
+	@echo "The documentation: $(CURDIR)/site/index.html"
+
+reference: $(STAMPS)/extension ## Write the reference pages that are made from the code
+	$(BIN)/python scripts/reference.py
+
+pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
+	$(BIN)/python scripts/pictures.py
+
+lock: $(STAMPS)/dev ## Lock requirements/*.txt anew from pyproject.toml
+	scripts/lock.sh $(BIN)/uv
+
+clean: ## Remove what was built; results/ and report/ stay
+	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis python/bufferscope/_core*.so
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(STAMPS)/venv: scripts/make-venv.sh scripts/find-python.sh
+	@scripts/make-venv.sh $(VENV)
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+$(STAMPS)/run $(STAMPS)/dev $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(STAMPS)/venv
+	@echo "==> Installing the Python packages of $<" >&2
+	@$(INSTALL) $<
+	@touch $@
+
+$(STAMPS)/extension: $(EXTENSION_SOURCES) $(STAMPS)/run
+	@scripts/check-rust.sh
+	@echo "==> Building the simulator (a few minutes the first time)" >&2
+	@$(BIN)/maturin develop --release --locked --quiet
+	@touch $@

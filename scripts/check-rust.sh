@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# check-rust.sh [COMPONENT...]: fails with what to install unless cargo is recent enough, there is a linker, and the named
+# components (rustfmt, clippy) are there. Adds missing components itself where rustup can.
+set -euo pipefail
+# shellcheck source=scripts/messages.sh
+. "$(dirname "$0")/messages.sh"
+
+readonly RUSTUP="https://rustup.rs"
+
+check_cargo() {
+    local needed found
+    needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    command -v cargo >/dev/null || fail "Rust is needed, and cargo was not found" "install Rust $needed or newer from $RUSTUP"
+    found=$(cargo --version | cut -d' ' -f2)
+    if [ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n1)" != "$needed" ]; then
+        fail "Rust $needed or newer is needed; found: $found ($(command -v cargo))" \
+            "with rustup: rustup update" "otherwise from $RUSTUP"
+    fi
+}
+
+check_linker() {
+    command -v "${CC:-cc}" >/dev/null ||
+        fail "a C compiler is needed to link Rust programs, and ${CC:-cc} was not found" \
+            "Debian, Ubuntu: apt-get install gcc libc6-dev" "Fedora: dnf install gcc"
+}
+
+check_component() {
+    local name="$1" command="$1" package="$1"
+    if [ "$name" = rustfmt ]; then command=fmt; fi
+    if [ "$name" = clippy ]; then package=rust-clippy; fi
+    if cargo "$command" --version >/dev/null 2>&1; then return; fi
+    if command -v rustup >/dev/null; then
+        say "Adding the Rust component $name"
+        if rustup component add "$name"; then return; fi
+    fi
+    fail "cargo $command is needed, and is not installed" \
+        "with rustup: rustup component add $name" "Debian, Ubuntu: apt-get install $package"
+}
+
+check_cargo
+check_linker
+for component in "$@"; do check_component "$component"; done

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Prints the Python that the environment is made from: $PYTHON if set, else the first of the usual names that is recent
+# enough. Fails with what to install where there is none.
+set -euo pipefail
+# shellcheck source=scripts/messages.sh
+. "$(dirname "$0")/messages.sh"
+
+readonly MINIMUM="3.11"
+
+is_recent_enough() {
+    "$1" -c "import sys; sys.exit(sys.version_info < (${MINIMUM/./, }))" 2>/dev/null
+}
+
+for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+    if command -v "$name" >/dev/null && is_recent_enough "$name"; then
+        command -v "$name"
+        exit 0
+    fi
+done
+
+found="no python3"
+if name=$(command -v "${PYTHON:-python3}"); then found="$name, $("$name" --version 2>&1)"; fi
+fail "Python $MINIMUM or newer is needed; found: $found" \
+    "Debian 12, Ubuntu 24.04 and newer: apt-get install python3 python3-venv" \
+    "elsewhere: https://www.python.org/downloads/, then \`make PYTHON=/path/to/python3 ...\`"

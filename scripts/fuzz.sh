@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# fuzz.sh SECONDS: runs every fuzz target for so long, where cargo-fuzz and a nightly toolchain are installed.
+set -euo pipefail
+# shellcheck source=scripts/messages.sh
+. "$(dirname "$0")/messages.sh"
+
+readonly seconds="$1"
+
+if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
+    say "Fuzzing is left out: it needs \`rustup toolchain install nightly\` and \`cargo install cargo-fuzz\`"
+    exit 0
+fi
+for target in $(cargo +nightly fuzz list); do
+    say "Fuzzing $target for $seconds s"
+    cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -verbosity=0 -print_final_stats=1
+done

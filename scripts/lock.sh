@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# lock.sh UV: writes requirements/{run,dev,docs}.txt from pyproject.toml: every package with its version and hashes, for
+# every Python from 3.11 on and every platform. The later files agree with the earlier ones. An existing lock's versions
+# are kept where they still fit; `UPGRADE=1 make lock` takes the newest.
+set -euo pipefail
+
+readonly uv="$1"
+
+lock() {
+    local name="$1"
+    shift
+    "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+        ${UPGRADE:+--upgrade} "$@" --output-file "requirements/$name.txt"
+}
+
+lock run pyproject.toml --group build
+lock dev --group dev --constraints requirements/run.txt
+lock docs --group docs --constraints requirements/run.txt --constraints requirements/dev.txt

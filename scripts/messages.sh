@@ -1,0 +1,12 @@
+# shellcheck shell=bash
+# Sourced by the other scripts: how they speak.
+
+say() { printf '==> %s\n' "$*" >&2; }
+
+# fail MESSAGE [WHAT-TO-DO]...: one line that says what is wrong, then one a remedy.
+fail() {
+    printf 'bufferscope: %s\n' "$1" >&2
+    shift
+    for remedy in "$@"; do printf '    %s\n' "$remedy" >&2; done
+    exit 1
+}
