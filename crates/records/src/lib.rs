@@ -1,1 +1,27 @@
-//! bufferscope.
+//! What was observed: the tables that every engine writes and everything else reads.
+//!
+//! An engine hands typed rows to a [`Recorder`], which collects them into Arrow record batches of a few thousand rows and
+//! passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file a table, [`MemorySink`] keeps the batches for tests.
+//! Memory stays bounded however long a run is, rows keep the order in which they were recorded, and equal rows give
+//! byte-identical files.
+//!
+//! Times are integer nanoseconds since the start of the run; a column's name carries its unit. The fields of
+//! a row ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table; they are written down nowhere else.
+
+mod histogram;
+mod names;
+mod parquet_sink;
+mod recorder;
+mod rows;
+mod sink;
+mod table;
+mod value;
+
+pub use histogram::SojournHistogram;
+pub use names::Name;
+pub use parquet_sink::ParquetSink;
+pub use recorder::Recorder;
+pub use rows::{DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
+pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
+pub use table::Table;
+pub use value::{DropReason, FlowState, Layer};

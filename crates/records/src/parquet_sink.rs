@@ -1,0 +1,81 @@
+//! One Parquet file a table.
+
+use std::fs::File;
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+
+use crate::{RecordsError, RowCounts, Sink, Table};
+
+/// Rows collected, encoded and compressed, before they go to disk; bounds memory and lets readers skip.
+const ROW_GROUP_ROWS: usize = 64 * 1024;
+
+/// Streams each table into `<directory>/<table>.parquet`; all six files are written, empty tables too.
+pub struct ParquetSink {
+    writers: [ArrowWriter<File>; Table::ALL.len()],
+    rows: RowCounts,
+}
+
+impl ParquetSink {
+    /// Creates the files in an existing directory; files of the same names are replaced.
+    pub fn create(directory: &Path) -> Result<Self, RecordsError> {
+        let [probes, flows, queues, drops, transfers, sojourns] = Table::ALL.map(|table| writer(directory, table));
+        let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?];
+        Ok(Self { writers, rows: RowCounts::default() })
+    }
+}
+
+impl Sink for ParquetSink {
+    type Output = RowCounts;
+
+    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
+        self.writers[table as usize].write(batch).map_err(failed(table))?;
+        self.rows.add(table, batch.num_rows());
+        Ok(())
+    }
+
+    fn finish(self) -> Result<RowCounts, RecordsError> {
+        for (table, writer) in Table::ALL.into_iter().zip(self.writers) {
+            writer.close().map_err(failed(table))?;
+        }
+        Ok(self.rows)
+    }
+}
+
+fn writer(directory: &Path, table: Table) -> Result<ArrowWriter<File>, RecordsError> {
+    let path = directory.join(format!("{table}.parquet"));
+    let file = File::create(&path).map_err(|source| RecordsError::Create { path, source })?;
+    let schema = table.schema();
+    let properties = properties(&schema);
+    ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(table))
+}
+
+fn failed(table: Table) -> impl FnOnce(ParquetError) -> RecordsError {
+    move |source| RecordsError::Write { table, source }
+}
+
+/// Integers are mostly times and counters, which differ little from row to row: stored as differences they shrink to a
+/// few bits. Texts are few and repeat: a dictionary (the default).
+fn properties(schema: &SchemaRef) -> WriterProperties {
+    let builder = WriterProperties::builder()
+        .set_created_by(concat!("bufferscope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::LZ4_RAW)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
+    schema
+        .fields()
+        .iter()
+        .filter(|field| *field.data_type() == DataType::Int64)
+        .fold(builder, |builder, field| {
+            let column = ColumnPath::from(field.name().as_str());
+            builder
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+        })
+        .build()
+}

@@ -1,0 +1,122 @@
+//! From rows to record batches.
+
+use arrow_array::RecordBatch;
+
+use crate::names::{Name, Names};
+use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
+use crate::{RecordsError, Sink};
+
+/// Rows of one table kept before they become a batch.
+const BATCH_ROWS: usize = 8192;
+
+/// Takes an engine's observations row by row.
+///
+/// Recording never fails as such: the first error of the sink is kept, later rows are discarded, and [`Recorder::check`]
+/// or [`Recorder::finish`] tell. So the hot path of an engine has no error to handle.
+#[derive(Debug)]
+pub struct Recorder<S: Sink> {
+    output: Output<S>,
+    probes: Vec<ProbeRow>,
+    flows: Vec<FlowRow>,
+    queues: Vec<QueueRow>,
+    drops: Vec<DropRow>,
+    transfers: Vec<TransferRow>,
+    sojourns: Vec<SojournRow>,
+}
+
+impl<S: Sink> Recorder<S> {
+    /// A recorder without rows.
+    pub fn new(sink: S) -> Self {
+        Self {
+            output: Output { sink, names: Names::default(), error: None },
+            probes: Vec::new(),
+            flows: Vec::new(),
+            queues: Vec::new(),
+            drops: Vec::new(),
+            transfers: Vec::new(),
+            sojourns: Vec::new(),
+        }
+    }
+
+    /// The name that rows of this recorder use for `text`; the same text always gives the same name.
+    pub fn intern(&mut self, text: &str) -> Name {
+        self.output.names.intern(text)
+    }
+
+    /// One probe sent.
+    pub fn probe(&mut self, row: ProbeRow) {
+        self.output.push(&mut self.probes, row);
+    }
+
+    /// One sample of a flow.
+    pub fn flow(&mut self, row: FlowRow) {
+        self.output.push(&mut self.flows, row);
+    }
+
+    /// One sample of a layer of a port.
+    pub fn queue(&mut self, row: QueueRow) {
+        self.output.push(&mut self.queues, row);
+    }
+
+    /// One packet dropped or marked.
+    pub fn dropped(&mut self, row: DropRow) {
+        self.output.push(&mut self.drops, row);
+    }
+
+    /// One object fetched or sent, or given up at the end of the run.
+    pub fn transfer(&mut self, row: TransferRow) {
+        self.output.push(&mut self.transfers, row);
+    }
+
+    /// Packets that stood equally long in a layer of a port.
+    pub fn sojourn(&mut self, row: SojournRow) {
+        self.output.push(&mut self.sojourns, row);
+    }
+
+    /// The sink's first error, if there was one: an engine may ask now and then, to stop early.
+    pub fn check(&self) -> Result<(), &RecordsError> {
+        self.output.error.as_ref().map_or(Ok(()), Err)
+    }
+
+    /// Writes what is left and completes the sink.
+    pub fn finish(mut self) -> Result<S::Output, RecordsError> {
+        self.output.flush(&mut self.probes);
+        self.output.flush(&mut self.flows);
+        self.output.flush(&mut self.queues);
+        self.output.flush(&mut self.drops);
+        self.output.flush(&mut self.transfers);
+        self.output.flush(&mut self.sojourns);
+        match self.output.error {
+            None => self.output.sink.finish(),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+/// The way out, shared by all tables.
+#[derive(Debug)]
+struct Output<S> {
+    sink: S,
+    names: Names,
+    error: Option<RecordsError>,
+}
+
+impl<S: Sink> Output<S> {
+    #[inline]
+    fn push<R: Row>(&mut self, rows: &mut Vec<R>, row: R) {
+        rows.push(row);
+        if rows.len() == BATCH_ROWS {
+            self.flush(rows);
+        }
+    }
+
+    #[cold]
+    fn flush<R: Row>(&mut self, rows: &mut Vec<R>) {
+        if self.error.is_none() && !rows.is_empty() {
+            let batch = RecordBatch::try_new(R::TABLE.schema(), R::columns(rows, &self.names))
+                .expect("a row's fields and columns come from one declaration");
+            self.error = self.sink.write(R::TABLE, &batch).err();
+        }
+        rows.clear();
+    }
+}

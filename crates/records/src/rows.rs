@@ -1,0 +1,167 @@
+//! The rows of every table; their fields, in order, are the table's columns.
+
+use arrow_array::ArrayRef;
+use arrow_schema::Field;
+
+use crate::Table;
+use crate::names::{Name, Names};
+use crate::value::{DropReason, FlowState, Layer, Value};
+
+/// A row type: one table's columns.
+pub(crate) trait Row: Copy {
+    const TABLE: Table;
+
+    fn fields() -> Vec<Field>;
+    fn columns(rows: &[Self], names: &Names) -> Vec<ArrayRef>;
+}
+
+/// Declares a row and, from the same list of fields, its table's schema and columns.
+macro_rules! row {
+    (
+        $(#[$doc:meta])*
+        $name:ident in $table:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $kind,)*
+        }
+
+        impl Row for $name {
+            const TABLE: Table = Table::$table;
+
+            fn fields() -> Vec<Field> {
+                vec![$(Field::new(stringify!($field), <$kind>::DATA_TYPE, <$kind>::NULLABLE)),*]
+            }
+
+            fn columns(rows: &[Self], names: &Names) -> Vec<ArrayRef> {
+                vec![$(<$kind>::array(rows.iter().map(|row| row.$field), names)),*]
+            }
+        }
+    };
+}
+
+row! {
+    /// One probe sent. A lost probe has a row like any other.
+    ProbeRow in Probes {
+        /// The traffic that sent it.
+        probe: Name,
+        /// Counts the probes of this traffic.
+        seq: u64,
+        /// When it was sent.
+        sent_ns: u64,
+        /// From sending to the answer's arrival; `None`: lost, or not answered in time.
+        rtt_ns: Option<u64>,
+        /// The way out alone, where the engine knows it.
+        owd_up_ns: Option<u64>,
+        /// The way back alone, where the engine knows it.
+        owd_down_ns: Option<u64>,
+    }
+}
+
+row! {
+    /// One sample of the sending side of a flow, named after Linux' `tcp_info` where it has the quantity.
+    FlowRow in Flows {
+        /// When the sample was taken.
+        t_ns: u64,
+        /// `<traffic>/<number>`, numbers from 1.
+        flow: Name,
+        /// Congestion window.
+        cwnd_bytes: u64,
+        /// Slow-start threshold; `None`: still unlimited.
+        ssthresh_bytes: Option<u64>,
+        /// Payload sent and neither acknowledged nor concluded lost.
+        inflight_bytes: u64,
+        /// Smoothed round-trip time; `None`: not measured yet.
+        srtt_ns: Option<u64>,
+        /// The window the receiver advertised last.
+        rwnd_bytes: u64,
+        /// Pacing rate in bits per second; `None`: not paced.
+        pacing_bps: Option<u64>,
+        /// Payload acknowledged cumulatively since the start (`tcpi_bytes_acked`).
+        delivered_bytes: u64,
+        /// Segments sent again since the start.
+        retransmits: u64,
+        /// Segments concluded lost since the start.
+        lost: u64,
+        /// State of the congestion control.
+        state: FlowState,
+    }
+}
+
+row! {
+    /// One sample of what stands in one layer of one port.
+    QueueRow in Queues {
+        /// When the sample was taken.
+        t_ns: u64,
+        /// `<from>><to>`, as in `r1>h2`.
+        port: Name,
+        /// The layer of the port.
+        layer: Layer,
+        /// Packets waiting.
+        packets: u64,
+        /// Bytes waiting, link-layer overhead included.
+        bytes: u64,
+        /// Packets dropped since the start.
+        dropped: u64,
+        /// Packets marked since the start.
+        marked: u64,
+        /// Packets passed on since the start.
+        sent_packets: u64,
+        /// Bytes passed on since the start, link-layer overhead included.
+        sent_bytes: u64,
+    }
+}
+
+row! {
+    /// One packet dropped or marked.
+    DropRow in Drops {
+        /// When.
+        t_ns: u64,
+        /// The port where it happened.
+        port: Name,
+        /// The layer of the port.
+        layer: Layer,
+        /// The flow the packet belonged to.
+        flow: Name,
+        /// Its size, link-layer overhead included.
+        bytes: u64,
+        /// Why.
+        reason: DropReason,
+    }
+}
+
+row! {
+    /// One object fetched or sent.
+    TransferRow in Transfers {
+        /// The traffic it belongs to.
+        traffic: Name,
+        /// The connection that carried it.
+        flow: Name,
+        /// When its first packet, the SYN, was sent.
+        started_ns: u64,
+        /// When its last byte had arrived in order; `None`: not within the run.
+        finished_ns: Option<u64>,
+        /// Its size.
+        bytes: u64,
+    }
+}
+
+row! {
+    /// Packets that spent about the same time in one layer of one port.
+    ///
+    /// With histograms, all packets of one bucket of a [`SojournHistogram`](crate::SojournHistogram) that left within one
+    /// second; packet by packet, a single one.
+    SojournRow in Sojourns {
+        /// Start of the second in which they left; packet by packet, the time at which it left.
+        t_ns: u64,
+        /// The port.
+        port: Name,
+        /// The layer of the port.
+        layer: Layer,
+        /// How long they stood there.
+        sojourn_ns: u64,
+        /// How many they were.
+        packets: u64,
+    }
+}

@@ -1,0 +1,98 @@
+//! Where record batches go.
+
+use std::path::PathBuf;
+
+use arrow_array::RecordBatch;
+use parquet::errors::ParquetError;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::Table;
+
+/// Takes the batches of a run, in order.
+pub trait Sink {
+    /// What remains when the run is over.
+    type Output;
+
+    /// Takes one batch of `table`, which has the table's [schema](Table::schema).
+    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError>;
+
+    /// Completes what was written.
+    fn finish(self) -> Result<Self::Output, RecordsError>;
+}
+
+/// Records could not be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordsError {
+    /// A table's file could not be created.
+    #[error("cannot create {path}: {source}", path = path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A table could not be written: most often a full disk.
+    #[error("cannot write the table `{table}`: {source}")]
+    Write {
+        /// The table.
+        table: Table,
+        /// What the Parquet writer said.
+        source: ParquetError,
+    },
+}
+
+/// How many rows each table has; serialises as a map from table name to count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounts([u64; Table::ALL.len()]);
+
+impl RowCounts {
+    /// The rows of one table.
+    pub fn of(&self, table: Table) -> u64 {
+        self.0[table as usize]
+    }
+
+    pub(crate) fn add(&mut self, table: Table, rows: usize) {
+        self.0[table as usize] += rows as u64;
+    }
+}
+
+impl Serialize for RowCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(Table::ALL.len()))?;
+        for table in Table::ALL {
+            map.serialize_entry(table.name(), &self.of(table))?;
+        }
+        map.end()
+    }
+}
+
+/// Keeps every batch in memory, for tests.
+#[derive(Debug, Default)]
+pub struct MemorySink {
+    batches: [Vec<RecordBatch>; Table::ALL.len()],
+}
+
+impl MemorySink {
+    /// The batches of one table, in order.
+    pub fn batches(&self, table: Table) -> &[RecordBatch] {
+        &self.batches[table as usize]
+    }
+
+    /// The rows of one table over all its batches.
+    pub fn rows(&self, table: Table) -> usize {
+        self.batches(table).iter().map(RecordBatch::num_rows).sum()
+    }
+}
+
+impl Sink for MemorySink {
+    type Output = Self;
+
+    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
+        self.batches[table as usize].push(batch.clone());
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Self, RecordsError> {
+        Ok(self)
+    }
+}

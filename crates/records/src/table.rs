@@ -1,0 +1,62 @@
+//! The six tables.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
+
+/// A table of a run's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// One row a probe sent: [`ProbeRow`].
+    Probes,
+    /// One row a sample of a flow: [`FlowRow`].
+    Flows,
+    /// One row a sample of a port's layer: [`QueueRow`].
+    Queues,
+    /// One row a packet dropped or marked: [`DropRow`].
+    Drops,
+    /// One row an object fetched or sent: [`TransferRow`].
+    Transfers,
+    /// How long packets stood in a port's layer: [`SojournRow`].
+    Sojourns,
+}
+
+impl Table {
+    /// Every table, in the order in which documentation and run directories list them.
+    pub const ALL: [Table; 6] =
+        [Table::Probes, Table::Flows, Table::Queues, Table::Drops, Table::Transfers, Table::Sojourns];
+
+    /// Its name in lower case; its file is `<name>.parquet`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Probes => "probes",
+            Table::Flows => "flows",
+            Table::Queues => "queues",
+            Table::Drops => "drops",
+            Table::Transfers => "transfers",
+            Table::Sojourns => "sojourns",
+        }
+    }
+
+    /// Its columns: integers are `Int64`, texts `Utf8`; nullable exactly where a row's field is an `Option`.
+    pub fn schema(self) -> SchemaRef {
+        let fields = match self {
+            Table::Probes => ProbeRow::fields(),
+            Table::Flows => FlowRow::fields(),
+            Table::Queues => QueueRow::fields(),
+            Table::Drops => DropRow::fields(),
+            Table::Transfers => TransferRow::fields(),
+            Table::Sojourns => SojournRow::fields(),
+        };
+        Arc::new(Schema::new(fields))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,122 @@
+//! What a cell can hold, and how a column of it becomes an Arrow array.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_schema::DataType;
+
+use crate::names::{Name, Names};
+
+/// Something that can stand in a column.
+pub(crate) trait Value: Copy {
+    const DATA_TYPE: DataType;
+    const NULLABLE: bool;
+
+    fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef;
+}
+
+impl Value for u64 {
+    const DATA_TYPE: DataType = DataType::Int64;
+    const NULLABLE: bool = false;
+
+    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(values.map(signed)))
+    }
+}
+
+impl Value for Option<u64> {
+    const DATA_TYPE: DataType = DataType::Int64;
+    const NULLABLE: bool = true;
+
+    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
+        Arc::new(values.map(|value| value.map(signed)).collect::<Int64Array>())
+    }
+}
+
+impl Value for Name {
+    const DATA_TYPE: DataType = DataType::Utf8;
+    const NULLABLE: bool = false;
+
+    fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(values.map(|name| names.text(name))))
+    }
+}
+
+/// Columns are signed, as most readers expect; no quantity of a run comes near 2^63, and if one did it would stay there.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// An enum whose variants are stored as fixed words.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+        }
+
+        impl $name {
+            /// Every variant.
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// The word that stands for it in the records.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word,)* }
+            }
+        }
+
+        impl Value for $name {
+            const DATA_TYPE: DataType = DataType::Utf8;
+            const NULLABLE: bool = false;
+
+            fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
+                Arc::new(StringArray::from_iter_values(values.map(Self::as_str)))
+            }
+        }
+    };
+}
+
+words! {
+    /// What a TCP sender is doing about congestion, named as Linux names `tcpi_ca_state`.
+    FlowState {
+        /// Nothing unusual.
+        Open = "open",
+        /// Duplicate ACKs or SACKs arrived, no loss concluded yet.
+        Disorder = "disorder",
+        /// Reducing the window after an ECN echo.
+        Cwr = "cwr",
+        /// Fast recovery.
+        Recovery = "recovery",
+        /// Recovering from a retransmission timeout.
+        Loss = "loss",
+    }
+}
+
+words! {
+    /// Where in a port a packet stands.
+    Layer {
+        /// The queueing discipline.
+        Qdisc = "qdisc",
+        /// The driver's transmit ring.
+        Ring = "ring",
+    }
+}
+
+words! {
+    /// Why a packet was dropped, or marked with Congestion Experienced.
+    DropReason {
+        /// The queue was at its limit.
+        Overlimit = "overlimit",
+        /// RED, average backlog between `min` and `max`.
+        RedEarly = "red_early",
+        /// RED, average backlog above `max`.
+        RedForced = "red_forced",
+        /// CoDel, delay above target for too long.
+        Codel = "codel",
+        /// Marked by RED instead of dropped.
+        RedMark = "red_mark",
+        /// Marked by CoDel instead of dropped, or above its `ce_threshold`.
+        CodelMark = "codel_mark",
+    }
+}

@@ -1,0 +1,226 @@
+//! What a run records is what a reader finds.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use bufferscope_records::*;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+/// More than two row groups, and no multiple of a batch.
+const MANY: u64 = 150_001;
+
+fn recorded(record: impl FnOnce(&mut Recorder<MemorySink>)) -> MemorySink {
+    let mut recorder = Recorder::new(MemorySink::default());
+    record(&mut recorder);
+    recorder.finish().expect("memory takes everything")
+}
+
+fn read(directory: &Path, table: Table) -> Vec<RecordBatch> {
+    let file = File::open(directory.join(format!("{table}.parquet"))).expect("every table has a file");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file").build().expect("readable");
+    assert_eq!(arrow_array::RecordBatchReader::schema(&reader), table.schema());
+    reader.map(|batch| batch.expect("a whole batch")).collect()
+}
+
+fn integers<'a>(batches: &'a [RecordBatch], column: &'a str) -> impl Iterator<Item = Option<i64>> + 'a {
+    batches.iter().flat_map(move |batch| batch[column].as_primitive::<Int64Type>().iter())
+}
+
+fn texts<'a>(batches: &'a [RecordBatch], column: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+    batches.iter().flat_map(move |batch| batch[column].as_string::<i32>().iter().map(|text| text.expect("no null")))
+}
+
+fn record_probes<S: Sink>(recorder: &mut Recorder<S>) {
+    let probes = [recorder.intern("ping"), recorder.intern("ping-back")];
+    for seq in 0..MANY {
+        let rtt_ns = (seq % 3 != 0).then_some(20_000_000 + seq);
+        let probe = probes[(seq % 2) as usize];
+        recorder.probe(ProbeRow {
+            probe,
+            seq,
+            sent_ns: seq * 100,
+            rtt_ns,
+            owd_up_ns: rtt_ns.map(|t| t / 2),
+            owd_down_ns: None,
+        });
+    }
+}
+
+#[test]
+fn probes_survive_a_round_trip_in_order_and_a_lost_one_is_null() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::new(ParquetSink::create(directory.path()).unwrap());
+    record_probes(&mut recorder);
+    let counts = recorder.finish().unwrap();
+    assert_eq!(counts.of(Table::Probes), MANY);
+
+    let batches = read(directory.path(), Table::Probes);
+    assert!(integers(&batches, "seq").eq((0..MANY as i64).map(Some)));
+    assert!(integers(&batches, "rtt_ns").eq((0..MANY as i64).map(|seq| (seq % 3 != 0).then_some(20_000_000 + seq))));
+    assert!(integers(&batches, "owd_down_ns").all(|value| value.is_none()));
+    assert!(texts(&batches, "probe").eq((0..MANY).map(|seq| ["ping", "ping-back"][(seq % 2) as usize])));
+}
+
+#[test]
+fn every_kind_of_row_keeps_its_values() {
+    let sink = recorded(|recorder| {
+        let [flow, port, web] = ["web/17", "r1>h2", "web"].map(|text| recorder.intern(text));
+        recorder.flow(FlowRow {
+            t_ns: 1,
+            flow,
+            cwnd_bytes: 14_480,
+            ssthresh_bytes: None,
+            inflight_bytes: 2_896,
+            srtt_ns: Some(20_000_000),
+            rwnd_bytes: 65_535,
+            pacing_bps: None,
+            delivered_bytes: 5,
+            retransmits: 6,
+            lost: 7,
+            state: FlowState::Recovery,
+        });
+        recorder.queue(QueueRow {
+            t_ns: 2,
+            port,
+            layer: Layer::Qdisc,
+            packets: 3,
+            bytes: 4_542,
+            dropped: 5,
+            marked: 6,
+            sent_packets: 7,
+            sent_bytes: 10_598,
+        });
+        recorder.dropped(DropRow {
+            t_ns: 3,
+            port,
+            layer: Layer::Ring,
+            flow,
+            bytes: 1514,
+            reason: DropReason::RedEarly,
+        });
+        recorder.transfer(TransferRow { traffic: web, flow, started_ns: 4, finished_ns: None, bytes: 177_669 });
+        recorder.sojourn(SojournRow { t_ns: 5, port, layer: Layer::Qdisc, sojourn_ns: 6, packets: u64::MAX });
+    });
+
+    let numbers = |table, column| integers(sink.batches(table), column).collect::<Vec<_>>();
+    let words = |table, column| texts(sink.batches(table), column).collect::<Vec<_>>();
+    assert_eq!(words(Table::Flows, "flow"), ["web/17"]);
+    assert_eq!(words(Table::Flows, "state"), ["recovery"]);
+    assert_eq!(numbers(Table::Flows, "cwnd_bytes"), [Some(14_480)]);
+    assert_eq!(numbers(Table::Flows, "ssthresh_bytes"), [None]);
+    assert_eq!(numbers(Table::Flows, "srtt_ns"), [Some(20_000_000)]);
+    assert_eq!(numbers(Table::Flows, "lost"), [Some(7)]);
+    assert_eq!(words(Table::Queues, "layer"), ["qdisc"]);
+    assert_eq!(numbers(Table::Queues, "sent_bytes"), [Some(10_598)]);
+    assert_eq!(words(Table::Drops, "layer"), ["ring"]);
+    assert_eq!(words(Table::Drops, "reason"), ["red_early"]);
+    assert_eq!(words(Table::Transfers, "traffic"), ["web"]);
+    assert_eq!(numbers(Table::Transfers, "finished_ns"), [None]);
+    assert_eq!(numbers(Table::Sojourns, "packets"), [Some(i64::MAX)], "what does not fit stays at the largest number");
+}
+
+#[test]
+fn rows_leave_in_batches_so_memory_is_bounded() {
+    let sink = recorded(record_probes);
+    let sizes: Vec<usize> = sink.batches(Table::Probes).iter().map(RecordBatch::num_rows).collect();
+    assert_eq!(sizes.iter().sum::<usize>() as u64, MANY);
+    assert!(sizes.iter().all(|&rows| rows <= 8192), "{sizes:?}");
+}
+
+#[test]
+fn row_groups_are_bounded_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::new(ParquetSink::create(directory.path()).unwrap());
+    record_probes(&mut recorder);
+    recorder.finish().unwrap();
+    let file = File::open(directory.path().join("probes.parquet")).unwrap();
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let groups: Vec<i64> = builder.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+    assert_eq!(groups, [65_536, 65_536, 18_929]);
+}
+
+#[test]
+fn an_empty_run_still_has_all_six_tables() {
+    let directory = tempfile::tempdir().unwrap();
+    let counts = Recorder::new(ParquetSink::create(directory.path()).unwrap()).finish().unwrap();
+    for table in Table::ALL {
+        assert_eq!(counts.of(table), 0);
+        assert_eq!(read(directory.path(), table).iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+    }
+}
+
+#[test]
+fn equal_rows_give_identical_files() {
+    let files = || {
+        let directory = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::new(ParquetSink::create(directory.path()).unwrap());
+        record_probes(&mut recorder);
+        recorder.finish().unwrap();
+        Table::ALL.map(|table| fs::read(directory.path().join(format!("{table}.parquet"))).unwrap())
+    };
+    assert_eq!(files(), files());
+}
+
+#[test]
+fn a_nullable_column_is_one_that_may_be_unknown() {
+    let nullable: Vec<String> = Table::ALL
+        .iter()
+        .flat_map(|table| {
+            table.schema().fields().iter().filter(|f| f.is_nullable()).map(|f| f.name().clone()).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(
+        nullable,
+        ["rtt_ns", "owd_up_ns", "owd_down_ns", "ssthresh_bytes", "srtt_ns", "pacing_bps", "finished_ns"]
+    );
+}
+
+#[test]
+fn row_counts_serialise_by_table_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::new(ParquetSink::create(directory.path()).unwrap());
+    let ping = recorder.intern("ping");
+    recorder.probe(ProbeRow { probe: ping, seq: 1, sent_ns: 0, rtt_ns: None, owd_up_ns: None, owd_down_ns: None });
+    let counts = serde_json::to_string(&recorder.finish().unwrap()).unwrap();
+    assert_eq!(counts, r#"{"probes":1,"flows":0,"queues":0,"drops":0,"transfers":0,"sojourns":0}"#);
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_named() {
+    let error = ParquetSink::create(Path::new("/nonexistent/run")).map(|_| ()).unwrap_err();
+    assert!(error.to_string().starts_with("cannot create /nonexistent/run/probes.parquet: "), "{error}");
+}
+
+/// Refuses everything, as a full disk does.
+struct FullDisk;
+
+impl Sink for FullDisk {
+    type Output = ();
+
+    fn write(&mut self, table: Table, _: &RecordBatch) -> Result<(), RecordsError> {
+        let source = parquet::errors::ParquetError::General("no space left".into());
+        Err(RecordsError::Write { table, source })
+    }
+
+    fn finish(self) -> Result<(), RecordsError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_error_of_the_sink_is_told_at_the_end_and_on_request() {
+    let mut recorder = Recorder::new(FullDisk);
+    assert!(recorder.check().is_ok(), "nothing was written yet");
+    record_probes(&mut recorder);
+    let told = recorder.check().unwrap_err().to_string();
+    assert_eq!(told, "cannot write the table `probes`: Parquet error: no space left");
+    assert!(recorder.finish().is_err(), "asking does not forgive");
+
+    let mut recorder = Recorder::new(FullDisk);
+    let ping = recorder.intern("ping");
+    recorder.probe(ProbeRow { probe: ping, seq: 1, sent_ns: 0, rtt_ns: None, owd_up_ns: None, owd_down_ns: None });
+    assert!(recorder.finish().is_err());
+}
