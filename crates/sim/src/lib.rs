@@ -1,1 +1,4 @@
 //! bufferscope.
+
+pub mod packet;
+pub mod tcp;

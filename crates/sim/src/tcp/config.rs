@@ -1,0 +1,46 @@
+//! What a connection is told when it is made.
+
+use bufferscope_scenario::Congestion;
+
+/// Payload of a full segment: a 1500-byte MTU less 20 bytes of IP, 20 of TCP and 12 of timestamps.
+pub(super) const MSS_BYTES: u32 = 1448;
+
+/// Settings of one endpoint, named after Linux' sysctls where there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Payload bytes in a full segment.
+    pub mss_bytes: u32,
+    /// Initial congestion window in segments (RFC 6928: 10).
+    pub initial_window_packets: u32,
+    /// Receive buffer the connection starts with (`net.ipv4.tcp_rmem[1]`).
+    pub rmem_default_bytes: u64,
+    /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`).
+    pub rmem_max_bytes: u64,
+    /// Congestion control of the data this endpoint sends.
+    pub congestion: Congestion,
+    /// Ask for ECN (client) or accept it (server); used when both ends want it (RFC 3168, section 6.1.1).
+    pub ecn: bool,
+}
+
+/// Which side of the handshake an endpoint plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends the SYN.
+    Client,
+    /// Answers it.
+    Server,
+}
+
+impl Default for Config {
+    /// Linux' defaults with CUBIC and without ECN.
+    fn default() -> Self {
+        Self {
+            mss_bytes: MSS_BYTES,
+            initial_window_packets: 10,
+            rmem_default_bytes: 131_072,
+            rmem_max_bytes: 6 << 20,
+            congestion: Congestion::Cubic,
+            ecn: false,
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! TCP as a pure state machine: segments and times go in, segments and a deadline come out.
+//!
+//! An [`Endpoint`] performs no I/O, reads no clock and draws no random numbers: the caller hands it the time, the
+//! segments that arrived and what the application wants, and delivers what it finds in the [`Outbox`]. The behaviour is
+//! that of a Linux 6.x host; each file names the RFC or kernel file it models and where it knowingly departs.
+//!
+//! Two departures hold for all of it: times are exact to the nanosecond (the kernel's timers tick in jiffies), and a
+//! connection never gives up (the kernel does after `tcp_syn_retries` and `tcp_retries2` attempts).
+
+mod config;
+mod endpoint;
+mod sample;
+mod segment;
+
+pub use config::{Config, Role};
+pub use endpoint::Endpoint;
+pub use sample::{Sample, State};
+pub use segment::{Flags, Outbox, Outgoing, SackBlock, SackBlocks, Segment};

@@ -1,0 +1,41 @@
+//! What can be seen of a connection from outside, as `ss -ti` shows it.
+
+/// A snapshot of the sending side of an endpoint (and the receive window it is given).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold; `None` while it has never been set.
+    pub ssthresh_bytes: Option<u64>,
+    /// Sent, and neither acknowledged, nor selectively acknowledged, nor believed lost.
+    pub inflight_bytes: u64,
+    /// Smoothed round-trip time; `None` before the first measurement.
+    pub srtt_ns: Option<u64>,
+    /// Receive window as last advertised by the peer.
+    pub rwnd_bytes: u64,
+    /// Pacing rate in bits per second; `None` where the sender does not pace.
+    pub pacing_bps: Option<u64>,
+    /// Payload acknowledged cumulatively since the start.
+    pub delivered_bytes: u64,
+    /// Segments retransmitted since the start.
+    pub retransmits: u64,
+    /// Segments outstanding now that are believed lost.
+    pub lost: u64,
+    /// State of the congestion machinery.
+    pub state: State,
+}
+
+/// The kernel's congestion states (`enum tcp_ca_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Nothing is amiss.
+    Open,
+    /// Something arrived out of order; nothing is believed lost yet.
+    Disorder,
+    /// The window is being reduced after an ECN mark or a repaired tail loss.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
