@@ -1,0 +1,135 @@
+"""What every metric means: the one place where a metric's name, unit, definition and source are written down.
+
+In a name, `<port>` stands for a port with a rate (`r1>h2`), `<traffic>` for the name of a traffic entry and `<N>` for a
+whole number from 0 to 100. Everything is measured over the window from the scenario's warm-up to its duration, both
+included. Lost probes and unfinished transfers count as longer than any other: a percentile that falls among them is
+*censored*, +inf as a number, and never silently left out. Percentiles interpolate linearly between order statistics.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One metric, or one family of metrics that differ by port, traffic or percentile."""
+
+    name: str
+    unit: str
+    meaning: str
+    source: str
+
+    def names(self, ports: Iterable[str], traffic: Iterable[str]) -> list[str]:
+        """The names that this definition stands for in a run with these ports and traffic."""
+        if "<port>" in self.name:
+            return [self.name.replace("<port>", port) for port in ports]
+        if "<traffic>" in self.name:
+            return [self.name.replace("<traffic>", entry) for entry in traffic]
+        return [self.name]
+
+
+def _rtt() -> list[Definition]:
+    source = "probes: sent_ns, rtt_ns"
+    return [
+        Definition("rtt.mean_ms", "ms", "Mean round-trip time of the answered probes.", source),
+        Definition(
+            "rtt.p<N>_ms", "ms", "Percentile of the round-trip time over all probes sent, lost ones as +inf.", source
+        ),
+        Definition("rtt.max_ms", "ms", "Longest round-trip time of the answered probes.", source),
+        Definition("rtt.sent", "probes", "Probes sent.", source),
+        Definition("rtt.lost", "probes", "Probes sent that were never answered, or not in time.", source),
+        Definition("rtt.answered", "probes", "Probes sent that were answered: rtt.sent - rtt.lost.", source),
+    ]
+
+
+def _goodput() -> list[Definition]:
+    source = "flows: delivered_bytes; transfers: finished_ns, bytes"
+    return [
+        Definition(
+            "goodput.total_mbit", "Mbit/s", "Payload acknowledged, all connections together, per second.", source
+        ),
+        Definition(
+            "goodput.<traffic>_mbit", "Mbit/s", "Payload acknowledged to the connections of a traffic entry.", source
+        ),
+        Definition(
+            "goodput.jain", "", "Jain's fairness index of the bulk TCP connections' goodput: 1 is equal.", source
+        ),
+    ]
+
+
+def _layer(prefix: str, layer: str) -> list[Definition]:
+    source = f"queues: packets (layer {layer})"
+    meanings = {
+        "mean": "Mean number of packets in the {}, over the samples.",
+        "p50": "Median number of packets in the {}, over the samples.",
+        "p95": "95th percentile of the number of packets in the {}, over the samples.",
+        "max": "Largest number of packets found in the {} by a sample.",
+    }
+    return [
+        Definition(f"{prefix}.<port>.{name}_packets", "packets", meaning.format(layer), source)
+        for name, meaning in meanings.items()
+    ]
+
+
+def _ports() -> list[Definition]:
+    backlog = "queues: bytes (all layers); scenario: rate"
+    return [
+        Definition("utilization.<port>", "", "Bits sent, link layer included, over the bits that the rate allows.",
+                   "queues: sent_bytes; scenario: rate"),
+        Definition("delay_share.<port>", "", "Time-average of backlog / rate, as share of the sum over all ports: "
+                   "which part of the queueing delay is spent here.", backlog),
+        Definition("drops.<port>", "packets", "Packets dropped, all layers and reasons.", "drops: reason"),
+        Definition("marks.<port>", "packets", "Packets marked with ECN's congestion experienced.", "drops: reason"),
+    ]  # fmt: skip
+
+
+def _sojourns() -> list[Definition]:
+    source = "sojourns: sojourn_ns, packets (layer qdisc); seconds that begin in the window"
+    return [
+        Definition(
+            f"sojourn.<port>.p{n}_ms", "ms", f"{n}th percentile of the time that packets spent in the qdisc.", source
+        )
+        for n in (50, 95, 99)
+    ]
+
+
+def _flows() -> list[Definition]:
+    cwnd = "flows: cwnd_bytes; run: mss_bytes"
+    return [
+        Definition(
+            "retransmits.total", "segments", "Segments sent again, all connections together.", "flows: retransmits"
+        ),
+        Definition(
+            "cwnd.<traffic>.mean_packets", "packets", "Mean congestion window of a connection, over the samples.", cwnd
+        ),
+        Definition("cwnd.<traffic>.max_packets", "packets", "Largest congestion window found by a sample.", cwnd),
+    ]
+
+
+def _transfers() -> list[Definition]:
+    source = "transfers: started_ns, finished_ns; started in the window"
+    return [
+        Definition(
+            "transfer.<traffic>.mean_s", "s", "Mean time of the finished transfers, first packet to last byte.", source
+        ),
+        Definition(
+            "transfer.<traffic>.p95_s", "s", "95th percentile over all transfers, unfinished ones as +inf.", source
+        ),
+        Definition("transfer.<traffic>.max_s", "s", "Longest time of a finished transfer.", source),
+        Definition(
+            "transfer.<traffic>.unfinished", "transfers", "Transfers begun that the end of the run cut off.", source
+        ),
+    ]
+
+
+DEFINITIONS: tuple[Definition, ...] = (
+    *_rtt(),
+    *_goodput(),
+    *_ports(),
+    *_layer("queue", "qdisc"),
+    *_layer("ring", "ring"),
+    *_sojourns(),
+    *_flows(),
+    *_transfers(),
+)
+"""All metrics, in the order in which tables show them."""

@@ -1,0 +1,42 @@
+"""Goodput: payload that arrived and was acknowledged, per second."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from bufferscope.metrics.network import traffic_named, traffic_of_flow
+from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.statistics import jain_index
+from bufferscope.metrics.window import Window, gained
+
+MBIT = 1e6
+
+
+def deliveries(run: RunRecords) -> pl.DataFrame:
+    """What each connection had delivered at which time: `flow, t_ns, delivered_bytes`, sorted by time.
+
+    A connection that ends between two samples takes its last bytes with it; the finished transfers give them back.
+    """
+    samples = run.flows.select("flow", "t_ns", "delivered_bytes")
+    ends = run.transfers.filter(pl.col("finished_ns").is_not_null()).select(
+        "flow", pl.col("finished_ns").alias("t_ns"), pl.col("bytes").alias("delivered_bytes")
+    )
+    return pl.concat([samples, ends], how="vertical_relaxed").sort("t_ns", maintain_order=True)
+
+
+def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
+    """All `goodput.*` metrics of a run with TCP."""
+    entries = traffic_named(run.scenario, "tcp", "web")
+    window = Window.of(run)
+    if not entries or window.seconds <= 0:
+        return
+    scale = 8 / window.seconds / MBIT
+    flows = gained(deliveries(run), "delivered_bytes", "flow", window).with_columns(traffic_of_flow())
+    yield "goodput.total_mbit", float(flows["delivered_bytes"].sum()) * scale
+    for entry in entries:
+        own = flows.filter(traffic=entry["name"])
+        yield f"goodput.{entry['name']}_mbit", float(own["delivered_bytes"].sum()) * scale
+    bulk = [entry["name"] for entry in entries if entry["kind"] == "tcp"]
+    shares = flows.filter(pl.col("traffic").is_in(bulk))["delivered_bytes"].to_list()
+    if sum(shares) > 0:
+        yield "goodput.jain", jain_index(shares)

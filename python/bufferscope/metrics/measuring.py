@@ -1,0 +1,124 @@
+"""From a run's records to its metrics, one or all of them."""
+
+import difflib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bufferscope.metrics import flows, goodput, queues, rtt, sojourns, transfers
+from bufferscope.metrics.definitions import DEFINITIONS
+from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.metrics.records import RunRecords
+
+Family = Callable[[RunRecords], Iterator[tuple[str, float]]]
+
+FAMILIES: Mapping[str, Family] = {
+    "rtt": rtt.measure,
+    "goodput": goodput.measure,
+    "utilization": queues.measure,
+    "delay_share": queues.measure,
+    "drops": queues.measure,
+    "marks": queues.measure,
+    "queue": queues.measure,
+    "ring": queues.measure,
+    "sojourn": sojourns.measure,
+    "retransmits": flows.measure,
+    "cwnd": flows.measure,
+    "transfer": transfers.measure,
+}
+"""What measures the metrics that begin with a word."""
+
+
+class MetricError(LookupError):
+    """A metric that cannot be had from a run."""
+
+
+class UnknownMetricError(MetricError):
+    """No metric has this name."""
+
+
+class NotMeasuredError(MetricError):
+    """The metric exists, but this run has no record that it could be measured from."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A metric's value: a number, or the knowledge that it exceeds everything that was measured."""
+
+    number: float
+    """The number in the metric's unit; +inf when censored."""
+
+    @property
+    def censored(self) -> bool:
+        """Whether lost probes or unfinished transfers hide the number."""
+        return math.isinf(self.number)
+
+    def __float__(self) -> float:
+        return self.number
+
+    def __str__(self) -> str:
+        return "censored" if self.censored else f"{self.number:.6g}"
+
+
+class Metrics(Mapping[str, float]):
+    """All metrics of a run by name; a censored one is +inf and named in `censored`."""
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values = {name: float(value) for name, value in values.items()}
+        self.censored = frozenset(name for name, value in self._values.items() if math.isinf(value))
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Metrics({self._values!r})"
+
+
+def compute(run: RunRecords) -> Metrics:
+    """Every metric that the run's records allow, in the order of the definitions.
+
+    >>> compute(run)["rtt.p95_ms"]                                                              # doctest: +SKIP
+    98.4
+    """
+    values: dict[str, float] = {}
+    for family in dict.fromkeys(FAMILIES.values()):
+        values.update(family(run))
+    return Metrics(values)
+
+
+def metric(run: RunRecords, name: str) -> Value:
+    """One metric of a run, `rtt.pN_ms` for any whole N included.
+
+    Raises `UnknownMetricError`, with the closest names, when there is no such metric, port or traffic, and
+    `NotMeasuredError` when the run has no record of it.
+    """
+    percent = rtt.requested_percent(name)
+    if percent is not None and traffic_named(run.scenario, "ping"):
+        number = rtt.measure_percentile(run, percent)
+    else:
+        family = FAMILIES.get(name.split(".")[0])
+        number = dict(family(run)).get(name) if family else None
+    if number is not None:
+        return Value(float(number))
+    raise _explanation(run, name)
+
+
+def names(run: RunRecords) -> list[str]:
+    """The names that metrics can have in this run, measured or not."""
+    rated = [port.name for port in ports(run.scenario).values() if port.rate]
+    traffic = [entry["name"] for entry in traffic_named(run.scenario)]
+    return [name for definition in DEFINITIONS for name in definition.names(rated, traffic)]
+
+
+def _explanation(run: RunRecords, name: str) -> MetricError:
+    known = names(run)
+    if name in known or rtt.requested_percent(name) is not None:
+        return NotMeasuredError(f"{name}: run {run.id} has no record of it in its window from warm-up to duration")
+    close = difflib.get_close_matches(name, known, n=4, cutoff=0.5) or known[:4]
+    return UnknownMetricError(f"{name}: no metric of run {run.id} has this name; close: {', '.join(close)}")

@@ -1,0 +1,119 @@
+"""The network of a run's scenario as the metrics and figures need it: ports by name, their rates over time, paths."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class RateStep:
+    """From `from_ns` on, the wire sends `bits_per_second`."""
+
+    from_ns: int
+    bits_per_second: int
+
+
+@dataclass(frozen=True)
+class Port:
+    """One direction of a link, named after the nodes it joins: `r1>h2`."""
+
+    name: str
+    sender: str
+    receiver: str
+    link: str
+    rate: tuple[RateStep, ...]
+    """Steps in the order of time, the first at 0; empty: this port has no rate, and nothing queues in it."""
+    delay_ns: int
+    overhead_bytes: int
+    queue: Mapping[str, Any]
+    """`qdisc` and its parameters."""
+
+    @property
+    def limit_packets(self) -> int | None:
+        """The queue's limit where it is counted in packets."""
+        limit = self.queue.get("limit_packets")
+        return None if limit is None else int(limit)
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the rate changes during the run."""
+        return len(self.rate) > 1
+
+    def rate_at(self, t_ns: int) -> int:
+        """Bits per second at `t_ns`."""
+        return [step for step in self.rate if step.from_ns <= t_ns][-1].bits_per_second
+
+    def capacity_bits(self, start_ns: int, end_ns: int) -> float:
+        """The integral of the rate from `start_ns` to `end_ns`: the bits that fit through."""
+        ends = [step.from_ns for step in self.rate[1:]] + [end_ns]
+        return sum(
+            step.bits_per_second * max(0, min(end, end_ns) - max(step.from_ns, start_ns)) / NANOSECONDS
+            for step, end in zip(self.rate, ends, strict=True)
+        )
+
+    def rates(self) -> pl.DataFrame:
+        """The rate's steps as a frame `t_ns, bits_per_second`, sorted for an as-of join."""
+        steps = {"t_ns": [s.from_ns for s in self.rate], "bits_per_second": [s.bits_per_second for s in self.rate]}
+        return pl.DataFrame(steps, schema={"t_ns": pl.Int64, "bits_per_second": pl.Int64})
+
+
+def ports(scenario: Mapping[str, Any]) -> dict[str, Port]:
+    """All ports by name, in the order of the file's links, forward before reverse."""
+    names = [node["name"] for node in scenario["nodes"]]
+    found: dict[str, Port] = {}
+    for link in scenario["links"]:
+        a, b = (names[index] for index in link["ends"])
+        for sender, receiver, side in ((a, b, "forward"), (b, a, "reverse")):
+            port = _port(sender, receiver, link["name"], link[side])
+            found[port.name] = port
+    return found
+
+
+def path(scenario: Mapping[str, Any], sender: str, receiver: str) -> list[Port]:
+    """The ports that a packet crosses from one node to another: the fewest, as the engines route."""
+    by_sender: dict[str, list[Port]] = {}
+    for port in ports(scenario).values():
+        by_sender.setdefault(port.sender, []).append(port)
+    routes: dict[str, list[Port]] = {sender: []}
+    waiting = deque([sender])
+    while waiting:
+        node = waiting.popleft()
+        for port in by_sender.get(node, []):
+            if port.receiver not in routes:
+                routes[port.receiver] = [*routes[node], port]
+                waiting.append(port.receiver)
+    return routes[receiver]
+
+
+def traffic_named(scenario: Mapping[str, Any], *kinds: str) -> list[Mapping[str, Any]]:
+    """The scenario's traffic entries of these kinds (all without any), in the file's order."""
+    return [entry for entry in scenario["traffic"] if not kinds or entry["kind"] in kinds]
+
+
+def traffic_ends(scenario: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of the nodes that a traffic entry goes from and to."""
+    return scenario["nodes"][entry["from"]]["name"], scenario["nodes"][entry["to"]]["name"]
+
+
+def traffic_of_flow() -> pl.Expr:
+    """The traffic that a flow belongs to: `web` for `web/17`."""
+    return pl.col("flow").str.replace(r"/\d+$", "").alias("traffic")
+
+
+def _port(sender: str, receiver: str, link: str, side: Mapping[str, Any]) -> Port:
+    steps: Sequence[Mapping[str, int]] = side["rate"] or ()
+    return Port(
+        name=f"{sender}>{receiver}",
+        sender=sender,
+        receiver=receiver,
+        link=link,
+        rate=tuple(RateStep(step["from_ns"], step["bits_per_second"]) for step in steps),
+        delay_ns=side["delay_ns"],
+        overhead_bytes=side["overhead_bytes"],
+        queue=side["queue"],
+    )

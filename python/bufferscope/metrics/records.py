@@ -1,0 +1,58 @@
+"""What a metric or figure may ask of a run: its tables and what the scenario says about it. Nothing else.
+
+This is a description of a shape (a `Protocol`), not a class to inherit from: the metrics read records of any origin.
+Column names and units are those of the records' schema: integer nanoseconds (`*_ns`), bytes, packets, bits per second.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import polars as pl
+
+
+class RunRecords(Protocol):
+    """The records of one run: one scenario (`scenario`), one seed, six tables."""
+
+    @property
+    def id(self) -> str:
+        """The name that tells this run from others."""
+
+    @property
+    def seed(self) -> int:
+        """The seed that the engine drew its random numbers from."""
+
+    @property
+    def point(self) -> Mapping[str, str]:
+        """The swept values that make this run's point, path to label; empty without a sweep."""
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The resolved scenario: every default filled in, every value a plain number in the unit of its name."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """`run.json`: how the run came about."""
+
+    @property
+    def probes(self) -> pl.DataFrame:
+        """One row a probe sent: `probe, seq, sent_ns, rtt_ns` (null: lost)`, owd_up_ns, owd_down_ns`."""
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row a sample of a connection: `t_ns, flow, cwnd_bytes, ssthresh_bytes, ..., delivered_bytes, ...`."""
+
+    @property
+    def queues(self) -> pl.DataFrame:
+        """One row a sample of a port's layer: `t_ns, port, layer, packets, bytes, dropped, marked, sent_...`."""
+
+    @property
+    def drops(self) -> pl.DataFrame:
+        """One row a packet dropped or marked: `t_ns, port, layer, flow, bytes, reason`."""
+
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """One row an object: `traffic, flow, started_ns, finished_ns` (null: unfinished)`, bytes`."""
+
+    @property
+    def sojourns(self) -> pl.DataFrame:
+        """Histogram rows `t_ns, port, layer, sojourn_ns, packets`: so many packets stayed about so long."""

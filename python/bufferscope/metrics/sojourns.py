@@ -1,0 +1,25 @@
+"""How long packets stayed in a port's queueing discipline."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from bufferscope.metrics.network import ports
+from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.statistics import weighted_percentile
+from bufferscope.metrics.window import Window
+
+PERCENTILES = (50, 95, 99)
+MS = 1e6
+
+
+def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
+    """`sojourn.<port>.*` of every port that a packet left in the window."""
+    rows = Window.of(run).rows(run.sojourns).filter(layer="qdisc")
+    for port in ports(run.scenario).values():
+        own = rows.filter(pl.col("port") == port.name, pl.col("packets") > 0)
+        if own.is_empty():
+            continue
+        values, weights = own["sojourn_ns"].cast(pl.Float64).to_numpy() / MS, own["packets"].to_numpy()
+        for percent in PERCENTILES:
+            yield f"sojourn.{port.name}.p{percent}_ms", weighted_percentile(values, weights, percent)

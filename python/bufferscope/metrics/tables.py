@@ -1,0 +1,34 @@
+"""Metrics as tables: of all runs, summed up over repetitions, and the definitions themselves."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from bufferscope.metrics.definitions import DEFINITIONS
+from bufferscope.metrics.measuring import Metrics, compute
+from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.statistics import Estimate, estimate
+
+
+def aggregate(repetitions: Sequence[Metrics]) -> dict[str, Estimate]:
+    """Each metric's mean over repetitions of a point, with standard error and 95 % confidence interval."""
+    found = dict.fromkeys(name for metrics in repetitions for name in metrics)
+    return {name: estimate([metrics[name] for metrics in repetitions if name in metrics]) for name in found}
+
+
+def frame(runs: Iterable[RunRecords]) -> pl.DataFrame:
+    """All metrics of all runs, one a row: `run, seed, metric, value, censored`; the value of a censored one is null."""
+    rows = [
+        (run.id, run.seed, name, None if math.isinf(value) else float(value), math.isinf(value))
+        for run in runs
+        for name, value in compute(run).items()
+    ]
+    schema = {"run": pl.String, "seed": pl.Int64, "metric": pl.String, "value": pl.Float64, "censored": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def describe() -> pl.DataFrame:
+    """The definitions of all metrics: `name, unit, meaning, source`."""
+    return pl.DataFrame([(d.name, d.unit, d.meaning, d.source) for d in DEFINITIONS],
+                        schema=["name", "unit", "meaning", "source"], orient="row")  # fmt: skip

@@ -1,0 +1,254 @@
+"""Every metric on runs whose answer is known by arithmetic."""
+
+import math
+import re
+
+import polars as pl
+import pytest
+from handmade import MS, MSS, PING, SECOND, TCP, WEB, HandmadeRun, Rows, probes, scenario
+
+from bufferscope import metrics
+from bufferscope.metrics.definitions import DEFINITIONS
+from bufferscope.metrics.network import path, ports
+
+
+def test_rtt_of_four_answered_and_one_lost_probe() -> None:
+    run = HandmadeRun(scenario({"ping": PING}), {"probes": probes([10, 20, 30, 40, None])})
+    found = metrics.compute(run)
+    assert found["rtt.mean_ms"] == 25
+    assert found["rtt.max_ms"] == 40
+    assert (found["rtt.sent"], found["rtt.answered"], found["rtt.lost"]) == (5, 4, 1)
+    assert found["rtt.p50_ms"] == 30  # rank 2 of 0..4
+    assert found["rtt.p5_ms"] == pytest.approx(12)  # rank 0.2
+    assert found["rtt.p95_ms"] == math.inf  # rank 3.8 lies between 40 ms and lost
+    assert found.censored == {"rtt.p95_ms", "rtt.p99_ms"}
+
+
+def test_probes_sent_before_the_warmup_do_not_count() -> None:
+    run = HandmadeRun(scenario({"ping": PING}, warmup_s=0.2), {"probes": probes([500, 500, 10, 20])})
+    assert metrics.compute(run)["rtt.mean_ms"] == 15
+    assert metrics.compute(run)["rtt.sent"] == 2
+
+
+def test_a_probe_answered_after_the_duration_counts_by_when_it_was_sent() -> None:
+    run = HandmadeRun(scenario({"ping": PING}, duration_s=0.1), {"probes": probes([10, 5000, 20])})
+    assert metrics.compute(run)["rtt.sent"] == 2
+    assert metrics.compute(run)["rtt.max_ms"] == 5000
+
+
+def test_when_every_probe_is_lost_there_is_no_mean_and_every_percentile_is_censored() -> None:
+    run = HandmadeRun(scenario({"ping": PING}), {"probes": probes([None, None])})
+    found = metrics.compute(run)
+    assert "rtt.mean_ms" not in found
+    assert "rtt.max_ms" not in found
+    assert metrics.metric(run, "rtt.p5_ms").censored
+    with pytest.raises(metrics.NotMeasuredError, match=r"rtt\.mean_ms: run handmade has no record"):
+        metrics.metric(run, "rtt.mean_ms")
+
+
+def test_any_whole_percentile_on_demand() -> None:
+    run = HandmadeRun(scenario({"ping": PING}), {"probes": probes([float(n) for n in range(101)])})
+    assert float(metrics.metric(run, "rtt.p30_ms")) == 30
+    assert float(metrics.metric(run, "rtt.p100_ms")) == 100
+    with pytest.raises(metrics.UnknownMetricError):
+        metrics.metric(run, "rtt.p101_ms")
+
+
+def _samples(flow: str, delivered: list[int], every_ms: int = 1000, **columns: list[int]) -> Rows:
+    return [
+        {"flow": flow, "t_ns": n * every_ms * MS, "delivered_bytes": done, **{k: v[n] for k, v in columns.items()}}
+        for n, done in enumerate(delivered)
+    ]
+
+
+def test_goodput_is_what_was_delivered_in_the_window_per_second() -> None:
+    # Window 1 s .. 4 s. bulk/1: 4,000,000 - 1,000,000 bytes in 3 s = 8 Mbit/s; bulk/2: 750,000 bytes = 2 Mbit/s.
+    rows = _samples("bulk/1", [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000])
+    rows += _samples("bulk/2", [0, 0, 250_000, 500_000, 750_000])
+    run = HandmadeRun(scenario({"bulk": TCP}, duration_s=4, warmup_s=1), {"flows": rows})
+    found = metrics.compute(run)
+    assert found["goodput.bulk_mbit"] == pytest.approx(10)
+    assert found["goodput.total_mbit"] == pytest.approx(10)
+    assert found["goodput.jain"] == pytest.approx(100 / (2 * (64 + 4)))  # (8 + 2)^2 / (2 (8^2 + 2^2))
+
+
+def test_a_connection_that_ends_between_samples_keeps_its_last_bytes() -> None:
+    # Sampled at 0 s with 50,000 bytes; the page of 100,000 bytes is whole at 0.4 s; a second page is never sampled.
+    flows = [{"flow": "web/1", "t_ns": 0, "delivered_bytes": 50_000}]
+    pages = [
+        {"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": 400 * MS, "bytes": 100_000},
+        {"traffic": "web", "flow": "web/2", "started_ns": 500 * MS, "finished_ns": 505 * MS, "bytes": 25_000},
+        {"traffic": "web", "flow": "web/3", "started_ns": 900 * MS, "finished_ns": None, "bytes": 100_000},
+    ]
+    run = HandmadeRun(scenario({"web": WEB}, duration_s=1), {"flows": flows, "transfers": pages})
+    assert metrics.compute(run)["goodput.web_mbit"] == pytest.approx((125_000 - 50_000) * 8 / 1e6)
+    assert "goodput.jain" not in metrics.compute(run)  # fairness is between bulk connections
+
+
+def test_web_flows_are_not_taken_for_bulk_of_a_similar_name() -> None:
+    rows = _samples("bulk/1", [0, 125_000]) + _samples("bulk-2/1", [0, 250_000])
+    run = HandmadeRun(scenario({"bulk": TCP, "bulk-2": TCP}, duration_s=1), {"flows": rows})
+    assert metrics.compute(run)["goodput.bulk_mbit"] == pytest.approx(1)
+    assert metrics.compute(run)["goodput.bulk-2_mbit"] == pytest.approx(2)
+
+
+def test_queue_lengths_by_port() -> None:
+    rows: Rows = [{"t_ns": n * SECOND, "packets": n} for n in range(5)]
+    rows += [{"t_ns": n * SECOND, "packets": 7, "port": "h2>r1"} for n in range(5)]
+    found = metrics.compute(HandmadeRun(scenario({}, duration_s=3), {"queues": rows}))
+    assert found["queue.r1>h2.mean_packets"] == 1.5  # 0..3: the sample at 4 s lies outside
+    assert found["queue.r1>h2.p50_packets"] == 1.5
+    assert found["queue.r1>h2.max_packets"] == 3
+    assert found["queue.h2>r1.max_packets"] == 7
+    assert not [name for name in found if name.startswith("ring.")]
+
+
+def test_a_ring_is_measured_apart_from_the_qdisc_and_is_what_sends() -> None:
+    rows: Rows = [{"t_ns": n * SECOND, "packets": 10, "bytes": 10_000, "sent_bytes": 0} for n in range(3)]
+    rows += [{"t_ns": n * SECOND, "packets": 2, "bytes": 3_000, "layer": "ring", "sent_bytes": n * 1_000_000}
+             for n in range(3)]  # fmt: skip
+    found = metrics.compute(HandmadeRun(scenario({}, duration_s=2), {"queues": rows}))
+    assert (found["queue.r1>h2.max_packets"], found["ring.r1>h2.max_packets"]) == (10, 2)
+    assert found["utilization.r1>h2"] == pytest.approx(2_000_000 * 8 / 20e6)
+
+
+def test_utilization_divides_by_the_scheduled_capacity() -> None:
+    # 10 Mbit/s for 1 s, then 2 Mbit/s for 2 s: 14 Mbit fit, 1,400,000 bytes = 11.2 Mbit were sent.
+    rows = [{"t_ns": 0}, {"t_ns": SECOND, "sent_bytes": 1_000_000}, {"t_ns": 3 * SECOND, "sent_bytes": 1_400_000}]
+    run = HandmadeRun(scenario({}, duration_s=3, rate=[(0, 10_000_000), (SECOND, 2_000_000)]), {"queues": rows})
+    assert metrics.compute(run)["utilization.r1>h2"] == pytest.approx(0.8)
+
+
+def test_delay_share_is_the_part_of_the_waiting_time_not_of_the_bytes() -> None:
+    # r1>h2: 10,000 bytes at 10 Mbit/s = 8 ms, then at 1 Mbit/s = 80 ms: mean 44 ms. h2>r1 the same rate, 1,250 bytes:
+    # 1 ms, then 10 ms: mean 5.5 ms.
+    rows: Rows = [{"t_ns": t * SECOND, "bytes": 10_000} for t in (0, 1)]
+    rows += [{"t_ns": t * SECOND, "bytes": 1_250, "port": "h2>r1"} for t in (0, 1)]
+    run = HandmadeRun(scenario({}, duration_s=1, rate=[(0, 10_000_000), (SECOND, 1_000_000)]), {"queues": rows})
+    found = metrics.compute(run)
+    assert found["delay_share.r1>h2"] == pytest.approx(44 / 49.5)
+    assert found["delay_share.h2>r1"] == pytest.approx(5.5 / 49.5)
+
+
+def test_delay_share_is_not_measured_where_nothing_queues() -> None:
+    run = HandmadeRun(scenario({}), {"queues": [{"t_ns": 0}]})
+    with pytest.raises(metrics.NotMeasuredError):
+        metrics.metric(run, "delay_share.r1>h2")
+
+
+def test_a_mark_is_not_a_drop() -> None:
+    reasons = ["overlimit", "red_early", "red_forced", "codel", "red_mark", "codel_mark"]
+    rows = [{"t_ns": n * SECOND, "reason": reason, "flow": "bulk/1"} for n, reason in enumerate(reasons)]
+    found = metrics.compute(HandmadeRun(scenario({}, duration_s=4.5, warmup_s=0.5), {"drops": rows}))
+    assert (found["drops.r1>h2"], found["marks.r1>h2"]) == (3, 1)
+    assert (found["drops.h2>r1"], found["marks.h2>r1"]) == (0, 0)
+    assert "drops.h1>r1" not in found  # no rate: nothing can queue or drop there
+
+
+def test_sojourn_percentiles_weigh_by_packets() -> None:
+    # 99 packets stayed 1 ms, 1 packet 101 ms. p99: rank 98.01 -> 1 % of the way from 1 to 101 ms.
+    rows: Rows = [{"t_ns": 0, "sojourn_ns": MS, "packets": 99}, {"t_ns": 0, "sojourn_ns": 101 * MS, "packets": 1}]
+    rows += [{"t_ns": 0, "sojourn_ns": 999 * MS, "packets": 50, "layer": "ring"}]
+    found = metrics.compute(HandmadeRun(scenario({}), {"sojourns": rows}))
+    assert found["sojourn.r1>h2.p50_ms"] == 1
+    assert found["sojourn.r1>h2.p99_ms"] == pytest.approx(2)
+
+
+def test_cwnd_and_retransmissions() -> None:
+    rows = _samples("bulk/1", [0, 0, 0], cwnd_bytes=[10 * MSS, 20 * MSS, 60 * MSS], retransmits=[0, 4, 9])
+    rows += _samples("bulk/2", [0], retransmits=[2])  # closed before the second sample: keeps what it had
+    run = HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": rows})
+    found = metrics.compute(run)
+    assert found["cwnd.bulk.max_packets"] == 60
+    assert found["cwnd.bulk.mean_packets"] == pytest.approx(90 / 4)
+    assert found["retransmits.total"] == 9
+    late = HandmadeRun(scenario({"bulk": TCP}, duration_s=2, warmup_s=1), {"flows": rows})
+    assert metrics.compute(late)["retransmits.total"] == 5
+
+
+def test_download_times() -> None:
+    times = [1000, 2000, 3000, None]
+    rows = [
+        {"traffic": "web", "flow": f"web/{n}", "started_ns": n * SECOND, "bytes": 1,
+         "finished_ns": None if ms is None else n * SECOND + ms * MS}
+        for n, ms in enumerate(times)
+    ]  # fmt: skip
+    found = metrics.compute(HandmadeRun(scenario({"web": WEB}), {"transfers": rows}))
+    assert (found["transfer.web.mean_s"], found["transfer.web.max_s"], found["transfer.web.unfinished"]) == (2, 3, 1)
+    assert found["transfer.web.p95_s"] == math.inf
+
+
+def test_every_computed_metric_is_defined_and_every_definition_is_computed() -> None:
+    run = _run_with_everything()
+    computed = set(metrics.compute(run))
+    allowed = set(metrics.names(run)) | {f"rtt.p{n}_ms" for n in range(101)}
+    assert computed <= allowed
+    for definition in DEFINITIONS:
+        pattern = re.escape(definition.name).replace("<port>", ".+").replace("<traffic>", ".+").replace("<N>", r"\d+")
+        assert any(re.fullmatch(pattern, name) for name in computed), definition.name
+
+
+def test_one_metric_agrees_with_all_metrics() -> None:
+    run = _run_with_everything()
+    for name, value in metrics.compute(run).items():
+        assert float(metrics.metric(run, name)) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [
+        ("rtt.mean", "rtt.mean_ms"),
+        ("queue.r1>h9.max_packets", "queue.r1>h2.max_packets"),
+        ("goodput.bulk", "goodput.bulk_mbit"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_close_ones(name: str, close: str) -> None:
+    with pytest.raises(metrics.UnknownMetricError, match=re.escape(close)):
+        metrics.metric(_run_with_everything(), name)
+
+
+def test_repetitions_of_a_point() -> None:
+    runs = [HandmadeRun(scenario({"ping": PING}), {"probes": probes([rtt])}) for rtt in (10.0, 12.0, 14.0, None)]
+    summary = metrics.aggregate([metrics.compute(run) for run in runs])
+    assert (summary["rtt.mean_ms"].mean, summary["rtt.mean_ms"].n) == (12, 3)
+    assert summary["rtt.p50_ms"].censored
+    assert summary["rtt.p50_ms"].n == 4
+
+
+def test_frame_has_null_where_a_value_is_censored() -> None:
+    run = HandmadeRun(scenario({"ping": PING}), {"probes": probes([10, None])})
+    frame = metrics.frame([run])
+    assert frame.filter(metric="rtt.p95_ms").row(0, named=True) == {
+        "run": "handmade", "seed": 1, "metric": "rtt.p95_ms", "value": None, "censored": True
+    }  # fmt: skip
+    assert frame.filter(metric="rtt.mean_ms")["value"].to_list() == [10.0]
+
+
+def test_describe_tells_name_unit_meaning_and_source_of_every_metric() -> None:
+    table = metrics.describe()
+    assert table.height == len(DEFINITIONS) == table["name"].n_unique()
+    assert table.filter(pl.col("meaning") == "").is_empty()
+    assert table.filter(pl.col("source") == "").is_empty()
+
+
+def test_the_path_between_two_hosts_and_back() -> None:
+    network = scenario({})
+    assert list(ports(network)) == ["h1>r1", "r1>h1", "r1>h2", "h2>r1"]
+    assert [port.name for port in path(network, "h1", "h2")] == ["h1>r1", "r1>h2"]
+    assert [port.name for port in path(network, "h2", "h1")] == ["h2>r1", "r1>h1"]
+
+
+def _run_with_everything() -> HandmadeRun:
+    queues = [{"t_ns": t * SECOND, "layer": layer, "packets": 1, "bytes": 1500, "sent_bytes": t * 1500}
+              for t in (0, 1) for layer in ("qdisc", "ring")]  # fmt: skip
+    return HandmadeRun(
+        scenario({"bulk": TCP, "ping": PING, "web": WEB}, duration_s=1),
+        {
+            "probes": probes([10, 20]),
+            "flows": _samples("bulk/1", [0, 1000], cwnd_bytes=[MSS, MSS]),
+            "queues": queues,
+            "drops": [{"t_ns": 0, "reason": "overlimit"}],
+            "transfers": [{"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 9}],
+            "sojourns": [{"t_ns": 0, "sojourn_ns": MS, "packets": 3}],
+        },
+    )

@@ -1,0 +1,87 @@
+"""Percentiles with lost samples and weights, and what repetitions say about a mean."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bufferscope.metrics.statistics import estimate, jain_index, percentile, weighted_percentile
+
+values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
+
+
+@given(values, st.floats(0, 100))
+def test_percentile_interpolates_as_numpy_does(sample: list[float], percent: float) -> None:
+    expected = np.percentile(sample, percent)
+    assert percentile(np.array(sample), percent) == pytest.approx(expected, rel=1e-9, abs=1e-3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 20)), min_size=1, max_size=30), st.floats(0, 100))
+def test_a_weight_stands_for_that_many_copies(rows: list[tuple[int, int]], percent: float) -> None:
+    sample, weights = np.array([r[0] for r in rows], dtype=float), np.array([r[1] for r in rows])
+    copies = np.repeat(sample, weights)
+    if len(copies) == 0:
+        with pytest.raises(ValueError, match="empty sample"):
+            weighted_percentile(sample, weights, percent)
+    else:
+        assert weighted_percentile(sample, weights, percent) == pytest.approx(percentile(copies, percent))
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=40), st.integers(1, 10), st.floats(0, 100))
+def test_a_percentile_is_censored_exactly_when_a_lost_sample_has_a_part_in_it(
+    answered: list[float], lost: int, percent: float
+) -> None:
+    sample = np.array([*answered, *[math.inf] * lost])
+    rank = (len(sample) - 1) * percent / 100
+    assert math.isinf(percentile(sample, percent)) == (math.ceil(rank) >= len(answered))
+
+
+@given(values, st.floats(0, 100), st.floats(0, 100))
+def test_percentiles_never_fall(sample: list[float], a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    array = np.array(sample)
+    assert percentile(array, low) <= percentile(array, high) + 1e-6
+
+
+def test_a_percentile_just_below_the_lost_ones_is_a_number() -> None:
+    # 5 samples: rank of p75 is 3, an answered sample; p76 lies between it and the lost one.
+    sample = np.array([1.0, 2.0, 3.0, 4.0, math.inf])
+    assert percentile(sample, 75) == 4.0
+    assert percentile(sample, 76) == math.inf
+
+
+def test_percent_outside_0_to_100_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"percentile 101 is outside 0\.\.100"):
+        percentile(np.array([1.0]), 101)
+
+
+def test_jain_index_of_one_greedy_flow_among_four_is_a_quarter() -> None:
+    assert jain_index([8, 0, 0, 0]) == 0.25
+    assert jain_index([3, 3, 3]) == 1
+    assert math.isnan(jain_index([0, 0]))
+
+
+def test_interval_of_three_repetitions() -> None:
+    # 10, 12, 14: mean 12, standard deviation 2, sem 2/sqrt(3) = 1.1547; t(0.975, 2 degrees of freedom) = 4.30265.
+    result = estimate([10.0, 12.0, 14.0])
+    assert (result.mean, result.n) == (12.0, 3)
+    assert result.sem == pytest.approx(1.154701, rel=1e-6)
+    assert result.high - 12.0 == pytest.approx(4.30265 * 1.154701, rel=1e-5)
+    assert 12.0 - result.low == pytest.approx(result.high - 12.0)
+
+
+def test_one_repetition_has_a_mean_but_no_interval() -> None:
+    result = estimate([10.0])
+    assert result.mean == 10.0
+    assert math.isnan(result.sem)
+    assert math.isnan(result.low)
+    assert math.isnan(result.high)
+
+
+def test_a_censored_repetition_censors_the_mean() -> None:
+    result = estimate([10.0, math.inf])
+    assert result.censored
+    assert result.n == 2
+    assert math.isnan(result.sem)
