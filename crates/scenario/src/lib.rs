@@ -1,7 +1,34 @@
 //! What is tested: network, queues, traffic.
+//!
+//! An experiment is a TOML file. [`Experiment::parse`] reads it, fills in defaults, applies overrides from the command line,
+//! expands its sweep into [`Point`]s and refuses what is impossible; each point holds a [`Scenario`], which is all that an
+//! engine gets to see. [`schema`] describes the files for editors.
+//!
+//! The way through the crate: `syntax` (bytes to TOML) -> `check` (does the document fit the schema) -> `file` (the tables
+//! as written) -> `overrides` and `sweep` (which values) -> `resolve` (the scenario). It does no I/O.
 
-#![warn(missing_docs)]
-
+mod check;
+mod error;
+mod expect;
+mod experiment;
+mod file;
 mod model;
+mod overrides;
+mod path;
+mod quantity;
+mod red;
+mod resolve;
+mod routing;
+mod schema;
+mod suggest;
+mod sweep;
+mod syntax;
+mod text;
+mod units;
 
+pub use error::{ExperimentError, Problem};
+pub use expect::{Band, Comparison, Expectation};
+pub use experiment::{Document, Experiment, Point};
 pub use model::*;
+pub use routing::{Hop, Routes};
+pub use schema::schema;

@@ -1,0 +1,159 @@
+//! Walks a document along the schema and says in words what does not fit.
+//!
+//! serde would find the same mistakes, but not tell where they are inside tables told apart by a tag (`kind`, `qdisc`), nor
+//! what was meant. What passes here is accepted by serde too; a property test holds that.
+
+mod describe;
+mod shape;
+
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+pub(crate) use shape::{ABOUT, FILE, SETUP, STUDY, Shape};
+
+use crate::error::{Problem, Problems, quote, show};
+use crate::path::join;
+use crate::suggest::{any_of, closest};
+use crate::text::TextRule;
+use shape::{Key, Keys};
+
+impl Shape {
+    /// Adds what is wrong with `value`, found at `path`, to `problems`.
+    pub(crate) fn check(&self, value: &Value, path: &str, problems: &mut Problems) {
+        match (self, value) {
+            (Self::Anything, _) => {}
+            (Self::Table(keys), Value::Table(table)) => keys.check(table, path, problems),
+            (Self::Tagged { tag, variants }, Value::Table(table)) => check_tagged(tag, variants, table, path, problems),
+            (Self::Map(values), Value::Table(table)) => {
+                table.iter().for_each(|(key, value)| values.check(value, &join(path, key), problems));
+            }
+            (Self::Array { items, at_least }, Value::Array(values)) => {
+                if values.len() < *at_least {
+                    problems.add(|| Problem::new(path, show(value), self.describe()));
+                }
+                check_items(values, |_| Some(items.as_ref()), path, problems);
+            }
+            (Self::Tuple(items), Value::Array(values)) if items.len() == values.len() => {
+                check_items(values, |i| items.get(i), path, problems);
+            }
+            (Self::Tuple(_), Value::Array(values)) => {
+                problems.add(|| Problem::new(path, format!("{} items", values.len()), self.describe()));
+            }
+            (Self::Either(shapes), _) => match shapes.iter().find(|shape| shape.suits_kind(value)) {
+                Some(shape) => shape.check(value, path, problems),
+                None => problems.add(|| Problem::new(path, show(value), self.describe())),
+            },
+            (Self::Quantity(bounds), _) => {
+                if let Err(refusal) = bounds.read(value) {
+                    let problem = || Problem::new(path, refusal.found, bounds.describe());
+                    problems.add(|| problem().did_you_mean(refusal.meant.as_deref()));
+                }
+            }
+            (Self::Choice(words), Value::String(word)) if !words.contains(word) => {
+                let meant = closest(word, words.iter().map(String::as_str)).map(quote);
+                problems.add(|| Problem::new(path, quote(word), self.describe()).did_you_mean(meant.as_deref()));
+            }
+            _ if self.accepts_plain(value) => {}
+            _ => problems.add(|| Problem::new(path, show(value), self.describe())),
+        }
+    }
+
+    /// `Ok` if `value`, which is the whole document, fits.
+    pub(crate) fn verify(&self, value: &Value) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        self.check(value, "", &mut problems);
+        problems.into_result()
+    }
+
+    /// Checks the tables and reads them.
+    pub(crate) fn read<T: DeserializeOwned>(&self, tables: Table) -> Result<T, Problems> {
+        let value = Value::Table(tables);
+        self.verify(&value)?;
+        // What fits the shape serde can read (a property test holds that), so this message is never seen.
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let found = format!("a value that can't be read ({})", error.inner());
+            Problem::new(error.path().to_string(), found, "what the schema says").into()
+        })
+    }
+
+    /// Whether a value without parts fits.
+    fn accepts_plain(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Choice(_), Value::String(_)) | (Self::Boolean, Value::Boolean(_)) => true,
+            (Self::Text(rule), Value::String(text)) => rule.accepts(text),
+            (Self::Integer { min, max }, Value::Integer(number)) => (min..=max).contains(&number),
+            (Self::Number(range), Value::Float(number)) => range.contains(*number),
+            (Self::Number(range), Value::Integer(number)) => range.contains(*number as f64),
+            (Self::Plain, Value::String(text)) => TextRule::Line.accepts(text),
+            (Self::Plain, Value::Integer(_) | Value::Boolean(_)) => true,
+            (Self::Plain, Value::Float(number)) => number.is_finite(),
+            _ => false,
+        }
+    }
+
+    /// Whether the value is of the right TOML type, which decides between alternatives.
+    fn suits_kind(&self, value: &Value) -> bool {
+        match self {
+            Self::Table(_) | Self::Tagged { .. } | Self::Map(_) => value.is_table(),
+            Self::Array { .. } | Self::Tuple(_) => value.is_array(),
+            Self::Quantity(bounds) => value.is_str() || (bounds.dimension.bare && value.is_integer()),
+            Self::Choice(_) | Self::Text(_) => value.is_str(),
+            Self::Integer { .. } => value.is_integer(),
+            Self::Number(_) => value.is_integer() || value.is_float(),
+            Self::Boolean => value.is_bool(),
+            Self::Plain => !value.is_table() && !value.is_array(),
+            Self::Either(shapes) => shapes.iter().any(|shape| shape.suits_kind(value)),
+            Self::Anything => true,
+        }
+    }
+}
+
+impl shape::Range {
+    fn contains(&self, number: f64) -> bool {
+        !number.is_nan() && self.above.is_none_or(|above| number > above) && self.max.is_none_or(|max| number <= max)
+    }
+}
+
+impl Keys {
+    fn check(&self, table: &Table, path: &str, problems: &mut Problems) {
+        for (name, value) in table {
+            match self.get(name) {
+                Some(key) => key.shape.check(value, &join(path, name), problems),
+                None => problems.add(|| self.unknown(name, path)),
+            }
+        }
+        let is_missing = |key: &&Key| key.required && !table.contains_key(&key.name);
+        for key in self.0.iter().filter(is_missing) {
+            problems.add(|| Problem::new(join(path, &key.name), "no such key", key.shape.describe()));
+        }
+    }
+
+    fn unknown(&self, name: &str, path: &str) -> Problem {
+        let meant = closest(name, self.names());
+        Problem::new(join(path, name), "an unknown key", any_of(self.names())).did_you_mean(meant)
+    }
+}
+
+fn check_tagged(tag: &str, variants: &[(String, Keys)], table: &Table, path: &str, problems: &mut Problems) {
+    let words = || variants.iter().map(|(word, _)| word.as_str());
+    let found = table.get(tag);
+    match variants.iter().find(|(word, _)| found.and_then(Value::as_str) == Some(word)) {
+        Some((_, keys)) => keys.check(table, path, problems),
+        None => problems.add(|| {
+            let meant = found.and_then(Value::as_str).and_then(|word| closest(word, words())).map(quote);
+            let found = found.map_or_else(|| "no such key".to_owned(), show);
+            Problem::new(join(path, tag), found, any_of(words())).did_you_mean(meant.as_deref())
+        }),
+    }
+}
+
+/// Items are called by their `name` where they have one, else counted from 1.
+fn check_items<'a>(values: &[Value], shape: impl Fn(usize) -> Option<&'a Shape>, path: &str, problems: &mut Problems) {
+    for (i, value) in values.iter().enumerate() {
+        let name = value.get("name").and_then(Value::as_str).filter(|name| TextRule::Name.accepts(name));
+        let path = name.map_or_else(|| format!("{path}[{}]", i + 1), |name| join(path, name));
+        if let Some(shape) = shape(i) {
+            shape.check(value, &path, problems);
+        }
+    }
+}

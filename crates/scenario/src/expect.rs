@@ -1,0 +1,201 @@
+//! `[[expect]]` resolved: which points a statement of the source is about, and whether it still applies.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::error::{Problem, Problems, quote};
+use crate::file::{Expect, Label};
+use crate::path::{KeyPath, join};
+use crate::suggest::{any_of, closest};
+use crate::sweep::{Axes, Axis};
+
+/// What the source says about one metric, to be held against what is measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Expectation {
+    /// The metric's name, such as `rtt.max_ms`.
+    pub metric: String,
+    /// What the source says, in its words.
+    pub says: String,
+    /// The values that count as reproduced.
+    pub band: Band,
+    /// Why we knowingly lie outside, if we do.
+    pub differs: Option<String>,
+    /// The labels in the file's `where`, as path and label.
+    #[serde(rename = "where")]
+    pub at: IndexMap<String, String>,
+    /// The labels in the file's `relative_to`.
+    pub relative_to: Option<IndexMap<String, String>>,
+    /// The points it is about, each to be held against the band by itself. Empty where it does not apply.
+    pub comparisons: Vec<Comparison>,
+    /// Why it is no claim about this set-up, if it isn't: the source knows nothing of a set-up that was changed by `--set`.
+    pub not_applicable: Option<String>,
+}
+
+/// The value to hold against an expectation's band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// Index of the point at which the metric is taken.
+    pub point: usize,
+    /// Index of the point whose metric it is divided by, if it is divided.
+    pub relative_to: Option<usize>,
+}
+
+/// A closed interval. Serialised as `[low, high]`, an open side as null.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Band {
+    /// Lowest value inside; may be -inf.
+    pub low: f64,
+    /// Highest value inside; may be +inf.
+    pub high: f64,
+}
+
+/// The resolved expectations. `changed` is what `--set` changed in the set-up, if anything.
+pub(crate) fn resolve(expects: &[Expect], axes: &Axes, changed: Option<&str>) -> Result<Vec<Expectation>, Problems> {
+    let mut problems = Problems::default();
+    let each = |(number, expect): (usize, &Expect)| {
+        let (comparisons, not_applicable) = match changed {
+            Some(set) => (Vec::new(), Some(format!("the source knows nothing of --set {set}"))),
+            None => (comparisons(expect, number, axes, &mut problems), None),
+        };
+        Expectation {
+            metric: expect.metric.to_string(),
+            says: expect.says.to_string(),
+            band: Band::new(expect.band, number, &mut problems),
+            differs: expect.differs.as_ref().map(ToString::to_string),
+            at: plain(&expect.at),
+            relative_to: expect.relative_to.as_ref().map(plain),
+            comparisons,
+            not_applicable,
+        }
+    };
+    let resolved = (1..).zip(expects).map(each).collect();
+    problems.into_result().map(|()| resolved)
+}
+
+fn plain(labels: &IndexMap<String, Label>) -> IndexMap<String, String> {
+    labels.iter().map(|(path, label)| (path.clone(), label.to_string())).collect()
+}
+
+fn comparisons(expect: &Expect, number: usize, axes: &Axes, problems: &mut Problems) -> Vec<Comparison> {
+    let here = |key: &str| format!("expect[{number}].{key}");
+    let Some(at) = fixed_positions(&expect.at, &here("where"), axes, problems) else { return Vec::new() };
+    let reference = match &expect.relative_to {
+        None => None,
+        Some(labels) => match fixed_positions(labels, &here("relative_to"), axes, problems) {
+            None => return Vec::new(),
+            Some(positions) => Some(positions),
+        },
+    };
+    let chosen = axes.choices().enumerate().filter(|(_, choice)| agree(choice, &at));
+    let comparison = |(point, choice): (usize, Vec<usize>)| {
+        let relative_to = reference.as_ref().map(|reference| axes.point(&replaced(&choice, reference)));
+        Comparison { point, relative_to }
+    };
+    let comparisons: Vec<Comparison> = chosen.map(comparison).collect();
+    if comparisons.iter().any(|comparison| comparison.relative_to == Some(comparison.point)) {
+        let allowed = "labels that lead from each point of where to another point";
+        problems.add(|| Problem::new(here("relative_to"), "a point compared with itself", allowed));
+    }
+    comparisons
+}
+
+/// For each axis the position that a label fixes, if one does.
+fn fixed_positions(
+    labels: &IndexMap<String, Label>,
+    path: &str,
+    axes: &Axes,
+    problems: &mut Problems,
+) -> Option<Vec<Option<usize>>> {
+    let mut positions = vec![None; axes.iter().count()];
+    let mut sound = true;
+    for (key, label) in labels {
+        match find(key, label, path, axes, problems) {
+            Some((axis, position)) => positions[axis] = Some(position),
+            None => sound = false,
+        }
+    }
+    sound.then_some(positions)
+}
+
+/// The axis a key names and the position of the label on it.
+fn find(key: &str, label: &Label, path: &str, axes: &Axes, problems: &mut Problems) -> Option<(usize, usize)> {
+    let key_path = KeyPath::parse(key);
+    let axis = axes.iter().enumerate().find(|(_, axis)| Some(&axis.path) == key_path.as_ref());
+    let position = axis.and_then(|(_, axis)| axis.position(label));
+    match (axis, position) {
+        (Some((index, _)), Some(position)) => return Some((index, position)),
+        (Some((_, axis)), None) => problems.add(|| unknown_label(axis, label, join(path, key))),
+        (None, _) => problems.add(|| not_swept(axes, key, path)),
+    }
+    None
+}
+
+fn not_swept(axes: &Axes, key: &str, path: &str) -> Problem {
+    let swept: Vec<String> = axes.iter().map(|axis| axis.path.to_string()).collect();
+    let names = || swept.iter().map(String::as_str);
+    let allowed = format!("a key of [sweep]: {}", any_of(names()));
+    Problem::new(path, format!("{}, which is not swept", quote(key)), allowed).did_you_mean(closest(key, names()))
+}
+
+fn unknown_label(axis: &Axis, label: &Label, path: String) -> Problem {
+    let labels = || axis.values.iter().map(|(label, _)| label.as_str());
+    let meant = closest(label.as_str(), labels()).map(quote);
+    Problem::new(path, quote(label.as_str()), any_of(labels())).did_you_mean(meant.as_deref())
+}
+
+fn agree(choice: &[usize], fixed: &[Option<usize>]) -> bool {
+    choice.iter().zip(fixed).all(|(position, fixed)| fixed.is_none_or(|fixed| fixed == *position))
+}
+
+fn replaced(choice: &[usize], fixed: &[Option<usize>]) -> Vec<usize> {
+    choice.iter().zip(fixed).map(|(position, fixed)| fixed.unwrap_or(*position)).collect()
+}
+
+impl Axis {
+    fn position(&self, label: &Label) -> Option<usize> {
+        self.values.iter().position(|(own, _)| own == label)
+    }
+}
+
+impl Axes {
+    /// Index of the point at a choice.
+    fn point(&self, choice: &[usize]) -> usize {
+        self.iter().zip(choice).fold(0, |point, (axis, position)| point * axis.values.len() + position)
+    }
+}
+
+impl Expectation {
+    /// Whether the source's statement is one about the experiment as it was loaded.
+    pub fn applies(&self) -> bool {
+        self.not_applicable.is_none()
+    }
+}
+
+impl Band {
+    fn new((low, high): (f64, f64), number: usize, problems: &mut Problems) -> Self {
+        if low > high {
+            let found = format!("[{low}, {high}]");
+            problems.add(|| Problem::new(format!("expect[{number}].band"), found, "[lowest, highest]"));
+        }
+        Self { low, high }
+    }
+
+    /// Whether the value counts as reproduced.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+impl fmt::Display for Band {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.low, self.high)
+    }
+}
+
+impl Serialize for Band {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        [self.low, self.high].map(|side| side.is_finite().then_some(side)).serialize(serializer)
+    }
+}

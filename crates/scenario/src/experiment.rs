@@ -1,0 +1,175 @@
+//! An experiment: a file loaded, overridden, expanded into points and checked.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use toml::{Table, Value};
+
+use crate::check::{self, Shape};
+use crate::error::{ExperimentError, Problem, Problems};
+use crate::expect::{self, Expectation};
+use crate::file::{About, Setup, Study};
+use crate::model::Scenario;
+use crate::overrides::Changes;
+use crate::resolve::resolve;
+use crate::sweep::{Axes, Axis};
+use crate::syntax;
+
+/// Bytes of the file times points: bounds the memory and time of expanding a large file into many points.
+const MOST_EXPANDED_BYTES: usize = 256 << 20;
+
+/// An experiment, ready to run: every point is a [`Scenario`] that engines can rely on.
+///
+/// ```
+/// use bufferscope_scenario::Experiment;
+///
+/// let text = r#"
+///     title = "Two queue sizes"
+///     duration = "10s"
+///     link = [{ name = "bottleneck", ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }]
+///     traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
+///     [sweep]
+///     "link.bottleneck.queue" = { short.qdisc = "pfifo", short.limit = "20p", long.qdisc = "pfifo" }
+/// "#;
+/// let experiment = Experiment::parse(text, "two.toml", &["duration=5s".to_owned()])?;
+/// let [short, long] = experiment.points() else { panic!("two values, two points") };
+/// assert_eq!(long.values, [("link.bottleneck.queue".to_owned(), "long".to_owned())]);
+/// assert_eq!(short.scenario.duration_ns, 5_000_000_000);
+/// # Ok::<(), bufferscope_scenario::ExperimentError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    document: Document,
+    points: Vec<Point>,
+    expectations: Vec<Expectation>,
+}
+
+/// What the file says besides what is tested.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Document {
+    /// What the experiment shows, in one line.
+    pub title: String,
+    /// The document that it reproduces.
+    pub source: Option<String>,
+    /// What is done and why.
+    pub description: Option<String>,
+    /// Names of the figures of its report.
+    pub figures: Vec<String>,
+    /// Remarks for the report, in Markdown.
+    pub notes: Option<String>,
+    /// The swept keys' paths and the labels of their values, in the file's order.
+    pub sweep: IndexMap<String, Vec<String>>,
+}
+
+/// One scenario with one choice of swept values.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Path and label of each swept key, in the file's order; empty if nothing is swept.
+    pub values: Vec<(String, String)>,
+    /// What an engine runs.
+    pub scenario: Scenario,
+}
+
+impl Experiment {
+    /// Loads an experiment. `file` is its name for messages; `overrides` are of the form `PATH=VALUE` and apply in order.
+    ///
+    /// # Errors
+    /// Whatever is wrong, with its place, what was found and what is allowed.
+    pub fn parse(text: &str, file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
+        Self::load(text, overrides).map_err(|problems| problems.into_error(file))
+    }
+
+    /// Loads an experiment from a file's bytes, which need not be text.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`].
+    pub fn from_bytes(bytes: &[u8], file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
+        let text = syntax::text(bytes).map_err(|problems| problems.into_error(file))?;
+        Self::parse(text, file, overrides)
+    }
+
+    /// What the file says besides what is tested.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// The points, at least one; the file's first swept key varies slowest.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// What the source says came out.
+    pub fn expectations(&self) -> &[Expectation] {
+        &self.expectations
+    }
+}
+
+impl Experiment {
+    fn load(text: &str, overrides: &[String]) -> Result<Self, Problems> {
+        let mut tables = syntax::tables(text)?;
+        check::FILE.verify(&Value::Table(tables.clone()))?;
+        let changes = Changes::parse(overrides)?;
+        let mut study: Study = check::STUDY.read(take(&mut tables, &check::STUDY))?;
+        changes.apply_to_sweep(&mut study.sweep)?;
+        let axes = Axes::new(study.sweep)?;
+        check_expansion(text, &axes)?;
+        let about = changes.about(take(&mut tables, &check::ABOUT))?;
+        let points = points(&tables, &axes, &changes)?;
+        let expectations = expect::resolve(&study.expect, &axes, changes.first_in_setup())?;
+        Ok(Self { document: Document::new(about, &axes), points, expectations })
+    }
+}
+
+impl Document {
+    fn new(about: About, axes: &Axes) -> Self {
+        let labels = |axis: &Axis| axis.values.iter().map(|(label, _)| label.to_string()).collect();
+        Self {
+            title: about.title.into(),
+            source: about.source.map(String::from),
+            description: about.description.map(String::from),
+            figures: about.figures.into_iter().map(String::from).collect(),
+            notes: about.notes.map(String::from),
+            sweep: axes.iter().map(|axis| (axis.path.to_string(), labels(axis))).collect(),
+        }
+    }
+}
+
+/// Takes the keys of one part out of the file's tables.
+fn take(tables: &mut Table, part: &Shape) -> Table {
+    part.key_names().filter_map(|name| tables.remove_entry(name)).collect()
+}
+
+fn check_expansion(text: &str, axes: &Axes) -> Result<(), Problems> {
+    let points = axes.count();
+    if points.saturating_mul(text.len()) <= MOST_EXPANDED_BYTES {
+        return Ok(());
+    }
+    let found = format!("{points} points of a file of {} bytes", text.len());
+    let allowed = format!("points times bytes up to {MOST_EXPANDED_BYTES}");
+    Err(Problem::new("sweep", found, allowed).hint("split the experiment in two").into())
+}
+
+fn points(setup: &Table, axes: &Axes, changes: &Changes) -> Result<Vec<Point>, Problems> {
+    let point = |choice: Vec<usize>| {
+        let values = axes.labels(&choice);
+        match scenario(setup.clone(), &choice, axes, changes) {
+            Ok(scenario) => Ok(Point { values, scenario }),
+            Err(problems) => Err(at_point(changes.blame(problems), &values)),
+        }
+    };
+    axes.choices().map(point).collect()
+}
+
+fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) -> Result<Scenario, Problems> {
+    axes.apply(choice, &mut setup)?;
+    changes.apply_to_setup(&mut setup)?;
+    let setup: Setup = check::SETUP.read(setup)?;
+    resolve(&setup)
+}
+
+fn at_point(mut problems: Problems, values: &[(String, String)]) -> Problems {
+    if !values.is_empty() {
+        let point: Vec<String> = values.iter().map(|(path, label)| format!("{path} = {label}")).collect();
+        problems.annotate(|problem| problem.point = Some(point.join(", ")));
+    }
+    problems
+}

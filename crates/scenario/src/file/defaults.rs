@@ -1,0 +1,107 @@
+//! Every default that is a plain value, with its origin. Defaults that depend on other keys are in [`crate::resolve`].
+
+use super::link::{Delay, Overhead};
+use super::queue::{CodelTime, PacketLimit, Probability};
+use super::traffic::{Payload, PingTimeout, RequestSize};
+use super::{CongestionName, Interval, Moment};
+use crate::file::host::{InitialWindow, ReceiveBuffer};
+use crate::file::link::Rate;
+use crate::units::{KB, MB, MS, SECOND};
+
+pub(super) fn warmup() -> Moment {
+    Moment::new(0)
+}
+
+pub(super) fn start() -> Moment {
+    Moment::new(0)
+}
+
+pub(super) fn sample() -> Interval {
+    Interval::new(10 * MS)
+}
+
+pub(super) fn delay() -> Delay {
+    Delay::new(0)
+}
+
+/// Ethernet's header, which is what Linux' tc counts on top of the IP packet.
+pub(super) fn overhead() -> Overhead {
+    Overhead::new(14)
+}
+
+/// `net/core/dev.c`: `txqueuelen` of an Ethernet device, which `tc` takes for a pfifo without limit.
+pub(super) fn pfifo_limit() -> PacketLimit {
+    PacketLimit::new(1000)
+}
+
+/// sch_codel and tc-codel(8).
+pub(super) fn codel_limit() -> PacketLimit {
+    PacketLimit::new(1000)
+}
+
+/// sch_codel and tc-codel(8).
+pub(super) fn codel_target() -> CodelTime {
+    CodelTime::new(5 * MS)
+}
+
+/// sch_codel and tc-codel(8).
+pub(super) fn codel_interval() -> CodelTime {
+    CodelTime::new(100 * MS)
+}
+
+/// tc-red(8).
+pub(super) fn red_probability() -> Probability {
+    0.02
+}
+
+/// tc-red(8).
+pub(super) fn red_bandwidth() -> Rate {
+    Rate::new(10_000_000)
+}
+
+pub(super) fn flows() -> u32 {
+    1
+}
+
+/// Linux since 2.6.19.
+pub(super) fn congestion() -> CongestionName {
+    CongestionName::Cubic
+}
+
+pub(super) fn ping_interval() -> Interval {
+    Interval::new(100 * MS)
+}
+
+/// ping(8), `-s`.
+pub(super) fn ping_size() -> Payload {
+    Payload::new(56)
+}
+
+/// Longer than any delay an experiment is expected to make, so that late is not taken for lost.
+pub(super) fn ping_timeout() -> PingTimeout {
+    PingTimeout::new(60 * SECOND)
+}
+
+/// A page every two seconds, as in the CS244 lab on bufferbloat.
+pub(super) fn web_interval() -> Interval {
+    Interval::new(2 * SECOND)
+}
+
+pub(super) fn web_request() -> RequestSize {
+    RequestSize::new(200)
+}
+
+/// `net.ipv4.tcp_rmem[2]` on a machine with enough memory.
+pub(super) fn rmem_max() -> ReceiveBuffer {
+    ReceiveBuffer::new(6 * MB)
+}
+
+/// `net.ipv4.tcp_rmem[1]`.
+pub(super) fn rmem_default() -> ReceiveBuffer {
+    ReceiveBuffer::new(128 * KB)
+}
+
+/// RFC 6928.
+pub(super) fn initial_window() -> InitialWindow {
+    10
+}

@@ -1,0 +1,85 @@
+//! `[[expect]]`: what the source says came out.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+use serde_json::json;
+use toml::Value;
+
+use crate::text::{Line, Text};
+
+/// What the source says about one metric, and the band in which that counts as reproduced.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Expect {
+    /// The metric's name.
+    #[schemars(example = &"rtt.max_ms")]
+    pub(crate) metric: Line,
+    /// The points that are meant, by labels of swept keys. Default: all points.
+    #[serde(rename = "where", default)]
+    #[schemars(example = json!({ "link.bottleneck.queue.limit": "200p" }))]
+    pub(crate) at: IndexMap<String, Label>,
+    /// Compare with other points: these labels are put in the place of those in `where`, and the metric there divides the
+    /// metric here.
+    pub(crate) relative_to: Option<IndexMap<String, Label>>,
+    /// What the source says, in its words.
+    pub(crate) says: Text,
+    /// Lowest and highest value that count as reproduced; `-inf` and `inf` leave a side open.
+    #[schemars(example = json!([245, 320]))]
+    pub(crate) band: (f64, f64),
+    /// Why we knowingly lie outside.
+    pub(crate) differs: Option<Text>,
+}
+
+/// A swept value's label: a plain value as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Label(String);
+
+impl Label {
+    /// The label of a plain value; `None` for tables, arrays and dates.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self(text.clone())),
+            Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Some(Self(value.to_string())),
+            Value::Array(_) | Value::Table(_) | Value::Datetime(_) => None,
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::of(&value).ok_or_else(|| serde::de::Error::custom("not a plain value"))
+    }
+}
+
+impl JsonSchema for Label {
+    fn schema_name() -> Cow<'static, str> {
+        "Label".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "integer", "number", "boolean"] })
+    }
+}

@@ -1,0 +1,73 @@
+//! `[[link]]`: two nodes joined.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::queue::Queue;
+use super::{Moment, defaults};
+use crate::quantity::{Quantity, Rates, Sizes, Times};
+use crate::text::Name;
+use crate::units::MINUTE;
+
+/// Rate of a wire.
+pub(crate) type Rate = Quantity<Rates, 1_000, 400_000_000_000>;
+/// Propagation delay of a wire.
+pub(crate) type Delay = Quantity<Times, 0, MINUTE>;
+/// Bytes a packet has on the wire beyond the IP packet.
+pub(crate) type Overhead = Quantity<Sizes, 0, 1000>;
+
+/// Two nodes joined. Each direction is a port of its own: queueing discipline, then wire.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Link {
+    /// Its name in key paths (`link.NAME.rate`).
+    #[schemars(example = &"bottleneck")]
+    pub(crate) name: Name,
+    /// The two nodes. `forward` is the direction from the first to the second.
+    #[schemars(example = json!(["r1", "h2"]))]
+    pub(crate) ends: [Name; 2],
+    /// Rate of the wire in each direction: constant, or a schedule of `[time, rate]` steps that starts at 0s. Without
+    /// it packets pass at once and nothing queues. A change applies to the packet sent next.
+    #[schemars(example = &"10mbit", example = json!([["0s", "100mbit"], ["10s", "10mbit"]]))]
+    pub(crate) rate: Option<RateSetting>,
+    /// Propagation delay each way.
+    #[serde(default = "defaults::delay")]
+    #[schemars(example = &"5ms")]
+    pub(crate) delay: Delay,
+    /// What the link layer adds to each IP packet, on the wire and in the queue. The default is Ethernet's header, which
+    /// is what Linux' tc counts.
+    #[serde(default = "defaults::overhead")]
+    pub(crate) overhead: Overhead,
+    /// The queueing discipline of each direction. Default: pfifo with its default limit.
+    #[schemars(example = json!({ "qdisc": "pfifo", "limit": "100p" }))]
+    pub(crate) queue: Option<Queue>,
+    /// What is different from the first of `ends` to the second.
+    #[serde(default)]
+    pub(crate) forward: PortSettings,
+    /// What is different from the second of `ends` to the first.
+    #[serde(default)]
+    pub(crate) reverse: PortSettings,
+}
+
+/// What is different in one direction of a link; keys left out are as in the link.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct PortSettings {
+    /// Rate of the wire.
+    pub(crate) rate: Option<RateSetting>,
+    /// Propagation delay.
+    pub(crate) delay: Option<Delay>,
+    /// What the link layer adds to each IP packet.
+    pub(crate) overhead: Option<Overhead>,
+    /// The queueing discipline.
+    pub(crate) queue: Option<Queue>,
+}
+
+/// A constant rate, or steps of `[time, rate]`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum RateSetting {
+    Constant(Rate),
+    Schedule(#[schemars(length(min = 1))] Vec<(Moment, Rate)>),
+}

@@ -1,0 +1,122 @@
+//! The experiment file as written: one struct a table, one field a key.
+//!
+//! Keys, their documentation (the doc comments), examples, bounds (the types) and defaults ([`defaults`]) are declared here
+//! and nowhere else. The JSON Schema is derived from these structs, and the checker that writes the error messages
+//! ([`crate::check`]) walks documents along that schema, so what an editor accepts is what the loader accepts.
+
+mod defaults;
+mod expect;
+mod host;
+mod link;
+mod queue;
+mod sweep;
+mod traffic;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+pub(crate) use expect::{Expect, Label};
+pub(crate) use host::{Host, HostTcp};
+pub(crate) use link::{Link, PortSettings, RateSetting};
+pub(crate) use queue::{CodelQueue, PfifoQueue, Queue, RedQueue};
+pub(crate) use sweep::SweepValues;
+pub(crate) use traffic::{CongestionName, Traffic, TrafficCommon};
+
+use crate::quantity::{Quantity, Times};
+use crate::text::{Line, Name, Text};
+use crate::units::{HOUR, MS, US};
+
+/// A length of simulated time.
+pub(crate) type Duration = Quantity<Times, MS, { 24 * HOUR }>;
+/// A moment of the run.
+pub(crate) type Moment = Quantity<Times, 0, { 24 * HOUR }>;
+/// Time between two of something.
+pub(crate) type Interval = Quantity<Times, { 100 * US }, { 24 * HOUR }>;
+
+/// An experiment: what is tested, what is varied, and what the document it comes from says about the outcome.
+///
+/// Only for the schema of the whole: the three parts are read one by one.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, title = "bufferscope experiment", rename = "Experiment")]
+#[expect(dead_code, reason = "never built")]
+pub(crate) struct File {
+    #[schemars(flatten)]
+    about: About,
+    #[schemars(flatten)]
+    setup: Setup,
+    #[schemars(flatten)]
+    study: Study,
+}
+
+/// The keys that describe the experiment and don't change what happens in it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct About {
+    /// What the experiment shows, in one line.
+    #[schemars(example = &"Reproducing bufferbloat: tail drop, three queue sizes")]
+    pub(crate) title: Line,
+    /// The document that it reproduces.
+    pub(crate) source: Option<Line>,
+    /// What is done and why, in a few sentences.
+    pub(crate) description: Option<Text>,
+    /// The figures of its report, by name.
+    #[serde(default)]
+    #[schemars(example = json!(["queue_length", "rtt", "cwnd"]))]
+    pub(crate) figures: Vec<Name>,
+    /// Remarks for the report, in Markdown.
+    pub(crate) notes: Option<Text>,
+}
+
+/// The keys that say what is tested.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Setup {
+    /// How long the run takes in simulated time.
+    #[schemars(example = &"60s")]
+    pub(crate) duration: Duration,
+    /// Metrics leave out what happens before this time.
+    #[serde(default = "defaults::warmup")]
+    pub(crate) warmup: Moment,
+    /// Time between two samples of the flows and queues.
+    #[serde(default = "defaults::sample")]
+    pub(crate) sample: Interval,
+    /// How the time that packets spend in queues is kept.
+    #[serde(default)]
+    pub(crate) sojourns: Sojourns,
+    /// The network: links make the nodes they join.
+    #[schemars(length(min = 1))]
+    pub(crate) link: Vec<Link>,
+    /// Settings of hosts; a host that needs none needs no entry.
+    #[serde(default)]
+    pub(crate) host: Vec<Host>,
+    /// The traffic.
+    #[schemars(length(min = 1))]
+    pub(crate) traffic: Vec<Traffic>,
+}
+
+/// The keys that make a study of one set-up.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Study {
+    /// What is varied: each key is the path of another key, each value its values. Every combination is a point; the first
+    /// key varies slowest.
+    #[serde(default)]
+    #[schemars(example = json!({ "link.bottleneck.queue.limit": ["50p", "100p", "200p"] }))]
+    pub(crate) sweep: IndexMap<String, SweepValues>,
+    /// What the source says came out, to be held against what is measured.
+    #[serde(default)]
+    pub(crate) expect: Vec<Expect>,
+}
+
+/// How much of the sojourn times is kept.
+#[derive(Clone, Copy, Debug, Default, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Sojourns {
+    /// A histogram (1 % wide buckets) for every second and port.
+    #[default]
+    Histogram,
+    /// Every packet.
+    Packets,
+}

@@ -1,0 +1,129 @@
+//! `[[traffic]]`: who sends what to whom, and when.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Interval, Moment, defaults};
+use crate::quantity::{Quantity, Sizes, Times};
+use crate::text::Name;
+use crate::units::{GB, KB, MINUTE, MS};
+
+/// Bytes of a transfer.
+pub(crate) type TransferSize = Quantity<Sizes, 1, { 10 * GB }>;
+/// Bytes of a request.
+pub(crate) type RequestSize = Quantity<Sizes, 1, { 64 * KB }>;
+/// ICMP payload; with headers it must fit an Ethernet packet of 1500 bytes, as nothing is fragmented.
+pub(crate) type Payload = Quantity<Sizes, 0, 1472>;
+/// How long an answer is awaited.
+pub(crate) type PingTimeout = Quantity<Times, MS, { 10 * MINUTE }>;
+
+/// One source of traffic.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Traffic {
+    Tcp(Tcp),
+    Ping(Ping),
+    Web(Web),
+}
+
+/// What every kind of traffic has.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct TrafficCommon {
+    /// Its name in the records, metrics and key paths (`traffic.NAME.start`).
+    #[schemars(example = &"bulk")]
+    pub(crate) name: Name,
+    /// The node that sends the data: the sender for tcp, the prober for ping, the server for web.
+    #[schemars(example = &"h1")]
+    pub(crate) from: Name,
+    /// The node that receives it.
+    #[schemars(example = &"h2")]
+    pub(crate) to: Name,
+    /// When it begins.
+    #[serde(default = "defaults::start")]
+    pub(crate) start: Moment,
+    /// When it ends: nothing new is begun from then on. Default: the experiment's duration.
+    #[schemars(example = &"30s")]
+    pub(crate) stop: Option<Moment>,
+}
+
+/// Bulk data over TCP.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Tcp {
+    #[serde(flatten)]
+    pub(crate) common: TrafficCommon,
+    /// Number of connections that start together.
+    #[serde(default = "defaults::flows")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) flows: u32,
+    /// Payload that each connection sends before it closes. Default: as much as it can.
+    #[schemars(example = &"32mb")]
+    pub(crate) bytes: Option<TransferSize>,
+    /// The sender's congestion control.
+    #[serde(default = "defaults::congestion")]
+    pub(crate) congestion: CongestionName,
+    /// Negotiate and use ECN (RFC 3168).
+    #[serde(default)]
+    pub(crate) ecn: bool,
+}
+
+/// Latency probes (ICMP echo), sent at a fixed interval whether or not earlier ones were answered.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Ping {
+    #[serde(flatten)]
+    pub(crate) common: TrafficCommon,
+    /// Time between two probes.
+    #[serde(default = "defaults::ping_interval")]
+    pub(crate) interval: Interval,
+    /// Payload, as `ping -s`; the IP packet is 28 bytes longer.
+    #[serde(default = "defaults::ping_size")]
+    pub(crate) size: Payload,
+    /// A probe without answer after this time counts as lost, as `ping -W`.
+    #[serde(default = "defaults::ping_timeout")]
+    pub(crate) timeout: PingTimeout,
+}
+
+/// Pages fetched at a fixed interval, each over a TCP connection of its own, from the server `from` by the client `to`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Web {
+    #[serde(flatten)]
+    pub(crate) common: TrafficCommon,
+    /// Time between the starts of two fetches.
+    #[serde(default = "defaults::web_interval")]
+    pub(crate) interval: Interval,
+    /// Size of a page, headers included.
+    #[schemars(example = 177_669)]
+    pub(crate) bytes: TransferSize,
+    /// Size of a request.
+    #[serde(default = "defaults::web_request")]
+    pub(crate) request: RequestSize,
+    /// The server's congestion control.
+    #[serde(default = "defaults::congestion")]
+    pub(crate) congestion: CongestionName,
+    /// Negotiate and use ECN (RFC 3168).
+    #[serde(default)]
+    pub(crate) ecn: bool,
+}
+
+/// A congestion control.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CongestionName {
+    /// RFC 5681.
+    Reno,
+    /// RFC 9438, with the Linux kernel's constants.
+    Cubic,
+}
+
+impl Traffic {
+    pub(crate) fn common(&self) -> &TrafficCommon {
+        match self {
+            Self::Tcp(tcp) => &tcp.common,
+            Self::Ping(ping) => &ping.common,
+            Self::Web(web) => &web.common,
+        }
+    }
+}

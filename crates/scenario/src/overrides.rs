@@ -1,0 +1,121 @@
+//! `--set PATH=VALUE`: keys changed from the command line. The command line has the last word.
+
+use indexmap::IndexMap;
+use toml::{Table, Value};
+
+use crate::check::{ABOUT, SETUP, STUDY, Shape};
+use crate::error::{Problem, Problems, quote};
+use crate::file::{About, Study, SweepValues};
+use crate::path::KeyPath;
+use crate::suggest::{any_of, closest};
+
+/// One `PATH=VALUE`.
+#[derive(Debug)]
+struct Override {
+    /// As it was given.
+    text: String,
+    path: KeyPath,
+    value: Value,
+    target: Target,
+}
+
+/// The overrides of a load, in order.
+#[derive(Debug)]
+pub(crate) struct Changes(Vec<Override>);
+
+/// What an override changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// The title and the like: nothing that happens in the experiment.
+    About,
+    /// What is tested.
+    Setup,
+    /// Which values a key takes.
+    Sweep,
+}
+
+impl Changes {
+    pub(crate) fn parse(overrides: &[String]) -> Result<Self, Problems> {
+        overrides.iter().map(|text| Override::parse(text)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The first that changes what happens in the experiment, so that what the source says about the outcome no longer
+    /// applies; as it was given.
+    pub(crate) fn first_in_setup(&self) -> Option<&str> {
+        self.0.iter().find(|change| change.target != Target::About).map(|change| change.text.as_str())
+    }
+
+    /// Changes the title and the like.
+    pub(crate) fn about(&self, mut tables: Table) -> Result<About, Problems> {
+        self.of(Target::About).try_for_each(|change| change.path.set(&mut tables, change.value.clone()))?;
+        ABOUT.read(tables).map_err(|problems| self.blame(problems))
+    }
+
+    /// Changes what is tested; done at each point, after the swept values.
+    pub(crate) fn apply_to_setup(&self, setup: &mut Table) -> Result<(), Problems> {
+        self.of(Target::Setup).try_for_each(|change| change.path.set(setup, change.value.clone()))
+    }
+
+    /// Replaces what a key is swept over. A key that is set is no longer swept, nor are keys inside it.
+    pub(crate) fn apply_to_sweep(&self, sweep: &mut IndexMap<String, SweepValues>) -> Result<(), Problems> {
+        for change in self.of(Target::Sweep) {
+            let values = change.values().map_err(|problems| self.blame(problems))?;
+            sweep.insert(change.path.to_string(), values);
+        }
+        for change in self.of(Target::Setup) {
+            sweep.retain(|key, _| KeyPath::parse(key).is_none_or(|swept| !change.path.contains(&swept)));
+        }
+        Ok(())
+    }
+
+    /// Tells which override brought a problem about.
+    pub(crate) fn blame(&self, mut problems: Problems) -> Problems {
+        problems.annotate(|problem| {
+            let Some(path) = KeyPath::parse(&problem.path) else { return };
+            let is_guilty = |change: &&Override| change.path.contains(&path) || path.contains(&change.path);
+            problem.set = self.0.iter().rev().find(is_guilty).map(|change| change.text.clone());
+        });
+        problems
+    }
+
+    fn of(&self, target: Target) -> impl Iterator<Item = &Override> {
+        self.0.iter().filter(move |change| change.target == target)
+    }
+}
+
+impl Override {
+    /// Reads `PATH=VALUE`. VALUE is TOML where it can be read as such, else a string: `2mbit` needs no quotes.
+    fn parse(text: &str) -> Result<Self, Problems> {
+        let form = "PATH=VALUE, such as link.bottleneck.rate=2mbit";
+        let refuse = |found: &str| Problem::new("--set", format!("{} ({found})", quote(text)), form);
+        let (path, value) = text.split_once('=').ok_or_else(|| refuse("no ="))?;
+        let (swept, path) = match path.trim().strip_prefix("sweep.") {
+            Some(swept) => (true, swept.trim_matches('"')),
+            None => (false, path.trim()),
+        };
+        let path = KeyPath::parse(path).ok_or_else(|| refuse("no path of a key"))?;
+        let target = if swept { Target::Sweep } else { Target::of(&path).ok_or_else(|| unknown(&path))? };
+        let value = value.trim();
+        let value = value.parse::<Value>().unwrap_or_else(|_| Value::String(value.to_owned()));
+        Ok(Self { text: text.to_owned(), path, value, target })
+    }
+
+    /// The value as one of `[sweep]`'s.
+    fn values(&self) -> Result<SweepValues, Problems> {
+        let sweep = Table::from_iter([(self.path.to_string(), self.value.clone())]);
+        let study: Study = STUDY.read(Table::from_iter([("sweep".to_owned(), Value::Table(sweep))]))?;
+        study.sweep.into_values().next().ok_or_else(|| unknown(&self.path).into())
+    }
+}
+
+impl Target {
+    fn of(path: &KeyPath) -> Option<Self> {
+        let has = |shape: &Shape| shape.key_names().any(|name| name == path.first());
+        if has(&ABOUT) { Some(Self::About) } else { has(&SETUP).then_some(Self::Setup) }
+    }
+}
+
+fn unknown(path: &KeyPath) -> Problem {
+    let names = || ABOUT.key_names().chain(SETUP.key_names()).chain(["sweep"]);
+    Problem::new(path.to_string(), "an unknown key", any_of(names())).did_you_mean(closest(path.first(), names()))
+}

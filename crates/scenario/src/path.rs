@@ -1,0 +1,138 @@
+//! Key paths such as `link.bottleneck.queue.limit`: links, hosts and traffic by name, then keys.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+use crate::error::{Problem, Problems, quote, show};
+use crate::suggest::{any_of, closest};
+
+/// The tables whose entries have names.
+const NAMED: [&str; 3] = ["link", "host", "traffic"];
+
+/// A key path, read from text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KeyPath {
+    parts: Vec<String>,
+}
+
+/// `path.key`, with the key in quotes where TOML wants them.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let key = if bare { key.to_owned() } else { quote(key) };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+impl KeyPath {
+    /// More parts than any key has; keeps what comes from outside from nesting deeply.
+    const MOST_PARTS: usize = 8;
+
+    /// Reads `link.bottleneck.rate`; `None` if a part is empty or there are too many.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<String> = text.split('.').take(Self::MOST_PARTS + 1).map(str::to_owned).collect();
+        let sound = parts.len() <= Self::MOST_PARTS && parts.iter().all(|part| !part.is_empty() && part.trim() == part);
+        sound.then_some(Self { parts })
+    }
+
+    pub(crate) fn first(&self) -> &str {
+        self.parts.first().map_or("", String::as_str)
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether it names a list of tables or one of its entries, but no key of it.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        NAMED.contains(&self.first()) && self.depth() < 3
+    }
+
+    /// Whether `other` is this key or one inside it.
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        other.parts.starts_with(&self.parts)
+    }
+
+    /// Gives the key this value, making the tables on the way.
+    pub(crate) fn set(&self, document: &mut Table, value: Value) -> Result<(), Problems> {
+        let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
+        match parts.as_slice() {
+            [list, rest @ ..] if NAMED.contains(list) => match rest {
+                [_, "name"] => {
+                    Err(Problem::new(self.to_string(), "a name, which is what paths go by", "any other key").into())
+                }
+                [name, rest @ ..] if !rest.is_empty() => self.set_in(self.entry(document, list, name)?, rest, value),
+                _ => Err(self.not_a_key(list).into()),
+            },
+            parts => self.set_in(document, parts, value),
+        }
+    }
+
+    fn set_in(&self, mut table: &mut Table, parts: &[&str], value: Value) -> Result<(), Problems> {
+        let Some((last, tables)) = parts.split_last() else { return Ok(()) };
+        for part in tables {
+            let inner = table.entry(*part).or_insert_with(|| Value::Table(Table::new()));
+            table = match inner {
+                Value::Table(table) => table,
+                other => {
+                    let path = self.to_string();
+                    return Err(Problem::new(
+                        path,
+                        format!("{part} = {}", show(other)),
+                        format!("keys of {part} only where it is a table"),
+                    )
+                    .into());
+                }
+            };
+        }
+        table.insert((*last).to_owned(), value);
+        Ok(())
+    }
+
+    /// The entry of that name in a list of tables.
+    fn entry<'t>(&self, document: &'t mut Table, list: &str, name: &str) -> Result<&'t mut Table, Problems> {
+        if list == "host" {
+            add_host(document, name);
+        }
+        let entries = document.get_mut(list).and_then(Value::as_array_mut);
+        let mut entries: Vec<&mut Table> = entries.into_iter().flatten().filter_map(Value::as_table_mut).collect();
+        match entries.iter().position(|entry| name_of(entry) == Some(name)) {
+            Some(i) => Ok(entries.swap_remove(i)),
+            None => {
+                let names: Vec<&str> = entries.iter().filter_map(|entry| name_of(entry)).collect();
+                let path = join(list, name);
+                let meant = closest(name, names.iter().copied());
+                Err(Problem::new(path, format!("no {list} of this name"), any_of(names.iter().copied()))
+                    .did_you_mean(meant)
+                    .into())
+            }
+        }
+    }
+
+    fn not_a_key(&self, list: &str) -> Problem {
+        Problem::new(self.to_string(), format!("no key of a {list}"), format!("a path such as {list}.NAME.KEY"))
+    }
+}
+
+/// Hosts need no entry in the file, so one is made for a node that only a link names.
+fn add_host(document: &mut Table, name: &str) {
+    let links = document.get("link").and_then(Value::as_array).into_iter().flatten();
+    let mut ends = links.filter_map(|link| link.get("ends")?.as_array()).flatten();
+    let is_node = ends.any(|end| end.as_str() == Some(name));
+    let hosts = document.entry("host").or_insert_with(|| Value::Array(Vec::new()));
+    let Value::Array(hosts) = hosts else { return };
+    let exists = hosts.iter().any(|host| host.get("name").and_then(Value::as_str) == Some(name));
+    if is_node && !exists {
+        hosts.push(Value::Table(Table::from_iter([("name".to_owned(), Value::from(name))])));
+    }
+}
+
+fn name_of(table: &Table) -> Option<&str> {
+    table.get("name")?.as_str()
+}
+
+impl fmt::Display for KeyPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = self.parts.iter().fold(String::new(), |path, part| join(&path, part));
+        f.write_str(&joined)
+    }
+}

@@ -1,0 +1,96 @@
+//! Bounds on how much one run may record, so that a slip of the pen is an error at once and not a full disk tomorrow.
+
+use crate::error::{Problem, Problems};
+use crate::model::{Port, Scenario, SojournDetail, Traffic, TrafficKind};
+use crate::path::join;
+
+/// Connections open from start to end.
+const MOST_FLOWS: u64 = 10_000;
+/// Rows of one table.
+const MOST_ROWS: u64 = 50_000_000;
+/// Each page is a connection of its own.
+const MOST_PAGES: u64 = 1_000_000;
+/// Bits of a full-size packet, for estimating rows from rates.
+const PACKET_BITS: u64 = 1500 * 8;
+
+pub(super) fn check(scenario: &Scenario, problems: &mut Problems) {
+    check_flows(scenario, problems);
+    check_samples(scenario, problems);
+    check_starts(scenario, problems);
+    check_sojourns(scenario, problems);
+}
+
+fn check_flows(scenario: &Scenario, problems: &mut Problems) {
+    let flows = flows(scenario);
+    if flows > MOST_FLOWS {
+        let found = format!("{flows} TCP flows in all");
+        problems.add(|| Problem::new("traffic", found, format!("at most {MOST_FLOWS} in all")));
+    }
+}
+
+fn check_samples(scenario: &Scenario, problems: &mut Problems) {
+    let sampled = flows(scenario).max(scenario.ports().filter(|port| port.rate.is_some()).count() as u64);
+    let rows = (scenario.duration_ns / scenario.sample_interval_ns + 1).saturating_mul(sampled);
+    if rows > MOST_ROWS {
+        let found = format!("an interval that makes {rows} rows of one table");
+        let allowed = format!("at most {MOST_ROWS} (duration / sample, for each flow or port)");
+        problems.add(|| Problem::new("sample", found, allowed).hint("sample less often or for a shorter time"));
+    }
+}
+
+/// Probes and pages that will be started.
+fn check_starts(scenario: &Scenario, problems: &mut Problems) {
+    for traffic in &scenario.traffic {
+        let (interval_ns, most, what) = match &traffic.kind {
+            TrafficKind::Tcp(_) => continue,
+            TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
+            TrafficKind::Web(web) => (web.interval_ns, MOST_PAGES, "pages"),
+        };
+        let starts = (traffic.stop_ns - traffic.start_ns).div_ceil(interval_ns);
+        if starts > most {
+            let path = join(&join("traffic", &traffic.name), "interval");
+            let found = format!("an interval that makes {starts} {what}");
+            problems.add(|| Problem::new(path, found, format!("at most {most}")));
+        }
+    }
+}
+
+fn check_sojourns(scenario: &Scenario, problems: &mut Problems) {
+    if scenario.sojourns != SojournDetail::Packets {
+        return;
+    }
+    let bits: u128 = scenario.ports().map(|port| port.capacity_bits(scenario.duration_ns)).sum();
+    let rows = bits / u128::from(PACKET_BITS);
+    if rows > u128::from(MOST_ROWS) {
+        let found = format!("\"packets\" where about {rows} full-size packets can pass");
+        let problem = || Problem::new("sojourns", found, format!("at most {MOST_ROWS} packets"));
+        problems.add(|| problem().hint("keep a \"histogram\" instead, or run for a shorter time"));
+    }
+}
+
+fn flows(scenario: &Scenario) -> u64 {
+    let flows = |traffic: &Traffic| match &traffic.kind {
+        TrafficKind::Tcp(tcp) => u64::from(tcp.flows),
+        TrafficKind::Ping(_) | TrafficKind::Web(_) => 0,
+    };
+    scenario.traffic.iter().map(flows).sum()
+}
+
+impl Scenario {
+    fn ports(&self) -> impl Iterator<Item = &Port> {
+        self.links.iter().flat_map(|link| [&link.forward, &link.reverse])
+    }
+}
+
+impl Port {
+    /// Bits that can be sent up to `end_ns`; none where there is no rate, as nothing queues there.
+    fn capacity_bits(&self, end_ns: u64) -> u128 {
+        let steps = self.rate.as_ref().map_or(&[][..], |rate| rate.steps());
+        let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([end_ns]);
+        let bits = steps.iter().zip(ends).map(|(step, until)| {
+            let ns = until.min(end_ns).saturating_sub(step.from_ns);
+            u128::from(ns) * u128::from(step.bits_per_second)
+        });
+        bits.sum::<u128>() / 1_000_000_000
+    }
+}

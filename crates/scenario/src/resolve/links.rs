@@ -1,0 +1,113 @@
+//! Links and their ports.
+
+use std::collections::{HashMap, HashSet};
+
+use super::nodes::Nodes;
+use super::queue;
+use crate::error::{Problem, Problems};
+use crate::file::{Link as LinkTable, PortSettings, RateSetting};
+use crate::model::{Link, Port, RateSchedule, RateStep};
+use crate::path::join;
+use crate::units::{RATE, TIME};
+
+/// Most links in a scenario.
+const MOST_LINKS: usize = 10_000;
+
+pub(super) fn resolve(tables: &[LinkTable], nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Link> {
+    if tables.len() > MOST_LINKS {
+        let found = format!("{} links", tables.len());
+        problems.add(|| Problem::new("link", found, format!("at most {MOST_LINKS}")));
+    }
+    check_names(tables, problems);
+    check_ends(tables, problems);
+    tables.iter().filter_map(|table| link(table, nodes, problems)).collect()
+}
+
+fn check_names(tables: &[LinkTable], problems: &mut Problems) {
+    let mut seen = HashSet::new();
+    for table in tables.iter().filter(|table| !seen.insert(table.name.as_str())) {
+        let path = join("link", table.name.as_str());
+        problems.add(|| Problem::new(path, "a second link of this name", "a name of its own for each link"));
+    }
+}
+
+fn check_ends(tables: &[LinkTable], problems: &mut Problems) {
+    let mut seen = HashMap::new();
+    for table in tables {
+        let [a, b] = &table.ends;
+        let path = || join(&join("link", table.name.as_str()), "ends");
+        if a == b {
+            problems.add(|| Problem::new(path(), format!("a link from \"{a}\" to itself"), "two different nodes"));
+        }
+        if let Some(first) = seen.insert((a.min(b), a.max(b)), &table.name) {
+            let found = format!("a second link between \"{a}\" and \"{b}\" (the first is {first})");
+            problems.add(|| Problem::new(path(), found, "one link between two nodes"));
+        }
+    }
+}
+
+fn link(table: &LinkTable, nodes: &Nodes<'_>, problems: &mut Problems) -> Option<Link> {
+    let path = join("link", table.name.as_str());
+    let [a, b] = &table.ends;
+    let ends = [nodes.find(a, || path.clone(), problems)?, nodes.find(b, || path.clone(), problems)?];
+    let ports = [("forward", &table.forward), ("reverse", &table.reverse)];
+    if table.queue.is_some() && table.rate.is_none() && ports.iter().all(|(_, own)| own.rate.is_none()) {
+        problems.add(|| queue_without_rate(&path));
+    }
+    let [forward, reverse] = ports.map(|(direction, own)| port(table, own, &path, direction, problems));
+    Some(Link { name: table.name.to_string(), ends, forward: forward?, reverse: reverse? })
+}
+
+/// What a direction has of its own comes before what the link has.
+fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, problems: &mut Problems) -> Option<Port> {
+    let own_path = join(link, direction);
+    let (rate, rate_path) = match &own.rate {
+        Some(rate) => (Some(rate), own_path.as_str()),
+        None => (table.rate.as_ref(), link),
+    };
+    if own.queue.is_some() && rate.is_none() {
+        problems.add(|| queue_without_rate(&own_path));
+    }
+    let (queue, queue_path) = match &own.queue {
+        Some(queue) => (Some(queue), join(&own_path, "queue")),
+        None => (table.queue.as_ref(), join(link, "queue")),
+    };
+    let rate = match rate {
+        Some(rate) => Some(schedule(rate, &join(rate_path, "rate"), problems)?),
+        None => None,
+    };
+    Some(Port {
+        rate,
+        delay_ns: own.delay.unwrap_or(table.delay).get(),
+        overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
+        queue: queue::resolve(queue, &queue_path, problems)?,
+    })
+}
+
+fn queue_without_rate(path: &str) -> Problem {
+    let found = "a queue where the wire has no rate, so that nothing ever waits";
+    Problem::new(join(path, "queue"), found, "a queue beside a rate").hint("give the rate too, or leave out the queue")
+}
+
+fn schedule(setting: &RateSetting, path: &str, problems: &mut Problems) -> Option<RateSchedule> {
+    let steps = match setting {
+        RateSetting::Constant(rate) => vec![RateStep { from_ns: 0, bits_per_second: rate.get() }],
+        RateSetting::Schedule(steps) => {
+            steps.iter().map(|(from, rate)| RateStep { from_ns: from.get(), bits_per_second: rate.get() }).collect()
+        }
+    };
+    if let Some(first) = steps.first().filter(|first| first.from_ns != 0) {
+        let (time, rate) = (TIME.display(first.from_ns), RATE.display(first.bits_per_second));
+        let problem = || Problem::new(path, format!("a first step at {time}"), "a first step at 0s");
+        problems.add(|| problem().hint(format!("say which rate there is before {rate}")));
+    }
+    for (i, pair) in steps.windows(2).enumerate() {
+        if let [before, after] = pair
+            && after.from_ns <= before.from_ns
+        {
+            let found = format!("{} after {}", TIME.display(after.from_ns), TIME.display(before.from_ns));
+            problems.add(|| Problem::new(format!("{path}[{}]", i + 2), found, "steps in order of time"));
+        }
+    }
+    RateSchedule::new(steps)
+}

@@ -1,0 +1,53 @@
+//! From the file's tables to the [`Scenario`] an engine runs: names become indices, defaults that depend on other keys are
+//! filled in, and what each key allows by itself but not together with the others is refused.
+
+mod limits;
+mod links;
+mod nodes;
+mod queue;
+mod traffic;
+
+use crate::error::{Problem, Problems};
+use crate::file::{Setup, Sojourns};
+use crate::model::{Scenario, SojournDetail};
+use crate::units::TIME;
+use nodes::Nodes;
+
+/// The scenario of a set-up whose keys were checked one by one.
+pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
+    let mut problems = Problems::default();
+    check_times(setup, &mut problems);
+    let nodes = Nodes::new(&setup.link, &setup.host, &mut problems);
+    let links = links::resolve(&setup.link, &nodes, &mut problems);
+    let traffic = traffic::resolve(setup, &nodes, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let scenario = Scenario {
+        duration_ns: setup.duration.get(),
+        warmup_ns: setup.warmup.get(),
+        sample_interval_ns: setup.sample.get(),
+        sojourns: match setup.sojourns {
+            Sojourns::Histogram => SojournDetail::Histogram,
+            Sojourns::Packets => SojournDetail::Packets,
+        },
+        nodes: nodes.into_models(&setup.host),
+        links,
+        traffic,
+    };
+    traffic::check_reachable(&scenario, &mut problems);
+    limits::check(&scenario, &mut problems);
+    if problems.is_empty() { Ok(scenario) } else { Err(problems) }
+}
+
+fn check_times(setup: &Setup, problems: &mut Problems) {
+    let duration = setup.duration.get();
+    if setup.warmup.get() >= duration {
+        let allowed = format!("a time before the end, duration = {}", setup.duration);
+        problems.add(|| Problem::new("warmup", setup.warmup.to_string(), allowed));
+    }
+    if setup.sample.get() > duration {
+        let allowed = format!("a time of at most duration = {}", TIME.display(duration));
+        problems.add(|| Problem::new("sample", setup.sample.to_string(), allowed));
+    }
+}

@@ -1,0 +1,100 @@
+//! Nodes: whatever the links join.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use crate::error::{Problem, Problems};
+use crate::file::{Host, HostTcp, Link};
+use crate::model::{Node, NodeIndex, TcpSettings};
+use crate::path::join;
+use crate::suggest::{any_of, closest};
+use crate::text::Name;
+
+/// Most nodes in a scenario.
+const MOST_NODES: usize = 1000;
+
+/// The nodes' names, in order of first appearance in the links.
+pub(super) struct Nodes<'a> {
+    names: Vec<&'a str>,
+    indices: HashMap<&'a str, NodeIndex>,
+}
+
+impl<'a> Nodes<'a> {
+    pub(super) fn new(links: &'a [Link], hosts: &[Host], problems: &mut Problems) -> Self {
+        let mut nodes = Self { names: Vec::new(), indices: HashMap::new() };
+        links.iter().flat_map(|link| &link.ends).for_each(|name| nodes.add(name.as_str()));
+        if nodes.names.len() > MOST_NODES {
+            let found = format!("{} nodes", nodes.names.len());
+            problems.add(|| Problem::new("link", found, format!("at most {MOST_NODES} nodes")));
+        }
+        nodes.check_hosts(hosts, problems);
+        nodes
+    }
+
+    /// The node's index; where there is no such node, says so of the key at `path`.
+    pub(super) fn find(
+        &self,
+        name: &Name,
+        path: impl FnOnce() -> String,
+        problems: &mut Problems,
+    ) -> Option<NodeIndex> {
+        let index = self.indices.get(name.as_str()).copied();
+        if index.is_none() {
+            problems.add(|| self.unknown(name, path()));
+        }
+        index
+    }
+
+    pub(super) fn into_models(self, hosts: &[Host]) -> Vec<Node> {
+        let hosts: HashMap<&str, &Host> = hosts.iter().map(|host| (host.name.as_str(), host)).collect();
+        let model = |name: &str| {
+            let default = HostTcp::default();
+            let tcp = hosts.get(name).map_or(&default, |host| &host.tcp);
+            Node {
+                name: name.to_owned(),
+                tcp: TcpSettings {
+                    rmem_max_bytes: tcp.rmem_max.get(),
+                    rmem_default_bytes: tcp.rmem_default.get(),
+                    initial_window_packets: tcp.initial_window,
+                },
+            }
+        };
+        self.names.into_iter().map(model).collect()
+    }
+
+    fn add(&mut self, name: &'a str) {
+        // More than MOST_NODES is refused, so an index that does not fit is never used.
+        let index = NodeIndex::try_from(self.names.len()).unwrap_or(NodeIndex::MAX);
+        if let Entry::Vacant(entry) = self.indices.entry(name) {
+            entry.insert(index);
+            self.names.push(name);
+        }
+    }
+
+    fn check_hosts(&self, hosts: &[Host], problems: &mut Problems) {
+        let mut seen = HashSet::new();
+        for host in hosts {
+            let path = join("host", host.name.as_str());
+            if !seen.insert(host.name.as_str()) {
+                problems.add(|| Problem::new(&path, "a second host of this name", "one entry for each host"));
+            }
+            self.find(&host.name, || path.clone(), problems);
+            let tcp = &host.tcp;
+            if tcp.rmem_default.get() > tcp.rmem_max.get() {
+                let allowed = format!("at most rmem_max = {}", tcp.rmem_max);
+                problems
+                    .add(|| Problem::new(format!("{path}.tcp.rmem_default"), tcp.rmem_default.to_string(), allowed));
+            }
+        }
+    }
+
+    fn unknown(&self, name: &Name, path: String) -> Problem {
+        const SHOWN: usize = 20;
+        let mut allowed = format!("a node that a link names: {}", any_of(self.names.iter().copied().take(SHOWN)));
+        if self.names.len() > SHOWN {
+            allowed.push_str(" and others");
+        }
+        Problem::new(path, format!("\"{name}\""), allowed)
+            .did_you_mean(closest(name.as_str(), self.names.iter().copied()))
+    }
+}

@@ -1,0 +1,99 @@
+//! Traffic: who, to whom, when.
+
+use std::collections::HashSet;
+
+use super::nodes::Nodes;
+use crate::error::{Problem, Problems};
+use crate::file::{CongestionName, Setup, Traffic as TrafficTable, TrafficCommon};
+use crate::model::{Congestion, PingTraffic, Scenario, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::path::join;
+use crate::routing::Components;
+use crate::units::TIME;
+
+pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
+    check_names(&setup.traffic, problems);
+    let duration_ns = setup.duration.get();
+    setup.traffic.iter().filter_map(|table| traffic(table, duration_ns, nodes, problems)).collect()
+}
+
+/// Refuses traffic between nodes that no links join.
+pub(super) fn check_reachable(scenario: &Scenario, problems: &mut Problems) {
+    let mut components = Components::of(scenario);
+    for traffic in &scenario.traffic {
+        if components.connect(traffic.from, traffic.to) {
+            continue;
+        }
+        let name = |index: u16| scenario.nodes.get(usize::from(index)).map_or("", |node| &node.name);
+        let found = format!("\"{}\", which no links join to \"{}\"", name(traffic.to), name(traffic.from));
+        let path = join(&join("traffic", &traffic.name), "to");
+        problems.add(|| Problem::new(path, found, "a node that can be reached").hint("add the link that is missing"));
+    }
+}
+
+fn check_names(tables: &[TrafficTable], problems: &mut Problems) {
+    let mut seen = HashSet::new();
+    for name in tables.iter().map(|table| &table.common().name).filter(|name| !seen.insert(name.as_str())) {
+        let path = join("traffic", name.as_str());
+        problems.add(|| Problem::new(path, "a second traffic of this name", "a name of its own for each"));
+    }
+}
+
+fn traffic(table: &TrafficTable, duration_ns: u64, nodes: &Nodes<'_>, problems: &mut Problems) -> Option<Traffic> {
+    let common = table.common();
+    let path = join("traffic", common.name.as_str());
+    let stop_ns = check_times(common, duration_ns, &path, problems);
+    if common.from == common.to {
+        let found = format!("\"{}\", which is also from", common.to);
+        problems.add(|| Problem::new(join(&path, "to"), found, "another node than from"));
+    }
+    let from = nodes.find(&common.from, || join(&path, "from"), problems);
+    let to = nodes.find(&common.to, || join(&path, "to"), problems);
+    let name = common.name.to_string();
+    Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, kind: kind(table) })
+}
+
+/// The time at which it stops.
+fn check_times(common: &TrafficCommon, duration_ns: u64, path: &str, problems: &mut Problems) -> u64 {
+    let (start_ns, stop_ns) = (common.start.get(), common.stop.map_or(duration_ns, |stop| stop.get()));
+    let duration = TIME.display(duration_ns);
+    if start_ns >= duration_ns {
+        let allowed = format!("a time before the end, duration = {duration}");
+        problems.add(|| Problem::new(join(path, "start"), common.start.to_string(), allowed));
+    } else if stop_ns <= start_ns || stop_ns > duration_ns {
+        let allowed = format!("a time after start = {} and up to duration = {duration}", common.start);
+        problems.add(|| Problem::new(join(path, "stop"), TIME.display(stop_ns), allowed));
+    }
+    stop_ns
+}
+
+fn kind(table: &TrafficTable) -> TrafficKind {
+    match table {
+        TrafficTable::Tcp(tcp) => TrafficKind::Tcp(TcpTraffic {
+            flows: tcp.flows,
+            bytes: tcp.bytes.map(|bytes| bytes.get()),
+            congestion: tcp.congestion.into(),
+            ecn: tcp.ecn,
+        }),
+        TrafficTable::Ping(ping) => TrafficKind::Ping(PingTraffic {
+            interval_ns: ping.interval.get(),
+            payload_bytes: ping.size.get_u32(),
+            timeout_ns: ping.timeout.get(),
+        }),
+        TrafficTable::Web(web) => TrafficKind::Web(WebTraffic {
+            interval_ns: web.interval.get(),
+            bytes: web.bytes.get(),
+            request_bytes: web.request.get_u32(),
+            congestion: web.congestion.into(),
+            ecn: web.ecn,
+        }),
+    }
+}
+
+impl From<CongestionName> for Congestion {
+    fn from(name: CongestionName) -> Self {
+        match name {
+            CongestionName::Reno => Self::Reno,
+            CongestionName::Cubic => Self::Cubic,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The kinds of text an experiment file holds, as types: names, lines, paragraphs.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// Characters in the longest name or line.
+const LONGEST: usize = 200;
+
+/// What a text may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextRule {
+    /// Refers to something: part of key paths, of metrics' names and of the records' `r1>h2` and `bulk/1`, hence few characters.
+    Name,
+    /// A title or the like.
+    Line,
+    /// Paragraphs.
+    Text,
+}
+
+impl TextRule {
+    /// Name in the schema (`format`).
+    pub(crate) fn format(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Line => "line",
+            Self::Text => "text",
+        }
+    }
+
+    pub(crate) fn from_format(format: &str) -> Option<Self> {
+        [Self::Name, Self::Line, Self::Text].into_iter().find(|rule| rule.format() == format)
+    }
+
+    pub(crate) fn accepts(self, text: &str) -> bool {
+        let short = || text.chars().count() <= LONGEST;
+        match self {
+            Self::Name => {
+                let inner = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+                text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(inner) && short()
+            }
+            Self::Line => !text.trim().is_empty() && !text.contains(char::is_control) && short(),
+            Self::Text => !text.trim().is_empty(),
+        }
+    }
+
+    /// What is allowed, in words.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Name => "a name of letters (a-z), digits, - and _, at most 200",
+            Self::Line => "a line of text, at most 200 characters",
+            Self::Text => "a text that is not empty",
+        }
+    }
+
+    fn to_schema(self) -> Schema {
+        match self {
+            Self::Name => json_schema!({
+                "type": "string", "format": self.format(), "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*$", "maxLength": LONGEST,
+            }),
+            Self::Line => json_schema!({
+                "type": "string", "format": self.format(), "pattern": "^[^\\n\\r]*\\S[^\\n\\r]*$", "maxLength": LONGEST,
+            }),
+            Self::Text => json_schema!({ "type": "string", "format": self.format(), "pattern": "\\S" }),
+        }
+    }
+}
+
+macro_rules! texts {
+    ($($name:ident),*) => {$(
+        #[doc = concat!("A text that [`TextRule::", stringify!($name), "`] accepts.")]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub(crate) struct $name(String);
+
+        impl TryFrom<String> for $name {
+            type Error = &'static str;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                if TextRule::$name.accepts(&text) { Ok(Self(text)) } else { Err(TextRule::$name.describe()) }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(text: $name) -> Self {
+                text.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                TextRule::$name.to_schema()
+            }
+        }
+    )*};
+}
+
+texts!(Name, Line, Text);
+
+impl Name {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}

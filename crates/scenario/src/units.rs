@@ -1,0 +1,248 @@
+//! Quantities as `tc` writes them: `10mbit`, `5ms`, `150kb`, `100p` (tc(8), section UNITS).
+//!
+//! This is the only place that knows units. Arithmetic is exact: a text that is not a whole number of the base unit
+//! (bits a second, nanoseconds, bytes, packets) is refused instead of rounded, and so is one that overflows.
+//! Departures from tc, which reads with `strtod`: no sign, no exponent, and a rate or time needs its unit (tc takes a bare
+//! `10` for 10 bits a second, or 10 µs: rarely what was meant).
+
+use std::fmt::{self, Write as _};
+
+/// Nanoseconds in a microsecond, millisecond, second and hour.
+pub(crate) const US: u64 = 1_000;
+pub(crate) const MS: u64 = 1_000 * US;
+pub(crate) const SECOND: u64 = 1_000 * MS;
+pub(crate) const MINUTE: u64 = 60 * SECOND;
+pub(crate) const HOUR: u64 = 60 * MINUTE;
+/// Bytes in tc's `kb`, `mb` and `gb`: powers of 1024, unlike rates.
+pub(crate) const KB: u64 = 1 << 10;
+pub(crate) const MB: u64 = 1 << 20;
+pub(crate) const GB: u64 = 1 << 30;
+
+/// A kind of quantity: what it is called and which units it takes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Dimension {
+    /// Name in the schema.
+    pub(crate) name: &'static str,
+    /// With its article, for messages.
+    pub(crate) noun: &'static str,
+    /// What it is a whole number of.
+    pub(crate) base: &'static str,
+    /// A typical value.
+    pub(crate) example: &'static str,
+    /// How zero is written.
+    pub(crate) zero: &'static str,
+    /// A number without unit is taken in the base unit.
+    pub(crate) bare: bool,
+    /// Unit and its size in base units, smallest first. Case does not matter.
+    units: &'static [(&'static str, u64)],
+    /// The units used for display, smallest first.
+    display: &'static [&'static str],
+}
+
+/// Rates in bits a second; `kbps` are kilo*bytes* a second, as in tc.
+pub(crate) static RATE: Dimension = Dimension {
+    name: "rate",
+    noun: "a rate",
+    base: "bits a second",
+    example: "10mbit",
+    zero: "0bit",
+    bare: false,
+    units: &[
+        ("bit", 1),
+        ("kbit", 1_000),
+        ("mbit", 1_000_000),
+        ("gbit", 1_000_000_000),
+        ("tbit", 1_000_000_000_000),
+        ("kibit", 1 << 10),
+        ("mibit", 1 << 20),
+        ("gibit", 1 << 30),
+        ("tibit", 1 << 40),
+        ("bps", 8),
+        ("kbps", 8_000),
+        ("mbps", 8_000_000),
+        ("gbps", 8_000_000_000),
+        ("tbps", 8_000_000_000_000),
+        ("kibps", 8 << 10),
+        ("mibps", 8 << 20),
+        ("gibps", 8 << 30),
+        ("tibps", 8 << 40),
+    ],
+    display: &["bit", "kbit", "mbit", "gbit", "tbit"],
+};
+
+/// Times in nanoseconds.
+pub(crate) static TIME: Dimension = Dimension {
+    name: "time",
+    noun: "a time",
+    base: "nanoseconds",
+    example: "5ms",
+    zero: "0s",
+    bare: false,
+    units: &[
+        ("ns", 1),
+        ("nsec", 1),
+        ("nsecs", 1),
+        ("us", US),
+        ("usec", US),
+        ("usecs", US),
+        ("ms", MS),
+        ("msec", MS),
+        ("msecs", MS),
+        ("s", SECOND),
+        ("sec", SECOND),
+        ("secs", SECOND),
+    ],
+    display: &["ns", "us", "ms", "s"],
+};
+
+/// Sizes in bytes; `kb` is 1024 bytes and `kbit` 1024 bits, as in tc.
+pub(crate) static SIZE: Dimension = Dimension {
+    name: "size",
+    noun: "a size in bytes",
+    base: "bytes",
+    example: "150kb",
+    zero: "0b",
+    bare: true,
+    units: &[
+        ("b", 1),
+        ("k", KB),
+        ("kb", KB),
+        ("m", MB),
+        ("mb", MB),
+        ("g", GB),
+        ("gb", GB),
+        ("kbit", KB / 8),
+        ("mbit", MB / 8),
+        ("gbit", GB / 8),
+    ],
+    display: &["b", "kb", "mb", "gb"],
+};
+
+/// Numbers of packets.
+pub(crate) static PACKETS: Dimension = Dimension {
+    name: "packets",
+    noun: "a number of packets",
+    base: "packets",
+    example: "100p",
+    zero: "0p",
+    bare: true,
+    units: &[("p", 1)],
+    display: &["p"],
+};
+
+/// Every dimension, for looking one up by name.
+pub(crate) static DIMENSIONS: [&Dimension; 4] = [&RATE, &TIME, &SIZE, &PACKETS];
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum UnitError {
+    NotANumber,
+    Negative,
+    NoUnit,
+    UnknownUnit { number: String, unit: String },
+    NotWhole,
+    TooLarge,
+}
+
+impl Dimension {
+    /// The quantity `text` stands for, in base units.
+    pub(crate) fn parse(&self, text: &str) -> Result<u64, UnitError> {
+        if text.starts_with('-') {
+            return Err(UnitError::Negative);
+        }
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let decimal = Decimal::parse(number)?;
+        let scale = self.scale(unit).ok_or_else(|| match unit {
+            "" => UnitError::NoUnit,
+            _ => UnitError::UnknownUnit { number: number.to_owned(), unit: unit.to_owned() },
+        })?;
+        decimal.times(scale)
+    }
+
+    /// `value` in the largest unit that gives a whole number; [`Dimension::parse`] reads it back.
+    pub(crate) fn display(&self, value: u64) -> String {
+        if value == 0 {
+            return self.zero.to_owned();
+        }
+        let scales = self.display.iter().rev().filter_map(|unit| Some((unit, self.scale(unit)?)));
+        let fitting = scales.into_iter().find(|(_, scale)| value % scale == 0);
+        fitting.map_or_else(|| value.to_string(), |(unit, scale)| format!("{}{unit}", value / scale))
+    }
+
+    /// The units' names, smallest first.
+    pub(crate) fn unit_names(&self) -> impl Iterator<Item = &'static str> {
+        self.units.iter().map(|(name, _)| *name)
+    }
+
+    /// A regular expression (ECMA-262, as JSON Schema wants) for what [`Dimension::parse`] reads, but for size and wholeness.
+    pub(crate) fn pattern(&self) -> String {
+        let mut units = String::new();
+        for name in self.unit_names() {
+            let separator = if units.is_empty() { "" } else { "|" };
+            units.push_str(separator);
+            for letter in name.chars() {
+                let _ = write!(units, "[{}{}]", letter, letter.to_ascii_uppercase());
+            }
+        }
+        let optional = if self.bare { "?" } else { "" };
+        format!("^[0-9]+(\\.[0-9]+)?({units}){optional}$")
+    }
+
+    fn scale(&self, unit: &str) -> Option<u64> {
+        if unit.is_empty() && self.bare {
+            return Some(1);
+        }
+        self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, scale)| *scale)
+    }
+}
+
+/// `digits / 10^places`, exactly.
+struct Decimal {
+    digits: u128,
+    places: u32,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Result<Self, UnitError> {
+        let (whole, fraction) = match text.split_once('.') {
+            Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
+            Some(_) => return Err(UnitError::NotANumber),
+            None => (text, ""),
+        };
+        if whole.is_empty() || fraction.contains('.') {
+            return Err(UnitError::NotANumber);
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let mut digits: u128 = 0;
+        for digit in whole.bytes().chain(fraction.bytes()) {
+            let next = digits.checked_mul(10).and_then(|d| d.checked_add(u128::from(digit - b'0')));
+            digits = next.ok_or(UnitError::TooLarge)?;
+        }
+        let places = u32::try_from(fraction.len()).map_err(|_| UnitError::TooLarge)?;
+        Ok(Self { digits, places })
+    }
+
+    fn times(&self, scale: u64) -> Result<u64, UnitError> {
+        let scaled = self.digits.checked_mul(u128::from(scale)).ok_or(UnitError::TooLarge)?;
+        // 39 places and more are beyond `u128`, and beyond any use.
+        let divisor = 10u128.checked_pow(self.places).ok_or(UnitError::NotWhole)?;
+        if scaled % divisor != 0 {
+            return Err(UnitError::NotWhole);
+        }
+        u64::try_from(scaled / divisor).map_err(|_| UnitError::TooLarge)
+    }
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotANumber => f.write_str("not a number with a unit"),
+            Self::Negative => f.write_str("negative"),
+            Self::NoUnit => f.write_str("no unit"),
+            Self::UnknownUnit { unit, .. } => write!(f, "unknown unit {}", crate::error::shorten(unit)),
+            Self::NotWhole => f.write_str("not a whole number of the smallest unit"),
+            Self::TooLarge => f.write_str("too large"),
+        }
+    }
+}
