@@ -19,7 +19,7 @@ for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
 done
 
 found="no python3"
-if name=$(command -v "${PYTHON:-python3}"); then found="$name, $("$name" --version 2>&1)"; fi
+if name=$(command -v "${PYTHON:-python3}"); then found="$name, $("$name" --version 2>&1 | head -n1 || true)"; fi
 fail "Python $MINIMUM or newer is needed; found: $found" \
     "Debian 12, Ubuntu 24.04 and newer: apt-get install python3 python3-venv" \
     "elsewhere: https://www.python.org/downloads/, then \`make PYTHON=/path/to/python3 ...\`"
