@@ -72,7 +72,7 @@ docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web sit
 	@echo "The documentation: $(CURDIR)/site/index.html"
 
 reference: $(STAMPS)/extension ## Write the reference pages that are made from the code
-	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/reference
 
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
 	$(BIN)/python scripts/pictures.py

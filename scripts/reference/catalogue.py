@@ -1,0 +1,48 @@
+"""The page on the catalogue, from its experiments."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bufferscope.experiment import catalogue, load
+
+from writing import heading, table
+
+INTRODUCTION = """\
+# The catalogue
+
+The experiments that come with bufferscope, and what the documents they reproduce say. What is measured here, and
+whether that lies in the band, is in the report that `make reproduce` writes. [How the bands were chosen](../bands.md)
+has a page of its own.
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return INTRODUCTION + "".join(_experiment(name) for name in catalogue()).rstrip() + "\n"
+
+
+def _experiment(name: str) -> str:
+    document = load(name).document
+    rows = (
+        (expect["says"], f"`{expect['metric']}`", _points(expect), " to ".join(_end(end) for end in expect["band"]))
+        for expect in document["expect"]
+    )
+    return (
+        heading(2, name)
+        + f"**{document['title']}.** {document['description'].strip()}\n\n"
+        + f"Source: {document['source']}.\n\n"
+        + table(["the document says", "metric", "at", "band"], rows)
+    )
+
+
+def _points(expect: Mapping[str, Any]) -> str:
+    """The points an expectation is about, by their labels."""
+    at = ", ".join(str(label) for label in (expect.get("where") or {}).values())
+    beside = ", ".join(str(label) for label in (expect.get("relative_to") or {}).values())
+    return f"{at}, divided by {beside}" if beside else at
+
+
+def _end(value: float | None) -> str:
+    """One end of a band; JSON has no infinity."""
+    return "∞" if value is None else f"{value:g}"

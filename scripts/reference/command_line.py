@@ -1,0 +1,32 @@
+"""The page on the command line, from the program's own help."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bufferscope.cli.app import app
+
+from bufferscope import cli
+from writing import heading
+
+PROGRAM = Path(sys.executable).with_name("bufferscope")
+# As on a plain terminal of this width, whatever the one is that this runs on.
+ENVIRONMENT = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+
+
+def page() -> str:
+    """The whole page."""
+    *_, details = (cli.__doc__ or "").partition("\n\n")
+    names = [str(command.name) for command in app.registered_commands]
+    sections = "".join(heading(2, f"bufferscope {name}") + _help(name) for name in names)
+    return f"# Command line\n\n{details.strip()}\n\n{_help()}{sections}".rstrip() + "\n"
+
+
+def _help(*command: str) -> str:
+    """What `--help` prints, as a block."""
+    printed = subprocess.run(
+        [PROGRAM, *command, "--help"], env=ENVIRONMENT, capture_output=True, text=True, check=True
+    ).stdout
+    lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
+    return "```text\n" + "\n".join(lines) + "\n```\n\n"

@@ -1,0 +1,160 @@
+"""The page on experiment files, from their JSON Schema."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bufferscope import _core
+from writing import heading, table, toml
+
+Node = Mapping[str, Any]
+
+INTRODUCTION = """\
+# Experiment files
+
+An experiment is one TOML file. `bufferscope schema` prints the JSON Schema that this page is made from; an editor that
+knows it completes the keys. A key that is not listed, a value out of bounds or a name that nothing has is answered with
+the file, the key, what was found and what is allowed.
+
+Any key can be overridden on the command line, `--set PATH=VALUE`, and swept in the file. In a path, links, hosts and
+traffic go by their names: `link.bottleneck.queue.limit`.
+
+"""
+
+UNITS = re.compile(r"A (?:\w+ )?(?P<what>\w+).* such as (?P<such>\S+) \(units: (?P<units>[^)]*)\)\.$")
+
+
+def page() -> str:
+    """The whole page."""
+    schema: Node = json.loads(_core.schema())
+    sections = _Sections(schema)
+    body = sections.section(2, "Top level", schema) + "".join(sections.referred())
+    return INTRODUCTION + _units(schema) + body.rstrip() + "\n"
+
+
+def _units(schema: Node) -> str:
+    """How numbers with units are written: one row a kind, read off the schema's own descriptions."""
+    rows: dict[str, tuple[str, str, str]] = {}
+    for node in _nodes(schema):
+        if quantity := node.get("x-quantity"):
+            found = UNITS.search(node["description"])
+            assert found, f"this does not tell its units: {node['description']}"
+            rows[quantity["of"]] = (quantity["of"], f"`{found['such']}`", found["units"])
+    text = "A number with a unit is a string, written as tc writes it, in any letter case:\n\n"
+    return heading(2, "Units") + text + table(["", "such as", "units"], rows.values())
+
+
+def _nodes(node: object) -> Iterator[Node]:
+    if isinstance(node, dict):
+        yield node
+        for child in node.values():
+            yield from _nodes(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _nodes(child)
+
+
+class _Sections:
+    """Walks the schema; each table that another one refers to becomes a section of its own."""
+
+    def __init__(self, schema: Node) -> None:
+        self.definitions: Mapping[str, Node] = schema["$defs"]
+        self.titles: dict[str, list[str]] = {}
+        """For each definition that gets a section: the keys that refer to it."""
+
+    def referred(self) -> Iterator[str]:
+        """The sections of what was referred to so far, and of what they refer to in turn."""
+        done: set[str] = set()
+        while waiting := [name for name in self.titles if name not in done]:
+            name = waiting[0]
+            done.add(name)
+            title = self.titles[name][0]
+            yield self.section(2, f"`{title}`", self.definitions[name], title.strip("[]"))
+
+    def section(self, level: int, title: str, node: Node, path: str = "") -> str:
+        """A heading, what the table is, and its keys."""
+        text = heading(level, title) + _told(node) + "\n\n"
+        if variants := node.get("oneOf"):
+            return text + self._variants(level, variants, path)
+        return text + self._keys(node["properties"], node.get("required", []), path)
+
+    def _variants(self, level: int, variants: list[Node], path: str) -> str:
+        """A table whose keys depend on one of them: first what all have, then what each adds."""
+        every = [variant["properties"] for variant in variants]
+        common = {key: node for key, node in every[0].items() if all(other.get(key) == node for other in every)}
+        text = self._keys(common, variants[0]["required"], path) if common else ""
+        for variant in variants:
+            tag, name = next((key, node["const"]) for key, node in variant["properties"].items() if "const" in node)
+            own = {key: node for key, node in variant["properties"].items() if key not in common and key != tag}
+            text += heading(level + 1, f'`{path}` with `{tag} = "{name}"`') + _told(variant) + "\n\n"
+            text += self._keys(own, variant["required"], path)
+        return text
+
+    def _keys(self, properties: Node, required: list[str], path: str) -> str:
+        def row(key: str, node: Node) -> list[str]:
+            value = self._value(node, f"{path}.{key}".lstrip("."))
+            return [f"`{key}`", value, _default(key, node, required), self._meaning(node)]
+
+        return table(["key", "value", "default", ""], (row(key, node) for key, node in properties.items()))
+
+    def _meaning(self, node: Node) -> str:
+        """What it is for, and where its values may take several forms what each is for."""
+        values = node.get("additionalProperties", {}).get("$ref", "").rpartition("/")[2]
+        forms = self.definitions[values]["anyOf"] if values else []
+        return " ".join([_told(node), *(form["description"] for form in forms)])
+
+    def _value(self, node: Node, path: str) -> str:
+        """What may stand there, in a few words."""
+        if quantity := node.get("x-quantity"):
+            return f"{quantity['of']}, {quantity['from']} to {quantity['to']}"
+        if "$ref" in node:
+            return self._reference(node["$ref"].rpartition("/")[2], path)
+        if "anyOf" in node:
+            return ", or ".join(self._value(branch, path) for branch in node["anyOf"])
+        if "oneOf" in node:
+            return ", ".join(f"`{json.dumps(branch['const'])}`" for branch in node["oneOf"])
+        return self._plain(node, path)
+
+    def _reference(self, name: str, path: str) -> str:
+        definition = self.definitions[name]
+        is_table = "properties" in definition or "properties" in definition.get("oneOf", [{}])[0]
+        if not is_table:
+            return self._value(definition, path)
+        self.titles.setdefault(name, []).append(path)
+        return f"table, [below](#{re.sub(r'[^a-z_-]', '', self.titles[name][0].lower())})"
+
+    def _plain(self, node: Node, path: str) -> str:
+        kind = node["type"]
+        if kind == "array" and "items" in node:
+            items = node["items"]
+            if "$ref" in items:
+                return "list of " + self._value(items, f"[[{path}]]").replace("table", "tables", 1)
+            return f"list of {self._value(items, path)}"
+        if kind == "array":
+            items = node["prefixItems"]
+            return "[" + ", ".join(item.get("x-quantity", {}).get("of", item["type"]) for item in items) + "]"
+        if kind == "object":
+            return "table"
+        if isinstance(kind, list):
+            return "text, number or boolean"
+        if "minimum" in node or "exclusiveMinimum" in node:
+            above = "above " if "exclusiveMinimum" in node else ""
+            lowest = node.get("minimum", node.get("exclusiveMinimum"))
+            return f"{kind}, {above}{lowest:g} to {node['maximum']:,}"
+        return {"string": "text"}.get(kind, str(kind))
+
+
+def _told(node: Node) -> str:
+    """Its description without what the column `value` says, and an example."""
+    description = str(node.get("description", ""))
+    if "x-quantity" in node:
+        description = description.rpartition("\n\n")[0]
+    examples = ", ".join(toml(example) for example in node.get("examples", []))
+    return f"{description} For example {examples}." if examples and "x-quantity" not in node else description
+
+
+def _default(key: str, node: Node, required: list[str]) -> str:
+    if "default" in node:
+        return toml(node["default"])
+    return "**required**" if key in required else ""
