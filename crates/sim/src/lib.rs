@@ -1,4 +1,118 @@
-//! bufferscope.
+//! A packet-level, discrete-event simulator of networks with queues that may bloat.
+//!
+//! A [`Scenario`](bufferscope_scenario::Scenario) goes in, records come out. The contract:
+//! - **No I/O.** Rows go to the caller's [`Recorder`](bufferscope_records::Recorder); nothing else is read or written.
+//! - **No clock.** Time is virtual, in integer nanoseconds; how fast the machine is shows nowhere.
+//! - **Deterministic.** The same scenario and seed give the same rows in the same order, on every machine. What is random
+//!   in a real network comes from the seed: when programs start (up to 1 ms), how late a sleeping prober wakes (up to
+//!   50 us), how long a host takes to notice a packet (up to 10 us), and what a queueing discipline draws. Another seed
+//!   is another, independent repetition.
+//! - **Conserving.** Every packet sent is delivered, dropped or still on its way, and [`Summary`] says how many are what.
+//!
+//! One run takes one thread and little memory: packets are small plain data in a pool, and each wire, delay line and
+//! timer has at most one pending event, however many packets are under way.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use bufferscope_records::{MemorySink, Recorder, Table};
+//! use bufferscope_scenario::Experiment;
+//!
+//! let text = r#"
+//!     title = "A ping over a slow link"
+//!     duration = "1s"
+//!     link = [{ name = "line", ends = ["h1", "h2"], rate = "1mbit", delay = "5ms" }]
+//!     traffic = [{ name = "ping", kind = "ping", from = "h1", to = "h2" }]
+//! "#;
+//! let experiment = Experiment::parse(text, "ping.toml", &[])?;
+//! let scenario = &experiment.points()[0].scenario;
+//! let recorder = Recorder::new(MemorySink::default());
+//! let summary = bufferscope_sim::run(scenario, 1, recorder, &mut |_| ControlFlow::Continue(()))?;
+//!
+//! // Ten requests and their ten replies, each over one link.
+//! assert_eq!(summary.hops, 20);
+//! assert_eq!(summary.output.rows(Table::Probes), 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod connection;
+mod connections;
+mod events;
+mod network;
 pub mod packet;
+mod ping;
+mod pool;
+mod port;
+mod qdisc;
+mod random;
+mod recording;
+mod routes;
+mod simulation;
+mod slots;
+mod streams;
+mod summary;
 pub mod tcp;
+mod wire;
+
+use std::ops::ControlFlow;
+
+use bufferscope_records::{Recorder, RecordsError, Sink};
+use bufferscope_scenario::Scenario;
+
+pub use summary::{FlowPackets, PortPackets, Summary};
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Virtual time, at most `duration_ns`.
+    pub now_ns: u64,
+    /// The scenario's duration.
+    pub duration_ns: u64,
+}
+
+/// Why a run did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// The progress callback asked for it.
+    #[error("the simulation was interrupted")]
+    Interrupted,
+    /// Traffic between nodes that no path joins.
+    #[error("no path leads from `{from}` to `{to}`: join them by a link, or by several over other nodes")]
+    Unreachable {
+        /// The sending node.
+        from: String,
+        /// The node it cannot reach.
+        to: String,
+    },
+    /// Parameters of a queueing discipline that Linux would refuse too.
+    #[error("queue of `{port}`: {reason}")]
+    Qdisc {
+        /// The port.
+        port: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// The records could not be stored.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+}
+
+/// Runs `scenario` and hands what is observed to `recorder`.
+///
+/// `on_progress` is called about every 10 ms of CPU time, and at the end; [`ControlFlow::Break`] ends the run with
+/// [`SimError::Interrupted`].
+///
+/// - Samples are taken at every multiple of the sample interval from 0 on, and at the duration. A sample shows what was
+///   before anything else that happens in the same nanosecond.
+/// - At the duration, sampling, new probes and new pages stop, and objects that have not arrived count as unfinished.
+///   The run then lingers, its traffic going on as it was, until every probe sent has been answered, dropped or has timed
+///   out.
+/// - A change of a wire's rate applies to the packet that is sent next; the one on the wire finishes at the old rate.
+/// - Packets take the path of the fewest hops; among equals, the one whose links come first in the scenario.
+pub fn run<S: Sink>(
+    scenario: &Scenario,
+    seed: u64,
+    recorder: Recorder<S>,
+    on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<S::Output>, SimError> {
+    simulation::Simulation::new(scenario, seed, recorder)?.run(on_progress)
+}

@@ -1,14 +1,87 @@
-//! What travels on the links.
+//! What travels: a small header that every hop reads, and a body that only the two hosts look at.
 
-/// The ECN codepoint of an IP packet (RFC 3168, section 5).
+use crate::tcp;
+
+/// The ECN field of the IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// The transport does not understand ECN: congestion is signalled by dropping.
+    /// The transport does not understand ECN.
     NotEct,
-    /// ECN-capable transport, codepoint ECT(0).
+    /// ECN-capable transport (0).
     Ect0,
-    /// ECN-capable transport, codepoint ECT(1).
+    /// ECN-capable transport (1).
     Ect1,
-    /// Congestion experienced: set by a queue on the way.
+    /// Congestion experienced.
     Ce,
+}
+
+impl Ecn {
+    /// Whether a queue may mark the packet instead of dropping it.
+    pub(crate) fn is_capable(self) -> bool {
+        self != Self::NotEct
+    }
+}
+
+/// What a hop needs to know of a packet; the body lies elsewhere, so that a queue of headers stays in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    /// In a queue: when it was enqueued. On a delay line: when it reaches the other end.
+    pub(crate) at_ns: u64,
+    /// Size of the IP packet.
+    pub(crate) ip_bytes: u32,
+    /// Size on the current link: the IP packet and the link's overhead.
+    pub(crate) frame_bytes: u32,
+    /// Index of the flow in the network's accounts.
+    pub(crate) flow: u32,
+    /// Where it goes: a row of the routing table.
+    pub(crate) destination: u16,
+    pub(crate) ecn: Ecn,
+}
+
+/// What the hosts need to know of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    Tcp(TcpPacket),
+    Echo(Echo),
+}
+
+/// A segment on its way to one end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpPacket {
+    pub(crate) connection: u32,
+    pub(crate) to: Side,
+    pub(crate) segment: tcp::Segment,
+}
+
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The one that connects.
+    Client,
+    /// The one that accepts.
+    Server,
+}
+
+impl Side {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// An ICMP echo message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Echo {
+    /// Index of the traffic that sent the request.
+    pub(crate) ping: u32,
+    pub(crate) seq: u64,
+    pub(crate) kind: EchoKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EchoKind {
+    Request,
+    Reply,
 }

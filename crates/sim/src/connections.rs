@@ -1,0 +1,194 @@
+//! The TCP connections: their timers, and the way of their segments to and from the network.
+
+use bufferscope_records::{FlowRow, FlowState, Name, Sink};
+
+use crate::connection::{Connection, Opening};
+use crate::network::{Flow, Network, Outbound};
+use crate::packet::{Body, Ecn, Side, TcpPacket};
+use crate::recording::Recording;
+use crate::slots::Slots;
+use crate::summary::Accounts;
+use crate::tcp::{Outbox, Sample, State};
+
+/// All connections there are. The place of a closed one is used again once its last packet has left the network.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    places: Vec<Option<Connection>>,
+    free: Vec<u32>,
+    /// What the packets of the forgotten connections came to.
+    forgotten: Accounts,
+    slots: Slots,
+    /// Flow of the connection in place 0; those of the others follow.
+    first_flow: u32,
+    outbox: Outbox,
+}
+
+impl Connections {
+    pub(crate) fn new(slots: Slots, first_flow: u32) -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            forgotten: Accounts::default(),
+            slots,
+            first_flow,
+            outbox: Outbox::new(),
+        }
+    }
+
+    /// Opens a connection: the client's SYN is sent now.
+    pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) {
+        let mut connection = Connection::new(opening, net);
+        connection.open(net.now(), &mut self.outbox);
+        let flow = Flow::new(connection.name(), connection.account());
+        let index = match self.free.pop() {
+            Some(index) => {
+                net.flows[(self.first_flow + index) as usize] = flow;
+                self.places[index as usize] = Some(connection);
+                index
+            }
+            None => {
+                net.flows.push(flow);
+                self.places.push(Some(connection));
+                self.places.len() as u32 - 1
+            }
+        };
+        self.after(index, Side::Client, net, recording);
+    }
+
+    /// A segment has arrived at one end.
+    pub(crate) fn receive<S: Sink>(
+        &mut self,
+        packet: &TcpPacket,
+        ecn: Ecn,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        let connection = live(&mut self.places, packet.connection);
+        connection.receive(packet, ecn, net.now(), &mut self.outbox, recording);
+        self.after(packet.connection, packet.to, net, recording);
+    }
+
+    /// The timer of one end fires. It may do so in vain: a deadline that moved later leaves the timer as it is.
+    pub(crate) fn timer<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
+        let endpoint = live(&mut self.places, index).endpoint(side);
+        if endpoint.deadline().is_some_and(|deadline_ns| deadline_ns <= net.now()) {
+            endpoint.on_timer(net.now(), &mut self.outbox);
+        }
+        self.after(index, side, net, recording);
+    }
+
+    /// The data senders of one traffic offer nothing new any more.
+    pub(crate) fn stop<S: Sink>(&mut self, traffic: u32, net: &mut Network, recording: &mut Recording<S>) {
+        for index in 0..self.places.len() as u32 {
+            let Some(connection) = self.places[index as usize].as_mut().filter(|c| c.account().traffic == traffic)
+            else {
+                continue;
+            };
+            let sender = connection.sender();
+            connection.endpoint(sender).stop_offering(net.now(), &mut self.outbox);
+            self.after(index, sender, net, recording);
+        }
+    }
+
+    /// Samples the data senders; returns how many there were.
+    pub(crate) fn sample<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        let mut samples = 0;
+        for connection in self.places.iter_mut().flatten() {
+            let sender = connection.sender();
+            let endpoint = connection.endpoint(sender);
+            if !endpoint.is_closed() {
+                let sample = endpoint.sample();
+                recording.recorder.flow(flow_row(now_ns, connection.name(), &sample));
+                samples += 1;
+            }
+        }
+        samples
+    }
+
+    /// Forgets the connections that are closed and have no packet left in the network.
+    pub(crate) fn recycle(&mut self, net: &mut Network) {
+        for (index, place) in (0_u32..).zip(&mut self.places) {
+            let flow = net.flows[(self.first_flow + index) as usize];
+            if place.take_if(|c| c.is_closed() && flow.under_way() == 0).is_none() {
+                continue;
+            }
+            for side in [Side::Client, Side::Server] {
+                net.events.cancel(self.slots.endpoint(index, side));
+            }
+            self.forgotten.add(&flow, 0);
+            self.free.push(index);
+        }
+    }
+
+    /// The accounts of all flows there ever were, those of other traffic included.
+    pub(crate) fn into_accounts(self, net: &Network) -> Accounts {
+        let mut accounts = self.forgotten;
+        let is_live =
+            |index: usize| index.checked_sub(self.first_flow as usize).is_none_or(|place| self.places[place].is_some());
+        for (index, (flow, under_way)) in net.flows.iter().zip(net.count_under_way()).enumerate() {
+            if is_live(index) {
+                accounts.add(flow, under_way);
+            }
+        }
+        accounts
+    }
+
+    /// Records the objects that have not arrived as unfinished, oldest first.
+    pub(crate) fn give_up_transfers<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        let mut unfinished: Vec<_> =
+            self.places.iter_mut().flatten().filter_map(Connection::give_up_transfer).collect();
+        unfinished.sort_by_key(|row| row.started_ns);
+        unfinished.into_iter().for_each(|row| recording.recorder.transfer(row));
+    }
+
+    /// Puts on the network what an endpoint wants sent, and sees to its timer.
+    fn after<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
+        let connection = live(&mut self.places, index);
+        let (from, destination) = connection.path(side);
+        for outgoing in self.outbox.drain(..) {
+            let packet = TcpPacket { connection: index, to: side.other(), segment: outgoing.segment };
+            let packet = Outbound {
+                from,
+                destination,
+                flow: self.first_flow + index,
+                ip_bytes: packet.segment.ip_bytes(),
+                ecn: outgoing.ecn,
+                body: Body::Tcp(packet),
+            };
+            net.send(&packet, recording);
+        }
+        if let Some(deadline_ns) = connection.endpoint(side).deadline() {
+            let slot = self.slots.endpoint(index, side);
+            if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {
+                net.events.schedule(slot, deadline_ns.max(net.now()));
+            }
+        }
+    }
+}
+
+fn live(places: &mut [Option<Connection>], index: u32) -> &mut Connection {
+    places[index as usize].as_mut().expect("a connection stays while a packet or a timer of its own is under way")
+}
+
+fn flow_row(t_ns: u64, flow: Name, sample: &Sample) -> FlowRow {
+    FlowRow {
+        t_ns,
+        flow,
+        cwnd_bytes: sample.cwnd_bytes,
+        ssthresh_bytes: sample.ssthresh_bytes,
+        inflight_bytes: sample.inflight_bytes,
+        srtt_ns: sample.srtt_ns,
+        rwnd_bytes: sample.rwnd_bytes,
+        pacing_bps: sample.pacing_bps,
+        delivered_bytes: sample.delivered_bytes,
+        retransmits: sample.retransmits,
+        lost: sample.lost,
+        state: match sample.state {
+            State::Open => FlowState::Open,
+            State::Disorder => FlowState::Disorder,
+            State::Cwr => FlowState::Cwr,
+            State::Recovery => FlowState::Recovery,
+            State::Loss => FlowState::Loss,
+        },
+    }
+}

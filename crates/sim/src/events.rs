@@ -1,0 +1,233 @@
+//! The pending events and the clock.
+//!
+//! Every entity that can have an event pending (a wire, a delay line, a timer) owns one *slot*, so there are few events
+//! however many packets are under way. The slots are the leaves of a tournament tree: setting a slot replays its matches
+//! towards the root, and the root is the next event. A key holds time, sequence and slot in one integer, so a match is one
+//! comparison, and the popped slot's matches are only replayed once its owner has had the chance to set it again, which
+//! is what wires and delay lines do.
+//!
+//! Events of the same instant come in the order in which they were scheduled, after those scheduled with
+//! [`EventQueue::schedule_first`].
+
+/// Index of an entity.
+pub(crate) type Slot = u32;
+
+/// time (64 bits), sequence (40), slot (24).
+type Key = u128;
+const SLOT_BITS: u32 = 24;
+const SEQUENCE_BITS: u32 = 40;
+const TIME_SHIFT: u32 = SLOT_BITS + SEQUENCE_BITS;
+/// Nothing pending. Its time could not be reached: 2^64 ns are 584 years.
+const NEVER: Key = Key::MAX;
+
+/// The clock and the next event of each slot.
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    /// Node 1 is the root, the children of `i` are `2i` and `2i + 1`, slot `s` is node `leaves + s`; each node holds the
+    /// smallest key below it.
+    tree: Vec<Key>,
+    leaves: usize,
+    now_ns: u64,
+    sequence: u64,
+    /// The slot popped last, whose matches have not been replayed yet.
+    unsettled: Option<Slot>,
+}
+
+impl EventQueue {
+    /// A queue for `slots` entities, at time 0; it grows as higher slots are used.
+    pub(crate) fn new(slots: usize) -> Self {
+        let leaves = slots.next_power_of_two().max(2);
+        Self { tree: vec![NEVER; 2 * leaves], leaves, now_ns: 0, sequence: 0, unsettled: None }
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Sets the event of `slot`, replacing the one it had.
+    #[inline]
+    pub(crate) fn schedule(&mut self, slot: Slot, at_ns: u64) {
+        assert!(at_ns >= self.now_ns, "an event at {at_ns} ns lies before now, {} ns", self.now_ns);
+        self.sequence += 1;
+        assert!(self.sequence < 1 << SEQUENCE_BITS, "a run has fewer than 2^40 events");
+        self.set(slot, key(at_ns, self.sequence, slot));
+    }
+
+    /// Like [`schedule`](Self::schedule), but ahead of every event of that instant, which must lie in the future.
+    pub(crate) fn schedule_first(&mut self, slot: Slot, at_ns: u64) {
+        assert!(at_ns > self.now_ns || self.sequence == 0, "{at_ns} ns has begun: its first event is over");
+        self.set(slot, key(at_ns, 0, slot));
+    }
+
+    /// When the event of `slot` is due.
+    #[inline]
+    pub(crate) fn scheduled_at(&self, slot: Slot) -> Option<u64> {
+        let key = *self.tree.get(self.leaves + slot as usize)?;
+        (key != NEVER).then_some((key >> TIME_SHIFT) as u64)
+    }
+
+    /// Forgets the event of `slot`, if it has one.
+    pub(crate) fn cancel(&mut self, slot: Slot) {
+        if self.scheduled_at(slot).is_some() {
+            self.set(slot, NEVER);
+        }
+    }
+
+    /// Advances the clock to the next event and says whose it is.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Slot> {
+        if let Some(slot) = self.unsettled.take() {
+            self.replay(slot, self.tree[self.leaves + slot as usize]);
+        }
+        let first = self.tree[1];
+        if first == NEVER {
+            return None;
+        }
+        let at_ns = (first >> TIME_SHIFT) as u64;
+        assert!(at_ns >= self.now_ns, "time went back from {} ns to {at_ns} ns", self.now_ns);
+        self.now_ns = at_ns;
+        let slot = (first as Slot) & ((1 << SLOT_BITS) - 1);
+        // The ancestors still hold the popped key. Until they are replayed no key smaller than it can come in, so every
+        // other replay leaves them alone.
+        self.tree[self.leaves + slot as usize] = NEVER;
+        self.unsettled = Some(slot);
+        Some(slot)
+    }
+
+    #[inline]
+    fn set(&mut self, slot: Slot, key: Key) {
+        if slot as usize >= self.leaves {
+            self.grow(slot);
+        }
+        if self.unsettled == Some(slot) {
+            self.unsettled = None;
+        }
+        self.replay(slot, key);
+    }
+
+    #[inline]
+    fn replay(&mut self, slot: Slot, key: Key) {
+        let mut node = self.leaves + slot as usize;
+        self.tree[node] = key;
+        while node > 1 {
+            let winner = self.tree[node].min(self.tree[node ^ 1]);
+            node /= 2;
+            if self.tree[node] == winner {
+                return;
+            }
+            self.tree[node] = winner;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, slot: Slot) {
+        assert!(slot < 1 << SLOT_BITS, "fewer than 2^24 entities have events");
+        let leaves = (slot as usize + 1).next_power_of_two();
+        let mut tree = vec![NEVER; 2 * leaves];
+        tree[leaves..leaves + self.leaves].copy_from_slice(&self.tree[self.leaves..]);
+        for node in (1..leaves).rev() {
+            tree[node] = tree[2 * node].min(tree[2 * node + 1]);
+        }
+        (self.tree, self.leaves, self.unsettled) = (tree, leaves, None);
+    }
+}
+
+#[inline]
+fn key(at_ns: u64, sequence: u64, slot: Slot) -> Key {
+    Key::from(at_ns) << TIME_SHIFT | Key::from(sequence) << SLOT_BITS | Key::from(slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn events_of_one_instant_come_in_the_order_of_scheduling() {
+        let mut queue = EventQueue::new(4);
+        for slot in [2, 0, 3, 1] {
+            queue.schedule(slot, 7);
+        }
+        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [2, 0, 3, 1]);
+        assert_eq!(queue.now(), 7);
+    }
+
+    #[test]
+    fn the_first_event_of_an_instant_comes_first_whenever_it_was_scheduled() {
+        let mut queue = EventQueue::new(2);
+        queue.schedule(0, 7);
+        queue.schedule_first(1, 7);
+        assert_eq!((queue.pop(), queue.pop()), (Some(1), Some(0)));
+    }
+
+    #[test]
+    fn a_slot_has_one_event_the_one_scheduled_last() {
+        let mut queue = EventQueue::new(1);
+        queue.schedule(0, 9);
+        queue.schedule(0, 5);
+        assert_eq!(queue.scheduled_at(0), Some(5));
+        assert_eq!((queue.pop(), queue.scheduled_at(0), queue.pop()), (Some(0), None, None));
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4 ns lies before now, 5 ns")]
+    fn time_does_not_go_back() {
+        let mut queue = EventQueue::new(1);
+        queue.schedule(0, 5);
+        queue.pop();
+        queue.schedule(0, 4);
+    }
+
+    /// What can be done to a queue.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Schedule { slot: Slot, after_ns: u64 },
+        Cancel { slot: Slot },
+        Pop,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        // Few slots and few times, so that slots are scheduled again and times coincide; some slots beyond the first size.
+        let slot = || prop_oneof![4 => 0..6_u32, 1 => 0..100_u32];
+        prop_oneof![
+            4 => (slot(), 0..5_u64).prop_map(|(slot, after_ns)| Step::Schedule { slot, after_ns }),
+            1 => slot().prop_map(|slot| Step::Cancel { slot }),
+            4 => Just(Step::Pop),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_queue_agrees_with_a_sorted_list(steps in prop::collection::vec(step(), 1..400)) {
+            let mut queue = EventQueue::new(6);
+            // (time, order of scheduling, slot)
+            let mut list: Vec<(u64, usize, Slot)> = Vec::new();
+            for (order, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Schedule { slot, after_ns } => {
+                        let at_ns = queue.now() + after_ns;
+                        queue.schedule(slot, at_ns);
+                        list.retain(|entry| entry.2 != slot);
+                        list.push((at_ns, order, slot));
+                        prop_assert_eq!(queue.scheduled_at(slot), Some(at_ns));
+                    }
+                    Step::Cancel { slot } => {
+                        queue.cancel(slot);
+                        list.retain(|entry| entry.2 != slot);
+                        prop_assert_eq!(queue.scheduled_at(slot), None);
+                    }
+                    Step::Pop => {
+                        list.sort_unstable();
+                        let expected = (!list.is_empty()).then(|| list.remove(0));
+                        prop_assert_eq!(queue.pop(), expected.map(|entry| entry.2));
+                        if let Some((at_ns, ..)) = expected {
+                            prop_assert_eq!(queue.now(), at_ns);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

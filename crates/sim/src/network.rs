@@ -1,0 +1,242 @@
+//! Ports, routes and the packets in them: everything between two hosts.
+
+use bufferscope_records::{DropReason, Name, Sink};
+use bufferscope_scenario::{NodeIndex, Scenario};
+
+use crate::SimError;
+use crate::events::EventQueue;
+use crate::packet::{Body, Echo, Ecn, Header};
+use crate::pool::{PacketId, Pool};
+use crate::port::{Port, Sent};
+use crate::qdisc::{Fate, Fates, Qdisc};
+use crate::random::{Random, Stream};
+use crate::recording::Recording;
+use crate::routes::{PortIndex, Routes, Step};
+use crate::slots::Slots;
+
+/// How long a host takes, at most, until the transport sees a packet that has arrived: interrupt, softirq, scheduling.
+///
+/// Uniform between 0 and this, packets staying in order. Idle Linux hosts take a few microseconds. Besides being true to
+/// life this keeps flows from staying in lockstep with one another, as they would with clocks of infinite precision
+/// (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+const HOST_LATENCY_NS: u64 = 10_000;
+
+/// The network between the hosts.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) events: EventQueue,
+    pub(crate) pool: Pool,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) routes: Routes,
+    pub(crate) flows: Vec<Flow>,
+    /// Echo messages dropped since they were last looked at.
+    pub(crate) lost_echoes: Vec<Echo>,
+    /// Packets fully sent on a link.
+    pub(crate) hops: u64,
+    slots: Slots,
+    fates: Fates,
+    hosts: Random,
+}
+
+/// Account of one flow's packets, both directions together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) name: Name,
+    pub(crate) account: Account,
+    pub(crate) sent: u64,
+    pub(crate) delivered: u64,
+    pub(crate) dropped: u64,
+}
+
+/// Under what the [`Summary`](crate::Summary) counts a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Account {
+    /// Index of the traffic.
+    pub(crate) traffic: u32,
+    /// Number of the flow; `None` where there is one account for all flows of the traffic.
+    pub(crate) number: Option<u64>,
+}
+
+/// A packet as a host makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outbound {
+    /// The host.
+    pub(crate) from: NodeIndex,
+    /// Row of the destination in the routing table.
+    pub(crate) destination: u16,
+    pub(crate) flow: u32,
+    pub(crate) ip_bytes: u32,
+    pub(crate) ecn: Ecn,
+    pub(crate) body: Body,
+}
+
+impl Network {
+    pub(crate) fn new(scenario: &Scenario, seed: u64, slots: Slots) -> Result<Self, SimError> {
+        let mut ports = Vec::with_capacity(2 * scenario.links.len());
+        for link in &scenario.links {
+            let names = link.port_names(&scenario.nodes);
+            for (port, to, name) in [(&link.forward, link.ends[1], &names[0]), (&link.reverse, link.ends[0], &names[1])]
+            {
+                let qdisc = Qdisc::new(&port.queue, port.overhead_bytes, seed, ports.len() as u32)
+                    .map_err(|reason| SimError::Qdisc { port: name.clone(), reason })?;
+                ports.push(Port::new(port, to, qdisc));
+            }
+        }
+        Ok(Self {
+            events: EventQueue::new(slots.fixed()),
+            pool: Pool::new(),
+            ports,
+            routes: Routes::new(scenario)?,
+            flows: Vec::new(),
+            lost_echoes: Vec::new(),
+            hops: 0,
+            slots,
+            fates: Fates::default(),
+            hosts: Random::new(seed, Stream::Hosts),
+        })
+    }
+
+    /// The current time.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.events.now()
+    }
+
+    /// A host sends a packet.
+    pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) {
+        self.flows[packet.flow as usize].sent += 1;
+        let header = Header {
+            at_ns: 0,
+            ip_bytes: packet.ip_bytes,
+            frame_bytes: packet.ip_bytes,
+            flow: packet.flow,
+            destination: packet.destination,
+            ecn: packet.ecn,
+        };
+        let id = self.pool.insert(header, packet.body);
+        match self.routes.step(packet.destination, packet.from) {
+            Step::Forward(port) => self.forward(id, port, recording),
+            Step::Deliver => unreachable!("the two ends of a traffic are different nodes"),
+        }
+    }
+
+    /// The wire of a port has sent its frame and packets wait.
+    pub(crate) fn wire_is_free<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let now_ns = self.now();
+        let sent = self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.fates);
+        self.after_queue(port, sent, recording);
+    }
+
+    /// Takes a packet that arrives now off the delay line of a port, if there is one; otherwise sets the line's next event.
+    #[inline]
+    pub(crate) fn next_arrival(&mut self, port: PortIndex) -> Option<PacketId> {
+        let now_ns = self.now();
+        let line = &mut self.ports[port as usize];
+        let packet = line.arrival(now_ns, &self.pool);
+        if packet.is_some() {
+            self.hops += 1;
+        } else if let Some(at_ns) = line.next_arrival(&self.pool) {
+            self.events.schedule(self.slots.line(port), at_ns);
+        }
+        packet
+    }
+
+    /// What the node at the end of a port does with a packet.
+    #[inline]
+    pub(crate) fn step(&self, packet: PacketId, port: PortIndex) -> Step {
+        self.routes.step(self.pool.header(packet).destination, self.ports[port as usize].to)
+    }
+
+    /// Hands a packet to a port.
+    pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) {
+        let now_ns = self.now();
+        let sent = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
+        self.after_queue(port, sent, recording);
+    }
+
+    /// The packet is where it was to go: ends its life and hands out what was in it.
+    pub(crate) fn deliver(&mut self, packet: PacketId) -> (Body, Ecn) {
+        let header = *self.pool.header(packet);
+        self.flows[header.flow as usize].delivered += 1;
+        self.pool.remove(packet);
+        (*self.pool.body(packet), header.ecn)
+    }
+
+    /// How many packets of each flow are in the network, found by looking at every one of them.
+    pub(crate) fn count_under_way(&self) -> Vec<u64> {
+        let mut under_way = vec![0; self.flows.len()];
+        for packet in self.ports.iter().flat_map(|port| port.packets(&self.pool)) {
+            under_way[self.pool.header(packet).flow as usize] += 1;
+        }
+        under_way
+    }
+
+    /// The bookkeeping after a queue has taken in or given out packets.
+    #[inline]
+    fn after_queue<S: Sink>(&mut self, port: PortIndex, sent: Option<Sent>, recording: &mut Recording<S>) {
+        if let Some(sent) = sent {
+            if let Some(sojourn_ns) = sent.sojourn_ns {
+                recording.sojourn(port, self.events.now(), sojourn_ns);
+            }
+            let latency_ns = match self.step(sent.packet, port) {
+                Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
+                Step::Forward(_) => 0,
+            };
+            let line = &mut self.ports[port as usize];
+            if let Some(at_ns) = line.propagate(sent.packet, sent.end_ns, latency_ns, &mut self.pool) {
+                self.events.schedule(self.slots.line(port), at_ns);
+            }
+        }
+        if let Some(at_ns) = self.ports[port as usize].await_wire() {
+            self.events.schedule(self.slots.wire(port), at_ns);
+        }
+        if !self.fates.0.is_empty() {
+            self.settle_fates(port, recording);
+        }
+    }
+
+    /// Counts and records what a queue did to packets, and ends the lives of those it dropped.
+    #[cold]
+    fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let mut fates = std::mem::take(&mut self.fates);
+        for fate in fates.0.drain(..) {
+            let (Fate::Dropped(packet, reason) | Fate::Marked(packet, reason)) = fate;
+            self.record_fate(port, packet, reason, recording);
+            match fate {
+                Fate::Marked(..) => self.ports[port as usize].counts.marked += 1,
+                Fate::Dropped(..) => {
+                    self.ports[port as usize].counts.dropped += 1;
+                    self.flows[self.pool.header(packet).flow as usize].dropped += 1;
+                    if let Body::Echo(echo) = self.pool.body(packet) {
+                        self.lost_echoes.push(*echo);
+                    }
+                    self.pool.remove(packet);
+                }
+            }
+        }
+        self.fates = fates;
+    }
+
+    fn record_fate<S: Sink>(
+        &self,
+        port: PortIndex,
+        packet: PacketId,
+        reason: DropReason,
+        recording: &mut Recording<S>,
+    ) {
+        let header = self.pool.header(packet);
+        let flow = self.flows[header.flow as usize].name;
+        recording.fate(self.now(), port, flow, header.frame_bytes, reason);
+    }
+}
+
+impl Flow {
+    pub(crate) fn new(name: Name, account: Account) -> Self {
+        Self { name, account, sent: 0, delivered: 0, dropped: 0 }
+    }
+
+    /// Packets still in the network.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.sent - self.delivered - self.dropped
+    }
+}

@@ -1,0 +1,197 @@
+//! `ping`: ICMP echo requests at a fixed interval, answered by the far host.
+//!
+//! Every request gets a row, in the order of sending. One whose request or reply was dropped is known to be lost at once;
+//! one that is not answered within the timeout is lost too, even if the answer comes later.
+
+use std::collections::VecDeque;
+
+use bufferscope_records::{Name, ProbeRow, Sink};
+use bufferscope_scenario::{NodeIndex, PingTraffic, Traffic};
+
+use crate::network::{Account, Flow, Network, Outbound};
+use crate::packet::{Body, Echo, EchoKind, Ecn};
+use crate::random::{Random, Stream};
+use crate::recording::Recording;
+use crate::slots::Slots;
+
+/// IP and ICMP header.
+const HEADER_BYTES: u32 = 28;
+/// A sleeping process is woken up to this late: the default timer slack of Linux (prctl(2), `PR_SET_TIMERSLACK`).
+const TIMER_SLACK_NS: u64 = 50_000;
+
+/// One prober and what it has under way.
+#[derive(Debug)]
+pub(crate) struct Ping {
+    name: Name,
+    index: u32,
+    flow: u32,
+    /// The prober and the one that answers, each with its row in the routing table.
+    nodes: [(NodeIndex, u16); 2],
+    parameters: PingTraffic,
+    start_ns: u64,
+    stop_ns: u64,
+    slots: Slots,
+    random: Random,
+    /// Number of the next request.
+    next_seq: u64,
+    /// Requests without a row yet; the first of them is always awaited.
+    probes: VecDeque<Probe>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    sent_ns: u64,
+    /// When the request reached the far host.
+    turned_ns: Option<u64>,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Awaited,
+    AnsweredAt(u64),
+    Lost,
+}
+
+/// What a [`Ping`] is made of, besides its parameters.
+#[derive(Debug)]
+pub(crate) struct PingSetup<'a> {
+    pub(crate) traffic: &'a Traffic,
+    pub(crate) index: u32,
+    pub(crate) name: Name,
+    /// Name of its flow.
+    pub(crate) flow: Name,
+    pub(crate) seed: u64,
+    pub(crate) slots: Slots,
+}
+
+impl Ping {
+    pub(crate) fn new(setup: &PingSetup<'_>, parameters: &PingTraffic, net: &mut Network) -> Self {
+        let PingSetup { traffic, index, .. } = *setup;
+        net.flows.push(Flow::new(setup.flow, Account { traffic: index, number: Some(1) }));
+        let mut ping = Self {
+            name: setup.name,
+            index,
+            flow: net.flows.len() as u32 - 1,
+            nodes: [traffic.from, traffic.to].map(|node| (node, net.routes.row(node))),
+            parameters: parameters.clone(),
+            start_ns: traffic.start_ns,
+            stop_ns: traffic.stop_ns,
+            slots: setup.slots,
+            random: Random::new(setup.seed, Stream::Traffic(index)),
+            next_seq: 0,
+            probes: VecDeque::new(),
+        };
+        ping.arm(net);
+        ping
+    }
+
+    /// Time for the next request.
+    pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        let sent_ns = net.now();
+        self.probes.push_back(Probe { sent_ns, turned_ns: None, outcome: Outcome::Awaited });
+        self.send(EchoKind::Request, self.next_seq, net, recording);
+        self.next_seq += 1;
+        self.arm(net);
+        self.arm_timeout(net);
+    }
+
+    /// A message has arrived at the host it was for.
+    pub(crate) fn receive<S: Sink>(&mut self, echo: Echo, net: &mut Network, recording: &mut Recording<S>) {
+        let now_ns = net.now();
+        match echo.kind {
+            EchoKind::Request => {
+                if let Some(probe) = self.probe(echo.seq) {
+                    probe.turned_ns = Some(now_ns);
+                }
+                self.send(EchoKind::Reply, echo.seq, net, recording);
+            }
+            EchoKind::Reply => self.conclude(echo.seq, Outcome::AnsweredAt(now_ns), recording),
+        }
+    }
+
+    /// A message was dropped on the way.
+    pub(crate) fn lose<S: Sink>(&mut self, echo: Echo, recording: &mut Recording<S>) {
+        self.conclude(echo.seq, Outcome::Lost, recording);
+    }
+
+    /// The oldest request awaited may have timed out.
+    pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        let timeout_ns = self.parameters.timeout_ns;
+        for probe in self.probes.iter_mut().take_while(|probe| probe.sent_ns + timeout_ns <= net.now()) {
+            if probe.outcome == Outcome::Awaited {
+                probe.outcome = Outcome::Lost;
+            }
+        }
+        self.write_rows(recording);
+        self.arm_timeout(net);
+    }
+
+    /// Whether a request is still awaited.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.probes.is_empty()
+    }
+
+    fn send<S: Sink>(&self, kind: EchoKind, seq: u64, net: &mut Network, recording: &mut Recording<S>) {
+        let [prober, far] = self.nodes;
+        let (from, to) = if kind == EchoKind::Request { (prober, far) } else { (far, prober) };
+        let packet = Outbound {
+            from: from.0,
+            destination: to.1,
+            flow: self.flow,
+            ip_bytes: HEADER_BYTES + self.parameters.payload_bytes,
+            ecn: Ecn::NotEct,
+            body: Body::Echo(Echo { ping: self.index, seq, kind }),
+        };
+        net.send(&packet, recording);
+    }
+
+    /// The probe of that number, unless it has its row already.
+    fn probe(&mut self, seq: u64) -> Option<&mut Probe> {
+        let first = self.next_seq - self.probes.len() as u64;
+        self.probes.get_mut(usize::try_from(seq.checked_sub(first)?).ok()?)
+    }
+
+    fn conclude<S: Sink>(&mut self, seq: u64, outcome: Outcome, recording: &mut Recording<S>) {
+        if let Some(probe) = self.probe(seq).filter(|probe| probe.outcome == Outcome::Awaited) {
+            probe.outcome = outcome;
+            self.write_rows(recording);
+        }
+    }
+
+    /// Writes the rows of the oldest probes as far as their outcome is known.
+    fn write_rows<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        while let Some(probe) = self.probes.front().copied().filter(|probe| probe.outcome != Outcome::Awaited) {
+            let seq = self.next_seq - self.probes.len() as u64;
+            let answered_ns = match probe.outcome {
+                Outcome::AnsweredAt(at_ns) => Some(at_ns),
+                Outcome::Awaited | Outcome::Lost => None,
+            };
+            recording.recorder.probe(ProbeRow {
+                probe: self.name,
+                seq,
+                sent_ns: probe.sent_ns,
+                rtt_ns: answered_ns.map(|at_ns| at_ns - probe.sent_ns),
+                owd_up_ns: probe.turned_ns.map(|at_ns| at_ns - probe.sent_ns),
+                owd_down_ns: answered_ns.zip(probe.turned_ns).map(|(at_ns, turned_ns)| at_ns - turned_ns),
+            });
+            self.probes.pop_front();
+        }
+    }
+
+    fn arm(&mut self, net: &mut Network) {
+        let nominal_ns = self.start_ns + self.next_seq * self.parameters.interval_ns;
+        if nominal_ns < self.stop_ns {
+            let at_ns = (nominal_ns + self.random.below(TIMER_SLACK_NS)).min(self.stop_ns - 1);
+            net.events.schedule(self.slots.begin(self.index), at_ns.max(net.now()));
+        }
+    }
+
+    /// One timer for all probes: it waits for the oldest.
+    fn arm_timeout(&self, net: &mut Network) {
+        let slot = self.slots.end(self.index);
+        if let Some(probe) = self.probes.front().filter(|_| net.events.scheduled_at(slot).is_none()) {
+            net.events.schedule(slot, probe.sent_ns + self.parameters.timeout_ns);
+        }
+    }
+}

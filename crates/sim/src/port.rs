@@ -1,0 +1,160 @@
+//! A port: the sending side of one direction of a link. Queueing discipline, wire, delay line.
+
+use bufferscope_scenario::{self as scenario, NodeIndex};
+
+use crate::pool::{Fifo, PacketId, Pool};
+use crate::qdisc::{Fates, Qdisc};
+use crate::wire::Wire;
+
+/// One direction of a link.
+///
+/// A frame is put on the delay line when its first bit is sent, because from then on it is known when it arrives. So an
+/// idle wire with an empty queue needs no event at all: [`Port::accept`] only asks for one when a packet has to wait.
+#[derive(Debug)]
+pub(crate) struct Port {
+    /// Queue and wire; `None` for a port without rate, where packets go straight to the delay line.
+    pub(crate) sender: Option<Sender>,
+    /// Propagation delay after the last bit was sent.
+    delay_ns: u64,
+    /// Packets on the wire or propagating, by arrival at the other end.
+    line: Fifo,
+    last_arrival_ns: u64,
+    pub(crate) overhead_bytes: u32,
+    /// Where it leads.
+    pub(crate) to: NodeIndex,
+    pub(crate) counts: Counts,
+}
+
+/// Queue and wire of a port with a rate.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) qdisc: Qdisc,
+    wire: Wire,
+    /// Whether the end of the current frame is a pending event: it is while packets wait.
+    awaited: bool,
+}
+
+/// What happened at a port so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) arrived: u64,
+    pub(crate) dropped: u64,
+    pub(crate) marked: u64,
+    /// Packets and bytes that left the queue for the wire, as `tc -s qdisc` counts "Sent".
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    /// Packets that reached the other end.
+    pub(crate) delivered: u64,
+}
+
+/// A packet that just left the queue for the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) packet: PacketId,
+    /// When its last bit will have been sent.
+    pub(crate) end_ns: u64,
+    /// How long it stood in the queue; `None` if the port has none.
+    pub(crate) sojourn_ns: Option<u64>,
+}
+
+impl Port {
+    pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc) -> Self {
+        let sender = port.rate.as_ref().map(|rate| Sender { qdisc, wire: Wire::new(rate), awaited: false });
+        Self {
+            sender,
+            delay_ns: port.delay_ns,
+            line: Fifo::new(),
+            last_arrival_ns: 0,
+            overhead_bytes: port.overhead_bytes,
+            to,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes a packet; returns the one that begins to be sent, if any does.
+    #[inline]
+    pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
+        self.counts.arrived += 1;
+        let header = pool.header_mut(packet);
+        header.frame_bytes = header.ip_bytes + self.overhead_bytes;
+        let Some(sender) = &mut self.sender else {
+            self.counts.sent_packets += 1;
+            self.counts.sent_bytes += u64::from(header.frame_bytes);
+            return Some(Sent { packet, end_ns: now_ns, sojourn_ns: None });
+        };
+        let free = !sender.awaited && sender.wire.free_at() <= now_ns;
+        if free {
+            sender.qdisc.idle_since(sender.wire.free_at());
+        }
+        sender.qdisc.enqueue(packet, now_ns, pool, fates);
+        if free { self.send_next(now_ns, pool, fates) } else { None }
+    }
+
+    /// The wire is free: returns the packet that begins to be sent, if one waits.
+    #[inline]
+    pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
+        let sender = self.sender.as_mut()?;
+        sender.awaited = false;
+        let packet = sender.qdisc.dequeue(now_ns, pool, fates)?;
+        let header = pool.header(packet);
+        let end_ns = sender.wire.send(now_ns, header.frame_bytes);
+        self.counts.sent_packets += 1;
+        self.counts.sent_bytes += u64::from(header.frame_bytes);
+        Some(Sent { packet, end_ns, sojourn_ns: Some(now_ns - header.at_ns) })
+    }
+
+    /// When the wire will be free for a packet that waits; `None` if none does or if this was answered already.
+    #[inline]
+    pub(crate) fn await_wire(&mut self) -> Option<u64> {
+        let sender = self.sender.as_mut()?;
+        if sender.awaited || sender.qdisc.queue().is_empty() {
+            return None;
+        }
+        sender.awaited = true;
+        Some(sender.wire.free_at())
+    }
+
+    /// Lets a packet whose last bit is sent at `end_ns` propagate, and then wait for `extra_ns` unless one before it waits
+    /// longer. Returns when it arrives if it is the only one on the line.
+    #[inline]
+    pub(crate) fn propagate(&mut self, packet: PacketId, end_ns: u64, extra_ns: u64, pool: &mut Pool) -> Option<u64> {
+        let arrival_ns = (end_ns + self.delay_ns + extra_ns).max(self.last_arrival_ns);
+        self.last_arrival_ns = arrival_ns;
+        pool.header_mut(packet).at_ns = arrival_ns;
+        let first = self.line.is_empty();
+        self.line.push(packet, pool);
+        first.then_some(arrival_ns)
+    }
+
+    /// Takes a packet that arrives at `now_ns` off the line.
+    #[inline]
+    pub(crate) fn arrival(&mut self, now_ns: u64, pool: &Pool) -> Option<PacketId> {
+        let packet = self.line.front().filter(|&packet| pool.header(packet).at_ns == now_ns)?;
+        self.counts.delivered += 1;
+        self.line.pop(pool);
+        Some(packet)
+    }
+
+    /// When the next packet arrives at the other end.
+    #[inline]
+    pub(crate) fn next_arrival(&self, pool: &Pool) -> Option<u64> {
+        self.line.front().map(|packet| pool.header(packet).at_ns)
+    }
+
+    /// Packets and bytes waiting in the queue.
+    pub(crate) fn backlog(&self) -> (u64, u64) {
+        let queue = self.sender.as_ref().map(|sender| sender.qdisc.queue());
+        queue.map_or((0, 0), |queue| (u64::from(queue.packets()), queue.bytes()))
+    }
+
+    /// Every packet in the port.
+    pub(crate) fn packets(&self, pool: &Pool) -> impl Iterator<Item = PacketId> {
+        let queue = self.sender.as_ref().map(|sender| sender.qdisc.queue());
+        queue.into_iter().chain([&self.line]).flat_map(|queue| queue.iter(pool))
+    }
+
+    /// Packets on the wire or propagating.
+    pub(crate) fn in_flight(&self) -> u64 {
+        u64::from(self.line.packets())
+    }
+}

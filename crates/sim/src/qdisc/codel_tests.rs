@@ -1,0 +1,124 @@
+use super::super::testing::{Bench, FRAME, MS};
+use super::*;
+use crate::packet::Ecn;
+
+fn parameters() -> scenario::Codel {
+    scenario::Codel { limit_packets: 1000, target_ns: 5 * MS, interval_ns: 100 * MS, ecn: false, ce_threshold_ns: None }
+}
+
+/// A queue of `packets` full frames, all of which came at `now_ns`: until it is empty, delay grows with time.
+fn standing_queue(parameters: scenario::Codel, packets: u32, now_ns: u64, ecn: Ecn) -> Bench {
+    let mut bench = Bench::new(&scenario::Qdisc::Codel(parameters));
+    (0..packets).for_each(|_| assert_eq!(bench.enqueue(now_ns, FRAME, ecn), None));
+    bench
+}
+
+/// Dequeues once in every millisecond of the range; returns when packets were dropped or marked, one entry a packet.
+fn dequeue_each_ms(bench: &mut Bench, ms: std::ops::Range<u64>) -> Vec<u64> {
+    ms.flat_map(|ms| vec![ms; bench.dequeue(ms * MS).1.len()]).collect()
+}
+
+#[test]
+fn codel_drops_after_100_ms_above_target_and_then_at_the_kernels_pace() {
+    // Above target at 5 ms, so the first drop comes 100 ms later. The next waits interval * 65535/65536. Then the Newton
+    // steps y' = y (3 - count y^2) / 2 from y = 1: for count = 2: 0.5, for 3: 0.5625, for 4: 0.4878, for 5: 0.4415;
+    // 50, 56.25, 48.8 and 44.2 ms, in whole milliseconds (the rest carries over) 50, 57, 49, 44.
+    let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
+    assert_eq!(dequeue_each_ms(&mut bench, 0..410), [105, 205, 255, 312, 361, 405]);
+}
+
+#[test]
+fn codel_sends_the_packet_behind_the_one_it_drops() {
+    let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
+    assert!(dequeue_each_ms(&mut bench, 0..105).is_empty());
+    assert_eq!(bench.dequeue(105 * MS), (Some((106, Ecn::NotEct)), vec![(105, DropReason::Codel)]));
+}
+
+#[test]
+fn codel_leaves_a_delay_below_target_alone() {
+    // Each packet waits 4.9 ms behind four others, for ten seconds.
+    let mut bench = Bench::new(&scenario::Qdisc::Codel(parameters()));
+    for ms in 0..10_000 {
+        bench.enqueue(ms * MS, FRAME, Ecn::NotEct);
+        if ms >= 4 {
+            assert_eq!(bench.dequeue(ms * MS + 900_000).1, []);
+        }
+    }
+}
+
+#[test]
+fn codel_drops_nothing_when_at_most_an_mtu_stays_behind() {
+    // One packet waits behind another for a second at a time, but alone.
+    let mut bench = Bench::new(&scenario::Qdisc::Codel(parameters()));
+    bench.enqueue(0, FRAME, Ecn::NotEct);
+    for second in 1..60 {
+        bench.enqueue((second - 1) * 1000 * MS + 1, FRAME, Ecn::NotEct);
+        assert_eq!(bench.dequeue(second * 1000 * MS).1, []);
+    }
+}
+
+#[test]
+fn codel_resumes_at_the_pace_at_which_it_left_off() {
+    // As above until the fifth drop at 361 ms: count = 5, 1 when it began. Then all that waits is sent at once, and new
+    // packets come at 400 ms. They are above target at 405 ms, so dropping resumes at 505 ms with count = 5 - 1 = 4, one
+    // Newton step from y = 0.4415 with count 4: 0.4902. The next drop comes after 49.02 ms and not after 100 ms.
+    let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
+    assert_eq!(dequeue_each_ms(&mut bench, 0..362).len(), 5);
+    while bench.backlog().0 > 0 {
+        bench.dequeue(362 * MS);
+    }
+    (0..1000).for_each(|_| assert_eq!(bench.enqueue(400 * MS, FRAME, Ecn::NotEct), None));
+    assert_eq!(dequeue_each_ms(&mut bench, 400..560), [505, 555]);
+}
+
+#[test]
+fn codel_forgets_its_pace_after_16_intervals() {
+    // As before, but the new packets come at 3 s; drop_next was 405 ms, more than 1.6 s before. In units of 1024 ns, 3005
+    // and 3105 ms are exactly an interval apart, which is not "after" yet.
+    let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
+    assert_eq!(dequeue_each_ms(&mut bench, 0..362).len(), 5);
+    while bench.backlog().0 > 0 {
+        bench.dequeue(362 * MS);
+    }
+    (0..1000).for_each(|_| assert_eq!(bench.enqueue(3000 * MS, FRAME, Ecn::NotEct), None));
+    assert_eq!(dequeue_each_ms(&mut bench, 3000..3250), [3106, 3206]);
+}
+
+#[test]
+fn codel_makes_up_for_drops_that_became_due_between_two_dequeues() {
+    // The first drop at 105 ms; the next are due at 205, 255, 311 and 360 ms and nobody asks until 320 ms.
+    let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
+    assert_eq!(dequeue_each_ms(&mut bench, 0..110), [105]);
+    assert_eq!(dequeue_each_ms(&mut bench, 320..321), [320, 320, 320]);
+}
+
+#[test]
+fn codel_marks_instead_of_dropping_if_both_sides_agree() {
+    let parameters = scenario::Codel { ecn: true, ..parameters() };
+    let mut bench = standing_queue(parameters.clone(), 1000, 0, Ecn::Ect0);
+    assert!(dequeue_each_ms(&mut bench, 0..105).is_empty());
+    assert_eq!(bench.dequeue(105 * MS), (Some((105, Ecn::Ce)), vec![(105, DropReason::CodelMark)]));
+    assert_eq!(dequeue_each_ms(&mut bench, 106..410), [205, 255, 312, 361, 405], "at the same pace as drops");
+
+    let mut bench = standing_queue(parameters, 1000, 0, Ecn::NotEct);
+    dequeue_each_ms(&mut bench, 0..105);
+    assert_eq!(bench.dequeue(105 * MS).1, [(105, DropReason::Codel)], "a transport that does not understand marks");
+}
+
+#[test]
+fn codel_marks_every_capable_packet_above_the_ce_threshold() {
+    // 1 ms = 976 units of 1024 ns; a delay of 1 ms is 976 units and not above, 2 ms is.
+    let parameters = scenario::Codel { ce_threshold_ns: Some(MS), ..parameters() };
+    let mut bench = standing_queue(parameters, 1000, 0, Ecn::Ect0);
+    assert_eq!(dequeue_each_ms(&mut bench, 0..6), [2, 3, 4, 5]);
+    let mut bench =
+        standing_queue(scenario::Codel { ce_threshold_ns: Some(MS), ..self::parameters() }, 9, 0, Ecn::NotEct);
+    assert!(dequeue_each_ms(&mut bench, 0..6).is_empty());
+}
+
+#[test]
+fn codel_has_a_hard_limit() {
+    let mut bench = standing_queue(scenario::Codel { limit_packets: 3, ..parameters() }, 3, 0, Ecn::Ect0);
+    assert_eq!(bench.enqueue(0, FRAME, Ecn::Ect0), Some(DropReason::Overlimit));
+    assert_eq!(bench.backlog().0, 3);
+}

@@ -1,0 +1,167 @@
+//! `red`: random early detection. Drops arriving packets at random, the more the larger the *average* backlog is.
+//!
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as Linux implements it
+//! (`include/net/red.h`, `net/sched/sch_red.c`) with the tables that `tc red` works out ([`tables`]):
+//! - the average is updated by every arriving packet, with the backlog that it finds, and is a fixed-point number with
+//!   `Wlog` fraction bits;
+//! - between `min` and `max`, one uniform number decides how many packets pass until the next drop, so that drops are
+//!   spaced evenly and not clustered;
+//! - from `max` on every packet is dropped; there is no "gentle" part;
+//! - an idle queue has its average aged by a table when the next packet comes, and that packet adds nothing to it;
+//! - the hard limit is that of the `bfifo` inside.
+//!
+//! Departures: `harddrop`, `nodrop` and `adaptive` are not offered; a packet that is marked and then finds no room
+//! counts as dropped only.
+
+mod tables;
+
+use bufferscope_records::DropReason;
+use bufferscope_scenario as scenario;
+
+use self::tables::IdleTable;
+use super::Fates;
+use crate::pool::{Fifo, PacketId, Pool};
+use crate::random::Random;
+
+#[derive(Debug)]
+pub(crate) struct Red {
+    queue: Fifo,
+    limit_bytes: u64,
+    ecn: bool,
+    average: Average,
+    /// Thresholds of the average, as fixed-point numbers.
+    min: u64,
+    max: u64,
+    /// The inverse slope of the marking probability: `2^32 P / (max - min)`.
+    probability_per_byte: u32,
+    random: Random,
+    /// Packets since the last drop; `None` while the average is not between the thresholds.
+    since_drop: Option<u64>,
+    /// Uniform in `[0, (max - min) / P)`.
+    next_drop: u64,
+}
+
+/// The exponentially weighted moving average of the backlog.
+#[derive(Debug)]
+struct Average {
+    /// Bytes, with `weight_log` fraction bits.
+    value: u64,
+    /// The newest backlog weighs `2^-weight_log`.
+    weight_log: u32,
+    idle_table: IdleTable,
+    /// Since when the queue is empty and the wire free.
+    idle_since_ns: Option<u64>,
+}
+
+/// What the average asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Early,
+    Forced,
+}
+
+impl Red {
+    pub(super) fn new(parameters: &scenario::Red, random: Random) -> Result<Self, String> {
+        let weight_log = tables::weight_log(parameters)?;
+        let range_bytes = parameters.max_bytes.saturating_sub(parameters.min_bytes).max(1);
+        // As in the kernel: P as a 32-bit fraction, divided first and inverted after.
+        let probability = (parameters.probability * 4_294_967_296.0).min(f64::from(u32::MAX)) as u64;
+        Ok(Self {
+            queue: Fifo::new(),
+            limit_bytes: parameters.limit_bytes,
+            ecn: parameters.ecn,
+            average: Average {
+                value: 0,
+                weight_log,
+                idle_table: IdleTable::new(parameters, weight_log)?,
+                idle_since_ns: Some(0),
+            },
+            min: parameters.min_bytes << weight_log,
+            max: parameters.max_bytes << weight_log,
+            probability_per_byte: (probability / range_bytes).max(1) as u32,
+            random,
+            since_drop: None,
+            next_drop: 0,
+        })
+    }
+
+    pub(super) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+        self.average.update(now_ns, self.queue.bytes());
+        let verdict = self.verdict();
+        let capable = self.ecn && pool.header(packet).ecn.is_capable();
+        let fits = self.queue.bytes() + u64::from(pool.header(packet).frame_bytes) <= self.limit_bytes;
+        match verdict {
+            Verdict::Early if !capable => fates.drop(packet, DropReason::RedEarly),
+            Verdict::Forced if !capable => fates.drop(packet, DropReason::RedForced),
+            _ if !fits => fates.drop(packet, DropReason::Overlimit),
+            Verdict::Pass => self.queue.push(packet, pool),
+            Verdict::Early | Verdict::Forced => {
+                fates.mark(packet, DropReason::RedMark, pool);
+                self.queue.push(packet, pool);
+            }
+        }
+    }
+
+    pub(super) fn dequeue(&mut self, pool: &Pool) -> Option<PacketId> {
+        self.queue.pop(pool)
+    }
+
+    /// The wire found nothing to send.
+    pub(super) fn idle_since(&mut self, at_ns: u64) {
+        self.average.idle_since_ns.get_or_insert(at_ns);
+    }
+
+    pub(super) fn queue(&self) -> &Fifo {
+        &self.queue
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        let weight_log = self.average.weight_log;
+        (weight_log >= 10).then(|| {
+            format!("red: `burst` seems too large: the average follows the queue with a weight of 1/2^{weight_log}")
+        })
+    }
+
+    fn verdict(&mut self) -> Verdict {
+        if self.average.value < self.min {
+            self.since_drop = None;
+            return Verdict::Pass;
+        }
+        if self.average.value >= self.max {
+            self.since_drop = None;
+            return Verdict::Forced;
+        }
+        let Some(since_drop) = &mut self.since_drop else {
+            self.since_drop = Some(0);
+            self.draw();
+            return Verdict::Pass;
+        };
+        *since_drop += 1;
+        let excess_bytes = (self.average.value - self.min) >> self.average.weight_log;
+        if excess_bytes * *since_drop < self.next_drop {
+            return Verdict::Pass;
+        }
+        *since_drop = 0;
+        self.draw();
+        Verdict::Early
+    }
+
+    fn draw(&mut self) {
+        self.next_drop = u64::from(self.random.next_u32() / self.probability_per_byte);
+    }
+}
+
+impl Average {
+    /// Takes in the backlog that an arriving packet finds.
+    fn update(&mut self, now_ns: u64, backlog_bytes: u64) {
+        match self.idle_since_ns.take() {
+            None => self.value = self.value - (self.value >> self.weight_log) + backlog_bytes,
+            Some(since_ns) => self.value = self.idle_table.aged(self.value, (now_ns - since_ns) / 1000),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "red_tests.rs"]
+mod tests;

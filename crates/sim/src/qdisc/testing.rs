@@ -1,0 +1,82 @@
+//! A bench for one discipline: packets by number, explicit clock values.
+
+use bufferscope_records::DropReason;
+use bufferscope_scenario as scenario;
+
+use super::{Fate, Fates, Qdisc};
+use crate::packet::{Body, Echo, EchoKind, Ecn, Header};
+use crate::pool::{PacketId, Pool};
+
+pub(super) const MS: u64 = 1_000_000;
+/// A full Ethernet frame as tc counts it: 1500 bytes of IP and 14 of header.
+pub(super) const FRAME: u32 = 1514;
+
+pub(super) struct Bench {
+    qdisc: Qdisc,
+    pool: Pool,
+    fates: Fates,
+    sent: u64,
+}
+
+impl Bench {
+    pub(super) fn new(parameters: &scenario::Qdisc) -> Self {
+        let qdisc = Qdisc::new(parameters, 14, 1, 0).expect("Linux takes these parameters");
+        Self { qdisc, pool: Pool::new(), fates: Fates::default(), sent: 0 }
+    }
+
+    /// Enqueues one packet; returns its fate if it had any but being queued.
+    pub(super) fn enqueue(&mut self, now_ns: u64, frame_bytes: u32, ecn: Ecn) -> Option<DropReason> {
+        let header = Header { at_ns: 0, ip_bytes: frame_bytes - 14, frame_bytes, flow: 0, destination: 0, ecn };
+        let body = Body::Echo(Echo { ping: 0, seq: self.sent, kind: EchoKind::Request });
+        let id = self.pool.insert(header, body);
+        self.sent += 1;
+        self.qdisc.enqueue(id, now_ns, &mut self.pool, &mut self.fates);
+        let fates = self.take_fates();
+        assert!(fates.len() <= 1, "enqueueing decides about one packet");
+        fates.first().map(|fate| fate.1)
+    }
+
+    /// Dequeues; returns the packet's number and ECN field, and the fates of it and of those before it.
+    pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, Vec<(u64, DropReason)>) {
+        let packet = self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates);
+        let fates = self.take_fates();
+        let passed = packet.map(|id| (self.number(id), self.pool.header(id).ecn));
+        if let Some(id) = packet {
+            self.pool.remove(id);
+        }
+        (passed, fates)
+    }
+
+    pub(super) fn idle_since(&mut self, at_ns: u64) {
+        self.qdisc.idle_since(at_ns);
+    }
+
+    pub(super) fn backlog(&self) -> (u32, u64) {
+        (self.qdisc.queue().packets(), self.qdisc.queue().bytes())
+    }
+
+    pub(super) fn qdisc(&self) -> &Qdisc {
+        &self.qdisc
+    }
+
+    fn take_fates(&mut self) -> Vec<(u64, DropReason)> {
+        let fates = std::mem::take(&mut self.fates.0);
+        fates
+            .into_iter()
+            .map(|fate| match fate {
+                Fate::Dropped(id, reason) => {
+                    self.pool.remove(id);
+                    (self.number(id), reason)
+                }
+                Fate::Marked(id, reason) => (self.number(id), reason),
+            })
+            .collect()
+    }
+
+    fn number(&self, id: PacketId) -> u64 {
+        match self.pool.body(id) {
+            Body::Echo(echo) => echo.seq,
+            Body::Tcp(_) => unreachable!("the bench makes echo packets"),
+        }
+    }
+}

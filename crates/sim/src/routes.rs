@@ -1,0 +1,103 @@
+//! Routing by fewest hops, worked out once: a packet's next port is one look-up.
+
+use std::collections::VecDeque;
+
+use bufferscope_scenario::{NodeIndex, Scenario};
+
+use crate::SimError;
+
+/// Index of a port: `2 * link` is its forward, `2 * link + 1` its reverse direction.
+pub(crate) type PortIndex = u32;
+
+/// What a node does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It has arrived.
+    Deliver,
+    /// It leaves through this port.
+    Forward(PortIndex),
+}
+
+/// For every destination that the traffic has (a *row*) and every node, the port to take.
+///
+/// Among paths of equally many hops the one whose first link comes first in the scenario is taken.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    nodes: usize,
+    /// Row of each node that is a destination.
+    rows: Vec<Option<u16>>,
+    steps: Vec<Option<Step>>,
+}
+
+impl Routes {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, SimError> {
+        let nodes = scenario.nodes.len();
+        let mut routes = Self { nodes, rows: vec![None; nodes], steps: Vec::new() };
+        let ports = ports_into(scenario);
+        for traffic in &scenario.traffic {
+            for (from, to) in [(traffic.from, traffic.to), (traffic.to, traffic.from)] {
+                let row = routes.row_towards(to, &ports);
+                if routes.steps[usize::from(row) * nodes + usize::from(from)].is_none() {
+                    let name = |node: NodeIndex| scenario.nodes[usize::from(node)].name.clone();
+                    return Err(SimError::Unreachable { from: name(from), to: name(to) });
+                }
+            }
+        }
+        Ok(routes)
+    }
+
+    /// The row of a node that some traffic goes to.
+    pub(crate) fn row(&self, destination: NodeIndex) -> u16 {
+        self.rows[usize::from(destination)].expect("routes are made for every end of every traffic")
+    }
+
+    /// What `node` does with a packet for the destination of `row`.
+    #[inline]
+    pub(crate) fn step(&self, row: u16, node: NodeIndex) -> Step {
+        self.steps[usize::from(row) * self.nodes + usize::from(node)].expect("packets only visit nodes on their path")
+    }
+
+    /// Breadth first from the destination against the direction of travel.
+    fn row_towards(&mut self, destination: NodeIndex, ports_into: &[Vec<(PortIndex, NodeIndex)>]) -> u16 {
+        if let Some(row) = self.rows[usize::from(destination)] {
+            return row;
+        }
+        let row = u16::try_from(self.steps.len() / self.nodes).expect("there are at most as many rows as nodes");
+        let mut steps = vec![None; self.nodes];
+        let mut hops = vec![u32::MAX; self.nodes];
+        (steps[usize::from(destination)], hops[usize::from(destination)]) = (Some(Step::Deliver), 0);
+        let mut reached = VecDeque::from([destination]);
+        while let Some(node) = reached.pop_front() {
+            let distance = hops[usize::from(node)] + 1;
+            for &(port, from) in &ports_into[usize::from(node)] {
+                let from = usize::from(from);
+                let better = distance < hops[from];
+                let earlier = distance == hops[from] && steps[from].is_some_and(|taken| comes_before(port, taken));
+                if better {
+                    reached.push_back(from as NodeIndex);
+                }
+                if better || earlier {
+                    (steps[from], hops[from]) = (Some(Step::Forward(port)), distance);
+                }
+            }
+        }
+        self.steps.extend(steps);
+        self.rows[usize::from(destination)] = Some(row);
+        row
+    }
+}
+
+fn comes_before(port: PortIndex, step: Step) -> bool {
+    matches!(step, Step::Forward(taken) if port < taken)
+}
+
+/// For every node the ports that lead to it, each with the node it leads from.
+fn ports_into(scenario: &Scenario) -> Vec<Vec<(PortIndex, NodeIndex)>> {
+    let mut into = vec![Vec::new(); scenario.nodes.len()];
+    for (port, link) in (0_u32..).step_by(2).zip(&scenario.links) {
+        let [a, b] = link.ends;
+        into[usize::from(b)].push((port, a));
+        into[usize::from(a)].push((port + 1, b));
+    }
+    into
+}

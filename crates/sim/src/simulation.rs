@@ -1,0 +1,222 @@
+//! The run itself: takes event after event and hands it to whom it concerns.
+
+use std::ops::ControlFlow;
+
+use bufferscope_records::{Recorder, Sink};
+use bufferscope_scenario::{Scenario, TrafficKind};
+
+use crate::connections::Connections;
+use crate::network::Network;
+use crate::packet::Body;
+use crate::ping::{Ping, PingSetup};
+use crate::recording::Recording;
+use crate::routes::{PortIndex, Step};
+use crate::slots::{Slots, Target};
+use crate::streams::{Streams, StreamsSetup};
+use crate::{Progress, SimError, Summary, summary};
+
+/// Events (and rows sampled) between two reports of progress: about 10 ms of work. A count, because a run must not depend
+/// on a clock.
+const WORK_PER_REPORT: u64 = 1 << 16;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A run under way.
+#[derive(Debug)]
+pub(crate) struct Simulation<'a, S: Sink> {
+    scenario: &'a Scenario,
+    net: Network,
+    recording: Recording<S>,
+    connections: Connections,
+    sources: Vec<Source>,
+    slots: Slots,
+    /// The duration is over; only the answers to probes are awaited.
+    lingering: bool,
+    events: u64,
+    /// Work done since the last report.
+    work: u64,
+}
+
+/// One traffic of the scenario.
+#[derive(Debug)]
+enum Source {
+    Ping(Ping),
+    Streams(Streams),
+}
+
+impl<'a, S: Sink> Simulation<'a, S> {
+    pub(crate) fn new(scenario: &'a Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
+        let slots = Slots::new(2 * scenario.links.len(), scenario.traffic.len());
+        let mut recording = Recording::new(scenario, recorder);
+        let mut net = Network::new(scenario, seed, slots)?;
+        net.events.schedule_first(slots.sampler(), 0);
+        net.events.schedule_first(slots.second(), SECOND_NS);
+        let sources = sources(scenario, seed, slots, &mut net, &mut recording);
+        let connections = Connections::new(slots, net.flows.len() as u32);
+        Ok(Self { scenario, net, recording, connections, sources, slots, lingering: false, events: 0, work: 0 })
+    }
+
+    /// Runs to the end, or until the records cannot be stored: finishing then tells why.
+    pub(crate) fn run(
+        mut self,
+        on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Summary<S::Output>, SimError> {
+        while !self.lingering || self.is_waiting() {
+            let slot = self.net.events.pop().expect("what is waited for has a timer");
+            self.events += 1;
+            self.work += 1;
+            self.handle(self.slots.target(slot));
+            self.settle_lost_echoes();
+            if self.work >= WORK_PER_REPORT {
+                self.report(on_progress)?;
+                if self.recording.recorder.check().is_err() {
+                    break;
+                }
+            }
+        }
+        self.report(on_progress)?;
+        self.finish()
+    }
+
+    #[inline]
+    fn handle(&mut self, target: Target) {
+        match target {
+            Target::Wire(port) => self.net.wire_is_free(port, &mut self.recording),
+            Target::Line(port) => self.arrivals(port),
+            Target::Endpoint(index, side) => {
+                self.connections.timer(index, side, &mut self.net, &mut self.recording);
+            }
+            Target::Sampler => self.sample(),
+            Target::Second => self.end_second(),
+            Target::Begin(traffic) => self.begin(traffic),
+            Target::End(traffic) => self.end(traffic),
+        }
+    }
+
+    /// Packets arrive at the node a port leads to.
+    #[inline]
+    fn arrivals(&mut self, port: PortIndex) {
+        while let Some(packet) = self.net.next_arrival(port) {
+            match self.net.step(packet, port) {
+                Step::Forward(next) => self.net.forward(packet, next, &mut self.recording),
+                Step::Deliver => {
+                    let (body, ecn) = self.net.deliver(packet);
+                    match body {
+                        Body::Tcp(segment) => {
+                            self.connections.receive(&segment, ecn, &mut self.net, &mut self.recording);
+                        }
+                        Body::Echo(echo) => {
+                            let (ping, net, recording) = self.ping(echo.ping);
+                            ping.receive(echo, net, recording);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a sample: it shows what was before everything that happens in the same nanosecond.
+    fn sample(&mut self) {
+        let now_ns = self.net.now();
+        self.recording.sample_queues(now_ns, &self.net.ports);
+        self.work += self.connections.sample(now_ns, &mut self.recording);
+        self.connections.recycle(&mut self.net);
+        if now_ns < self.scenario.duration_ns {
+            let next_ns = (now_ns + self.scenario.sample_interval_ns).min(self.scenario.duration_ns);
+            self.net.events.schedule_first(self.slots.sampler(), next_ns);
+        } else {
+            self.connections.give_up_transfers(&mut self.recording);
+            self.recording.close_sojourns(now_ns);
+            self.lingering = true;
+        }
+    }
+
+    fn end_second(&mut self) {
+        let now_ns = self.net.now();
+        if now_ns < self.scenario.duration_ns {
+            self.recording.end_second(now_ns);
+            self.net.events.schedule_first(self.slots.second(), now_ns + SECOND_NS);
+        }
+    }
+
+    fn begin(&mut self, traffic: u32) {
+        if self.lingering {
+            return;
+        }
+        match &mut self.sources[traffic as usize] {
+            Source::Ping(ping) => ping.begin(&mut self.net, &mut self.recording),
+            Source::Streams(streams) => streams.begin(&mut self.connections, &mut self.net, &mut self.recording),
+        }
+    }
+
+    fn end(&mut self, traffic: u32) {
+        match &mut self.sources[traffic as usize] {
+            Source::Ping(ping) => ping.time_out(&mut self.net, &mut self.recording),
+            Source::Streams(_) => self.connections.stop(traffic, &mut self.net, &mut self.recording),
+        }
+    }
+
+    #[inline]
+    fn settle_lost_echoes(&mut self) {
+        while let Some(echo) = self.net.lost_echoes.pop() {
+            let (ping, _, recording) = self.ping(echo.ping);
+            ping.lose(echo, recording);
+        }
+    }
+
+    fn ping(&mut self, traffic: u32) -> (&mut Ping, &mut Network, &mut Recording<S>) {
+        match &mut self.sources[traffic as usize] {
+            Source::Ping(ping) => (ping, &mut self.net, &mut self.recording),
+            Source::Streams(_) => unreachable!("only pings send echo messages"),
+        }
+    }
+
+    /// Whether a probe is still awaited.
+    fn is_waiting(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::Ping(ping) if ping.is_waiting()))
+    }
+
+    /// Tells how far the run is, and hears whether it is to go on.
+    fn report(&mut self, on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<(), SimError> {
+        self.work = 0;
+        let duration_ns = self.scenario.duration_ns;
+        match on_progress(Progress { now_ns: self.net.now().min(duration_ns), duration_ns }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(SimError::Interrupted),
+        }
+    }
+
+    fn finish(self) -> Result<Summary<S::Output>, SimError> {
+        Ok(Summary {
+            events: self.events,
+            hops: self.net.hops,
+            ended_ns: self.net.now(),
+            ports: summary::ports(self.scenario, &self.net.ports),
+            warnings: summary::warnings(self.scenario, &self.net.ports),
+            flows: self.connections.into_accounts(&self.net).into_flows(self.scenario),
+            output: self.recording.recorder.finish()?,
+        })
+    }
+}
+
+fn sources<S: Sink>(
+    scenario: &Scenario,
+    seed: u64,
+    slots: Slots,
+    net: &mut Network,
+    recording: &mut Recording<S>,
+) -> Vec<Source> {
+    let source = |(index, traffic): (u32, &bufferscope_scenario::Traffic)| {
+        let name = recording.recorder.intern(&traffic.name);
+        let streams = StreamsSetup { scenario, traffic, index, name, seed, slots };
+        match &traffic.kind {
+            TrafficKind::Tcp(parameters) => Source::Streams(Streams::bulk(&streams, parameters, net)),
+            TrafficKind::Web(parameters) => Source::Streams(Streams::web(&streams, parameters, net)),
+            TrafficKind::Ping(parameters) => {
+                let flow = recording.recorder.intern(&format!("{}/1", traffic.name));
+                let setup = PingSetup { traffic, index, name, flow, seed, slots };
+                Source::Ping(Ping::new(&setup, parameters, net))
+            }
+        }
+    };
+    (0_u32..).zip(&scenario.traffic).map(source).collect()
+}

@@ -1,0 +1,98 @@
+//! Which entity owns which slot of the event queue.
+
+use crate::events::Slot;
+use crate::packet::Side;
+use crate::routes::PortIndex;
+
+/// Who an event is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The wire of a port has sent its frame.
+    Wire(PortIndex),
+    /// A packet reaches the end of a port's delay line.
+    Line(PortIndex),
+    /// Time to sample.
+    Sampler,
+    /// A second is over.
+    Second,
+    /// Traffic (by index) has something to begin.
+    Begin(u32),
+    /// Traffic (by index) has something to end.
+    End(u32),
+    /// A timer of one end of a connection.
+    Endpoint(u32, Side),
+}
+
+/// The layout of the slots: ports, clocks, traffic, and last the connections, whose number changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    ports: u32,
+    traffic: u32,
+}
+
+impl Slots {
+    pub(crate) fn new(ports: usize, traffic: usize) -> Self {
+        let count = |n: usize| u32::try_from(n).expect("a scenario is small");
+        Self { ports: count(ports), traffic: count(traffic) }
+    }
+
+    /// Slots that exist whatever happens.
+    pub(crate) fn fixed(self) -> usize {
+        self.connections() as usize
+    }
+
+    #[inline]
+    pub(crate) fn wire(self, port: PortIndex) -> Slot {
+        2 * port
+    }
+
+    #[inline]
+    pub(crate) fn line(self, port: PortIndex) -> Slot {
+        2 * port + 1
+    }
+
+    pub(crate) fn sampler(self) -> Slot {
+        2 * self.ports
+    }
+
+    pub(crate) fn second(self) -> Slot {
+        self.sampler() + 1
+    }
+
+    pub(crate) fn begin(self, traffic: u32) -> Slot {
+        self.sampler() + 2 + 2 * traffic
+    }
+
+    pub(crate) fn end(self, traffic: u32) -> Slot {
+        self.begin(traffic) + 1
+    }
+
+    #[inline]
+    pub(crate) fn endpoint(self, connection: u32, side: Side) -> Slot {
+        self.connections() + 2 * connection + side as u32
+    }
+
+    /// Whose slot it is.
+    #[inline]
+    pub(crate) fn target(self, slot: Slot) -> Target {
+        if slot < self.sampler() {
+            return if slot & 1 == 0 { Target::Wire(slot / 2) } else { Target::Line(slot / 2) };
+        }
+        if slot >= self.connections() {
+            let index = slot - self.connections();
+            let side = if index & 1 == 0 { Side::Client } else { Side::Server };
+            return Target::Endpoint(index / 2, side);
+        }
+        match slot - self.sampler() {
+            0 => Target::Sampler,
+            1 => Target::Second,
+            rest if rest & 1 == 0 => Target::Begin(rest / 2 - 1),
+            rest => Target::End(rest / 2 - 1),
+        }
+    }
+
+    #[inline]
+    fn connections(self) -> Slot {
+        self.begin(self.traffic)
+    }
+}

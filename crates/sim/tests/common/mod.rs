@@ -1,0 +1,118 @@
+//! What the tests of whole runs share: a scenario from text, a run into memory, and its tables as plain columns.
+
+// Each test program uses its own selection.
+#![allow(dead_code)]
+
+use std::ops::ControlFlow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+use bufferscope_records::{MemorySink, Recorder, Table};
+use bufferscope_scenario::{Experiment, Scenario};
+use bufferscope_sim::Summary;
+
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// The only point of an experiment.
+pub(crate) fn scenario(text: &str) -> Scenario {
+    let experiment = Experiment::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(experiment.points().len(), 1, "these tests do not sweep");
+    experiment.points()[0].scenario.clone()
+}
+
+/// h1 - r1 - h2, the second link with the given rate and queue, 5 ms each way on each link; `rest` is traffic.
+pub(crate) fn dumbbell(duration: &str, bottleneck: &str, rest: &str) -> Scenario {
+    scenario(&format!(
+        r#"
+        title = "Dumbbell"
+        duration = "{duration}"
+        [[link]]
+        name = "access"
+        ends = ["h1", "r1"]
+        delay = "5ms"
+        [[link]]
+        name = "bottleneck"
+        ends = ["r1", "h2"]
+        delay = "5ms"
+        {bottleneck}
+        {rest}
+        "#
+    ))
+}
+
+/// A bulk flow from h1 to h2.
+pub(crate) const BULK: &str = r#"
+    [[traffic]]
+    name = "bulk"
+    kind = "tcp"
+    from = "h1"
+    to = "h2"
+"#;
+
+/// A ping from h1 to h2.
+pub(crate) const PING: &str = r#"
+    [[traffic]]
+    name = "ping"
+    kind = "ping"
+    from = "h1"
+    to = "h2"
+"#;
+
+/// Runs to the end, checks that no packet has vanished, and returns everything there is.
+pub(crate) fn run(scenario: &Scenario, seed: u64) -> Summary<MemorySink> {
+    let recorder = Recorder::new(MemorySink::default());
+    let summary = bufferscope_sim::run(scenario, seed, recorder, &mut |_| ControlFlow::Continue(()))
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_conserving(&summary);
+    summary
+}
+
+/// Sent = delivered + dropped + still there, for every port, every flow, and the network as a whole.
+pub(crate) fn assert_conserving<O>(summary: &Summary<O>) {
+    for port in &summary.ports {
+        assert_eq!(port.arrived, port.dropped + port.queued + port.sent, "{port:?}");
+        assert_eq!(port.sent, port.in_flight + port.delivered, "{port:?}");
+    }
+    for flow in &summary.flows {
+        assert_eq!(flow.sent, flow.delivered + flow.dropped + flow.under_way, "{flow:?}");
+    }
+    let of_ports = |count: fn(&bufferscope_sim::PortPackets) -> u64| summary.ports.iter().map(count).sum::<u64>();
+    let of_flows = |count: fn(&bufferscope_sim::FlowPackets) -> u64| summary.flows.iter().map(count).sum::<u64>();
+    assert_eq!(of_ports(|port| port.dropped), of_flows(|flow| flow.dropped));
+    assert_eq!(of_ports(|port| port.queued + port.in_flight), of_flows(|flow| flow.under_way));
+    assert_eq!(of_ports(|port| port.delivered), summary.hops);
+}
+
+/// A column of numbers, nulls as `None`.
+pub(crate) fn optional(sink: &MemorySink, table: Table, column: &str) -> Vec<Option<u64>> {
+    each(sink, table, column, |batch| {
+        batch.as_primitive::<Int64Type>().iter().map(|value| value.map(|v| u64::try_from(v).unwrap())).collect()
+    })
+}
+
+/// A column of numbers without nulls.
+pub(crate) fn numbers(sink: &MemorySink, table: Table, column: &str) -> Vec<u64> {
+    optional(sink, table, column).into_iter().map(|value| value.expect("no nulls in this column")).collect()
+}
+
+/// A column of words.
+pub(crate) fn words(sink: &MemorySink, table: Table, column: &str) -> Vec<String> {
+    each(sink, table, column, |batch| {
+        batch.as_string::<i32>().iter().map(|value| value.expect("no nulls").to_owned()).collect()
+    })
+}
+
+/// The rows of a column of numbers where another column says `word`.
+pub(crate) fn numbers_where(sink: &MemorySink, table: Table, column: &str, (key, word): (&str, &str)) -> Vec<u64> {
+    let selected = words(sink, table, key).into_iter().map(|found| found == word);
+    numbers(sink, table, column).into_iter().zip(selected).filter(|row| row.1).map(|row| row.0).collect()
+}
+
+fn each<T>(sink: &MemorySink, table: Table, column: &str, values: impl Fn(&dyn Array) -> Vec<T>) -> Vec<T> {
+    let column = |batch: &RecordBatch| {
+        batch.column_by_name(column).unwrap_or_else(|| panic!("{table} has no column {column}")).clone()
+    };
+    sink.batches(table).iter().flat_map(|batch| values(&column(batch))).collect()
+}

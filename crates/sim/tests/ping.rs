@@ -1,0 +1,85 @@
+//! Probes: their times by hand, and what becomes of those that are lost.
+
+mod common;
+
+use bufferscope_records::Table;
+use common::{MS, PING, SECOND, dumbbell, numbers, optional, run, scenario};
+
+/// A host notices a packet within 10 us, and a ping passes two hosts.
+const HOST_LATENCY: u64 = 10_000;
+
+#[test]
+fn a_single_packet_takes_the_time_worked_out_by_hand() {
+    // 56 bytes of payload are an IP packet of 84 and a frame of 98 bytes, 784 bits.
+    // h1>r1: 784 bits at 10 Mbit/s 78,400 ns, then 3 ms. r1>h2: at 1 Mbit/s 784,000 ns, then 7 ms.
+    // Back, h2>r1 at 2 Mbit/s 392,000 ns and 7 ms, r1>h1 at 10 Mbit/s 78,400 ns and 3 ms.
+    let scenario = scenario(
+        r#"
+        title = "Two links"
+        duration = "10s"
+        [[link]]
+        name = "first"
+        ends = ["h1", "r1"]
+        rate = "10mbit"
+        delay = "3ms"
+        [[link]]
+        name = "second"
+        ends = ["r1", "h2"]
+        rate = "1mbit"
+        delay = "7ms"
+        reverse = { rate = "2mbit" }
+        [[traffic]]
+        name = "ping"
+        kind = "ping"
+        from = "h1"
+        to = "h2"
+        interval = "1s"
+        "#,
+    );
+    let sink = run(&scenario, 1).output;
+    let up = 78_400 + 3 * MS + 784_000 + 7 * MS;
+    let down = 392_000 + 7 * MS + 78_400 + 3 * MS;
+    let rtts = numbers(&sink, Table::Probes, "rtt_ns");
+    assert_eq!(rtts.len(), 10);
+    for owd in numbers(&sink, Table::Probes, "owd_up_ns") {
+        assert!((up..up + HOST_LATENCY).contains(&owd), "{owd} ns up");
+    }
+    for owd in numbers(&sink, Table::Probes, "owd_down_ns") {
+        assert!((down..down + HOST_LATENCY).contains(&owd), "{owd} ns down");
+    }
+    for (rtt, owd) in rtts.iter().zip(numbers(&sink, Table::Probes, "owd_up_ns")) {
+        assert!((up + down..up + down + 2 * HOST_LATENCY).contains(rtt), "{rtt} ns");
+        assert!(owd < *rtt);
+    }
+}
+
+#[test]
+fn probes_are_sent_at_their_interval_within_the_timer_slack() {
+    let scenario = dumbbell("5s", "rate = '10mbit'", PING);
+    let sink = run(&scenario, 1).output;
+    let sent = numbers(&sink, Table::Probes, "sent_ns");
+    assert_eq!(sent.len(), 50);
+    assert!((0..).step_by(100).zip(&sent).all(|(ms, &sent)| (ms * MS..ms * MS + 50_000).contains(&sent)), "{sent:?}");
+    assert_eq!(numbers(&sink, Table::Probes, "seq"), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_late_answer_is_no_answer() {
+    // Base RTT is 20 ms; the timeout 15 ms.
+    let ping = format!("{PING}timeout = '15ms'");
+    let summary = run(&dumbbell("1s", "rate = '10mbit'", &ping), 1);
+    let rtts = optional(&summary.output, Table::Probes, "rtt_ns");
+    assert_eq!(rtts, vec![None; 10]);
+    assert!(optional(&summary.output, Table::Probes, "owd_up_ns").iter().all(Option::is_some), "requests did arrive");
+}
+
+#[test]
+fn the_run_lingers_until_the_last_probe_is_answered() {
+    // The last probe leaves at 900 ms and needs 2 * (300 + 5) ms.
+    let text = "rate = '10mbit'\nforward = { delay = '300ms' }\nreverse = { delay = '300ms' }";
+    let summary = run(&dumbbell("1s", text, PING), 1);
+    assert!(optional(&summary.output, Table::Probes, "rtt_ns").iter().all(Option::is_some));
+    assert!((1510 * MS..1512 * MS).contains(&summary.ended_ns), "ended at {}", summary.ended_ns);
+    let last_sample = numbers(&summary.output, Table::Queues, "t_ns").into_iter().max();
+    assert_eq!(last_sample, Some(SECOND), "sampling has stopped");
+}
