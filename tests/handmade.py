@@ -6,6 +6,7 @@ has the shape that metrics and figures read; `write` puts it into a run director
 
 import copy
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,28 @@ class HandmadeRun:
         for name in SCHEMAS:
             getattr(self, name).write_parquet(directory / f"{name}.parquet")
         return directory
+
+
+@dataclass
+class HandmadeResult:
+    """Runs of one experiment, in memory."""
+
+    runs: list[HandmadeRun]
+
+
+def sweep(labels: list[str], make: Callable[[str], HandmadeRun]) -> HandmadeResult:
+    """A result with one run a label of the swept key `link.bottleneck.queue.limit`."""
+    runs = []
+    for label in labels:
+        run = make(label)
+        run.point, run.id = {"link.bottleneck.queue.limit": label}, f"{label}-sim-s1"
+        runs.append(run)
+    return HandmadeResult(runs)
+
+
+def pfifo(limit_packets: int) -> dict[str, Any]:
+    """The queue of a scenario: tail drop."""
+    return {"qdisc": "pfifo", "limit_packets": limit_packets}
 
 
 def probes(rtts_ms: list[float | None], interval_ms: int = 100) -> Rows:

@@ -54,6 +54,18 @@ def test_any_whole_percentile_on_demand() -> None:
         metrics.metric(run, "rtt.p101_ms")
 
 
+def test_any_whole_percentile_of_queues_sojourns_and_transfers() -> None:
+    queues = [{"t_ns": n * 10 * MS, "packets": n} for n in range(101)]
+    sojourns = [{"t_ns": 0, "sojourn_ns": n * MS, "packets": 1} for n in range(101)]
+    pages = [{"traffic": "web", "flow": f"web/{n}", "started_ns": 0, "finished_ns": n * SECOND} for n in range(101)]
+    run = HandmadeRun(scenario({"web": WEB}), {"queues": queues, "sojourns": sojourns, "transfers": pages})
+    assert float(metrics.metric(run, "queue.r1>h2.p5_packets")) == 5
+    assert float(metrics.metric(run, "sojourn.r1>h2.p7_ms")) == 7
+    assert float(metrics.metric(run, "transfer.web.p40_s")) == 40
+    with pytest.raises(metrics.NotMeasuredError):
+        metrics.metric(run, "ring.r1>h2.p5_packets")
+
+
 def _samples(flow: str, delivered: list[int], every_ms: int = 1000, **columns: list[int]) -> Rows:
     return [
         {"flow": flow, "t_ns": n * every_ms * MS, "delivered_bytes": done, **{k: v[n] for k, v in columns.items()}}
@@ -181,11 +193,29 @@ def test_download_times() -> None:
 def test_every_computed_metric_is_defined_and_every_definition_is_computed() -> None:
     run = _run_with_everything()
     computed = set(metrics.compute(run))
-    allowed = set(metrics.names(run)) | {f"rtt.p{n}_ms" for n in range(101)}
-    assert computed <= allowed
+    assert {re.sub(r"\.p\d+_", ".p<N>_", name) for name in computed} <= set(metrics.names(run))
     for definition in DEFINITIONS:
-        pattern = re.escape(definition.name).replace("<port>", ".+").replace("<traffic>", ".+").replace("<N>", r"\d+")
-        assert any(re.fullmatch(pattern, name) for name in computed), definition.name
+        assert any(definition.fits(name) for name in computed), definition.name
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("rtt.p30_ms", "ms"),
+        ("queue.r1>h2.max_packets", "packets"),
+        ("goodput.jain", ""),
+        ("goodput.a.b_mbit", "Mbit/s"),
+    ],
+)
+def test_a_name_leads_to_its_definition(name: str, unit: str) -> None:
+    found = metrics.definition(name)
+    assert found is not None
+    assert found.unit == unit
+
+
+@pytest.mark.parametrize("name", ["rtt.p101_ms", "rtt.mean", "queue..max_packets", "queue.r1>h2.max_packets.sem"])
+def test_a_name_that_stands_for_nothing_has_no_definition(name: str) -> None:
+    assert metrics.definition(name) is None
 
 
 def test_one_metric_agrees_with_all_metrics() -> None:

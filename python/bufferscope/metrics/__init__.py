@@ -6,6 +6,7 @@
 >>> metrics.describe()                                                                      # doctest: +SKIP
 """
 
+from bufferscope.metrics.definitions import Definition, definition
 from bufferscope.metrics.measuring import (
     MetricError,
     Metrics,
@@ -20,6 +21,7 @@ from bufferscope.metrics.statistics import Estimate
 from bufferscope.metrics.tables import aggregate, describe, frame
 
 __all__ = [
+    "Definition",
     "Estimate",
     "MetricError",
     "Metrics",
@@ -28,6 +30,7 @@ __all__ = [
     "Value",
     "aggregate",
     "compute",
+    "definition",
     "describe",
     "frame",
     "metric",

@@ -3,9 +3,11 @@
 In a name, `<port>` stands for a port with a rate (`r1>h2`), `<traffic>` for the name of a traffic entry and `<N>` for a
 whole number from 0 to 100. Everything is measured over the window from the scenario's warm-up to its duration, both
 included. Lost probes and unfinished transfers count as longer than any other: a percentile that falls among them is
-*censored*, +inf as a number, and never silently left out. Percentiles interpolate linearly between order statistics.
+*censored*, +inf as a number, and never silently left out. Percentiles interpolate linearly between order statistics;
+any of them can be asked for by name, a few are always computed.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +20,11 @@ class Definition:
     unit: str
     meaning: str
     source: str
+
+    def fits(self, name: str) -> bool:
+        """Whether `name` is one of those that this definition stands for."""
+        pattern = re.escape(self.name).replace("<N>", r"(\d{1,2}|100)")
+        return re.fullmatch(re.sub("<(port|traffic)>", ".+", pattern), name) is not None
 
     def names(self, ports: Iterable[str], traffic: Iterable[str]) -> list[str]:
         """The names that this definition stands for in a run with these ports and traffic."""
@@ -61,8 +68,7 @@ def _layer(prefix: str, layer: str) -> list[Definition]:
     source = f"queues: packets (layer {layer})"
     meanings = {
         "mean": "Mean number of packets in the {}, over the samples.",
-        "p50": "Median number of packets in the {}, over the samples.",
-        "p95": "95th percentile of the number of packets in the {}, over the samples.",
+        "p<N>": "Percentile of the number of packets in the {}, over the samples.",
         "max": "Largest number of packets found in the {} by a sample.",
     }
     return [
@@ -85,12 +91,8 @@ def _ports() -> list[Definition]:
 
 def _sojourns() -> list[Definition]:
     source = "sojourns: sojourn_ns, packets (layer qdisc); seconds that begin in the window"
-    return [
-        Definition(
-            f"sojourn.<port>.p{n}_ms", "ms", f"{n}th percentile of the time that packets spent in the qdisc.", source
-        )
-        for n in (50, 95, 99)
-    ]
+    meaning = "Percentile of the time that packets spent in the qdisc."
+    return [Definition("sojourn.<port>.p<N>_ms", "ms", meaning, source)]
 
 
 def _flows() -> list[Definition]:
@@ -113,7 +115,7 @@ def _transfers() -> list[Definition]:
             "transfer.<traffic>.mean_s", "s", "Mean time of the finished transfers, first packet to last byte.", source
         ),
         Definition(
-            "transfer.<traffic>.p95_s", "s", "95th percentile over all transfers, unfinished ones as +inf.", source
+            "transfer.<traffic>.p<N>_s", "s", "Percentile over all transfers begun, unfinished ones as +inf.", source
         ),
         Definition("transfer.<traffic>.max_s", "s", "Longest time of a finished transfer.", source),
         Definition(
@@ -133,3 +135,8 @@ DEFINITIONS: tuple[Definition, ...] = (
     *_transfers(),
 )
 """All metrics, in the order in which tables show them."""
+
+
+def definition(name: str) -> Definition | None:
+    """What a metric's name means; None for a name that stands for nothing."""
+    return next((known for known in DEFINITIONS if known.fits(name)), None)

@@ -21,7 +21,9 @@ def deliveries(run: RunRecords) -> pl.DataFrame:
     ends = run.transfers.filter(pl.col("finished_ns").is_not_null()).select(
         "flow", pl.col("finished_ns").alias("t_ns"), pl.col("bytes").alias("delivered_bytes")
     )
-    return pl.concat([samples, ends], how="vertical_relaxed").sort("t_ns", maintain_order=True)
+    rows = pl.concat([samples, ends], how="vertical_relaxed").sort("t_ns", maintain_order=True)
+    # The last byte arrives before its acknowledgement does: never count it twice.
+    return rows.with_columns(pl.col("delivered_bytes").cum_max().over("flow"))
 
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:

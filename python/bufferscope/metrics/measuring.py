@@ -2,7 +2,8 @@
 
 import difflib
 import math
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bufferscope.metrics import flows, goodput, queues, rtt, sojourns, transfers
@@ -27,6 +28,17 @@ FAMILIES: Mapping[str, Family] = {
     "transfer": transfers.measure,
 }
 """What measures the metrics that begin with a word."""
+
+ANY_PERCENTILE: Mapping[str, Callable[[RunRecords, Sequence[int]], Iterator[tuple[str, float]]]] = {
+    "rtt": rtt.measure,
+    "queue": queues.measure,
+    "ring": queues.measure,
+    "sojourn": sojourns.measure,
+    "transfer": transfers.measure,
+}
+"""The families that measure percentiles, those that are asked for."""
+
+_PERCENTILE = re.compile(r"\.p(\d{1,2}|100)_")
 
 
 class MetricError(LookupError):
@@ -93,24 +105,24 @@ def compute(run: RunRecords) -> Metrics:
 
 
 def metric(run: RunRecords, name: str) -> Value:
-    """One metric of a run, `rtt.pN_ms` for any whole N included.
+    """One metric of a run, any whole percentile of a family that has percentiles included.
 
     Raises `UnknownMetricError`, with the closest names, when there is no such metric, port or traffic, and
     `NotMeasuredError` when the run has no record of it.
     """
-    percent = rtt.requested_percent(name)
-    if percent is not None and traffic_named(run.scenario, "ping"):
-        number = rtt.measure_percentile(run, percent)
+    family = name.split(".")[0]
+    percent = _PERCENTILE.search(name)
+    if percent and family in ANY_PERCENTILE:
+        measured = dict(ANY_PERCENTILE[family](run, (int(percent[1]),)))
     else:
-        family = FAMILIES.get(name.split(".")[0])
-        number = dict(family(run)).get(name) if family else None
-    if number is not None:
-        return Value(float(number))
-    raise _explanation(run, name)
+        measured = dict(FAMILIES[family](run)) if family in FAMILIES else {}
+    if name not in measured:
+        raise _explanation(run, name)
+    return Value(float(measured[name]))
 
 
 def names(run: RunRecords) -> list[str]:
-    """The names that metrics can have in this run, measured or not."""
+    """The names that metrics can have in this run, measured or not; `p<N>` stands for any percentile."""
     rated = [port.name for port in ports(run.scenario).values() if port.rate]
     traffic = [entry["name"] for entry in traffic_named(run.scenario)]
     return [name for definition in DEFINITIONS for name in definition.names(rated, traffic)]
@@ -118,7 +130,7 @@ def names(run: RunRecords) -> list[str]:
 
 def _explanation(run: RunRecords, name: str) -> MetricError:
     known = names(run)
-    if name in known or rtt.requested_percent(name) is not None:
+    if _PERCENTILE.sub(".p<N>_", name) in known:
         return NotMeasuredError(f"{name}: run {run.id} has no record of it in its window from warm-up to duration")
     close = difflib.get_close_matches(name, known, n=4, cutoff=0.5) or known[:4]
     return UnknownMetricError(f"{name}: no metric of run {run.id} has this name; close: {', '.join(close)}")

@@ -1,6 +1,6 @@
 """What stands in the ports: queue lengths, utilization, drops and marks, and which port the delay is spent in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -11,9 +11,10 @@ from bufferscope.metrics.window import Window
 
 LAYERS = {"queue": "qdisc", "ring": "ring"}
 """Metric prefix of each of a port's layers."""
+PERCENTILES = (50, 95)
 
 
-def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
+def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
     """The metrics of every port that has a rate."""
     rated = [port for port in ports(run.scenario).values() if port.rate]
     window = Window.of(run)
@@ -23,17 +24,17 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
     yield from _drops_and_marks(rated, window.rows(run.drops))
     for prefix, layer in LAYERS.items():
         for port in rated:
-            yield from _lengths(f"{prefix}.{port.name}", samples.filter(port=port.name, layer=layer))
+            yield from _lengths(f"{prefix}.{port.name}", samples.filter(port=port.name, layer=layer), percents)
 
 
 def delay_shares(rated: list[Port], samples: pl.DataFrame) -> dict[str, float]:
     """`delay_share.<port>` of each port; empty when nothing ever queued."""
-    delays = {port.name: _mean_delay_s(port, samples.filter(port=port.name)) for port in rated}
+    delays = {port.name: mean_delay_s(port, samples.filter(port=port.name)) for port in rated}
     total = sum(delays.values())
     return {f"delay_share.{name}": delay / total for name, delay in delays.items()} if total > 0 else {}
 
 
-def _mean_delay_s(port: Port, samples: pl.DataFrame) -> float:
+def mean_delay_s(port: Port, samples: pl.DataFrame) -> float:
     """Time-average of the time that the port's backlog, all layers together, takes to be sent."""
     backlog = samples.group_by("t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
     seconds = backlog.join_asof(port.rates(), on="t_ns").select(pl.col("bytes") * 8 / pl.col("bits_per_second"))
@@ -62,12 +63,12 @@ def _drops_and_marks(rated: list[Port], drops: pl.DataFrame) -> Iterator[tuple[s
             yield f"{kind}.{port.name}", by_port.get(port.name, {}).get(kind, 0)
 
 
-def _lengths(name: str, samples: pl.DataFrame) -> Iterator[tuple[str, float]]:
+def _lengths(name: str, samples: pl.DataFrame, percents: Sequence[int]) -> Iterator[tuple[str, float]]:
     if samples.is_empty():
         return
     packets = samples["packets"].cast(pl.Float64)
     yield f"{name}.mean_packets", _mean(packets)
-    for percent in (50, 95):
+    for percent in percents:
         yield f"{name}.p{percent}_packets", percentile(packets.to_numpy(), percent)
     yield f"{name}.max_packets", float(packets.to_numpy().max())
 

@@ -1,7 +1,6 @@
 """Round-trip times of the probes."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,6 @@ from bufferscope.metrics.window import Window
 
 MS = 1e6
 PERCENTILES = (5, 50, 95, 99)
-_ON_DEMAND = re.compile(r"rtt\.p(\d{1,2}|100)_ms")
 
 
 def rtts_ms(run: RunRecords) -> Samples:
@@ -22,7 +20,7 @@ def rtts_ms(run: RunRecords) -> Samples:
     return sent.select(pl.col("rtt_ns").cast(pl.Float64).fill_null(float("inf")) / MS).to_series().to_numpy()
 
 
-def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
+def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
     """All `rtt.*` metrics of a run that probes; nothing for one that does not."""
     if not traffic_named(run.scenario, "ping"):
         return
@@ -31,22 +29,10 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
     if len(answered):
         yield "rtt.mean_ms", float(answered.mean())
     if len(rtts):
-        for percent in PERCENTILES:
+        for percent in percents:
             yield f"rtt.p{percent}_ms", percentile(rtts, percent)
     if len(answered):
         yield "rtt.max_ms", float(answered.max())
     yield "rtt.sent", len(rtts)
     yield "rtt.lost", len(rtts) - len(answered)
     yield "rtt.answered", len(answered)
-
-
-def requested_percent(name: str) -> int | None:
-    """N for a name `rtt.pN_ms` with N in 0..100."""
-    match = _ON_DEMAND.fullmatch(name)
-    return int(match[1]) if match else None
-
-
-def measure_percentile(run: RunRecords, percent: int) -> float | None:
-    """Any percentile of the round-trip time, if a probe was sent."""
-    rtts = rtts_ms(run)
-    return percentile(rtts, percent) if len(rtts) else None

@@ -1,6 +1,6 @@
 """How long packets stayed in a port's queueing discipline."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -13,7 +13,7 @@ PERCENTILES = (50, 95, 99)
 MS = 1e6
 
 
-def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
+def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
     """`sojourn.<port>.*` of every port that a packet left in the window."""
     rows = Window.of(run).rows(run.sojourns).filter(layer="qdisc")
     for port in ports(run.scenario).values():
@@ -21,5 +21,5 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
         if own.is_empty():
             continue
         values, weights = own["sojourn_ns"].cast(pl.Float64).to_numpy() / MS, own["packets"].to_numpy()
-        for percent in PERCENTILES:
+        for percent in percents:
             yield f"sojourn.{port.name}.p{percent}_ms", weighted_percentile(values, weights, percent)

@@ -1,6 +1,6 @@
 """How long objects took: files over TCP, pages over the web traffic."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -10,23 +10,26 @@ from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import percentile
 from bufferscope.metrics.window import Window
 
+PERCENTILES = (95,)
 
-def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
+
+def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
     """`transfer.<traffic>.*` of every traffic entry that began a transfer in the window."""
     begun = Window.of(run).rows(run.transfers, "started_ns")
     for entry in traffic_named(run.scenario):
         own = begun.filter(traffic=entry["name"])
         if not own.is_empty():
-            yield from _times(f"transfer.{entry['name']}", own)
+            yield from _times(f"transfer.{entry['name']}", own, percents)
 
 
-def _times(name: str, transfers: pl.DataFrame) -> Iterator[tuple[str, float]]:
+def _times(name: str, transfers: pl.DataFrame, percents: Sequence[int]) -> Iterator[tuple[str, float]]:
     took = (pl.col("finished_ns") - pl.col("started_ns")).cast(pl.Float64).fill_null(float("inf")) / NANOSECONDS
     seconds = transfers.select(took).to_series().to_numpy()
     finished = seconds[np.isfinite(seconds)]
     if len(finished):
         yield f"{name}.mean_s", float(finished.mean())
-    yield f"{name}.p95_s", percentile(seconds, 95)
+    for percent in percents:
+        yield f"{name}.p{percent}_s", percentile(seconds, percent)
     if len(finished):
         yield f"{name}.max_s", float(finished.max())
     yield f"{name}.unfinished", len(seconds) - len(finished)

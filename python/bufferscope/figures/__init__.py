@@ -1,0 +1,72 @@
+"""Charts from records: one function a figure, a result in, an Altair chart out.
+
+>>> from bufferscope import figures
+>>> figures.queue_length(result).save("queue.html")                                             # doctest: +SKIP
+>>> figures.draw(result, "rtt_cdf")                            # by the name that experiment files use  # doctest: +SKIP
+
+Figures are loaded when first used: their names alone (`NAMES`) cost nothing. A figure that the records hold nothing for
+raises `NoDataError`, whose message says what is missing.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from bufferscope.figures.cwnd import cwnd
+    from bufferscope.figures.download_time import download_time
+    from bufferscope.figures.goodput import goodput
+    from bufferscope.figures.queue_length import queue_length
+    from bufferscope.figures.rtt import rtt
+    from bufferscope.figures.rtt_by_point import rtt_by_point
+    from bufferscope.figures.rtt_cdf import rtt_cdf
+    from bufferscope.figures.rtt_equation import rtt_equation
+    from bufferscope.figures.source import NoDataError, ResultRecords
+
+    Figure = Callable[[ResultRecords], alt.LayerChart]
+    FIGURES: dict[str, Figure]
+
+NAMES = ("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation")
+"""What an experiment file's key `figures` may list: each is a function here, in a file of the same name."""
+
+__all__ = [
+    "FIGURES",
+    "NAMES",
+    "NoDataError",
+    "cwnd",
+    "download_time",
+    "draw",
+    "goodput",
+    "queue_length",
+    "rtt",
+    "rtt_by_point",
+    "rtt_cdf",
+    "rtt_equation",
+]
+
+
+def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
+    """The figure of this name; raises `NoDataError` when the records hold nothing for it."""
+    function: Figure = _figure(name)
+    return function(result)
+
+
+def _figure(name: str) -> "Figure":
+    function: Figure = getattr(import_module(f"{__name__}.{name}"), name)
+    return function
+
+
+def __getattr__(name: str) -> object:
+    if name == "FIGURES":
+        return {figure: _figure(figure) for figure in NAMES}
+    if name == "NoDataError":
+        from bufferscope.figures.source import NoDataError
+
+        return NoDataError
+    if name not in NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function = _figure(name)
+    globals()[name] = function  # importing the file of the same name has put the module here
+    return function

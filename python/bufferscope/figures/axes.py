@@ -1,0 +1,73 @@
+"""Axes and colours: the same time axis and the same colour for a point in every figure of a result."""
+
+import math
+from typing import Any, TypeVar
+
+import altair as alt
+import polars as pl
+from altair.typing import Optional
+
+from bufferscope.figures.source import ResultRecords, duration_s, points, sweep_title
+
+Channel = TypeVar("Channel", alt.X, alt.Y)
+
+WIDE = 50
+"""Positive values that span this factor get a logarithmic axis: only so can a cure be read beside the disease."""
+
+
+def time_axis(result: ResultRecords) -> alt.X:
+    """The time axis that all figures over time share."""
+    return alt.X("time_s:Q", title="time (s)", scale=alt.Scale(domain=[0, duration_s(result)], nice=False))
+
+
+def fitted(channel: type[Channel], field: str, title: str, values: pl.Series, room: float = 0) -> Channel:
+    """An axis for positive values from zero on, or logarithmic with round ticks (1, 2, 5, 10, ...) where they are wide.
+
+    `room` is the share of its length to leave free above the greatest.
+    """
+    low, high = span(values)
+    if not is_wide(values):
+        return channel(f"{field}:Q", title=title, scale=alt.Scale(domain=[0, 1.03 * high / (1 - room)], nice=False))
+    low, high = low * 0.9, high * 1.1
+    scale = alt.Scale(type="log", domain=[low, high * (high / low) ** (room / (1 - room))], nice=False)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+    return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format=",~g"))
+
+
+def row_axis(result: ResultRecords) -> alt.Y:
+    """One row a point, in the sweep's order, for figures that compare points."""
+    axis = alt.Axis(grid=False, ticks=False, domain=False, labelFontSize=14)
+    return alt.Y("point:N", sort=None, title=sweep_title(result) or None, axis=axis)
+
+
+def point_color(result: ResultRecords, *, legend: bool = True) -> Optional[alt.Color]:
+    """Colour by point, in the sweep's order; none for a result of a single point."""
+    labels = [point.label for point in points(result)]
+    if len(labels) < 2:
+        return alt.Undefined
+    key = alt.Legend(symbolType="stroke", symbolOpacity=1) if legend else None
+    return alt.Color("point:N", title=sweep_title(result), sort=None, scale=alt.Scale(domain=labels), legend=key)
+
+
+def point_tooltip(result: ResultRecords) -> list[alt.Tooltip]:
+    """The point in a tooltip, where there are several."""
+    return [alt.Tooltip("point:N", title=sweep_title(result))] if len(points(result)) > 1 else []
+
+
+def tooltip(channel: alt.X | alt.Y) -> alt.Tooltip:
+    """The value of an axis in a tooltip, named by its title."""
+    written: Any = channel.to_dict(context={"data": None})
+    return alt.Tooltip(f"{written['field']}:Q", title=written["title"], format=",.4~g")
+
+
+def is_wide(values: pl.Series) -> bool:
+    """Whether positive values span so much that their axis is logarithmic."""
+    low, high = span(values)
+    return low > 0 and high / low > WIDE
+
+
+def span(values: pl.Series) -> tuple[float, float]:
+    """The least and the greatest value."""
+    array = values.drop_nulls().to_numpy()
+    return float(array.min()), float(array.max())

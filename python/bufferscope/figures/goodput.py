@@ -1,0 +1,88 @@
+"""Figure: goodput over time, beside the rate of the bottleneck."""
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from bufferscope.figures import axes, parts
+from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, duration_s, over_time, points
+from bufferscope.metrics.goodput import MBIT, deliveries
+from bufferscope.metrics.network import NANOSECONDS, Port, traffic_of_flow
+from bufferscope.metrics.records import RunRecords
+
+BINS = 120
+
+
+def goodput(result: ResultRecords) -> alt.LayerChart:
+    """Payload acknowledged in each 1/120 of the run, in Mbit/s: a line a point, or a traffic entry of a single point.
+
+    The dashed line is the rate of the bottleneck, link-layer headers included, as it changes over time.
+    """
+    by_traffic = over_time(result, binned)
+    if by_traffic.is_empty():
+        raise NoDataError("goodput: no samples of a TCP connection")
+    compares_points = len(points(result)) > 1
+    frame = _summed(by_traffic) if compares_points else by_traffic
+    port = bottleneck(result)
+    x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
+    color = axes.point_color(result) if compares_points else _traffic_color(frame)
+    layers = [
+        _capacity(port, result, x, y),
+        alt.Chart(frame).mark_line(clip=True).encode(x=x, y=y, color=color),
+        parts.hover(frame, x, y, result, [] if compares_points else [alt.Tooltip("traffic:N")]).encode(color=color),
+    ]
+    together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""
+    means = f"Means over {duration_s(result) / BINS:.2g} s. Dashed: rate of {port.name}."
+    subtitle = parts.sentence(together, means, parts.repetition_note(result))
+    return parts.zoomable(parts.framed(layers, "Goodput", subtitle, _description(frame)))
+
+
+def binned(run: RunRecords) -> pl.DataFrame:
+    """Goodput by traffic entry in equal bins of the run: `t_ns` (middle of the bin)`, traffic, mbit`."""
+    duration_ns = run.scenario["duration_ns"]
+    edges = np.linspace(0, duration_ns, BINS + 1).round().astype(np.int64)
+    middles = (edges[:-1] + edges[1:]) // 2
+    scale = 8 * BINS / (duration_ns / NANOSECONDS) / MBIT
+    per_flow = [
+        pl.DataFrame({"t_ns": middles, "mbit": np.diff(_at(edges, rows)) * scale}).with_columns(flow=pl.lit(flow))
+        for (flow,), rows in deliveries(run).group_by("flow", maintain_order=True)
+    ]
+    empty = pl.DataFrame(schema={"t_ns": pl.Int64, "mbit": pl.Float64, "flow": pl.String})
+    return (
+        pl.concat([empty, *per_flow])
+        .group_by("t_ns", traffic_of_flow(), maintain_order=True)
+        .agg(pl.col("mbit").sum().round(4))
+        .sort("traffic", "t_ns")
+    )
+
+
+def _at(edges: np.ndarray, rows: pl.DataFrame) -> np.ndarray:
+    """Bytes that a connection had delivered at each edge."""
+    joined = pl.DataFrame({"t_ns": edges}).join_asof(rows.select("t_ns", "delivered_bytes"), on="t_ns")
+    return joined["delivered_bytes"].fill_null(0).to_numpy()
+
+
+def _summed(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.group_by("point", "time_s", maintain_order=True).agg(pl.col("mbit").sum().round(4))
+
+
+def _traffic_color(frame: pl.DataFrame) -> alt.Color:
+    names = frame["traffic"].unique(maintain_order=True).to_list()
+    legend = alt.Legend(symbolType="stroke") if len(names) > 1 else None
+    return alt.Color("traffic:N", title="traffic", sort=None, scale=alt.Scale(domain=names), legend=legend)
+
+
+def _capacity(port: Port, result: ResultRecords, x: alt.X, y: alt.Y) -> alt.Chart:
+    """The port's rate as a step line."""
+    times = [step.from_ns / NANOSECONDS for step in port.rate] + [duration_s(result)]
+    rates = [step.bits_per_second / MBIT for step in port.rate]
+    steps = pl.DataFrame({"time_s": times, "mbit": [*rates, rates[-1]]})
+    line: alt.Chart = alt.Chart(steps).mark_line(style="capacity", interpolate="step-after", clip=True).encode(x=x, y=y)
+    return line
+
+
+def _description(frame: pl.DataFrame) -> str:
+    key = "traffic" if "traffic" in frame.columns else "point"
+    means = frame.group_by(key, maintain_order=True).agg(pl.col("mbit").mean())
+    told = "; ".join(f"{row[key]}: {row['mbit']:.2f} Mbit/s on average" for row in means.iter_rows(named=True))
+    return f"Line chart of goodput over time. {told}."

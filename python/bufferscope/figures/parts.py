@@ -1,0 +1,113 @@
+"""What figures have in common: thinned series, lanes for what was lost, hovering and zooming, the frame around it."""
+
+import textwrap
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes, style
+from bufferscope.figures.decimate import decimate
+from bufferscope.figures.source import ResultRecords, duration_s, points
+
+Layer = alt.Chart | alt.LayerChart
+
+HOVER = "hover"
+"""Name of the layer that only serves the pointer; a picture on paper is drawn without it."""
+LANE = 9
+"""Height in pixels of the strip in which one point's lost probes are marked."""
+ROW = 44
+"""Height in pixels of a row in figures that compare points."""
+
+
+def thinned(frame: pl.DataFrame, y: str, by: Sequence[str] = ("point",)) -> pl.DataFrame:
+    """A series over time thinned to what the plot's pixel columns can show."""
+    return decimate(frame, "time_s", y, list(by), style.WIDTH // 2)
+
+
+def lanes(result: ResultRecords, missing: pl.DataFrame, word: str) -> list[Layer]:
+    """Marks at the upper edge of the plot, one lane a point, at the `time_s` and `point` of each row of `missing`.
+
+    Several in one pixel column share a mark; its tooltip has their number.
+    """
+    if missing.is_empty():
+        return []
+    step = duration_s(result) / style.WIDTH
+    column = (pl.col("time_s") / step).floor().alias("column")
+    cells = missing.group_by("point", column, maintain_order=True).agg(pl.col("time_s").min(), pl.len().alias(word))
+    tips = [alt.Tooltip("time_s:Q", title="time (s)"), *axes.point_tooltip(result), alt.Tooltip(f"{word}:Q")]
+    return [
+        alt.Chart(cells.filter(point=point.label).drop("column"))
+        .mark_tick(style="lost", clip=True, orient="vertical", thickness=1.5, height=LANE - 2)
+        .encode(
+            x=axes.time_axis(result),
+            y=alt.value(lane * LANE + LANE / 2),
+            color=axes.point_color(result),
+            tooltip=tips,
+        )
+        for lane, point in enumerate(points(result))
+        if point.label in cells["point"].to_list()
+    ]
+
+
+def headroom(result: ResultRecords, missing: pl.DataFrame) -> float:
+    """The share of the plot's height that the lanes take."""
+    return 0.0 if missing.is_empty() else (len(points(result)) * LANE + 4) / style.HEIGHT
+
+
+def hover(
+    frame: pl.DataFrame, x: alt.X, y: alt.Y, result: ResultRecords, extra: Sequence[alt.Tooltip] = ()
+) -> alt.Chart:
+    """A dot that follows the pointer to the nearest sample and tells its values."""
+    nearest = alt.selection_point(name="nearest", nearest=True, on="pointerover", clear="pointerout", empty=False)
+    dot: alt.Chart = (
+        alt.Chart(frame, name=HOVER)
+        .mark_point(size=70, clip=True)
+        .encode(
+            x=x,
+            y=y,
+            color=axes.point_color(result),
+            opacity=alt.condition(nearest, alt.value(1), alt.value(0)),
+            tooltip=[*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), *extra],
+        )
+        .add_params(nearest)
+    )
+    return dot
+
+
+def zoomable(chart: alt.LayerChart) -> alt.LayerChart:
+    """Dragging moves the time axis, Shift and the wheel zoom it, a double click shows all again."""
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+    zoomed: alt.LayerChart = chart.add_params(zoom)
+    return zoomed
+
+
+def framed(
+    layers: Sequence[Layer], title: str, subtitle: str, description: str, height: int = style.HEIGHT
+) -> alt.LayerChart:
+    """The layers as one figure with a title, a line that explains it, and words for those who can't see it."""
+    heading = alt.TitleParams(title, subtitle=textwrap.wrap(subtitle, 105)) if subtitle else alt.TitleParams(title)
+    chart = alt.layer(*layers).properties(width=style.WIDTH, height=height, title=heading, description=description)
+    configured: alt.LayerChart = chart.configure(**style.config(style.LIGHT))
+    return configured
+
+
+def rows_height(result: ResultRecords) -> int:
+    """The height of a figure with a row a point."""
+    return max(2 * ROW, ROW * len(points(result)))
+
+
+def repetition_note(result: ResultRecords) -> str:
+    """Which repetition a figure over time shows, when there are several."""
+    most = max(len(point.runs) for point in points(result))
+    return f"First of {most} repetitions (seed {points(result)[0].first.seed})." if most > 1 else ""
+
+
+def counts_note(counts: dict[str, int]) -> str:
+    """`50p 3, 100p 1` for the points (by label) whose count is not zero."""
+    return ", ".join(f"{label}\N{NO-BREAK SPACE}{count}".strip() for label, count in counts.items() if count)
+
+
+def sentence(*sentences: str) -> str:
+    """The non-empty sentences in one line."""
+    return " ".join(part for part in sentences if part)

@@ -1,0 +1,61 @@
+"""Figure: packets in the bottleneck's queue over time, beside the queue's limit."""
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes, parts
+from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, over_time, points
+from bufferscope.metrics.network import ports
+from bufferscope.metrics.records import RunRecords
+
+
+def queue_length(result: ResultRecords, port: str | None = None) -> alt.LayerChart:
+    """Packets in the qdisc of `port` (default: where packets waited longest) over time, a line a point.
+
+    A dashed line is the limit of a queue that is limited in packets, where it is near enough to be shown.
+    """
+    name = port or bottleneck(result).name
+    frame = over_time(result, lambda run: _samples(run, name))
+    if frame.is_empty():
+        raise NoDataError(f"queue_length: no samples of the queue of {name}")
+    limits = _limits(result, name)
+    drawn = limits.filter(pl.col("packets") <= 2 * max(1, axes.span(frame["packets"])[1]))
+    kept = parts.thinned(frame, "packets")
+    x, y = axes.time_axis(result), alt.Y("packets:Q", title="queue (packets)")
+    line = alt.Chart(kept).mark_line(clip=True).encode(x=x, y=y, color=axes.point_color(result))
+    layers: list[parts.Layer] = [line]
+    if not drawn.is_empty():
+        layers.append(alt.Chart(drawn).mark_rule(style="limit").encode(y=y, color=axes.point_color(result)))
+    layers.append(parts.hover(kept, x, y, result))
+    subtitle = parts.sentence(_limit_note(limits, drawn), parts.repetition_note(result))
+    chart = parts.framed(layers, f"Queue at {name}", subtitle, _description(result, frame, name))
+    return parts.zoomable(chart)
+
+
+def _samples(run: RunRecords, port: str) -> pl.DataFrame:
+    return run.queues.filter(port=port, layer="qdisc").select("t_ns", "packets")
+
+
+def _limits(result: ResultRecords, port: str) -> pl.DataFrame:
+    limits = [(point.label, ports(point.first.scenario)[port].limit_packets) for point in points(result)]
+    return pl.DataFrame(
+        [row for row in limits if row[1] is not None], schema={"point": pl.String, "packets": pl.Int64}, orient="row"
+    )
+
+
+def _limit_note(limits: pl.DataFrame, drawn: pl.DataFrame) -> str:
+    if not drawn.is_empty():
+        return "Dashed: the queue's limit."
+    unseen = sorted(set(limits["packets"]))
+    return f"Limit of {' or '.join(f'{n:,}' for n in unseen)} packets, above what is shown." if unseen else ""
+
+
+def _description(result: ResultRecords, frame: pl.DataFrame, port: str) -> str:
+    told = []
+    for point in points(result):
+        packets = frame.filter(point=point.label)["packets"].to_numpy()
+        if len(packets):
+            told.append(
+                f"{point.label or 'the queue'}: {packets.mean():.0f} packets on average, at most {packets.max()}"
+            )
+    return f"Line chart of the packets queued at {port} over time. {'; '.join(told)}."

@@ -1,0 +1,53 @@
+"""Figure: round-trip time of every probe over the time of its sending; lost probes are marked at the upper edge."""
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes, parts
+from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points, probe_path
+from bufferscope.metrics.records import RunRecords
+
+MS = 1e6
+
+
+def rtt(result: ResultRecords) -> alt.LayerChart:
+    """Round-trip times in ms, a line a point, broken where probes were lost; each lost probe is a mark above."""
+    probe_path(result.runs[0])
+    frame = over_time(result, _probes)
+    answered = frame.drop_nulls("rtt_ms")
+    if answered.is_empty():
+        raise NoDataError(f"rtt: none of the {frame.height} probes sent was answered")
+    lost = frame.filter(pl.col("rtt_ms").is_null())
+    kept = parts.thinned(frame, "rtt_ms")
+    x = axes.time_axis(result)
+    y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", answered["rtt_ms"], parts.headroom(result, lost))
+    line = alt.Chart(kept).mark_line(clip=True, invalid="break-paths-show-domains")
+    layers: list[parts.Layer] = [line.encode(x=x, y=y, color=axes.point_color(result))]
+    layers += parts.lanes(result, lost, "lost")
+    layers.append(parts.hover(kept, x, y, result))
+    logarithmic = "Logarithmic scale." if axes.is_wide(answered["rtt_ms"]) else ""
+    subtitle = parts.sentence(_loss_note(result, frame), logarithmic, parts.repetition_note(result))
+    return parts.zoomable(parts.framed(layers, "Round-trip time", subtitle, _description(result, frame)))
+
+
+def _probes(run: RunRecords) -> pl.DataFrame:
+    rtt_ms = (pl.col("rtt_ns") / MS).round(3).alias("rtt_ms")
+    return run.probes.sort("sent_ns").select(pl.col("sent_ns").alias("t_ns"), rtt_ms)
+
+
+def _loss_note(result: ResultRecords, frame: pl.DataFrame) -> str:
+    """How many probes were lost at which point."""
+    lost = {point.label: frame.filter(point=point.label)["rtt_ms"].null_count() for point in points(result)}
+    if not any(lost.values()):
+        return "No probe was lost."
+    return f"Marks at the top: lost probes ({parts.counts_note(lost)} of {frame.height // len(lost)})."
+
+
+def _description(result: ResultRecords, frame: pl.DataFrame) -> str:
+    told = []
+    for point in points(result):
+        own = frame.filter(point=point.label)["rtt_ms"]
+        times = own.drop_nulls().to_numpy()
+        mean = f"{times.mean():.1f} ms on average, at most {times.max():.1f} ms" if len(times) else "none answered"
+        told.append(f"{point.label or 'all probes'}: {mean}, {own.null_count()} of {len(own)} lost")
+    return f"Line chart of the probes' round-trip time over time. {'; '.join(told)}."

@@ -1,0 +1,78 @@
+"""Figure: round-trip times at each swept value: median, middle half, 5th to 95th percentile, longest."""
+
+import math
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from bufferscope.figures import axes, parts
+from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path, sweep_title
+from bufferscope.metrics.rtt import rtts_ms
+from bufferscope.metrics.statistics import Samples, percentile
+
+QUANTILES = {"p5": 5, "p25": 25, "p50": 50, "p75": 75, "p95": 95}
+TITLE = "round-trip time (ms)"
+NOTE = "Box: middle half, with the median; line: 5th to 95th percentile; ring: longest answered."
+
+
+def rtt_by_point(result: ResultRecords) -> alt.LayerChart:
+    """One row a point, repetitions together: a box p25..p75 with the median, a line p5..p95, a ring at the longest.
+
+    Percentiles are over all probes sent. One that falls among the lost ones is drawn at the longest answered time, and
+    an arrow says that it lies beyond.
+    """
+    probe_path(result.runs[0])
+    rtts = pooled(result, lambda run: pl.DataFrame({"rtt_ms": rtts_ms(run)}))
+    rows = [_row(point.label, rtts.filter(point=point.label)["rtt_ms"].to_numpy()) for point in points(result)]
+    frame = pl.DataFrame([row for row in rows if row])
+    if frame.is_empty():
+        raise NoDataError("rtt_by_point: no probe was answered")
+    losses = parts.counts_note({row["point"]: row["lost"] for row in frame.iter_rows(named=True)})
+    wide = axes.is_wide(pl.concat([frame["p5"], frame["max"]]))
+    subtitle = parts.sentence(NOTE, f"Lost probes: {losses}." if losses else "", "Logarithmic scale." if wide else "")
+    return parts.framed(
+        _layers(result, frame), "Round-trip time by point", subtitle, _description(frame), parts.rows_height(result)
+    )
+
+
+def _layers(result: ResultRecords, frame: pl.DataFrame) -> list[parts.Layer]:
+    base = alt.Chart(frame).encode(y=axes.row_axis(result), tooltip=_tooltips(result))
+    color = axes.point_color(result, legend=False)
+    x = axes.fitted(alt.X, "p5", TITLE, pl.concat([frame["p5"], frame["max"]]), room=0.03)
+    longest = alt.X("max:Q", title=TITLE)
+    hidden = alt.Chart(frame.filter(pl.col("censored") != ""))
+    return [
+        base.mark_rule(strokeWidth=2).encode(x=x, x2="p95", color=color),
+        base.mark_bar(height=18).encode(x=alt.X("p25:Q", title=TITLE), x2="p75", color=color),
+        base.mark_tick(thickness=2.5, height=18, style="median").encode(x=alt.X("p50:Q", title=TITLE)),
+        base.mark_point(filled=False, strokeWidth=1.75, size=45).encode(x=longest, color=color),
+        hidden.mark_text(text="▶", dx=12, fontSize=11).encode(x=longest, y=axes.row_axis(result), color=color),
+    ]
+
+
+def _row(label: str, rtts: Samples) -> dict[str, Any] | None:
+    """The point's quantiles; a censored one stands at the longest answered time."""
+    answered = rtts[np.isfinite(rtts)]
+    if not len(answered):
+        return None
+    longest = round(float(answered.max()), 3)
+    exact = {name: percentile(rtts, percent) for name, percent in QUANTILES.items()}
+    shown = {name: min(round(value, 3), longest) for name, value in exact.items()}
+    censored = ", ".join(name for name, value in exact.items() if math.isinf(value))
+    return {"point": label, **shown, "max": longest, "lost": len(rtts) - len(answered), "censored": censored}
+
+
+def _tooltips(result: ResultRecords) -> list[alt.Tooltip]:
+    times = [alt.Tooltip(f"{name}:Q", title=f"{name} (ms)", format=",.4~g") for name in (*QUANTILES, "max")]
+    hidden = alt.Tooltip("censored:N", title="beyond, among the lost")
+    return [alt.Tooltip("point:N", title=sweep_title(result) or "point"), *times, alt.Tooltip("lost:Q"), hidden]
+
+
+def _description(frame: pl.DataFrame) -> str:
+    told = "; ".join(
+        f"{row['point'] or 'all probes'}: median {row['p50']:.1f} ms, longest answered {row['max']:.1f} ms"
+        for row in frame.iter_rows(named=True)
+    )
+    return f"Intervals of the round-trip time. {told}."

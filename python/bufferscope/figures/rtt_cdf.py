@@ -1,0 +1,61 @@
+"""Figure: the distribution of round-trip times; a curve ends below 100 % by as much as probes were lost."""
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from bufferscope.figures import axes, parts
+from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
+from bufferscope.metrics.rtt import rtts_ms
+from bufferscope.metrics.statistics import Samples
+
+STEPS = 400
+
+
+def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
+    """Share of all probes sent that were answered within a time; repetitions of a point together."""
+    probe_path(result.runs[0])
+    rtts = pooled(result, lambda run: pl.DataFrame({"rtt_ms": rtts_ms(run)}))
+    curves = [_curve(point.label, rtts.filter(point=point.label)["rtt_ms"].to_numpy()) for point in points(result)]
+    frame = pl.concat(curves)
+    if frame.is_empty():
+        raise NoDataError("rtt_cdf: no probe was answered")
+    x = axes.fitted(alt.X, "rtt_ms", "round-trip time (ms)", frame["rtt_ms"])
+    y = alt.Y("percent:Q", title="probes answered within (%)", scale=alt.Scale(domain=[0, 100]))
+    color = axes.point_color(result)
+    ends = frame.group_by("point", maintain_order=True).last().filter(pl.col("percent") < 100)
+    layers: list[parts.Layer] = [
+        alt.Chart(frame).mark_line(interpolate="step-after").encode(x=x, y=y, color=color),
+        alt.Chart(ends).mark_point(size=60).encode(x=x, y=y, color=color),
+        parts.hover(frame, x, y, result),
+    ]
+    subtitle = parts.sentence(_loss_note(ends), "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else "")
+    return parts.framed(layers, "Distribution of the round-trip time", subtitle, _description(result, rtts))
+
+
+def _curve(label: str, rtts: Samples) -> pl.DataFrame:
+    """The empirical distribution over all probes sent, at up to 400 of the answered ones, first and last among them."""
+    answered = np.sort(rtts[np.isfinite(rtts)])
+    evenly = np.linspace(0, len(answered) - 1, min(STEPS, len(answered)))
+    ranks = np.unique(evenly.round().astype(np.int64))
+    percent = (ranks + 1) / max(1, len(rtts)) * 100
+    points = pl.DataFrame({"rtt_ms": answered[ranks].round(3), "percent": percent.round(3)})
+    return points.with_columns(point=pl.lit(label))
+
+
+def _loss_note(ends: pl.DataFrame) -> str:
+    if ends.is_empty():
+        return "No probe was lost."
+    told = ", ".join(f"{row['point']} {100 - row['percent']:.3g} %".strip() for row in ends.iter_rows(named=True))
+    return f"A curve that ends in a dot below 100 %: the other probes were lost ({told})."
+
+
+def _description(result: ResultRecords, rtts: pl.DataFrame) -> str:
+    told = []
+    for point in points(result):
+        own = rtts.filter(point=point.label)["rtt_ms"].to_numpy()
+        answered = own[np.isfinite(own)]
+        if len(answered):
+            median, lost = np.median(answered), len(own) - len(answered)
+            told.append(f"{point.label or 'all probes'}: median answer {median:.1f} ms, {lost} of {len(own)} lost")
+    return f"Cumulative distribution of the probes' round-trip time. {'; '.join(told)}."

@@ -1,0 +1,93 @@
+"""Figure: the round-trip time that a full queue predicts, against what was measured.
+
+The equation is that of Park's "Bufferbloat" assignment report, for a queue of Q packets of S bits before a link of C
+bit/s, reached over links of C1, C2, ... bit/s:
+
+    RTT = Q S / C + propagation delay + 2 S / C1 + 2 S / C2
+
+It takes every packet, the probe included, for a full one, and the queue for always full: it predicts the longest
+round-trip time rather than the mean. S is a full packet with its link-layer header as the bottleneck counts it.
+"""
+
+import math
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes, parts
+from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path, sweep_title
+from bufferscope.metrics import compute
+from bufferscope.metrics.network import NANOSECONDS
+from bufferscope.metrics.statistics import estimate
+
+MTU_BYTES = 1500
+PREDICTED = "predicted"
+MEASURED = {"mean": "rtt.mean_ms", "p95": "rtt.p95_ms", "max": "rtt.max_ms"}
+SHAPES = {PREDICTED: "M0,-1V1", "mean": "circle", "p95": "diamond", "max": "triangle-up"}
+NOTE = "Predicted, for a queue that is always full: RTT = Q·S/C + propagation + 2·S/C1 + 2·S/C2."
+
+
+def rtt_equation(result: ResultRecords) -> alt.LayerChart:
+    """One row a point: the equation's prediction as an upright bar; measured mean, p95 and maximum as marks.
+
+    Over repetitions the mark is the mean of the repetitions' values. A censored percentile has no mark, and is named.
+    """
+    rows = [row for point in points(result) for row in _rows(point)]
+    frame = pl.DataFrame(rows, schema={"point": pl.String, "what": pl.String, "rtt_ms": pl.Float64}, orient="row")
+    drawn = frame.filter(pl.col("rtt_ms").is_finite())
+    x = axes.fitted(alt.X, "rtt_ms", "round-trip time (ms)", drawn["rtt_ms"])
+    shape = alt.Shape(
+        "what:N", title=None, sort=None, scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values()))
+    )
+    tooltip = [alt.Tooltip("point:N", title=sweep_title(result) or "point"), alt.Tooltip("what:N"), axes.tooltip(x)]
+    measured = alt.Chart(drawn.filter(pl.col("what") != PREDICTED)).mark_point(size=90)
+    predicted = alt.Chart(drawn.filter(what=PREDICTED)).mark_point(
+        style="predicted", size=700, strokeWidth=2.5, filled=False
+    )
+    y, color = axes.row_axis(result), axes.point_color(result, legend=False)
+    layers = [
+        predicted.encode(x=x, y=y, shape=shape, tooltip=tooltip),
+        measured.encode(x=x, y=y, shape=shape, color=color, tooltip=tooltip),
+    ]
+    hidden = [label or "the probes" for label in frame.filter(pl.col("rtt_ms").is_infinite())["point"]]
+    note = f"The p95 of {', '.join(hidden)} falls among the lost ones." if hidden else ""
+    title = "Predicted and measured round-trip time"
+    return parts.framed(
+        layers, title, parts.sentence(NOTE, note), _description(frame), height=parts.rows_height(result)
+    )
+
+
+def predicted_rtt_ms(point: Point) -> float:
+    """The equation's round-trip time for a point's network; Q is the slowest port's on the probe's way there."""
+    there, back = probe_path(point.first)
+    rated = [port for port in there if port.rate]
+    if not rated:
+        raise NoDataError("rtt_equation: no link on the probe's path has a rate")
+    slowest = min(rated, key=lambda port: port.rate_at(0))
+    if slowest.limit_packets is None:
+        raise NoDataError(f"rtt_equation: the queue of {slowest.name} is not limited in packets")
+    if any(port.is_scheduled for port in rated):
+        raise NoDataError("rtt_equation: the rate changes over time, the equation takes it for constant")
+    packet_bits = (MTU_BYTES + slowest.overhead_bytes) * 8
+    queueing = slowest.limit_packets * packet_bits / slowest.rate_at(0)
+    propagation = sum(port.delay_ns for port in [*there, *back]) / NANOSECONDS
+    transmission = sum(2 * packet_bits / port.rate_at(0) for port in rated)
+    return (queueing + propagation + transmission) * 1e3
+
+
+def _rows(point: Point) -> list[tuple[str, str, float]]:
+    repetitions = [compute(run) for run in point.runs]
+    rows = [(point.label, PREDICTED, predicted_rtt_ms(point))]
+    for what, name in MEASURED.items():
+        values = [metrics[name] for metrics in repetitions if name in metrics]
+        if values:
+            rows.append((point.label, what, estimate(values).mean))
+    return [(label, what, value if math.isinf(value) else round(value, 3)) for label, what, value in rows]
+
+
+def _description(frame: pl.DataFrame) -> str:
+    told = []
+    for (label,), rows in frame.group_by("point", maintain_order=True):
+        values = ", ".join(f"{row['what']} {row['rtt_ms']:.1f} ms" for row in rows.iter_rows(named=True))
+        told.append(f"{label or 'the run'}: {values.replace('inf ms', 'censored')}")
+    return f"Predicted and measured round-trip times. {'; '.join(told)}."

@@ -1,0 +1,109 @@
+"""From a result's records to the tidy frames that figures draw: runs grouped by point, rows labelled with theirs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import polars as pl
+
+from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, traffic_ends, traffic_named
+from bufferscope.metrics.queues import mean_delay_s
+from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.window import Window
+
+
+class NoDataError(ValueError):
+    """The records hold nothing that the figure could show; the message says what is missing."""
+
+
+class ResultRecords(Protocol):
+    """What a figure may ask of an experiment's result."""
+
+    @property
+    def runs(self) -> Sequence[RunRecords]:
+        """Its runs, points in the sweep's order, repetitions of a point together."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The runs of one choice of swept values."""
+
+    label: str
+    runs: tuple[RunRecords, ...]
+
+    @property
+    def first(self) -> RunRecords:
+        """The repetition that a figure over time shows."""
+        return self.runs[0]
+
+
+def points(result: ResultRecords) -> list[Point]:
+    """The result's points in the order of their runs."""
+    grouped: dict[str, list[RunRecords]] = {}
+    for run in result.runs:
+        grouped.setdefault(point_label(run), []).append(run)
+    if not grouped:
+        raise NoDataError("the result has no runs")
+    return [Point(label, tuple(sorted(runs, key=lambda run: run.seed))) for label, runs in grouped.items()]
+
+
+def point_label(run: RunRecords) -> str:
+    """The swept values of a run, as in the file: `100p`; empty without a sweep."""
+    return ", ".join(run.point.values())
+
+
+def sweep_title(result: ResultRecords) -> str:
+    """What is swept, in words: `queue limit` for `link.bottleneck.queue.limit`."""
+    return ", ".join(_key_title(key) for key in result.runs[0].point)
+
+
+def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
+    """`rows` of each point's first repetition, labelled `point`; a column `t_ns` becomes `time_s`."""
+    frame = pl.concat([rows(point.first).with_columns(point=pl.lit(point.label)) for point in points(result)])
+    return frame.with_columns((pl.col("t_ns") / NANOSECONDS).round(6).alias("time_s")).drop("t_ns")
+
+
+def pooled(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
+    """`rows` of all repetitions, labelled `point`."""
+    return pl.concat(
+        [rows(run).with_columns(point=pl.lit(point.label)) for point in points(result) for run in point.runs]
+    )
+
+
+def duration_s(result: ResultRecords) -> float:
+    """The longest run's duration: the end of the time axis."""
+    return max(float(run.scenario["duration_ns"]) for run in result.runs) / NANOSECONDS
+
+
+def bottleneck(result: ResultRecords) -> Port:
+    """The port in which the packets of all runs together waited longest; with its settings in the first run."""
+    waited: dict[str, float] = {}
+    for run in result.runs:
+        samples = Window.of(run).rows(run.queues)
+        for port in rated_ports(run):
+            waited[port.name] = waited.get(port.name, 0.0) + mean_delay_s(port, samples.filter(port=port.name))
+    if not waited:
+        raise NoDataError("no port of the network has a rate, so nothing can queue")
+    name = max(waited, key=lambda port: waited[port])
+    return ports(result.runs[0].scenario)[name]
+
+
+def rated_ports(run: RunRecords) -> list[Port]:
+    """The ports of a run that have a rate and so a queue."""
+    return [port for port in ports(run.scenario).values() if port.rate]
+
+
+def probe_path(run: RunRecords) -> tuple[list[Port], list[Port]]:
+    """The ports on the first probe's way there and back."""
+    pings = traffic_named(run.scenario, "ping")
+    if not pings:
+        raise NoDataError("no traffic of kind ping, so there are no round-trip times")
+    near, far = traffic_ends(run.scenario, pings[0])
+    return path(run.scenario, near, far), path(run.scenario, far, near)
+
+
+def _key_title(key: str) -> str:
+    """`link.NAME.forward.queue.limit` -> `queue limit`."""
+    parts = key.split(".")
+    named = parts[2:] if parts[0] in ("link", "host", "traffic") else parts
+    return " ".join(part.replace("_", " ") for part in named if part not in ("forward", "reverse"))

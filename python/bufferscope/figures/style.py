@@ -1,0 +1,84 @@
+"""How all figures look: palettes, sizes, and the light and dark configuration of a chart.
+
+A chart names no colours. It refers to the palette by position and to the styles `limit` and `lost` by name, so that the
+same specification is drawn with either configuration. The hues are those of Okabe and Ito ("Color universal design",
+2008), which stay apart in all common forms of colour blindness, made darker or lighter until each has a contrast of at
+least 3:1 with its background (WCAG 2.2, 1.4.11).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH = 720
+"""Width of a figure's plot in pixels, and so the number of columns that long series are thinned to."""
+HEIGHT = 260
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of a chart on one background."""
+
+    background: str
+    ink: str
+    muted: str
+    grid: str
+    palette: tuple[str, ...]
+
+
+LIGHT = Theme(
+    background="#ffffff",
+    ink="#1b1f24",
+    muted="#57606a",
+    grid="#e7e9ec",
+    palette=("#095aa6", "#c25616", "#07a568", "#bf699c", "#9a7400", "#2f9bd8", "#5b6470", "#7b3f00"),
+)
+DARK = Theme(
+    background="#14171b",
+    ink="#e8eaed",
+    muted="#a3abb5",
+    grid="#2b3037",
+    palette=("#3b8cf5", "#f37d2d", "#41db98", "#db85c4", "#e8c13f", "#8fd0ff", "#aab2bd", "#d9a679"),
+)
+
+
+def config(theme: Theme) -> dict[str, Any]:
+    """The Vega-Lite configuration that draws a chart in a theme."""
+    text = {"labelColor": theme.muted, "titleColor": theme.ink, "labelFontSize": 13, "titleFontSize": 14}
+    return {
+        "background": theme.background,
+        "font": FONT,
+        "padding": 8,
+        "mark": {"color": theme.palette[0]},
+        "rule": {"color": theme.palette[0]},
+        "range": {"category": list(theme.palette)},
+        "line": {"strokeWidth": 1.5, "strokeJoin": "round", "strokeCap": "round"},
+        "point": {"filled": True, "opacity": 1, "size": 45},
+        "style": {
+            "limit": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.9},
+            "capacity": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "lost": {"strokeWidth": 1.5, "opacity": 0.9},
+            "note": {"color": theme.muted, "fontSize": 13},
+            "guide": {"color": theme.muted},
+            "median": {"color": theme.background, "opacity": 1},
+            "predicted": {"color": theme.ink, "opacity": 1},
+        },
+        "title": {
+            "anchor": "start", "frame": "group", "color": theme.ink, "fontSize": 16, "fontWeight": 600, "offset": 12,
+            "subtitleColor": theme.muted, "subtitleFontSize": 13, "subtitlePadding": 5,
+        },
+        "axis": text | {
+            "titleFontWeight": "normal", "grid": True, "gridColor": theme.grid, "domainColor": theme.muted,
+            "tickColor": theme.muted, "titlePadding": 8, "labelPadding": 5, "labelOverlap": True,
+        },
+        "axisX": {"tickCount": 10},
+        "axisY": {"minExtent": 46},
+        "legend": text | {
+            "orient": "top", "direction": "horizontal", "titleOrient": "left", "titleFontWeight": "normal",
+            "labelColor": theme.ink, "titleColor": theme.muted, "symbolStrokeWidth": 2.5, "symbolSize": 110,
+            "symbolFillColor": theme.muted, "symbolStrokeColor": theme.muted,
+            "columnPadding": 14, "offset": 8, "titleLimit": 260, "labelLimit": 220,
+        },
+        "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
+    }  # fmt: skip
