@@ -68,7 +68,7 @@ bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, beside ns-3 w
 	$(BIN)/python benches/compare.py
 
 docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b dirhtml docs site
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site
 	@echo "The documentation: $(CURDIR)/site/index.html"
 
 reference: $(STAMPS)/extension ## Write the reference pages that are made from the code

@@ -5,23 +5,22 @@ set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "$(dirname "$0")/messages.sh"
 
-readonly RUSTUP="https://rustup.rs"
-
-check_cargo() {
-    local needed found
-    needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    command -v cargo >/dev/null || fail "Rust is needed, and cargo was not found" "install Rust $needed or newer from $RUSTUP"
-    found=$(cargo --version | cut -d' ' -f2)
-    if [ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n1)" != "$needed" ]; then
-        fail "Rust $needed or newer is needed; found: $found ($(command -v cargo))" \
-            "with rustup: rustup update" "otherwise from $RUSTUP"
-    fi
-}
-
 check_linker() {
     command -v "${CC:-cc}" >/dev/null ||
         fail "a C compiler is needed to link Rust programs, and ${CC:-cc} was not found" \
             "Debian, Ubuntu: apt-get install gcc libc6-dev" "Fedora: dnf install gcc"
+}
+
+check_cargo() {
+    local needed found
+    needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    command -v cargo >/dev/null ||
+        fail "Rust is needed, and cargo was not found" "install Rust $needed or newer from https://rustup.rs"
+    found=$(cargo --version | cut -d' ' -f2)
+    if [ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n1)" != "$needed" ]; then
+        fail "Rust $needed or newer is needed; found: $found ($(command -v cargo))" \
+            "with rustup: rustup update" "otherwise install it from https://rustup.rs"
+    fi
 }
 
 check_component() {
@@ -37,6 +36,9 @@ check_component() {
         "with rustup: rustup component add $name" "Debian, Ubuntu: apt-get install $package"
 }
 
-check_cargo
-check_linker
+# In subshells, so that everything that is missing is told at once.
+status=0
+(check_linker) || status=1
+(check_cargo) || status=1
+if [ $status -ne 0 ]; then exit 1; fi
 for component in "$@"; do check_component "$component"; done

@@ -1,25 +1,36 @@
 #!/usr/bin/env bash
 # Prints the Python that the environment is made from: $PYTHON if set, else the first of the usual names that is recent
-# enough. Fails with what to install where there is none.
+# enough and can make environments. Fails with what to install where there is none.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "$(dirname "$0")/messages.sh"
 
 readonly MINIMUM="3.11"
+readonly DEBIAN="Debian 12, Ubuntu 24.04 and newer: apt-get install python3 python3-venv"
 
 is_recent_enough() {
     "$1" -c "import sys; sys.exit(sys.version_info < (${MINIMUM/./, }))" 2>/dev/null
 }
 
+# Debian packs venv's other half, ensurepip, separately.
+can_make_environments() {
+    "$1" -c "import ensurepip, venv" 2>/dev/null
+}
+
+candidate=""
 for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
-    if command -v "$name" >/dev/null && is_recent_enough "$name"; then
-        command -v "$name"
+    if ! command -v "$name" >/dev/null || ! is_recent_enough "$name"; then continue; fi
+    candidate=$(command -v "$name")
+    if can_make_environments "$candidate"; then
+        echo "$candidate"
         exit 0
     fi
 done
 
-found="no python3"
+if [ -n "$candidate" ]; then
+    fail "$candidate cannot make virtual environments: its module ensurepip is not installed" "$DEBIAN"
+fi
+found="no ${PYTHON:-python3}"
 if name=$(command -v "${PYTHON:-python3}"); then found="$name, $("$name" --version 2>&1 | head -n1 || true)"; fi
-fail "Python $MINIMUM or newer is needed; found: $found" \
-    "Debian 12, Ubuntu 24.04 and newer: apt-get install python3 python3-venv" \
+fail "Python $MINIMUM or newer is needed; found: $found" "$DEBIAN" \
     "elsewhere: https://www.python.org/downloads/, then \`make PYTHON=/path/to/python3 ...\`"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# make-venv.sh DIR: makes the virtual environment DIR, or makes it anew where its interpreter no longer runs.
+# make-venv.sh DIR: makes the virtual environment DIR, or makes it anew where its interpreter no longer runs. First it sees
+# to it that all that a build needs is there, so that whatever is missing is told at once.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "$(dirname "$0")/messages.sh"
 
 readonly dir="$1"
+readonly here="${BASH_SOURCE%/*}"
 
-if "$dir/bin/python" -m pip --version >/dev/null 2>&1; then exit 0; fi
+python=$("$here/find-python.sh") || python=""
+"$here/check-rust.sh" || exit 1
+if [ -z "$python" ]; then exit 1; fi
 
-python=$("$(dirname "$0")/find-python.sh")
-if ! "$python" -c "import ensurepip, venv" 2>/dev/null; then
-    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    fail "$python cannot make virtual environments: its venv module is not installed" \
-        "Debian, Ubuntu: apt-get install python$version-venv"
+if ! "$dir/bin/python" -m pip --version >/dev/null 2>&1; then
+    say "Making the Python environment $dir from $python"
+    "$python" -m venv --clear "$dir"
 fi
-say "Making the Python environment $dir from $python"
-"$python" -m venv --clear "$dir"
