@@ -1,76 +1,282 @@
-//! One end of a TCP connection (RFC 9293).
+//! One end of a TCP connection (RFC 9293): the handshake, the close, and the two halves between them.
+//!
+//! Departs: the parameters that SYNs negotiate (MSS, window scale, SACK, timestamps) are the same for all hosts; SYNs are
+//! retried with doubling timeouts (the kernel's first four are linear since 6.5); there is no RST and no TIME-WAIT timer.
 
-use super::{Config, Outbox, Role, Sample, Segment};
+use super::receiver::{Receiver, RoundTrip};
+use super::segment::{Flags, SackBlocks, Segment};
+use super::sender::{Established, Output, RTO_INITIAL_NS, RTO_MAX_NS, Sender};
+use super::{Config, Outbox, Outgoing, Role, Sample, timestamps};
 use crate::packet::Ecn;
 
 /// One end of a connection.
+///
+/// ```
+/// use bufferscope_sim::packet::Ecn;
+/// use bufferscope_sim::tcp::{Config, Endpoint, Role};
+///
+/// let mut client = Endpoint::new(&Config::default(), Role::Client);
+/// let mut server = Endpoint::new(&Config::default(), Role::Server);
+/// let (mut from_client, mut from_server) = (vec![], vec![]);
+/// client.connect(0, &mut from_client);
+/// client.offer(0, 100_000, &mut from_client);
+/// for ms in (10..200u64).step_by(20) {
+///     for sent in std::mem::take(&mut from_client) {
+///         server.on_segment(ms * 1_000_000, &sent.segment, Ecn::NotEct, &mut from_server);
+///     }
+///     for sent in std::mem::take(&mut from_server) {
+///         client.on_segment((ms + 10) * 1_000_000, &sent.segment, Ecn::NotEct, &mut from_client);
+///     }
+/// }
+/// assert_eq!(server.received_bytes(), 100_000);
+/// ```
 #[derive(Debug)]
-pub struct Endpoint {}
+pub struct Endpoint {
+    phase: Phase,
+    role: Role,
+    wants_ecn: bool,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+/// How far the handshake has come (RFC 9293, section 3.3.2). What follows it is told by the two halves.
+#[derive(Debug)]
+enum Phase {
+    /// Closed (client) or listening (server).
+    Idle,
+    /// The SYN is under way.
+    SynSent(Attempt),
+    /// The SYN-ACK is under way; the SYN asked for ECN, and so on.
+    SynReceived(Attempt, PeerSyn),
+    /// Both have answered.
+    Established,
+}
+
+/// A SYN or SYN-ACK that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    sent_ns: u64,
+    retries: u32,
+}
+
+/// What the server learnt from the SYN.
+#[derive(Clone, Copy, Debug)]
+struct PeerSyn {
+    window_bytes: u32,
+    ecn: bool,
+}
 
 impl Endpoint {
     /// An endpoint that waits: a client for [`connect`](Self::connect), a server for a SYN.
-    pub fn new(_config: &Config, _role: Role) -> Self {
-        Self {}
+    pub fn new(config: &Config, role: Role) -> Self {
+        Self {
+            phase: Phase::Idle,
+            role,
+            wants_ecn: config.ecn,
+            sender: Sender::new(config),
+            receiver: Receiver::new(config, role),
+        }
     }
 
     /// Sends the SYN (client).
-    pub fn connect(&mut self, _now_ns: u64, _out: &mut Outbox) {
-        unimplemented!()
+    pub fn connect(&mut self, now_ns: u64, out: &mut Outbox) {
+        if self.role == Role::Client && matches!(self.phase, Phase::Idle) {
+            self.phase = Phase::SynSent(Attempt::first(now_ns));
+            self.send_syn(now_ns, out);
+        }
     }
 
     /// The application makes `bytes` more payload available; `u64::MAX` never runs out.
-    pub fn offer(&mut self, _now_ns: u64, _bytes: u64, _out: &mut Outbox) {
-        unimplemented!()
+    pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut Outbox) {
+        self.sender.offer(bytes);
+        self.transmit(now_ns, out);
     }
 
     /// The application has no more to offer: a FIN follows what was offered.
-    pub fn finish_sending(&mut self, _now_ns: u64, _out: &mut Outbox) {
-        unimplemented!()
+    pub fn finish_sending(&mut self, now_ns: u64, out: &mut Outbox) {
+        self.sender.finish();
+        self.transmit(now_ns, out);
     }
 
     /// Forgets what was offered and not yet sent, then finishes.
-    pub fn stop_offering(&mut self, _now_ns: u64, _out: &mut Outbox) {
-        unimplemented!()
+    pub fn stop_offering(&mut self, now_ns: u64, out: &mut Outbox) {
+        self.sender.forget_unsent();
+        self.finish_sending(now_ns, out);
     }
 
     /// A segment arrived, in an IP packet with codepoint `ecn`.
-    pub fn on_segment(&mut self, _now_ns: u64, _segment: &Segment, _ecn: Ecn, _out: &mut Outbox) {
-        unimplemented!()
+    pub fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut Outbox) {
+        match self.phase {
+            Phase::Idle if self.role == Role::Server && segment.flags.syn() => self.on_syn(now_ns, segment, out),
+            Phase::Idle => {}
+            Phase::SynSent(attempt) if segment.flags.contains(Flags::SYN | Flags::ACK) => {
+                self.on_syn_ack(now_ns, segment, attempt, out);
+            }
+            Phase::SynSent(_) => {}
+            Phase::SynReceived(..) if segment.flags.syn() => self.send_syn(now_ns, out),
+            Phase::SynReceived(attempt, syn) => {
+                self.establish(now_ns, segment, attempt, syn);
+                self.on_established(now_ns, segment, ecn, out);
+            }
+            Phase::Established => self.on_established(now_ns, segment, ecn, out),
+        }
     }
 
     /// Does what was due at [`deadline`](Self::deadline); harmless when called early.
-    pub fn on_timer(&mut self, _now_ns: u64, _out: &mut Outbox) {
-        unimplemented!()
+    pub fn on_timer(&mut self, now_ns: u64, out: &mut Outbox) {
+        match &mut self.phase {
+            Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => {
+                if attempt.deadline_ns() <= now_ns {
+                    *attempt = Attempt { sent_ns: now_ns, retries: attempt.retries + 1 };
+                    self.send_syn(now_ns, out);
+                }
+            }
+            Phase::Idle => {}
+            Phase::Established => {
+                self.sender.on_timer(&mut Output { now_ns, receiver: &mut self.receiver, out });
+                if self.receiver.owes(now_ns) {
+                    self.receiver.on_delay_over(self.round_trip());
+                    self.send_owed_ack(now_ns, out);
+                }
+            }
+        }
     }
 
     /// When [`on_timer`](Self::on_timer) has to be called next, if nothing arrives before.
     pub fn deadline(&self) -> Option<u64> {
-        unimplemented!()
+        match &self.phase {
+            Phase::Idle => None,
+            Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => Some(attempt.deadline_ns()),
+            Phase::Established => [self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min(),
+        }
     }
 
     /// Payload received in order (and read at once by the application).
     pub fn received_bytes(&self) -> u64 {
-        unimplemented!()
+        self.receiver.received_bytes()
     }
 
     /// Payload of ours acknowledged cumulatively.
     pub fn acked_bytes(&self) -> u64 {
-        unimplemented!()
+        self.sender.acked_bytes()
     }
 
     /// Has everything the peer will ever send arrived, FIN included?
     pub fn peer_finished(&self) -> bool {
-        unimplemented!()
+        self.receiver.is_finished()
     }
 
-    /// Have both sides' FINs been acknowledged? A closed endpoint still answers a repeated FIN (as in TIME-WAIT), so keep
-    /// it until its peer is closed too.
+    /// Have both sides' FINs arrived, as far as this side can tell? A closed endpoint still answers a repeated FIN (as in
+    /// TIME-WAIT), so keep it until its peer is closed too.
     pub fn is_closed(&self) -> bool {
-        unimplemented!()
+        self.receiver.is_finished() && self.sender.fin_acked()
     }
 
     /// The state of the sending side.
     pub fn sample(&self) -> Sample {
-        unimplemented!()
+        self.sender.sample()
+    }
+
+    fn on_syn(&mut self, now_ns: u64, segment: &Segment, out: &mut Outbox) {
+        self.receiver.on_syn(segment);
+        // RFC 3168, section 6.1.1: ECE and CWR on a SYN ask for ECN.
+        let ecn = self.wants_ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+        self.phase = Phase::SynReceived(Attempt::first(now_ns), PeerSyn { window_bytes: segment.window_bytes, ecn });
+        self.send_syn(now_ns, out);
+    }
+
+    fn on_syn_ack(&mut self, now_ns: u64, segment: &Segment, attempt: Attempt, out: &mut Outbox) {
+        self.receiver.on_syn(segment);
+        let ecn = self.wants_ecn && segment.flags.ece();
+        self.establish(now_ns, segment, attempt, PeerSyn { window_bytes: segment.window_bytes, ecn });
+        self.receiver.owe_at_once(now_ns, self.round_trip());
+        self.send_owed_ack(now_ns, out);
+        self.transmit(now_ns, out);
+    }
+
+    fn establish(&mut self, now_ns: u64, segment: &Segment, attempt: Attempt, syn: PeerSyn) {
+        // A SYN that was repeated is measured by timestamp (RFC 6298, section 3).
+        let rtt_ns = match attempt.retries {
+            0 => Some(now_ns - attempt.sent_ns),
+            _ => timestamps::elapsed_ns(now_ns, segment.ts_ecr),
+        };
+        self.sender.establish(
+            now_ns,
+            Established {
+                window_bytes: syn.window_bytes,
+                window_seq: segment.seq,
+                rtt_ns,
+                syn_retries: attempt.retries,
+                ecn: syn.ecn,
+            },
+        );
+        self.receiver.establish(now_ns, syn.ecn);
+        self.phase = Phase::Established;
+    }
+
+    /// In the kernel's order: the acknowledgement, the payload, new data, and an acknowledgement if none went along.
+    fn on_established(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut Outbox) {
+        let round_trip = self.round_trip();
+        if self.receiver.accepts(now_ns, segment, round_trip) {
+            let finished_before = self.receiver.is_finished();
+            self.sender.on_ack(segment, &mut Output { now_ns, receiver: &mut self.receiver, out });
+            self.receiver.on_segment(now_ns, segment, ecn, round_trip);
+            if self.sender.fin_sent() && self.receiver.is_finished() && !finished_before {
+                // Both have finished: there will be nothing to carry the acknowledgement.
+                self.receiver.owe_at_once(now_ns, round_trip);
+            }
+            self.transmit(now_ns, out);
+        }
+        self.send_owed_ack(now_ns, out);
+    }
+
+    fn transmit(&mut self, now_ns: u64, out: &mut Outbox) {
+        if matches!(self.phase, Phase::Established) {
+            self.sender.transmit(&mut Output { now_ns, receiver: &mut self.receiver, out });
+        }
+    }
+
+    fn send_owed_ack(&mut self, now_ns: u64, out: &mut Outbox) {
+        if self.receiver.owes(now_ns) {
+            let mut output = Output { now_ns, receiver: &mut self.receiver, out };
+            output.send(self.sender.nxt(), 0, Flags::NONE, Ecn::NotEct);
+        }
+    }
+
+    /// The SYN or, once the peer's has arrived, the SYN-ACK.
+    fn send_syn(&mut self, now_ns: u64, out: &mut Outbox) {
+        let (flags, ack) = match self.phase {
+            Phase::SynReceived(_, PeerSyn { ecn: true, .. }) => (Flags::SYN | Flags::ACK | Flags::ECE, 1),
+            Phase::SynReceived(..) => (Flags::SYN | Flags::ACK, 1),
+            _ if self.wants_ecn => (Flags::SYN | Flags::ECE | Flags::CWR, 0),
+            _ => (Flags::SYN, 0),
+        };
+        let segment = Segment {
+            seq: 0,
+            ack,
+            len: 0,
+            window_bytes: self.receiver.syn_window(),
+            ts_val: timestamps::clock(now_ns),
+            ts_ecr: self.receiver.ts_recent(),
+            sack: SackBlocks::NONE,
+            flags,
+        };
+        out.push(Outgoing { segment, ecn: Ecn::NotEct });
+    }
+
+    fn round_trip(&self) -> RoundTrip {
+        RoundTrip { srtt_ns: self.sender.srtt_ns(), rto_ns: self.sender.rto_ns() }
+    }
+}
+
+impl Attempt {
+    fn first(now_ns: u64) -> Self {
+        Self { sent_ns: now_ns, retries: 0 }
+    }
+
+    /// RFC 6298, rules 2.1 and 5.5.
+    fn deadline_ns(&self) -> u64 {
+        let timeout_ns = RTO_INITIAL_NS.checked_shl(self.retries.min(10)).unwrap_or(RTO_MAX_NS);
+        self.sent_ns + timeout_ns.min(RTO_MAX_NS)
     }
 }

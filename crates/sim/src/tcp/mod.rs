@@ -8,9 +8,13 @@
 //! connection never gives up (the kernel does after `tcp_syn_retries` and `tcp_retries2` attempts).
 
 mod config;
+mod congestion;
 mod endpoint;
+mod receiver;
 mod sample;
 mod segment;
+mod sender;
+mod timestamps;
 
 pub use config::{Config, Role};
 pub use endpoint::Endpoint;

@@ -1,0 +1,232 @@
+//! What has arrived, in order and out of order, and which SACK blocks tell so (RFC 2018, section 4; RFC 2883).
+
+use super::super::segment::{SackBlock, SackBlocks};
+use std::collections::VecDeque;
+
+/// Blocks remembered in order of recency (`TCP_NUM_SACKS`).
+const RECENT_BLOCKS: usize = 4;
+
+/// The received part of the sequence space.
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    /// Next sequence number expected in order (RCV.NXT).
+    next: u64,
+    /// Blocks beyond a gap: disjoint, not adjacent, ascending.
+    held: VecDeque<SackBlock>,
+    held_bytes: u64,
+    /// The blocks that changed last, latest first.
+    recent: Recent,
+    /// What arrived twice, to be reported once (RFC 2883).
+    duplicate: Option<SackBlock>,
+}
+
+/// What a segment was to the reassembly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The next in order, with nothing missing before or after.
+    InOrder,
+    /// It closed (part of) a gap.
+    FilledGap,
+    /// It came too early.
+    OutOfOrder,
+    /// Nothing in it was new.
+    Duplicate,
+}
+
+#[derive(Debug, Default)]
+struct Recent {
+    blocks: [Option<SackBlock>; RECENT_BLOCKS],
+}
+
+impl Reassembly {
+    /// Expects `next`.
+    pub(crate) fn new(next: u64) -> Self {
+        Self { next, held: VecDeque::new(), held_bytes: 0, recent: Recent::default(), duplicate: None }
+    }
+
+    /// Next sequence number expected in order.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Sequence numbers received out of order.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Is anything missing?
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The sequence numbers from `start` to `end` (not empty) arrived.
+    #[inline]
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> Arrival {
+        if start == self.next && self.held.is_empty() {
+            self.next = end;
+            return Arrival::InOrder;
+        }
+        self.insert_slowly(SackBlock { start, end })
+    }
+
+    /// Nothing was received, but the other side should hear what it sent twice.
+    pub(crate) fn report_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some(SackBlock { start, end });
+    }
+
+    /// The blocks to send with the next acknowledgement: a duplicate first, then the most recent.
+    pub(crate) fn take_blocks(&mut self) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
+        if self.duplicate.is_some() || !self.held.is_empty() {
+            let recent = self.recent.blocks.iter().flatten().copied();
+            self.duplicate.take().into_iter().chain(recent).for_each(|block| blocks.push(self.next, block));
+        }
+        blocks
+    }
+
+    fn insert_slowly(&mut self, new: SackBlock) -> Arrival {
+        if new.end <= self.next {
+            self.duplicate = Some(new);
+            return Arrival::Duplicate;
+        }
+        if new.start < self.next {
+            self.duplicate = Some(SackBlock { start: new.start, end: self.next });
+        }
+        if new.start > self.next {
+            return self.hold(new);
+        }
+        self.next = new.end;
+        let had_gap = !self.held.is_empty();
+        self.release();
+        if had_gap { Arrival::FilledGap } else { Arrival::InOrder }
+    }
+
+    /// Keeps a block that came too early.
+    fn hold(&mut self, new: SackBlock) -> Arrival {
+        let first = self.held.partition_point(|block| block.end < new.start);
+        let touched = self.held.iter().skip(first).take_while(|block| block.start <= new.end).count();
+        if touched == 0 {
+            self.held.insert(first, new);
+            self.held_bytes += new.end - new.start;
+            self.recent.update(new);
+            return Arrival::OutOfOrder;
+        }
+        let (low, high) = (self.held[first], self.held[first + touched - 1]);
+        if low.start <= new.start && new.end <= low.end {
+            self.duplicate = Some(new);
+            self.recent.update(low);
+            return Arrival::Duplicate;
+        }
+        let merged = SackBlock { start: low.start.min(new.start), end: high.end.max(new.end) };
+        let held_before: u64 = self.held.range(first..first + touched).map(|block| block.end - block.start).sum();
+        self.held_bytes += merged.end - merged.start - held_before;
+        self.held[first] = merged;
+        self.held.drain(first + 1..first + touched);
+        self.recent.update(merged);
+        Arrival::OutOfOrder
+    }
+
+    /// Moves what has become in order out of the held blocks.
+    fn release(&mut self) {
+        while let Some(block) = self.held.front().copied().filter(|block| block.start <= self.next) {
+            if block.start < self.next {
+                let end = block.end.min(self.next);
+                self.duplicate = Some(SackBlock { start: block.start, end });
+            }
+            self.next = self.next.max(block.end);
+            self.held_bytes -= block.end - block.start;
+            self.held.pop_front();
+        }
+        self.recent.forget_below(self.next);
+    }
+}
+
+impl Recent {
+    /// Puts a block first; it replaces those that it has grown from.
+    fn update(&mut self, block: SackBlock) {
+        let others = self.blocks.into_iter().flatten();
+        let mut kept = others.filter(|other| other.end < block.start || block.end < other.start);
+        self.blocks = std::array::from_fn(|i| if i == 0 { Some(block) } else { kept.next() });
+    }
+
+    fn forget_below(&mut self, next: u64) {
+        let mut kept = self.blocks.into_iter().flatten().filter(|block| block.end > next);
+        self.blocks = std::array::from_fn(|_| kept.next());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(reassembly: &mut Reassembly) -> Vec<(u64, u64)> {
+        let next = reassembly.next();
+        reassembly.take_blocks().iter(next).map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn a_gap_holds_back_what_follows_until_it_is_filled() {
+        let mut r = Reassembly::new(1);
+        assert_eq!(r.insert(1, 10), Arrival::InOrder);
+        assert_eq!(r.insert(20, 30), Arrival::OutOfOrder);
+        assert_eq!((r.next(), r.held_bytes(), r.has_gap()), (10, 10, true));
+        assert_eq!(r.insert(10, 20), Arrival::FilledGap);
+        assert_eq!((r.next(), r.held_bytes(), r.has_gap()), (30, 0, false));
+        assert_eq!(blocks(&mut r), []);
+    }
+
+    #[test]
+    fn the_block_that_changed_last_comes_first() {
+        let mut r = Reassembly::new(1);
+        r.insert(100, 110);
+        r.insert(200, 210);
+        assert_eq!(blocks(&mut r), [(200, 210), (100, 110)]);
+        r.insert(110, 120);
+        assert_eq!(blocks(&mut r), [(100, 120), (200, 210)]);
+        r.insert(120, 200);
+        assert_eq!(blocks(&mut r), [(100, 210)]);
+    }
+
+    #[test]
+    fn of_five_blocks_the_three_latest_are_told() {
+        let mut r = Reassembly::new(1);
+        (1..=5).for_each(|i| assert_eq!(r.insert(100 * i, 100 * i + 10), Arrival::OutOfOrder));
+        assert_eq!(blocks(&mut r), [(500, 510), (400, 410), (300, 310)]);
+    }
+
+    #[test]
+    fn what_arrives_twice_is_reported_once_and_first() {
+        let mut r = Reassembly::new(1);
+        r.insert(1, 50);
+        r.insert(100, 110);
+        assert_eq!(r.insert(20, 30), Arrival::Duplicate);
+        assert_eq!(blocks(&mut r), [(20, 30), (100, 110)]);
+        assert_eq!(blocks(&mut r), [(100, 110)]);
+        assert_eq!(r.insert(100, 105), Arrival::Duplicate);
+        assert_eq!(blocks(&mut r), [(100, 105), (100, 110)]);
+    }
+
+    #[test]
+    fn any_order_of_arrival_ends_with_everything_in_order() {
+        // All 120 orders of five pieces.
+        fn permute(pieces: &mut Vec<u64>, from: usize, check: &mut impl FnMut(&[u64])) {
+            if from == pieces.len() {
+                return check(pieces);
+            }
+            for i in from..pieces.len() {
+                pieces.swap(from, i);
+                permute(pieces, from + 1, check);
+                pieces.swap(from, i);
+            }
+        }
+        permute(&mut (0..5).collect(), 0, &mut |order| {
+            let mut r = Reassembly::new(1);
+            for (arrived, piece) in order.iter().enumerate() {
+                r.insert(1 + 10 * piece, 11 + 10 * piece);
+                assert_eq!(r.next() - 1 + r.held_bytes(), 10 * (arrived as u64 + 1), "{order:?}");
+            }
+            assert_eq!((r.next(), r.has_gap()), (51, false), "{order:?}");
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! The receive window and its growth with the connection: Linux' dynamic right-sizing (Fisk and Feng, "Dynamic
+//! right-sizing in TCP", 2001; the kernel's `tcp_rcv_space_adjust`, `tcp_grow_window` and `__tcp_select_window`).
+//!
+//! Half of the buffer is window, the other half is left to the packets' overhead (`tcp_adv_win_scale` = 1, Linux' default up
+//! to 6.6). The buffer starts at `tcp_rmem[1]` and grows, once a round trip, to twice what the application read in it and
+//! more while that increases, up to `tcp_rmem[2]`. The application reads at once.
+//!
+//! Departs: packets held out of order take as much overhead as payload (the kernel counts each packet's true size).
+
+use super::super::timestamps;
+
+/// Segments of cushion above twice what was read (`tcp_rcv_space_adjust`).
+const CUSHION_SEGMENTS: u64 = 16;
+/// Segments that the first round trip is assumed to bring (`TCP_INIT_CWND`).
+const INITIAL_SEGMENTS: u64 = 10;
+/// Largest window of a SYN, which is not scaled (RFC 7323, section 2.2).
+const MAX_UNSCALED: u64 = 65_535;
+
+/// The receive buffer and the window it allows.
+#[derive(Debug)]
+pub(crate) struct ReceiveWindow {
+    mss_bytes: u64,
+    /// Size of the buffer (`sk_rcvbuf`) and the largest it may become.
+    buffer_bytes: u64,
+    buffer_max_bytes: u64,
+    /// The window is a multiple of this: 2 to the power of the window scale.
+    unit_bytes: u64,
+    /// Largest window that may be offered (`window_clamp`).
+    clamp_bytes: u64,
+    /// Largest window offered so far by opening it segment by segment (`rcv_ssthresh`).
+    opened_bytes: u64,
+    /// Right edge of the window offered: never moved back.
+    edge: u64,
+    round: Round,
+    rtt: ReceiverRtt,
+}
+
+/// The current measurement of what the application reads in a round trip (`rcvq_space`).
+#[derive(Debug)]
+struct Round {
+    start_ns: u64,
+    start_seq: u64,
+    /// Most bytes read in a round trip so far.
+    most_bytes: u64,
+}
+
+/// The round-trip time as the receiving side sees it (`rcv_rtt_est`), from the echo of its own timestamps.
+#[derive(Debug, Default)]
+struct ReceiverRtt {
+    /// 8 times the smoothed value; 0 before the first.
+    rtt8_ns: u64,
+    last_echo: u32,
+}
+
+/// Half of the buffer is window.
+fn window_of(buffer_bytes: u64) -> u64 {
+    buffer_bytes / 2
+}
+
+impl ReceiveWindow {
+    /// A window out of a buffer of `buffer_bytes` that may grow to `buffer_max_bytes`.
+    pub(crate) fn new(mss_bytes: u32, buffer_bytes: u64, buffer_max_bytes: u64) -> Self {
+        let mss_bytes = u64::from(mss_bytes);
+        let full = window_of(buffer_bytes);
+        // One segment is kept in reserve.
+        let clamp_bytes = if full > 2 * mss_bytes { full - mss_bytes } else { full };
+        Self {
+            mss_bytes,
+            buffer_bytes,
+            buffer_max_bytes,
+            unit_bytes: 1 << scale(buffer_bytes.max(buffer_max_bytes)),
+            clamp_bytes,
+            opened_bytes: clamp_bytes.min(MAX_UNSCALED),
+            edge: 0,
+            round: Round { start_ns: 0, start_seq: 0, most_bytes: INITIAL_SEGMENTS * mss_bytes },
+            rtt: ReceiverRtt::default(),
+        }
+    }
+
+    /// The window of a SYN: whole segments, not scaled.
+    pub(crate) fn of_syn(&mut self, next: u64) -> u32 {
+        let space = window_of(self.buffer_bytes);
+        let whole = if space > self.mss_bytes { space - space % self.mss_bytes } else { space };
+        let window = whole.min(MAX_UNSCALED);
+        self.edge = self.edge.max(next + window);
+        window as u32
+    }
+
+    /// The handshake is complete: measuring begins.
+    pub(crate) fn start(&mut self, now_ns: u64, next: u64) {
+        self.round.start_ns = now_ns;
+        self.round.start_seq = next;
+        self.round.most_bytes = self.round.most_bytes.min(self.opened_bytes);
+    }
+
+    /// Window left of what was offered.
+    pub(crate) fn offered(&self, next: u64) -> u64 {
+        self.edge.saturating_sub(next)
+    }
+
+    /// Window to offer from `next` on, with `held_bytes` waiting out of order.
+    #[inline]
+    pub(crate) fn offer(&mut self, next: u64, held_bytes: u64) -> u32 {
+        let window = self.select(held_bytes).max(self.offered(next)).next_multiple_of(self.unit_bytes);
+        self.edge = self.edge.max(next + window);
+        window as u32
+    }
+
+    /// Would a window offered now be at least twice the one that is left (`tcp_cleanup_rbuf`)?
+    pub(crate) fn has_doubled(&self, next: u64, held_bytes: u64) -> bool {
+        let left = self.offered(next);
+        2 * left <= self.clamp_bytes && self.select(held_bytes) >= (2 * left).max(1)
+    }
+
+    /// A full segment arrived in order: opens the window by two more (`tcp_grow_window`). Returns whether it did.
+    #[inline]
+    pub(crate) fn open(&mut self, held_bytes: u64) -> bool {
+        let room = self.clamp_bytes.min(self.free(held_bytes)).saturating_sub(self.opened_bytes);
+        self.opened_bytes += room.min(2 * self.mss_bytes);
+        room > 0
+    }
+
+    /// Measures the round trip by the echo of our own timestamp on a full segment (`tcp_rcv_rtt_measure_ts`).
+    #[inline]
+    pub(crate) fn measure_rtt(&mut self, now_ns: u64, echo: u32) {
+        if echo == self.rtt.last_echo {
+            return;
+        }
+        self.rtt.last_echo = echo;
+        if let Some(rtt_ns) = timestamps::elapsed_ns(now_ns, echo) {
+            let rtt = &mut self.rtt.rtt8_ns;
+            *rtt = if *rtt == 0 { 8 * rtt_ns } else { *rtt - *rtt / 8 + rtt_ns };
+        }
+    }
+
+    /// The application has read everything up to `next`: grows the buffer at the end of a round trip
+    /// (`tcp_rcv_space_adjust`).
+    #[inline]
+    pub(crate) fn adjust(&mut self, now_ns: u64, next: u64) {
+        let rtt8_ns = self.rtt.rtt8_ns;
+        if rtt8_ns == 0 || now_ns - self.round.start_ns < rtt8_ns / 8 {
+            return;
+        }
+        let read = next - self.round.start_seq;
+        if read > self.round.most_bytes {
+            self.grow(read);
+            self.round.most_bytes = read;
+        }
+        self.round.start_ns = now_ns;
+        self.round.start_seq = next;
+    }
+
+    fn grow(&mut self, read: u64) {
+        let most = self.round.most_bytes;
+        let twice = 2 * read + CUSHION_SEGMENTS * self.mss_bytes;
+        // While it increases from round to round, leave room for it to go on (slow start doubles).
+        let increase = (u128::from(twice) * u128::from(read - most) / u128::from(most.max(1))) as u64;
+        let buffer = (2 * (twice + 2 * increase)).min(self.buffer_max_bytes);
+        if buffer > self.buffer_bytes {
+            self.buffer_bytes = buffer;
+            self.clamp_bytes = window_of(buffer);
+        }
+    }
+
+    /// Window that the free part of the buffer allows.
+    fn free(&self, held_bytes: u64) -> u64 {
+        window_of(self.buffer_bytes).saturating_sub(held_bytes)
+    }
+
+    /// RFC 9293, section 3.8.6.2.2: no silly window, so none at all rather than less than a segment.
+    fn select(&self, held_bytes: u64) -> u64 {
+        let (full, free) = (window_of(self.buffer_bytes), self.free(held_bytes));
+        let segment = self.mss_bytes.min(full);
+        if free < self.clamp_bytes.min(full) / 2 && (free < full / 16 || free < segment) {
+            return 0;
+        }
+        free.min(self.opened_bytes)
+    }
+}
+
+/// Window scale that lets 16 bits tell a window of half of `space` (`tcp_select_initial_window`).
+fn scale(space: u64) -> u32 {
+    space.max(1).ilog2().saturating_sub(15).min(14)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const RMEM_DEFAULT: u64 = 131_072;
+    const RMEM_MAX: u64 = 6 << 20;
+
+    #[test]
+    fn a_connection_starts_with_about_64_kb() {
+        let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
+        // 131072 / 2 = 65536 = 45 segments and a rest: 65160, what Linux' SYN-ACKs show in tcpdump.
+        assert_eq!(window.of_syn(1), 65_160);
+        // 6 MiB need 23 bits: 2^22 <= 6 MiB; 22 - 15 = 7, Linux' usual wscale.
+        assert_eq!(window.unit_bytes, 128);
+        // The right edge offered by the SYN stays, in units of 128 bytes: 65160 -> 65280.
+        assert_eq!(window.offer(1, 0), 65_280);
+    }
+
+    #[test]
+    fn the_edge_is_never_taken_back() {
+        let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
+        let before = u64::from(window.offer(1, 0)) + 1;
+        let after = u64::from(window.offer(10_001, 60_000)) + 10_001;
+        assert!(after >= before);
+    }
+
+    #[test]
+    fn each_segment_in_order_opens_the_window_by_two() {
+        let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
+        window.buffer_bytes = RMEM_MAX;
+        window.clamp_bytes = RMEM_MAX / 2;
+        let before = window.opened_bytes;
+        assert!(window.open(0));
+        assert_eq!(window.opened_bytes, before + 2 * 1448);
+    }
+
+    #[test]
+    fn the_buffer_grows_to_twice_what_a_round_trip_brings() {
+        let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
+        window.start(0, 1);
+        window.measure_rtt(50 * MS, timestamps::clock(0)); // 50 ms
+        // The first round is assumed to bring 10 segments = 14480 bytes; 100,000 are read:
+        // twice = 2 * 100000 + 16 * 1448 = 223168; increase = 223168 * 85520 / 14480 = 1318047 (rounded down);
+        // window = 223168 + 2 * 1318047 = 2859262, buffer twice that.
+        window.adjust(49 * MS, 100_001);
+        assert_eq!(window.buffer_bytes, RMEM_DEFAULT);
+        window.adjust(50 * MS, 100_001);
+        assert_eq!(window.buffer_bytes, 2 * 2_859_262);
+        // A second round with the same amount changes nothing.
+        window.adjust(100 * MS, 200_001);
+        assert_eq!(window.buffer_bytes, 2 * 2_859_262);
+        // Four times as much runs into tcp_rmem[2].
+        window.adjust(150 * MS, 600_001);
+        assert_eq!(window.buffer_bytes, RMEM_MAX);
+    }
+
+    #[test]
+    fn a_full_buffer_closes_the_window_instead_of_offering_less_than_a_segment() {
+        let window = ReceiveWindow::new(1448, 20_000, 20_000);
+        // 10000 - 9000 = 1000 < 1448.
+        assert_eq!(window.select(9_000), 0);
+        assert_eq!(window.select(8_500), 1_500);
+    }
+}

@@ -1,0 +1,249 @@
+//! The half of an endpoint that sends data: what to send, when, and what acknowledgements mean.
+//!
+//! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`]), how the
+//! window shrinks ([`recovery`]) and otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), and what the
+//! timer waits for ([`timer`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
+//! `tcp_write_xmit`.
+//!
+//! Departs: no pacing, no segmentation offload, no limit of bytes in the local queue, and the window is not cut after idle
+//! times (RFC 2861).
+
+mod ack;
+mod expiry;
+mod min_filter;
+mod probe;
+mod rack;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod timer;
+mod transmit;
+
+pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
+pub(crate) use transmit::Output;
+
+use super::config::Config;
+use super::congestion::{Controller, RttSample};
+use super::sample::{Sample, State};
+use probe::TailProbe;
+use rack::Rack;
+use recovery::Recovery;
+use rtt::Rtt;
+use scoreboard::Scoreboard;
+use timer::Timer;
+
+/// The sending half of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    mss_bytes: u32,
+    data: Data,
+    /// First sequence number not acknowledged (SND.UNA).
+    una: u64,
+    /// Next sequence number to send (SND.NXT).
+    nxt: u64,
+    peer: PeerWindow,
+    board: Scoreboard,
+    cc: Controller,
+    usage: WindowUsage,
+    recovery: Recovery,
+    rack: Rack,
+    probe: TailProbe,
+    rtt: Rtt,
+    timer: Timer,
+    ecn: Ecn,
+    last_sent_ns: u64,
+    retransmits: u64,
+}
+
+/// What the application wants sent.
+#[derive(Debug)]
+struct Data {
+    /// Sequence number after the last byte offered.
+    end: u64,
+    /// A FIN follows.
+    finish: bool,
+    /// The FIN has been sent.
+    fin_sent: bool,
+    /// End of the last segment sent that was not full (Minshall's variant of Nagle's rule).
+    small_end: u64,
+}
+
+/// The window that the peer offers (RFC 9293, section 3.8.6).
+#[derive(Debug, Default)]
+struct PeerWindow {
+    /// Bytes from SND.UNA on (SND.WND).
+    bytes: u64,
+    /// Sequence number of the segment that last updated it (SND.WL1).
+    updated_by: u64,
+}
+
+/// Whether the window limits what is sent; if it does not, it must not grow (RFC 9002, section 7.8; the kernel's
+/// `tcp_cwnd_validate`).
+#[derive(Debug, Default)]
+struct WindowUsage {
+    limited: bool,
+    max_packets_out: u32,
+    /// The observation holds until this is acknowledged.
+    until: u64,
+}
+
+/// The sender's part of ECN (RFC 3168, section 6.1.2).
+#[derive(Debug, Default)]
+struct Ecn {
+    /// Both ends agreed.
+    enabled: bool,
+    /// The next new segment tells the peer that the window was reduced.
+    cwr_due: bool,
+}
+
+/// What the handshake found out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Established {
+    /// Window offered by the peer.
+    pub(crate) window_bytes: u32,
+    /// Sequence number of the segment that offered it.
+    pub(crate) window_seq: u64,
+    /// Round-trip time.
+    pub(crate) rtt_ns: Option<u64>,
+    /// Times the SYN was sent again.
+    pub(crate) syn_retries: u32,
+    /// ECN was agreed on.
+    pub(crate) ecn: bool,
+}
+
+/// Sequence number of the first payload byte.
+const FIRST_BYTE: u64 = 1;
+
+impl Sender {
+    /// A sender that waits for the handshake.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            mss_bytes: config.mss_bytes,
+            data: Data { end: FIRST_BYTE, finish: false, fin_sent: false, small_end: 0 },
+            una: 0,
+            nxt: FIRST_BYTE,
+            peer: PeerWindow::default(),
+            board: Scoreboard::new(config.mss_bytes),
+            cc: Controller::new(config.congestion, config.initial_window_packets),
+            usage: WindowUsage::default(),
+            recovery: Recovery::new(),
+            rack: Rack::new(),
+            probe: TailProbe::default(),
+            rtt: Rtt::new(),
+            timer: Timer::default(),
+            ecn: Ecn::default(),
+            last_sent_ns: 0,
+            retransmits: 0,
+        }
+    }
+
+    /// The handshake is complete.
+    pub(crate) fn establish(&mut self, now_ns: u64, handshake: Established) {
+        self.una = FIRST_BYTE;
+        self.peer = PeerWindow { bytes: u64::from(handshake.window_bytes), updated_by: handshake.window_seq };
+        self.ecn.enabled = handshake.ecn;
+        if handshake.syn_retries > 1 {
+            // RFC 5681, section 3.1 asks for one segment after any loss; with an initial timeout of only 1 s the kernel
+            // forgives the first.
+            self.cc.set_cwnd(1);
+        }
+        if let Some(rtt_ns) = handshake.rtt_ns {
+            self.rtt.add(rtt_ns, self.una, self.nxt);
+            self.rtt.add_min(now_ns, rtt_ns);
+            self.cc.on_rtt(&RttSample { now_ns, rtt_ns, una: self.una, nxt: self.nxt });
+        }
+    }
+
+    /// `bytes` more are there to be sent.
+    pub(crate) fn offer(&mut self, bytes: u64) {
+        self.data.end = self.data.end.saturating_add(bytes);
+    }
+
+    /// Nothing more will be offered.
+    pub(crate) fn finish(&mut self) {
+        self.data.finish = true;
+    }
+
+    /// What was not sent yet shall not be sent.
+    pub(crate) fn forget_unsent(&mut self) {
+        if !self.data.fin_sent {
+            self.data.end = self.nxt;
+        }
+    }
+
+    /// Next sequence number to send.
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Has the FIN been sent?
+    pub(crate) fn fin_sent(&self) -> bool {
+        self.data.fin_sent
+    }
+
+    /// Has the FIN been acknowledged?
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.data.fin_sent && self.una == self.nxt
+    }
+
+    /// Payload acknowledged cumulatively.
+    pub(crate) fn acked_bytes(&self) -> u64 {
+        self.una.saturating_sub(FIRST_BYTE) - u64::from(self.fin_acked())
+    }
+
+    /// When [`on_timer`](Self::on_timer) is due.
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        self.timer.deadline()
+    }
+
+    /// Smoothed round-trip time.
+    pub(crate) fn srtt_ns(&self) -> Option<u64> {
+        self.rtt.srtt_ns()
+    }
+
+    /// Retransmission timeout.
+    pub(crate) fn rto_ns(&self) -> u64 {
+        self.timer.rto_ns(&self.rtt)
+    }
+
+    /// A snapshot.
+    pub(crate) fn sample(&self) -> Sample {
+        let bytes = |packets: u32| u64::from(packets) * u64::from(self.mss_bytes);
+        let window = self.cc.window();
+        Sample {
+            cwnd_bytes: bytes(window.cwnd),
+            ssthresh_bytes: (window.ssthresh != u32::MAX).then(|| bytes(window.ssthresh)),
+            inflight_bytes: bytes(self.board.in_flight()),
+            srtt_ns: self.rtt.srtt_ns(),
+            rwnd_bytes: self.peer.bytes,
+            pacing_bps: None,
+            delivered_bytes: self.acked_bytes(),
+            retransmits: self.retransmits,
+            lost: u64::from(self.board.lost()),
+            state: self.recovery.state(),
+        }
+    }
+
+    /// Congestion was noticed: sets the threshold and begins to reduce the window towards it.
+    fn begin_reduction(&mut self, state: State) {
+        self.recovery.begin_reduction(self.cc.window().cwnd);
+        self.recovery.enter(state, self.nxt);
+        self.probe.cancel();
+        self.cc.on_congestion();
+        self.ecn.cwr_due = self.ecn.enabled;
+    }
+
+    /// The reduction is over: the window is what it was reduced to.
+    fn end_reduction(&mut self) {
+        self.cc.set_cwnd(self.cc.window().ssthresh);
+    }
+
+    fn situation(&self, now_ns: u64) -> rack::Situation {
+        rack::Situation {
+            now_ns,
+            min_rtt_ns: self.rtt.min_ns().unwrap_or(0),
+            srtt_ns: self.rtt.srtt_ns().unwrap_or(0),
+            recovering: self.recovery.state() >= State::Recovery,
+        }
+    }
+}

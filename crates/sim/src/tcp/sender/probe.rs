@@ -1,0 +1,125 @@
+//! Tail loss probe (RFC 8985, section 7; the kernel's `tcp_send_loss_probe`).
+//!
+//! When acknowledgements cease, one more segment is sent after two round trips, so that the loss of a flight's last
+//! segments is found by RACK instead of by a timeout.
+
+use super::rtt::RTO_INITIAL_NS;
+
+/// Delayed acknowledgement that a lone segment may meet (the kernel adds `TCP_RTO_MIN`).
+const LONE_SEGMENT_NS: u64 = 200_000_000;
+/// Slack otherwise (`TCP_TIMEOUT_MIN`, two jiffies of 1 ms).
+const SLACK_NS: u64 = 2_000_000;
+
+/// The probe of which the fate is not known yet.
+#[derive(Debug, Default)]
+pub(crate) struct TailProbe {
+    under_way: Option<UnderWay>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    /// The fate is known when this is acknowledged (TLP.end_seq).
+    end: u64,
+    /// The probe repeated the last segment (TLP.is_retrans).
+    repeats: bool,
+}
+
+/// What an acknowledgement tells about a probe.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// The cumulative acknowledgement.
+    pub(crate) ack: u64,
+    /// It reports the probe itself as a duplicate.
+    pub(crate) duplicate: bool,
+    /// It repeats the previous acknowledgement and tells nothing new.
+    pub(crate) pure_repeat: bool,
+}
+
+impl TailProbe {
+    /// Time after which a probe is due (the PTO of section 7.2).
+    pub(crate) fn timeout_ns(srtt_ns: Option<u64>, packets_out: u32) -> u64 {
+        let slack_ns = if packets_out == 1 { LONE_SEGMENT_NS } else { SLACK_NS };
+        srtt_ns.map_or(RTO_INITIAL_NS, |srtt_ns| 2 * srtt_ns + slack_ns)
+    }
+
+    /// Is the fate of a probe still open? There is never more than one.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// End of the segment that the probe repeated.
+    pub(crate) fn repeated_end(&self) -> Option<u64> {
+        self.under_way.filter(|probe| probe.repeats).map(|probe| probe.end)
+    }
+
+    /// A probe was sent; `end` is the next sequence number to be sent.
+    pub(crate) fn sent(&mut self, end: u64, repeats: bool) {
+        self.under_way = Some(UnderWay { end, repeats });
+    }
+
+    /// Recovery has begun, which takes care of everything.
+    pub(crate) fn cancel(&mut self) {
+        self.under_way = None;
+    }
+
+    /// Looks at an acknowledgement (section 7.4). Returns whether the probe has repaired a loss, which is congestion.
+    pub(crate) fn on_ack(&mut self, answer: Answer) -> bool {
+        let Some(probe) = self.under_way.filter(|probe| answer.ack >= probe.end) else { return false };
+        let settled = !probe.repeats || answer.duplicate || answer.ack > probe.end || answer.pure_repeat;
+        if settled {
+            self.under_way = None;
+        }
+        probe.repeats && !answer.duplicate && answer.ack > probe.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLD_NOTHING: Answer = Answer { ack: 1000, duplicate: false, pure_repeat: false };
+
+    fn probe(repeats: bool) -> TailProbe {
+        let mut probe = TailProbe::default();
+        probe.sent(1000, repeats);
+        probe
+    }
+
+    #[test]
+    fn two_round_trips_and_room_for_a_delayed_acknowledgement() {
+        assert_eq!(TailProbe::timeout_ns(Some(50_000_000), 10), 102_000_000);
+        assert_eq!(TailProbe::timeout_ns(Some(50_000_000), 1), 300_000_000);
+        assert_eq!(TailProbe::timeout_ns(None, 1), 1_000_000_000);
+    }
+
+    #[test]
+    fn a_probe_with_new_data_means_nothing_by_itself() {
+        let mut probe = probe(false);
+        assert!(!probe.on_ack(TOLD_NOTHING));
+        assert!(!probe.is_under_way());
+    }
+
+    #[test]
+    fn an_earlier_acknowledgement_leaves_it_open() {
+        let mut probe = probe(true);
+        assert!(!probe.on_ack(Answer { ack: 999, ..TOLD_NOTHING }));
+        assert!(probe.is_under_way());
+    }
+
+    #[test]
+    fn a_repeated_segment_without_a_duplicate_has_repaired_a_loss() {
+        // The first acknowledgement of everything may be for the original; one beyond that, without a word of a duplicate,
+        // shows that the original never arrived.
+        let mut probe = probe(true);
+        assert!(!probe.on_ack(TOLD_NOTHING));
+        assert!(probe.is_under_way());
+        assert!(probe.on_ack(Answer { ack: 2000, ..TOLD_NOTHING }));
+    }
+
+    #[test]
+    fn a_reported_duplicate_was_no_loss() {
+        let mut probe = probe(true);
+        assert!(!probe.on_ack(Answer { duplicate: true, ..TOLD_NOTHING }));
+        assert!(!probe.is_under_way());
+    }
+}

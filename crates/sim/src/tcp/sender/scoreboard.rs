@@ -1,0 +1,334 @@
+//! What is in flight: one entry a segment, from the first unacknowledged to the last sent (RFC 6675, section 4).
+//!
+//! A ring: sending appends, a cumulative acknowledgement removes from the front, and a sequence number is found by
+//! dividing, since nearly all segments are full. The counters are the kernel's (`packets_out`, `sacked_out`, `lost_out`,
+//! `retrans_out`), kept in step with the marks, so nothing is ever counted by walking.
+
+use super::super::segment::{SackBlock, SackBlocks};
+use std::collections::VecDeque;
+
+/// A segment's place in the order of first transmissions: 0, 1, 2, ... over the life of the connection.
+pub(crate) type SentId = u64;
+
+/// One transmitted segment that has not been acknowledged cumulatively.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// First sequence number.
+    pub(crate) seq: u64,
+    /// When it was last transmitted.
+    pub(crate) sent_ns: u64,
+    /// Number of that transmission among all of the connection: tells which of two was sent later even at the same time.
+    pub(crate) order: u64,
+    /// Payload bytes.
+    pub(crate) len: u32,
+    /// It carries the FIN, which takes one sequence number.
+    pub(crate) fin: bool,
+    /// Selectively acknowledged.
+    pub(crate) sacked: bool,
+    /// Believed lost (and stays so when retransmitted, until acknowledged).
+    pub(crate) lost: bool,
+    /// Its latest retransmission is believed to be in flight.
+    pub(crate) retransmitted: bool,
+    /// It was retransmitted at least once.
+    pub(crate) ever_retransmitted: bool,
+}
+
+/// The segments in flight.
+#[derive(Debug)]
+pub(crate) struct Scoreboard {
+    ring: VecDeque<Sent>,
+    first_id: SentId,
+    mss_bytes: u32,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+    /// Lost and not retransmitted since: what there is to repair.
+    to_repair: u32,
+    /// Nothing before this is to be repaired.
+    repair_from: SentId,
+    /// Transmissions so far.
+    transmissions: u64,
+    /// Segments ever marked lost, each time counted.
+    lost_total: u64,
+    /// End of the highest block ever selectively acknowledged.
+    highest_sacked: u64,
+    /// The blocks of the last acknowledgement: they need not be walked again.
+    known: [SackBlock; SackBlocks::MAX],
+}
+
+const NO_BLOCK: SackBlock = SackBlock { start: 0, end: 0 };
+
+impl Sent {
+    /// A segment sent for the first time.
+    pub(crate) fn new(seq: u64, len: u32, fin: bool, sent_ns: u64) -> Self {
+        let [sacked, lost, retransmitted, ever_retransmitted] = [false; 4];
+        Self { seq, sent_ns, order: 0, len, fin, sacked, lost, retransmitted, ever_retransmitted }
+    }
+
+    /// First sequence number after it.
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.fin)
+    }
+}
+
+impl Scoreboard {
+    /// An empty scoreboard for segments of up to `mss_bytes`.
+    pub(crate) fn new(mss_bytes: u32) -> Self {
+        Self {
+            ring: VecDeque::new(),
+            first_id: 0,
+            mss_bytes,
+            sacked: 0,
+            lost: 0,
+            retransmitted: 0,
+            to_repair: 0,
+            repair_from: 0,
+            transmissions: 0,
+            lost_total: 0,
+            highest_sacked: 0,
+            known: [NO_BLOCK; SackBlocks::MAX],
+        }
+    }
+
+    /// Segments sent and not acknowledged cumulatively.
+    #[inline]
+    pub(crate) fn packets_out(&self) -> u32 {
+        self.ring.len() as u32
+    }
+
+    /// Segments believed to be in the network: the "pipe" of RFC 6675, section 4.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.packets_out() - self.sacked - self.lost + self.retransmitted
+    }
+
+    /// Segments selectively acknowledged.
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments believed lost.
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Segments ever marked lost.
+    pub(crate) fn lost_total(&self) -> u64 {
+        self.lost_total
+    }
+
+    /// Segments whose retransmission is in flight.
+    pub(crate) fn retransmitted(&self) -> u32 {
+        self.retransmitted
+    }
+
+    /// End of the highest block selectively acknowledged, at least `una`.
+    pub(crate) fn highest_sacked(&self, una: u64) -> u64 {
+        self.highest_sacked.max(una)
+    }
+
+    /// The oldest segment.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+
+    /// Ids of the segments, oldest first.
+    pub(crate) fn ids(&self) -> std::ops::Range<SentId> {
+        self.first_id..self.first_id + self.ring.len() as u64
+    }
+
+    /// The segment with this id; `None` once it is acknowledged.
+    #[inline]
+    pub(crate) fn get(&self, id: SentId) -> Option<&Sent> {
+        self.ring.get(id.checked_sub(self.first_id)? as usize)
+    }
+
+    /// A new segment was sent.
+    pub(crate) fn push(&mut self, sent: Sent) {
+        debug_assert!(self.ring.back().is_none_or(|last| last.end() == sent.seq));
+        self.transmissions += 1;
+        self.ring.push_back(Sent { order: self.transmissions, ..sent });
+    }
+
+    /// Removes the oldest segment if `ack` covers all of it.
+    #[inline]
+    pub(crate) fn pop_acked(&mut self, ack: u64) -> Option<Sent> {
+        let sent = *self.ring.front().filter(|sent| sent.end() <= ack)?;
+        self.ring.pop_front();
+        self.first_id += 1;
+        self.sacked -= u32::from(sent.sacked);
+        self.forget_marks(&sent);
+        Some(sent)
+    }
+
+    /// Marks what `blocks` newly acknowledge and calls `on_sacked` with each such segment as it was before.
+    pub(crate) fn sack(&mut self, blocks: &[SackBlock], mut on_sacked: impl FnMut(&Sent)) {
+        for block in blocks {
+            let mut from = block.start;
+            while from < block.end {
+                if let Some(known) = self.known.iter().find(|k| k.start <= from && from < k.end) {
+                    from = known.end;
+                    continue;
+                }
+                let to = self.known.iter().map(|k| k.start).filter(|&start| start > from).fold(block.end, u64::min);
+                self.sack_range(from, to, &mut on_sacked);
+                from = to;
+            }
+        }
+        self.known = [0, 1, 2].map(|i| blocks.get(i).copied().unwrap_or(NO_BLOCK));
+    }
+
+    /// Marks a segment lost, or its retransmission.
+    pub(crate) fn mark_lost(&mut self, id: SentId) {
+        let sent = &mut self.ring[(id - self.first_id) as usize];
+        debug_assert!(!sent.sacked && (!sent.lost || sent.retransmitted));
+        self.lost += u32::from(!sent.lost);
+        self.retransmitted -= u32::from(sent.retransmitted);
+        sent.lost = true;
+        sent.retransmitted = false;
+        self.to_repair += 1;
+        self.repair_from = self.repair_from.min(id);
+        self.lost_total += 1;
+    }
+
+    /// The oldest segment that is lost and not retransmitted since.
+    pub(crate) fn next_to_repair(&mut self) -> Option<SentId> {
+        if self.to_repair == 0 {
+            self.repair_from = self.ids().end;
+            return None;
+        }
+        let skip = self.repair_from.max(self.first_id) - self.first_id;
+        let found = self.ring.iter().skip(skip as usize).position(|sent| sent.lost && !sent.retransmitted);
+        self.repair_from = self.first_id + skip + found? as u64;
+        Some(self.repair_from)
+    }
+
+    /// A segment was sent again.
+    pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64) -> Sent {
+        let sent = &mut self.ring[(id - self.first_id) as usize];
+        self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
+        self.retransmitted += u32::from(!sent.retransmitted);
+        sent.retransmitted = true;
+        sent.ever_retransmitted = true;
+        self.transmissions += 1;
+        (sent.sent_ns, sent.order) = (now_ns, self.transmissions);
+        *sent
+    }
+
+    fn sack_range(&mut self, from: u64, to: u64, on_sacked: &mut impl FnMut(&Sent)) {
+        let mut index = self.index_of(from);
+        while let Some(sent) = self.ring.get_mut(index).filter(|sent| sent.end() <= to) {
+            index += 1;
+            if sent.sacked || sent.seq < from {
+                continue;
+            }
+            let before = *sent;
+            (sent.sacked, sent.lost, sent.retransmitted) = (true, false, false);
+            self.sacked += 1;
+            self.highest_sacked = self.highest_sacked.max(before.end());
+            self.forget_marks(&before);
+            on_sacked(&before);
+        }
+    }
+
+    /// Takes a segment's marks out of the counters.
+    fn forget_marks(&mut self, sent: &Sent) {
+        self.lost -= u32::from(sent.lost);
+        self.retransmitted -= u32::from(sent.retransmitted);
+        self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
+    }
+
+    /// Position of the segment that holds `seq`, or of the first one after it.
+    fn index_of(&self, seq: u64) -> usize {
+        let Some(first) = self.ring.front() else { return 0 };
+        let guess = (seq.saturating_sub(first.seq) / u64::from(self.mss_bytes)) as usize;
+        match self.ring.get(guess) {
+            Some(sent) if sent.seq <= seq && seq < sent.end() => guess,
+            _ => self.ring.partition_point(|sent| sent.end() <= seq),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments of 100 bytes from sequence number 1; id n starts at 1 + 100 n.
+    fn ten() -> Scoreboard {
+        let mut board = Scoreboard::new(100);
+        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n)));
+        board
+    }
+
+    fn block(first: u64, last: u64) -> SackBlock {
+        SackBlock { start: 1 + 100 * first, end: 101 + 100 * last }
+    }
+
+    fn sack(board: &mut Scoreboard, blocks: &[SackBlock]) -> Vec<u64> {
+        let mut ids = vec![];
+        board.sack(blocks, |sent| ids.push((sent.seq - 1) / 100));
+        ids
+    }
+
+    #[test]
+    fn a_block_marks_each_segment_once() {
+        let mut board = ten();
+        assert_eq!(sack(&mut board, &[block(3, 4)]), [3, 4]);
+        assert_eq!(sack(&mut board, &[block(3, 6)]), [5, 6]);
+        assert_eq!(sack(&mut board, &[block(8, 8), block(3, 6)]), [8]);
+        // The block grows at both ends and swallows the other one: 2 and 7 are new.
+        assert_eq!(sack(&mut board, &[block(2, 8)]), [2, 7]);
+        assert_eq!((board.sacked(), board.in_flight()), (7, 3));
+    }
+
+    #[test]
+    fn a_segment_covered_in_part_is_not_marked() {
+        let mut board = ten();
+        assert!(sack(&mut board, &[SackBlock { start: 150, end: 250 }]).is_empty());
+    }
+
+    #[test]
+    fn a_lost_segment_leaves_the_flight_until_it_is_sent_again() {
+        let mut board = ten();
+        board.mark_lost(2);
+        board.mark_lost(5);
+        assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (8, 2, Some(2)));
+        board.retransmit(2, 50);
+        assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(5)));
+        board.retransmit(5, 51);
+        assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (10, 2, None));
+        // The retransmission is lost too.
+        board.mark_lost(2);
+        assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(2)));
+        assert_eq!(board.lost_total(), 3);
+    }
+
+    #[test]
+    fn acknowledging_clears_every_mark() {
+        let mut board = ten();
+        sack(&mut board, &[block(4, 9)]);
+        (0..4).for_each(|id| board.mark_lost(id));
+        board.retransmit(0, 50);
+        // 0 repaired, 1 to 3 lost, 4 to 9 sacked.
+        assert_eq!((board.in_flight(), board.lost(), board.retransmitted()), (1, 4, 1));
+        let popped = std::iter::from_fn(|| board.pop_acked(1001)).count();
+        assert_eq!(popped, 10);
+        assert_eq!((board.packets_out(), board.in_flight(), board.lost(), board.sacked()), (0, 0, 0, 0));
+        assert_eq!(board.next_to_repair(), None);
+    }
+
+    #[test]
+    fn segments_of_uneven_length_are_found_too() {
+        let mut board = Scoreboard::new(100);
+        let mut seq = 1;
+        for len in [100, 7, 1, 100, 33, 100] {
+            board.push(Sent::new(seq, len, false, 0));
+            seq += u64::from(len);
+        }
+        let mut lens = vec![];
+        board.sack(&[SackBlock { start: 108, end: 342 }], |sent| lens.push(sent.len));
+        assert_eq!(lens, [1, 100, 33, 100]);
+    }
+}

@@ -1,0 +1,86 @@
+//! The sender's one timer: like the kernel's `icsk_retransmit_timer`, it waits for one thing at a time.
+
+use super::rtt::{RTO_MAX_NS, Rtt};
+
+/// What the timer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// The retransmission timeout (RFC 6298).
+    Retransmit,
+    /// The tail loss probe (RFC 8985, section 7).
+    Probe,
+    /// The end of the reordering window (RFC 8985, section 6.2, step 5).
+    Reorder,
+    /// The next probe of a closed window (RFC 9293, section 3.8.6.1).
+    Persist,
+}
+
+/// The timer and how often its timeout has been doubled.
+#[derive(Debug, Default)]
+pub(crate) struct Timer {
+    armed: Option<(Wait, u64)>,
+    backoff: u32,
+}
+
+impl Timer {
+    /// Waits until `deadline_ns`, and for nothing else.
+    pub(crate) fn arm(&mut self, wait: Wait, deadline_ns: u64) {
+        self.armed = Some((wait, deadline_ns));
+    }
+
+    /// Waits for nothing.
+    pub(crate) fn disarm(&mut self) {
+        self.armed = None;
+    }
+
+    /// When the timer expires.
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        self.armed.map(|(_, deadline_ns)| deadline_ns)
+    }
+
+    /// What the timer waits for.
+    pub(crate) fn wait(&self) -> Option<Wait> {
+        self.armed.map(|(wait, _)| wait)
+    }
+
+    /// Disarms the timer if it has expired, and tells what it waited for.
+    pub(crate) fn expire(&mut self, now_ns: u64) -> Option<Wait> {
+        let (wait, _) = self.armed.filter(|&(_, deadline_ns)| deadline_ns <= now_ns)?;
+        self.armed = None;
+        Some(wait)
+    }
+
+    /// The retransmission timeout, doubled once for each timeout since the last measurement (RFC 6298, rule 5.5).
+    pub(crate) fn rto_ns(&self, rtt: &Rtt) -> u64 {
+        rtt.rto_ns().checked_shl(self.backoff).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
+    }
+
+    /// Doubles the timeout.
+    pub(crate) fn back_off(&mut self) {
+        // 200 ms doubled ten times exceeds the maximum.
+        self.backoff = (self.backoff + 1).min(10);
+    }
+
+    /// A measurement or an opened window: the timeout is the plain one again.
+    pub(crate) fn reset_backoff(&mut self) {
+        self.backoff = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timeout_doubles_up_to_two_minutes() {
+        let (mut timer, rtt) = (Timer::default(), Rtt::new());
+        let seconds: Vec<u64> = (0..9)
+            .map(|_| {
+                let rto_ns = timer.rto_ns(&rtt);
+                timer.back_off();
+                rto_ns / 1_000_000_000
+            })
+            .collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
+    }
+}

@@ -1,0 +1,227 @@
+//! What is sent, and when (the kernel's `tcp_output.c`).
+
+use super::super::receiver::Receiver;
+use super::super::segment::{Flags, Outbox, Outgoing, Segment};
+use super::super::timestamps;
+use super::probe::TailProbe;
+use super::scoreboard::{Sent, SentId};
+use super::timer::Wait;
+use super::{Sender, State, WindowUsage};
+use crate::packet;
+
+/// Where segments leave: the outbox, and the receiving half, whose acknowledgement each segment carries.
+pub(crate) struct Output<'a> {
+    /// Now.
+    pub(crate) now_ns: u64,
+    /// The endpoint's other half.
+    pub(crate) receiver: &'a mut Receiver,
+    /// Segments sent.
+    pub(crate) out: &'a mut Outbox,
+}
+
+/// May segments go beyond the congestion window?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// No.
+    Cwnd,
+    /// One may (a tail loss probe).
+    OneMore,
+}
+
+impl Output<'_> {
+    /// Sends a segment with `len` bytes of payload.
+    pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: packet::Ecn) {
+        let ack = self.receiver.acknowledge(len == 0);
+        let flags = flags | ack.flags;
+        let segment = Segment {
+            seq,
+            ack: ack.ack,
+            len,
+            window_bytes: ack.window_bytes,
+            ts_val: timestamps::clock(self.now_ns),
+            ts_ecr: ack.ts_ecr,
+            sack: ack.sack,
+            flags,
+        };
+        self.out.push(Outgoing { segment, ecn });
+    }
+}
+
+impl Sender {
+    /// Sends what the windows allow.
+    pub(crate) fn transmit(&mut self, output: &mut Output) {
+        let sent = self.transmit_new(output, Limit::Cwnd);
+        if sent > 0 {
+            self.schedule_probe(output.now_ns, self.head_rto_ns(output.now_ns));
+        }
+        if self.board.packets_out() == 0 && self.timer.wait().is_none() && self.next_new().is_some() {
+            // Something is left to send and nothing is under way: the peer's window is (nearly) closed.
+            self.timer.arm(Wait::Persist, output.now_ns + self.timer.rto_ns(&self.rtt));
+        }
+    }
+
+    /// Retransmits lost segments, oldest first, as far as the congestion window allows.
+    pub(crate) fn repair(&mut self, output: &mut Output) {
+        while self.board.in_flight() < self.cc.window().cwnd {
+            let Some(id) = self.board.next_to_repair() else { return };
+            self.retransmit(id, output);
+            if id == self.board.ids().start && self.timer.wait() != Some(Wait::Reorder) {
+                self.timer.arm(Wait::Retransmit, output.now_ns + self.timer.rto_ns(&self.rtt));
+            }
+        }
+    }
+
+    /// Retransmits one segment. It is not ECN-capable (RFC 3168, section 6.1.5).
+    pub(super) fn retransmit(&mut self, id: SentId, output: &mut Output) {
+        let sent = self.board.retransmit(id, output.now_ns);
+        self.rack.on_retransmit(id, &sent);
+        self.recovery.on_sent(1);
+        self.retransmits += 1;
+        self.last_sent_ns = output.now_ns;
+        let flags = if sent.fin { Flags::FIN } else { Flags::NONE };
+        output.send(sent.seq, sent.len, flags, packet::Ecn::NotEct);
+    }
+
+    /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3).
+    pub(super) fn send_probe(&mut self, output: &mut Output) {
+        if !self.probe.is_under_way() {
+            if self.transmit_new(output, Limit::OneMore) > 0 {
+                self.probe.sent(self.nxt, false);
+            } else if let Some(last) = self.board.ids().next_back() {
+                self.retransmit(last, output);
+                self.probe.sent(self.nxt, true);
+            }
+        }
+        self.rearm_retransmit(output.now_ns);
+    }
+
+    /// Probes a closed window: one segment that the peer must answer (the kernel's `tcp_write_wakeup`).
+    pub(super) fn probe_window(&mut self, output: &mut Output) {
+        let Some((len, fin)) = self.next_new() else { return };
+        let room = self.room();
+        if room > 0 && len > 0 {
+            // There is room, only less than for a whole segment.
+            let part = len.min(room as u32);
+            self.send_new(part, fin && part == len && u64::from(len) < room, output);
+            self.rearm_retransmit(output.now_ns);
+        } else {
+            output.send(self.una - 1, 0, Flags::NONE, packet::Ecn::NotEct);
+            self.timer.back_off();
+            self.timer.arm(Wait::Persist, output.now_ns + self.timer.rto_ns(&self.rtt));
+        }
+    }
+
+    /// Does the next segment fit the window that the peer offers?
+    pub(super) fn fits_peer_window(&self, len: u32, fin: bool) -> bool {
+        u64::from(len) + u64::from(fin) <= self.room()
+    }
+
+    /// Payload and FIN of the next new segment, whether or not it may be sent; `None` if there is nothing to send.
+    pub(super) fn next_new(&self) -> Option<(u32, bool)> {
+        let left = self.data.end.saturating_sub(self.nxt);
+        let len = left.min(u64::from(self.mss_bytes)) as u32;
+        let fin = self.data.finish && !self.data.fin_sent && left == u64::from(len);
+        (len > 0 || fin).then_some((len, fin))
+    }
+
+    /// Arms the timer for a tail loss probe, at the latest when a timeout is due in `rto_ns`. Returns whether it did.
+    pub(super) fn schedule_probe(&mut self, now_ns: u64, rto_ns: u64) -> bool {
+        if self.board.packets_out() == 0 || !matches!(self.recovery.state(), State::Open | State::Cwr) {
+            return false;
+        }
+        let timeout_ns = TailProbe::timeout_ns(self.rtt.srtt_ns(), self.board.packets_out());
+        self.timer.arm(Wait::Probe, now_ns + timeout_ns.min(rto_ns));
+        true
+    }
+
+    /// Arms the timer for a timeout counted from now, or disarms it when nothing is in flight (RFC 6298, rules 5.1 to 5.3).
+    /// A probe or reordering wait that this replaces has used up part of the time already.
+    pub(super) fn rearm_retransmit(&mut self, now_ns: u64) {
+        if self.board.packets_out() == 0 {
+            return self.timer.disarm();
+        }
+        let rto_ns = match self.timer.wait() {
+            Some(Wait::Probe | Wait::Reorder) => self.head_rto_ns(now_ns),
+            _ => self.timer.rto_ns(&self.rtt),
+        };
+        self.timer.arm(Wait::Retransmit, now_ns + rto_ns);
+    }
+
+    /// Time left until the oldest segment times out.
+    fn head_rto_ns(&self, now_ns: u64) -> u64 {
+        let rto_ns = self.timer.rto_ns(&self.rtt);
+        match self.board.head() {
+            Some(head) if head.sent_ns + rto_ns > now_ns => head.sent_ns + rto_ns - now_ns,
+            Some(_) => 1,
+            None => rto_ns,
+        }
+    }
+
+    fn transmit_new(&mut self, output: &mut Output, limit: Limit) -> u32 {
+        let mut sent = 0;
+        while let Some((len, fin)) = self.next_new() {
+            // The kernel does not hold back a lone FIN either.
+            let may_exceed = limit == Limit::OneMore || fin;
+            let has_room = self.board.in_flight() < self.cc.window().cwnd || may_exceed;
+            if !has_room || !self.fits_peer_window(len, fin) || self.is_held_back(len) {
+                break;
+            }
+            self.send_new(len, fin, output);
+            sent += 1;
+            if limit == Limit::OneMore {
+                break;
+            }
+        }
+        if self.next_new().is_some() || sent > 0 {
+            self.note_usage(sent);
+        }
+        sent
+    }
+
+    fn send_new(&mut self, len: u32, fin: bool, output: &mut Output) {
+        let now_ns = output.now_ns;
+        if self.board.in_flight() == 0 {
+            self.cc.on_restart(now_ns, self.last_sent_ns);
+        }
+        let first = self.board.packets_out() == 0;
+        self.board.push(Sent::new(self.nxt, len, fin, now_ns));
+        let mut flags = if fin { Flags::FIN } else { Flags::NONE };
+        if len > 0 && std::mem::take(&mut self.ecn.cwr_due) {
+            flags |= Flags::CWR;
+        }
+        let codepoint = if self.ecn.enabled && len > 0 { packet::Ecn::Ect0 } else { packet::Ecn::NotEct };
+        output.send(self.nxt, len, flags, codepoint);
+        self.nxt += u64::from(len) + u64::from(fin);
+        self.data.fin_sent |= fin;
+        if len < self.mss_bytes {
+            self.data.small_end = self.nxt;
+        }
+        self.last_sent_ns = now_ns;
+        self.recovery.on_sent(1);
+        if first || self.timer.wait() == Some(Wait::Probe) {
+            self.rearm_retransmit(now_ns);
+        }
+    }
+
+    /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such is in flight (RFC 9293,
+    /// section 3.7.4), unless it is the last one.
+    fn is_held_back(&self, len: u32) -> bool {
+        len < self.mss_bytes && !self.data.finish && self.data.small_end > self.una
+    }
+
+    /// Bytes that the peer's window has room for.
+    fn room(&self) -> u64 {
+        (self.una + self.peer.bytes).saturating_sub(self.nxt)
+    }
+
+    /// Remembers whether the congestion window, rather than the application or the peer, limits sending.
+    fn note_usage(&mut self, sent: u32) {
+        let limited = self.board.in_flight() >= self.cc.window().cwnd;
+        let packets_out = self.board.packets_out();
+        let usage = &mut self.usage;
+        let more = !usage.limited && packets_out > usage.max_packets_out;
+        if (sent > 0 || limited) && (self.una >= usage.until || limited || more) {
+            *usage = WindowUsage { limited, max_packets_out: packets_out, until: self.nxt };
+        }
+    }
+}

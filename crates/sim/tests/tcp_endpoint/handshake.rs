@@ -1,0 +1,148 @@
+//! How connections begin and end.
+
+use crate::net::*;
+use bufferscope_sim::tcp::{Config, Flags};
+
+#[test]
+fn a_transfer_opens_sends_everything_and_closes_both_ends() {
+    let mut net = Net::new(&Config::default(), 10 * MS).upload(1_000_000);
+    net.run_to_end(10 * SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), 1_000_000);
+    assert_eq!(net.ends[CLIENT].acked_bytes(), 1_000_000);
+    assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
+    assert_eq!(net.sample().retransmits, 0);
+}
+
+#[test]
+fn data_leaves_one_round_trip_after_the_syn() {
+    let mut net = Net::new(&Config::default(), 10 * MS).upload(100);
+    net.run_to_end(10 * SECOND);
+    let sent: Vec<_> =
+        net.pipes[CLIENT].sent.iter().map(|p| (p.sent_ns / MS, p.segment.flags, p.segment.len)).collect();
+    // SYN; 20 ms later the ACK of the SYN-ACK and the data, FIN included; the ACK of the server's FIN.
+    let expected = [(0, Flags::SYN, 0), (20, Flags::ACK, 0), (20, Flags::ACK | Flags::FIN, 100), (40, Flags::ACK, 0)];
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn the_handshake_measures_the_round_trip() {
+    let mut net = Net::new(&Config::default(), 15 * MS).stream();
+    net.run_until(30 * MS);
+    assert_eq!(net.sample().srtt_ns, Some(30 * MS));
+}
+
+#[test]
+fn a_lost_syn_is_repeated_after_1_2_and_4_seconds() {
+    let mut net = Net::new(&Config::default(), 10 * MS).fate(|n, _| if n < 3 { Fate::Drop } else { Fate::Deliver });
+    net = net.upload(1000);
+    net.run_to_end(60 * SECOND);
+    let syns = net.pipes[CLIENT].sent.iter().filter(|p| p.segment.flags.syn()).map(|p| p.sent_ns / SECOND);
+    assert_eq!(syns.collect::<Vec<_>>(), [0, 1, 3, 7]);
+    assert_eq!(net.ends[SERVER].received_bytes(), 1000);
+}
+
+#[test]
+fn after_two_lost_syns_the_window_starts_from_one_packet() {
+    // The kernel forgives the first loss (RFC 5681, section 3.1 would not).
+    for (lost, initial) in [(0, 10), (1, 10), (2, 1)] {
+        let mut net = Net::new(&Config::default(), 10 * MS);
+        net = net.fate(move |n, _| if n < lost { Fate::Drop } else { Fate::Deliver }).stream();
+        net.run_while(|net| net.data_sent().next().is_none());
+        assert_eq!(net.data_sent().count(), initial, "after {lost} lost SYNs");
+    }
+}
+
+#[test]
+fn a_lost_syn_ack_costs_a_second() {
+    let mut net = Net::new(&Config::default(), 10 * MS);
+    net = net.fate_back(|n, _| if n == 0 { Fate::Drop } else { Fate::Deliver }).upload(1000);
+    net.run_to_end(60 * SECOND);
+    // The client's SYN and the server's SYN-ACK are both repeated 1 s after they were sent; the client's is answered too.
+    let first = net.data_sent().next().unwrap().sent_ns;
+    assert_eq!(first, SECOND + 20 * MS);
+    assert_eq!(net.ends[SERVER].received_bytes(), 1000);
+}
+
+#[test]
+fn a_lost_handshake_acknowledgement_is_made_up_for_by_data() {
+    let mut net = Net::new(&Config::default(), 10 * MS);
+    net = net.fate(|n, _| if n == 1 { Fate::Drop } else { Fate::Deliver }).upload(1000);
+    net.run_to_end(60 * SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), 1000);
+    assert!(net.now_ns < SECOND);
+}
+
+#[test]
+fn a_lost_fin_is_sent_again() {
+    let mut net = Net::new(&Config::default(), 10 * MS);
+    net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
+    net.run_until(SECOND);
+    let number = net.pipes[CLIENT].sent.len();
+    net = net.fate(move |n, _| if n == number { Fate::Drop } else { Fate::Deliver });
+    net.act(CLIENT, |end, now_ns, out| end.finish_sending(now_ns, out));
+    net.run_to_end(60 * SECOND);
+    let fins: Vec<_> =
+        net.pipes[CLIENT].sent.iter().filter(|p| p.segment.flags.fin()).map(|p| p.sent_ns / MS).collect();
+    // A lone segment is probed after min(2 SRTT + 200 ms = 240, RTO = 20 + 200) = 220 ms.
+    assert_eq!(fins, [1000, 1220]);
+    assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
+}
+
+#[test]
+fn a_lost_last_acknowledgement_is_given_again_by_a_closed_endpoint() {
+    let mut net = Net::new(&Config::default(), 10 * MS).upload(100);
+    // SYN, ACK, data with FIN, and then the acknowledgement of the server's FIN.
+    net = net.fate(|n, _| if n == 3 { Fate::Drop } else { Fate::Deliver });
+    net.run_to_end(60 * SECOND);
+    let fins = net.pipes[SERVER].sent.iter().filter(|p| p.segment.flags.fin()).count();
+    assert_eq!(fins, 2);
+    assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
+}
+
+#[test]
+fn stopping_sends_a_fin_after_what_was_already_sent() {
+    let mut net = Net::new(&Config::default(), 10 * MS).bottleneck(10_000_000, 100).stream();
+    net.run_until(SECOND);
+    let sent_before = net.data_sent().map(|p| p.segment.end()).max().unwrap() - 1;
+    net.act(CLIENT, |end, now_ns, out| end.stop_offering(now_ns, out));
+    net.run_to_end(60 * SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), sent_before);
+    assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
+}
+
+#[test]
+fn a_request_is_answered_over_the_same_connection() {
+    let mut net = Net::new(&Config::default(), 10 * MS);
+    net.act(CLIENT, |end, now_ns, out| {
+        end.connect(now_ns, out);
+        end.offer(now_ns, 200, out);
+    });
+    net.run_while(|net| net.ends[SERVER].received_bytes() < 200);
+    assert_eq!(net.now_ns, 30 * MS);
+    net.act(SERVER, |end, now_ns, out| {
+        end.offer(now_ns, 14_480, out);
+        end.finish_sending(now_ns, out);
+    });
+    net.run_while(|net| !net.ends[CLIENT].peer_finished());
+    // Ten segments are one initial window: they arrive together.
+    assert_eq!(net.now_ns, 40 * MS);
+    assert_eq!(net.ends[CLIENT].received_bytes(), 14_480);
+    net.act(CLIENT, |end, now_ns, out| end.finish_sending(now_ns, out));
+    net.run_to_end(SECOND);
+    assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
+}
+
+#[test]
+fn a_small_write_waits_while_another_is_in_flight() {
+    // Nagle's rule, Minshall's variant: 100 bytes leave at once, the next 100 when those are acknowledged.
+    let mut net = Net::new(&Config::default(), 10 * MS);
+    net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
+    net.run_until(SECOND);
+    net.act(CLIENT, |end, now_ns, out| {
+        end.offer(now_ns, 100, out);
+        end.offer(now_ns, 100, out);
+    });
+    net.run_until(2 * SECOND);
+    let sent: Vec<_> = net.data_sent().map(|p| (p.sent_ns / MS, p.segment.len)).collect();
+    assert_eq!(sent, [(1000, 100), (1020, 100)]);
+}

@@ -1,0 +1,9 @@
+//! Two TCP endpoints against each other, over paths that delay, lose, reorder, duplicate and mark.
+
+mod acknowledgements;
+mod congestion;
+mod handshake;
+mod net;
+mod random;
+mod receive_window;
+mod recovery;

@@ -1,0 +1,178 @@
+//! How losses are found and repaired.
+
+use crate::net::*;
+use bufferscope_scenario::Congestion;
+use bufferscope_sim::tcp::{Config, State};
+
+fn reno() -> Config {
+    Config { congestion: Congestion::Reno, rmem_default_bytes: 64 << 20, rmem_max_bytes: 64 << 20, ..Config::default() }
+}
+
+/// Drops the given packets of the client, the SYN being 0, the handshake's acknowledgement 1, the first data 2.
+fn losing(numbers: &'static [usize]) -> Net {
+    Net::new(&reno(), 50 * MS).fate(|n, _| if numbers.contains(&n) { Fate::Drop } else { Fate::Deliver })
+}
+
+fn retransmissions(net: &Net) -> Vec<u64> {
+    net.pipes[CLIENT].sent.iter().filter(|p| p.again).map(|p| p.sent_ns / MS).collect()
+}
+
+#[test]
+fn one_loss_is_repaired_one_round_trip_later() {
+    // The fifth of the first ten, sent at 100 ms; the acknowledgements of the three after it are back at 200 ms.
+    let mut net = losing(&[6]).upload(500_000);
+    net.run_to_end(10 * SECOND);
+    assert_eq!(retransmissions(&net), [200]);
+    assert_eq!(net.ends[SERVER].received_bytes(), 500_000);
+}
+
+#[test]
+fn several_losses_are_repaired_in_one_round_trip() {
+    // Of the 40 packets of the third round (numbers 32 to 71, after SYN, ACK, 10 and 20).
+    let mut net = losing(&[40, 43, 44, 50, 55, 60]).upload(500_000);
+    net.run_while(|net| net.sample().state != State::Recovery);
+    let begin_ns = net.now_ns;
+    net.run_to_end(10 * SECOND);
+    let times = retransmissions(&net);
+    assert_eq!(times.len(), 6, "{times:?}");
+    assert!(times.iter().all(|&ms| ms * MS <= begin_ns + 100 * MS), "{times:?} from {begin_ns}");
+    assert_eq!(net.sample().retransmits, 6);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_without_a_timeout() {
+    // RACK: segments sent after the retransmission have been delivered, so it is lost.
+    let mut seen = 0;
+    let mut net = Net::new(&reno(), 50 * MS)
+        .fate(move |n, p| {
+            seen += usize::from(p.again);
+            if n == 40 || (p.again && seen == 1) { Fate::Drop } else { Fate::Deliver }
+        })
+        .upload(500_000);
+    let mut states = vec![];
+    net.run_while(|net| {
+        states.push(net.sample().state);
+        !net.ends[CLIENT].is_closed()
+    });
+    assert!(!states.contains(&State::Loss));
+    let times = retransmissions(&net);
+    assert_eq!(times.len(), 2);
+    assert!((100..=130).contains(&(times[1] - times[0])), "{times:?}");
+}
+
+#[test]
+fn the_loss_of_the_last_segments_is_probed_after_two_round_trips() {
+    // 10 packets, of which the last two are lost. Their predecessors' acknowledgements arrive at 200 ms and set the probe
+    // to 200 + 2 * 100 + 2 = 402 ms; the probe's answer is back at 502 ms and shows the loss of the ninth.
+    let mut net = losing(&[10, 11]).upload(10 * MSS);
+    net.run_to_end(10 * SECOND);
+    let times = retransmissions(&net);
+    assert_eq!(times[0], 402);
+    assert_eq!(times[1], 502);
+    assert_eq!(net.ends[SERVER].received_bytes(), 10 * MSS);
+    assert!(net.now_ns < SECOND);
+}
+
+#[test]
+fn a_probe_that_repairs_the_only_loss_still_counts_as_congestion() {
+    let mut net = losing(&[11]).upload(10 * MSS);
+    net.run_while(|net| net.ends[CLIENT].acked_bytes() < 10 * MSS);
+    assert_eq!(retransmissions(&net).len(), 1);
+    net.act(CLIENT, |_, _, _| ());
+    net.run_to_end(10 * SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), 10 * MSS);
+}
+
+#[test]
+fn the_timeout_doubles_while_nothing_comes_back() {
+    // Everything from the third data packet on is lost for 10 s.
+    let mut net = Net::new(&reno(), 50 * MS);
+    net = net.fate(|n, p| if n >= 30 && p.sent_ns < 10 * SECOND { Fate::Drop } else { Fate::Deliver }).stream();
+    net.run_until(20 * SECOND);
+    let times = retransmissions(&net);
+    // The probe repeats nothing (it sends new data), so retransmissions are timeouts: RTO = 100 + 200 ms, then doubled.
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).take_while(|&gap| gap > 150).collect();
+    assert!(gaps.len() >= 4, "{times:?}");
+    assert!(gaps.windows(2).all(|pair| pair[1] == 2 * pair[0]), "{gaps:?}");
+    assert_eq!(gaps[0], 600);
+}
+
+#[test]
+fn after_a_timeout_the_window_starts_from_one_and_grows_to_half() {
+    let mut net = Net::new(&reno(), 50 * MS);
+    net = net.fate(|_, p| if (450 * MS..SECOND).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver }).stream();
+    let mut before = 0;
+    net.run_while(|net| {
+        if net.sample().state != State::Loss {
+            before = net.cwnd_packets();
+        }
+        net.sample().state != State::Loss
+    });
+    assert_eq!(net.cwnd_packets(), 1);
+    assert_eq!(net.sample().ssthresh_bytes.unwrap() / MSS, before / 2);
+    assert!(net.sample().lost > 0);
+    net.run_while(|net| net.sample().state == State::Loss);
+    assert!(net.cwnd_packets() >= before / 4);
+    net.run_until(3 * SECOND);
+    assert_eq!(net.sample().lost, 0);
+}
+
+#[test]
+fn a_little_reordering_is_no_loss() {
+    // One packet is overtaken by two others: two selective acknowledgements are not three.
+    let mut net = Net::new(&reno(), 50 * MS).bottleneck(10_000_000, 1000);
+    net = net.fate(|n, _| if n == 40 { Fate::Late(3 * MS) } else { Fate::Deliver }).upload(500_000);
+    net.run_to_end(10 * SECOND);
+    assert_eq!(net.sample().retransmits, 0);
+    assert_eq!(net.sample().ssthresh_bytes, None);
+}
+
+#[test]
+fn once_reordering_was_seen_a_quarter_round_trip_of_it_is_tolerated() {
+    // One packet is overtaken by two others, which is seen for what it is. From then on every 50th is 15 ms late, so that 12
+    // overtake it: far more than three, but the reordering window is 100 / 4 = 25 ms.
+    let late = |n: usize| match n {
+        40 => Fate::Late(3 * MS),
+        n if n > 100 && n % 50 == 0 => Fate::Late(15 * MS),
+        _ => Fate::Deliver,
+    };
+    let mut net = Net::new(&reno(), 50 * MS).bottleneck(10_000_000, 10_000).fate(move |n, _| late(n)).upload(2_000_000);
+    net.run_to_end(60 * SECOND);
+    assert_eq!(net.sample().retransmits, 0);
+}
+
+#[test]
+fn a_closed_window_is_probed_with_doubling_gaps() {
+    use bufferscope_sim::packet::Ecn;
+    use bufferscope_sim::tcp::{Endpoint, Role};
+    let mut client = Endpoint::new(&reno(), Role::Client);
+    let mut server = Endpoint::new(&reno(), Role::Server);
+    let (mut out, mut back) = (vec![], vec![]);
+    client.connect(0, &mut out);
+    server.on_segment(0, &out.pop().unwrap().segment, Ecn::NotEct, &mut back);
+    let syn_ack = back.pop().unwrap().segment;
+    client.on_segment(100 * MS, &syn_ack, Ecn::NotEct, &mut out);
+    out.clear();
+    // The peer closes its window before anything is sent.
+    let mut closed = syn_ack;
+    closed.flags = bufferscope_sim::tcp::Flags::ACK;
+    (closed.seq, closed.window_bytes) = (1, 0);
+    client.on_segment(100 * MS, &closed, Ecn::NotEct, &mut out);
+    client.offer(100 * MS, 100_000, &mut out);
+    assert!(out.is_empty());
+    // RTO = 100 + 200 ms, doubled with every probe.
+    let mut at_ns = 100 * MS;
+    for gap_ms in [300, 600, 1200, 2400] {
+        assert_eq!(client.deadline(), Some(at_ns + gap_ms * MS));
+        at_ns += gap_ms * MS;
+        client.on_timer(at_ns, &mut out);
+        let probe = out.pop().unwrap().segment;
+        assert_eq!((probe.seq, probe.len), (0, 0));
+        // The peer answers, still closed.
+        client.on_segment(at_ns, &closed, Ecn::NotEct, &mut out);
+    }
+    // It opens: the data leaves at once.
+    let open = bufferscope_sim::tcp::Segment { window_bytes: 20_000, ..closed };
+    client.on_segment(at_ns, &open, Ecn::NotEct, &mut out);
+    assert_eq!(out.len(), 10);
+}
