@@ -1,1 +1,48 @@
-//! bufferscope.
+//! `bufferscope._core`: experiment files, records and the simulator for Python.
+//!
+//! No logic: arguments are handed on, results and errors are translated. What has structure crosses as JSON text, tables
+//! as Parquet files. `python/bufferscope/_core.pyi` describes it for Python's readers and type checkers.
+
+mod experiment;
+mod simulate;
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(_core, ExperimentError, PyValueError, "An experiment file or an override is impossible.");
+create_exception!(_core, SimulationError, PyRuntimeError, "The simulator could not complete a run.");
+create_exception!(_core, Interrupted, PyException, "The progress callback asked to stop.");
+
+/// Experiment files, records and the simulator.
+#[pymodule]
+mod _core {
+    use bufferscope_records::Table;
+    use bufferscope_sim::tcp;
+    use pyo3::prelude::*;
+    use pyo3::types::PyDict;
+
+    #[pymodule_export]
+    use super::experiment::{Experiment, Point, load, schema};
+    #[pymodule_export]
+    use super::simulate::simulate;
+    #[pymodule_export]
+    use super::{ExperimentError, Interrupted, SimulationError};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MSS_BYTES", tcp::Config::default().mss_bytes)?;
+        module.add("TABLES", tables(module.py())?)
+    }
+
+    fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let tables = PyDict::new(py);
+        for table in Table::ALL {
+            let schema = table.schema();
+            let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            tables.set_item(table.name(), columns)?;
+        }
+        Ok(tables)
+    }
+}

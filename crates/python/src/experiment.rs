@@ -1,0 +1,80 @@
+//! Experiment files.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::ExperimentError;
+
+/// A checked experiment file.
+#[pyclass(frozen, module = "bufferscope._core")]
+pub(crate) struct Experiment(Arc<bufferscope_scenario::Experiment>);
+
+/// One choice of swept values with its scenario.
+#[pyclass(frozen, module = "bufferscope._core")]
+pub(crate) struct Point {
+    experiment: Arc<bufferscope_scenario::Experiment>,
+    index: usize,
+}
+
+/// Parses and checks an experiment.
+#[pyfunction]
+pub(crate) fn load(py: Python<'_>, content: &[u8], file: &str, overrides: Vec<String>) -> PyResult<Experiment> {
+    py.detach(|| bufferscope_scenario::Experiment::from_bytes(content, file, &overrides))
+        .map(|experiment| Experiment(Arc::new(experiment)))
+        .map_err(|error| ExperimentError::new_err(error.to_string()))
+}
+
+/// The JSON Schema of experiment files.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    serde_json::to_string_pretty(&bufferscope_scenario::schema()).expect("a JSON value is written as JSON")
+}
+
+#[pymethods]
+impl Experiment {
+    #[getter]
+    fn document(&self) -> String {
+        json(self.0.document())
+    }
+
+    #[getter]
+    fn points(&self) -> Vec<Point> {
+        let point = |index| Point { experiment: Arc::clone(&self.0), index };
+        (0..self.0.points().len()).map(point).collect()
+    }
+
+    #[getter]
+    fn expectations(&self) -> String {
+        json(self.0.expectations())
+    }
+}
+
+impl Point {
+    pub(crate) fn inner(&self) -> &bufferscope_scenario::Point {
+        &self.experiment.points()[self.index]
+    }
+}
+
+#[pymethods]
+impl Point {
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let values = PyDict::new(py);
+        for (path, label) in &self.inner().values {
+            values.set_item(path, label)?;
+        }
+        Ok(values)
+    }
+
+    #[getter]
+    fn scenario(&self) -> String {
+        json(&self.inner().scenario)
+    }
+}
+
+fn json(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("plain data is written as JSON")
+}

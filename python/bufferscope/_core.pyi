@@ -1,0 +1,69 @@
+"""The native core: experiment files, records and the simulator. Everything structured crosses as JSON text."""
+
+from collections.abc import Callable
+from os import PathLike
+
+__version__: str
+"""The version of bufferscope."""
+
+TABLES: dict[str, list[str]]
+"""The records' tables, each with its columns in order."""
+
+MSS_BYTES: int
+"""TCP payload of a full packet in the simulator."""
+
+class ExperimentError(ValueError):
+    """An experiment file or an override is impossible; the text is one line that tells where and what is allowed."""
+
+class SimulationError(RuntimeError):
+    """The simulator could not complete a run."""
+
+class Interrupted(Exception):
+    """The progress callback asked to stop."""
+
+class Point:
+    """One choice of swept values with its scenario."""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The choice, path to label; empty without a sweep."""
+
+    @property
+    def scenario(self) -> str:
+        """The resolved scenario as JSON."""
+
+class Experiment:
+    """A checked experiment file."""
+
+    @property
+    def document(self) -> str:
+        """The file's own words as JSON: title, source, description, figures, notes, sweep."""
+
+    @property
+    def points(self) -> list[Point]:
+        """Every combination of swept values, the first key varying slowest."""
+
+    @property
+    def expectations(self) -> str:
+        """The file's `[[expect]]` entries as JSON, each with the indices of the points that it compares.
+
+        An infinite end of a band is null. `bufferscope.expectations` reads them.
+        """
+
+def load(content: bytes, file: str, overrides: list[str]) -> Experiment:
+    """Parse and check an experiment; raises `ExperimentError`. `file` is what messages call it."""
+
+def schema() -> str:
+    """The JSON Schema of experiment files."""
+
+def simulate(
+    point: Point,
+    seed: int,
+    directory: str | PathLike[str],
+    progress: Callable[[int, int], bool] | None = None,
+) -> str:
+    """Simulate a point, write its tables into `directory` and return a summary as JSON.
+
+    `progress(now_ns, duration_ns)` is called about every 10 ms; when it returns False the run stops with `Interrupted`.
+    Other Python threads go on meanwhile. Raises `SimulationError`.
+    """
