@@ -1,0 +1,68 @@
+"""An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
+
+>>> import bufferscope as bs
+>>> result = bs.run("ucas-reproduce")                                                           # doctest: +SKIP
+>>> result.probes                                      # a polars frame, one row a ping         # doctest: +SKIP
+>>> bs.figures.queue_length(result)                    # an Altair chart                        # doctest: +SKIP
+
+Names are loaded when first used: importing the package, or asking the command line for help, costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from bufferscope._core import TABLES, __version__
+
+if TYPE_CHECKING:
+    from bufferscope import figures, metrics, report
+    from bufferscope.api import load, run
+    from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
+    from bufferscope.experiment import Experiment, catalogue
+    from bufferscope.result import Result
+    from bufferscope.store.run import Run
+
+__all__ = [
+    "TABLES",
+    "EngineError",
+    "Experiment",
+    "ExperimentError",
+    "InputError",
+    "Result",
+    "Run",
+    "StoreError",
+    "__version__",
+    "catalogue",
+    "figures",
+    "load",
+    "metrics",
+    "report",
+    "run",
+]
+
+_HOMES = {
+    "EngineError": "errors",
+    "Experiment": "experiment",
+    "ExperimentError": "errors",
+    "InputError": "errors",
+    "Result": "result",
+    "Run": "store.run",
+    "StoreError": "errors",
+    "catalogue": "experiment",
+    "load": "api",
+    "run": "api",
+}
+_ROOMS = ("figures", "metrics", "report")
+
+
+def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,45 @@
+"""The command line: argument handling and printing, nothing else.
+
+Exit status: 0 done; 1 an engine failed, or with `--strict` an expectation is not reproduced; 2 wrong usage or a bad
+file; 130 interrupted. Results go to standard output, everything said on the way to standard error.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from bufferscope.cli.app import app
+from bufferscope.errors import EngineError, ExperimentError, InputError
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit status; mistakes are told in one line on standard error."""
+    try:
+        return app(list(arguments), prog_name="bufferscope", standalone_mode=False) or DONE
+    except typer.TyperException as error:
+        return _complain(f"{error.format_message()} (see bufferscope --help)", WRONG_USAGE)
+    except (InputError, ExperimentError) as error:
+        return _complain(str(error), WRONG_USAGE)
+    except EngineError as error:
+        return _complain(str(error), FAILED)
+    except (KeyboardInterrupt, typer.Abort) as interruption:
+        return _complain(str(interruption) or "interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone, as in `bufferscope list | head -1`: the interpreter must not flush to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _complain(message: str, status: int) -> int:
+    """Say what is wrong, in one line whatever the message holds."""
+    print("bufferscope:", " ".join(message.split()), file=sys.stderr)
+    return status

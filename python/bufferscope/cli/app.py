@@ -1,0 +1,55 @@
+"""The commands together."""
+
+from typing import Annotated
+
+import typer
+
+from bufferscope import __version__
+from bufferscope.cli import browse, reproduce, run, system
+
+HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
+
+Experiments are TOML files: a network, its queues, the traffic, and what a document says comes out. Some come with
+bufferscope (the catalogue). A run of one is stored as a directory of tables under results/.
+
+[bold]Start here[/bold]
+
+  bufferscope list                        what is in the catalogue
+
+  bufferscope run ucas-reproduce          run one, see what was measured beside what the document says
+
+  bufferscope reproduce                   run them all and write a page with every figure
+"""
+
+app = typer.Typer(
+    name="bufferscope",
+    help=HELP,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"bufferscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _bufferscope(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command("list")(browse.list_)
+app.command("show")(browse.show)
+app.command("run")(run.run)
+app.command("reproduce")(reproduce.reproduce)
+app.command("schema")(system.schema)
+app.command("doctor")(system.doctor)

@@ -1,0 +1,84 @@
+"""`bufferscope list` and `bufferscope show`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bufferscope.cli import options
+from bufferscope.cli.completion import complete_experiment
+
+
+def list_(json: options.Json = False) -> None:
+    """List the experiments that come with bufferscope.
+
+    Each is a TOML file: [bold]bufferscope show NAME[/bold] prints it, and it makes a good start for one's own.
+    """
+    from bufferscope.experiment import catalogue, load
+
+    experiments = [load(name) for name in catalogue()]
+    if json:
+        from bufferscope.cli.documents import print_document
+
+        keys = ("title", "source", "description")
+        print_document([{"name": e.name, **{key: e.document.get(key) for key in keys}} for e in experiments])
+    else:
+        from bufferscope.cli.tables import print_rows
+
+        rows = [(e.name, str(len(e.points)), e.title) for e in experiments]
+        print_rows("The catalogue", ("Name", "Points", "What it shows"), rows)
+
+
+def show(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|RUN",
+            help="An experiment (a name of the catalogue or a TOML file), or the directory of a stored run.",
+            autocompletion=complete_experiment,
+        ),
+    ],
+    json: options.Json = False,
+) -> None:
+    """Show an experiment's text, or a stored run's summary.
+
+    [bold]Examples[/bold]
+
+      bufferscope show ucas-reproduce
+
+      bufferscope show ucas-reproduce > my-lab.toml         start one's own from it
+
+      bufferscope show results/ucas-reproduce/run-sim-s1-0f3a2b1c
+    """
+    if Path(what).is_dir():
+        _show_run(Path(what), json)
+    else:
+        _show_experiment(what, json)
+
+
+def _show_run(path: Path, json: bool) -> None:
+    from bufferscope.store.run import Run
+
+    run = Run(path)
+    if json:
+        from bufferscope.cli.documents import print_document, run_document
+
+        print_document({"experiment": run.experiment, **run_document(run)})
+    else:
+        from bufferscope.cli.tables import print_run
+
+        print_run(run)
+
+
+def _show_experiment(name: str, json: bool) -> None:
+    from bufferscope.experiment import load
+
+    experiment = load(name)
+    if json:
+        from bufferscope.cli.documents import print_document
+
+        points = [{"values": point.values, "scenario": point.scenario} for point in experiment.points]
+        document = {**experiment.document, "expect": experiment.expectations}
+        print_document({"name": experiment.name, "document": document, "points": points})
+    else:
+        print(experiment.text, end="")

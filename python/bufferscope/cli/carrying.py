@@ -1,0 +1,45 @@
+"""Running experiments for the commands, with progress on standard error."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bufferscope.cli.progress import shown
+from bufferscope.engines import engine as engine_named
+from bufferscope.errors import EngineError
+from bufferscope.experiment import load
+from bufferscope.result import Result
+from bufferscope.running import Interrupted, RunsFailedError, execute, plan
+from bufferscope.store.run import Run
+
+
+def carry_out(
+    names: Sequence[str],
+    engine: str,
+    out: Path,
+    overrides: Sequence[str],
+    seed: int,
+    repeat: int,
+    jobs: int | None,
+    silent: bool,
+) -> list[Result]:
+    """Run experiments, all their points in one pool; one result each, in the order of `names`."""
+    chosen = engine_named(engine)
+    experiments = [load(name, overrides) for name in dict.fromkeys(names)]
+    plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]
+    tasks = [task for tasks in plans for task in tasks]
+    try:
+        with shown(tasks, silent=silent) as watcher:
+            runs = iter(execute(tasks, jobs=jobs, watcher=watcher))
+    except Interrupted as interruption:
+        raise KeyboardInterrupt(f"{interruption}; {_whereabouts(interruption.finished)}") from None
+    except RunsFailedError as failure:
+        raise EngineError(f"{failure}; {_whereabouts(failure.finished)}") from failure
+    return [Result([next(runs) for _ in tasks]) for tasks in plans]
+
+
+def _whereabouts(finished: Sequence[Run]) -> str:
+    """Where the finished runs are."""
+    if not finished:
+        return "no run had finished, nothing was kept"
+    directories = dict.fromkeys(f"{run.path.parent}/" for run in finished)
+    return f"the finished runs are whole, in {' and '.join(directories)}"

@@ -1,0 +1,56 @@
+"""What `--json` prints: exactly one document on standard output."""
+
+import json
+import math
+from typing import Any
+
+from bufferscope.expectations import Evaluated
+from bufferscope.result import Result
+from bufferscope.store.run import Run
+
+
+def print_document(document: Any) -> None:
+    """Print a JSON document; JSON knows no infinity, so none may be left in it."""
+    print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def result_document(result: Result) -> dict[str, Any]:
+    """A result: its runs with their metrics, and its expectations."""
+    return {
+        "experiment": result.experiment,
+        "runs": [run_document(run) for run in result.runs],
+        "expectations": [_expectation_document(evaluated) for evaluated in result.expectations],
+    }
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """A run; the value of a censored metric is null, and its name is in `censored`."""
+    return {
+        "engine": run.engine,
+        "seed": run.seed,
+        "point": run.point,
+        "metrics": {name: _number(value) for name, value in run.metrics.items()},
+        "censored": sorted(run.metrics.censored),
+        "warnings": run.warnings,
+        "path": str(run.path),
+    }
+
+
+def _expectation_document(evaluated: Evaluated) -> dict[str, Any]:
+    expectation, measured = evaluated.expectation, evaluated.measured
+    return {
+        "metric": expectation.metric,
+        "point": dict(evaluated.point),
+        "relative_to": None if expectation.relative_to is None else dict(expectation.relative_to),
+        "says": expectation.says,
+        "band": [_number(end) for end in expectation.band],
+        "measured": None if measured is None else _number(measured),
+        "censored": measured is not None and math.isinf(measured),
+        "runs": evaluated.runs,
+        "verdict": str(evaluated.verdict),
+        "reason": evaluated.reason,
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

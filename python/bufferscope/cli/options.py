@@ -1,0 +1,36 @@
+"""The options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bufferscope.cli.completion import complete_experiment
+
+ExperimentName = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXPERIMENT",
+        help="A name of the catalogue (see [bold]bufferscope list[/bold]) or the path of a TOML file.",
+        autocompletion=complete_experiment,
+    ),
+]
+Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="What carries the packets: sim, the simulator.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change a key of the experiment, as in link.bottleneck.rate=2mbit; may be given several times.",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Where chance starts; equal seeds give equal records.")]
+Repeat = Annotated[int, typer.Option("--repeat", metavar="N", help="Runs of each point, with seeds N, N+1, ...")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", help="Runs at the same time; changes no result. Default: one a processor."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if an expectation is not reproduced.")]

@@ -1,0 +1,162 @@
+"""Tables for people, on standard output."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bufferscope.expectations import Evaluated, Verdict
+from bufferscope.result import Result
+from bufferscope.store.run import Run
+
+WIDTH_WITHOUT_TERMINAL = 160
+STYLES = {
+    Verdict.REPRODUCED: "green",
+    Verdict.EXPLAINED: "yellow",
+    Verdict.NOT_REPRODUCED: "bold red",
+    Verdict.NOT_APPLICABLE: "dim",
+}
+OVERVIEW = {
+    "rtt.p50_ms": "RTT p50 (ms)",
+    "rtt.p95_ms": "p95",
+    "rtt.max_ms": "max",
+    "rtt.lost": "lost probes",
+    "goodput.total_mbit": "goodput (Mbit/s)",
+}
+"""The metrics that a result's table shows; `bufferscope show RUN` has all."""
+
+
+def print_runs(result: Result) -> None:
+    """One row a run with the metrics that say most."""
+    table = _table(f"{result.experiment}: {result.document['title']}")
+    table.add_column("Point", overflow="fold")
+    table.add_column("Seed", justify="right")
+    for heading in OVERVIEW.values():
+        table.add_column(heading, justify="right")
+    for run in result.runs:
+        table.add_row(Text(_point(run.point)), str(run.seed), *(_metric(run, name) for name in OVERVIEW))
+    _console().print(table)
+
+
+def print_expectations(results: Sequence[Result]) -> None:
+    """What the documents say beside what was measured."""
+    if not any(result.expectations for result in results):
+        return
+    table = _table("What the documents say, and what was measured")
+    for heading in ("Experiment", "Expectation", "Says"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("Measured", justify="right")
+    table.add_column("Band", justify="right")
+    table.add_column("Verdict")
+    for result in results:
+        for evaluated in result.expectations:
+            table.add_row(*_expectation_row(result, evaluated))
+    _console().print(table)
+    _print_reasons(results)
+
+
+def print_warnings(results: Sequence[Result]) -> None:
+    """What the engine wants known."""
+    for warning in dict.fromkeys(w for result in results for run in result.runs for w in run.warnings):
+        _console().print(Text(f"Warning: {warning}"))
+
+
+def print_run(run: Run) -> None:
+    """A stored run: how it came about, and every metric."""
+    about = _table(run.id)
+    about.add_column("")
+    about.add_column("", overflow="fold")
+    for key, value in _about(run).items():
+        about.add_row(key, Text(value))
+    metrics = _table("Metrics")
+    metrics.add_column("Name")
+    metrics.add_column("Value", justify="right")
+    for name in run.metrics:
+        metrics.add_row(Text(name), _metric(run, name))
+    _console().print(about, metrics)
+
+
+def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain table of texts."""
+    table = _table(title)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    _console().print(table)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def _table(title: str) -> Table:
+    return Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _about(run: Run) -> dict[str, str]:
+    meta = run.meta
+    return {
+        "Experiment": f"{run.experiment}: {meta['title']}",
+        "Point": _point(run.point),
+        "Changed": " ".join(meta["overrides"]) or "nothing",
+        "Engine": f"{run.engine} {meta['engine_version']}, seed {run.seed}",
+        "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s simulated, {meta['cpu_s']:.2f} s of CPU",
+        "Started": f"{meta['started']} by bufferscope {meta['bufferscope']}",
+        "Rows": ", ".join(f"{table} {rows}" for table, rows in meta["tables"].items()),
+        "Warnings": "; ".join(run.warnings) or "none",
+        "Files": f"{run.path}/",
+    }
+
+
+def _point(point: Mapping[str, str]) -> str:
+    return ", ".join(f"{path} = {label}" for path, label in point.items()) or "as in the file"
+
+
+def _metric(run: Run, name: str) -> str:
+    return _number(run.metrics[name]) if name in run.metrics else "-"
+
+
+def _number(value: float) -> str:
+    """Four significant digits; a value that lost probes or unfinished transfers hide has no number."""
+    if math.isinf(value):
+        return "censored"
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
+    expectation, measured = evaluated.expectation, evaluated.measured
+    return (
+        Text(result.experiment),
+        Text(_subject(evaluated)),
+        Text(expectation.says),
+        Text("-" if measured is None else _number(measured)),
+        Text(_band(expectation.band)),
+        Text(str(evaluated.verdict), style=STYLES[evaluated.verdict]),
+    )
+
+
+def _subject(evaluated: Evaluated) -> str:
+    """The metric and where it is taken, by the swept values' labels."""
+    where = ", ".join(evaluated.point.values())
+    relative = ", ".join((evaluated.expectation.relative_to or {}).values())
+    return evaluated.expectation.metric + (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
+
+
+def _band(band: tuple[float, float]) -> str:
+    low, high = band
+    if math.isinf(high):
+        return f">= {low:g}"
+    return f"<= {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
+
+
+def _print_reasons(results: Sequence[Result]) -> None:
+    for result in results:
+        for evaluated in result.expectations:
+            if evaluated.reason:
+                subject = f"{result.experiment}, {_subject(evaluated)}"
+                _console().print(Text(f"{subject}: {evaluated.reason}"))

@@ -1,0 +1,21 @@
+"""What an engine tells about a run, besides its tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run went."""
+
+    engine_version: str
+    mss_bytes: int
+    """TCP payload of a full packet."""
+    sample_interval_ns: int
+    """The sampling interval achieved."""
+    summary: Mapping[str, Any]
+    """Counters of the engine's own."""
+    warnings: list[str]
+    tables: Mapping[str, int]
+    """Rows of each table."""

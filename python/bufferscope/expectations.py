@@ -1,0 +1,127 @@
+"""What a document says, held against what was measured.
+
+An experiment's `[[expect]]` names a metric, the points it is about and the band in which we call the document's words
+reproduced. It holds or fails at each of these points by itself; over a point's repetitions the mean counts.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bufferscope.store.run import Run
+
+
+class Verdict(StrEnum):
+    """How a measurement stands to an expectation."""
+
+    REPRODUCED = "reproduced"
+    """Inside the band."""
+    EXPLAINED = "differs-as-explained"
+    """Outside the band, and the experiment file says why we knowingly lie there."""
+    NOT_REPRODUCED = "not reproduced"
+    """Outside the band."""
+    NOT_APPLICABLE = "not applicable"
+    """The runs are not those the document speaks of: a point is missing, or `--set` changed the set-up."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One entry of `[[expect]]`."""
+
+    metric: str
+    says: str
+    band: tuple[float, float]
+    where: Mapping[str, str]
+    """The points it is about, by labels of swept keys; empty: all."""
+    relative_to: Mapping[str, str] | None
+    """If given, the measurement is the metric divided by the metric at these points."""
+    differs: str | None
+    """Why the measurement is known to lie outside the band."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An expectation at one point, with its measurement."""
+
+    expectation: Expectation
+    point: Mapping[str, str]
+    """The point's swept values, path to label."""
+    measured: float | None
+    """Mean over the point's runs; +inf when lost probes or unfinished transfers hide it; None when nothing was."""
+    runs: int
+    """Runs that the mean was taken over."""
+    verdict: Verdict
+    reason: str | None
+    """Why it is not applicable, or why it differs."""
+
+
+def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> list[Evaluated]:
+    """Measure and judge expectations, as `run.json` holds them, at every point they are about."""
+    return [evaluated for entry in entries for evaluated in _evaluate(entry, runs)]
+
+
+def judge(expectation: Expectation, measured: float) -> Verdict:
+    """Whether a measurement lies in the band; the band's ends belong to it."""
+    low, high = expectation.band
+    if low <= measured <= high:
+        return Verdict.REPRODUCED
+    return Verdict.EXPLAINED if expectation.differs else Verdict.NOT_REPRODUCED
+
+
+def _evaluate(entry: Mapping[str, Any], runs: Sequence["Run"]) -> Iterator[Evaluated]:
+    expectation = _expectation(entry)
+    if entry["not_applicable"] or not entry["comparisons"]:
+        reason = entry["not_applicable"] or "no point is the one it is about"
+        yield Evaluated(expectation, expectation.where, None, 0, Verdict.NOT_APPLICABLE, reason)
+    for comparison in entry["comparisons"]:
+        yield _compare(expectation, comparison, runs)
+
+
+def _expectation(entry: Mapping[str, Any]) -> Expectation:
+    """From the JSON form, in which an infinite end of the band is null."""
+    low, high = entry["band"]
+    return Expectation(
+        metric=entry["metric"],
+        says=entry["says"],
+        band=(-math.inf if low is None else float(low), math.inf if high is None else float(high)),
+        where=entry["where"],
+        relative_to=entry["relative_to"],
+        differs=entry["differs"],
+    )
+
+
+def _compare(expectation: Expectation, comparison: Mapping[str, int | None], runs: Sequence["Run"]) -> Evaluated:
+    """Measure at one point, or at one point relative to another."""
+    from bufferscope.metrics import MetricError
+
+    chosen, reference = ([run for run in runs if run.position == comparison[role]] for role in ("point", "relative_to"))
+    point = chosen[0].point if chosen else expectation.where
+    if not chosen or (expectation.relative_to is not None and not reference):
+        reason = "there is no run of a point it is about"
+        return Evaluated(expectation, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
+    try:
+        measured = _mean(chosen, expectation.metric)
+        if reference:
+            measured = _ratio(measured, _mean(reference, expectation.metric))
+    except MetricError as error:
+        return Evaluated(expectation, point, None, len(chosen), Verdict.NOT_APPLICABLE, str(error))
+    verdict = judge(expectation, measured)
+    explanation = expectation.differs if verdict is Verdict.EXPLAINED else None
+    return Evaluated(expectation, point, measured, len(chosen), verdict, explanation)
+
+
+def _mean(runs: Sequence["Run"], metric: str) -> float:
+    from bufferscope import metrics
+
+    return fmean(float(metrics.metric(run, metric)) for run in runs)
+
+
+def _ratio(value: float, reference: float) -> float:
+    """`value / reference`; not a number where both are hidden or both zero: such a ratio lies in no band."""
+    if reference == 0:
+        return math.inf if value > 0 else math.nan
+    return value / reference

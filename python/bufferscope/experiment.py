@@ -1,0 +1,128 @@
+"""Experiments: the catalogue that comes with bufferscope, and anybody's own TOML files."""
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from bufferscope import _core
+from bufferscope.errors import ExperimentError
+from bufferscope.figures import NAMES as FIGURES
+
+LARGEST_FILE_BYTES = 1 << 20
+"""An experiment is a page of text; what is larger is some other file."""
+
+
+class Point:
+    """One choice of the experiment's swept values."""
+
+    def __init__(self, core: _core.Point) -> None:
+        """Wrap a point of the native core."""
+        self.core = core
+        self.values = core.values
+        """The choice, path to label; empty without a sweep."""
+
+    @cached_property
+    def scenario(self) -> Mapping[str, Any]:
+        """The resolved scenario."""
+        scenario: Mapping[str, Any] = json.loads(self.core.scenario)
+        return scenario
+
+    def __str__(self) -> str:
+        return ", ".join(f"{path} = {label}" for path, label in self.values.items()) or "as in the file"
+
+
+class Experiment:
+    """A checked experiment: whatever can be wrong with its file has been refused."""
+
+    def __init__(self, name: str, content: bytes, file: str, overrides: Sequence[str] = ()) -> None:
+        """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`."""
+        core = _core.load(content, file, list(overrides))
+        self.name = name
+        self.text = content.decode("utf-8")
+        self.overrides = tuple(overrides)
+        """`PATH=VALUE`, as given."""
+        self.document: Mapping[str, Any] = json.loads(core.document)
+        """The file's own words: title, source, description, figures, notes, sweep."""
+        self.expectations: list[Mapping[str, Any]] = json.loads(core.expectations)
+        self.points = [Point(point) for point in core.points]
+        _check_figures(self.document["figures"], file)
+
+    @property
+    def title(self) -> str:
+        """What the experiment shows, in one line."""
+        return str(self.document["title"])
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.name!r}, {len(self.points)} point{'s' * (len(self.points) != 1)})"
+
+
+def catalogue() -> list[str]:
+    """The names of the experiments that come with bufferscope.
+
+    >>> "ucas-reproduce" in catalogue()
+    True
+    """
+    return sorted(entry.name.removesuffix(".toml") for entry in _shelf().iterdir() if entry.name.endswith(".toml"))
+
+
+def load(name_or_path: str | PathLike[str], overrides: Sequence[str] = ()) -> Experiment:
+    """Load an experiment of the catalogue by its name, or a TOML file by its path.
+
+    `overrides` are `PATH=VALUE` texts, as in `link.bottleneck.rate=2mbit`. Raises `ExperimentError`, whose text tells
+    where the problem is and what is allowed.
+    """
+    wanted = fspath(name_or_path)
+    if wanted in catalogue():
+        return Experiment(wanted, (_shelf() / f"{wanted}.toml").read_bytes(), f"{wanted}.toml", overrides)
+    path = Path(wanted)
+    if not _means_a_path(wanted) and not path.is_file():
+        raise ExperimentError(_unknown(wanted))
+    return Experiment(name_of(path), _read(path), wanted, overrides)
+
+
+def name_of(path: Path) -> str:
+    """What an experiment file's results are filed under: the file's name in letters that suit every file system."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.")[:80] or "experiment"
+
+
+def _shelf() -> Traversable:
+    return files("bufferscope") / "experiments"
+
+
+def _means_a_path(wanted: str) -> bool:
+    return "/" in wanted or wanted.endswith(".toml")
+
+
+def _unknown(wanted: str) -> str:
+    names = catalogue()
+    close = difflib.get_close_matches(wanted, names, n=1)
+    guess = f"did you mean {close[0]}? " if close else ""
+    return f"no experiment is called {wanted!r}; {guess}The catalogue: {', '.join(names)}; or give a file's path"
+
+
+def _read(path: Path) -> bytes:
+    """An experiment file's content, of which no more is read than could be right."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ExperimentError(f"{path}: {reason}; expected an experiment's TOML file") from None
+    if len(content) > LARGEST_FILE_BYTES:
+        raise ExperimentError(f"{path}: found more than {LARGEST_FILE_BYTES} bytes; allowed: an experiment's TOML file")
+    return content
+
+
+def _check_figures(names: Sequence[str], file: str) -> None:
+    for position, name in enumerate(names, start=1):
+        if name not in FIGURES:
+            close = difflib.get_close_matches(name, FIGURES, n=1)
+            guess = f"; did you mean {close[0]}?" if close else ""
+            raise ExperimentError(f'{file}: figures[{position}]: found "{name}"; allowed: {", ".join(FIGURES)}{guess}')

@@ -1,0 +1,196 @@
+"""Carrying out runs: points times seeds, several at once, results in the order of the plan."""
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from bufferscope import _core, machine
+from bufferscope.engines import Engine
+from bufferscope.engines.outcome import Outcome
+from bufferscope.errors import EngineError, InputError
+from bufferscope.experiment import Experiment, Point
+from bufferscope.store import FORMAT
+from bufferscope.store.run import Run
+from bufferscope.store.writing import directory_name, prepare, staged, write_metadata
+
+MOST_RUNS = 100_000
+"""Runs that may be asked for at once."""
+LARGEST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to be carried out."""
+
+    experiment: Experiment
+    position: int
+    """Which of the experiment's points."""
+    seed: int
+    engine: Engine
+    out: Path
+
+    @property
+    def point(self) -> Point:
+        """The choice of swept values."""
+        return self.experiment.points[self.position]
+
+    @cached_property
+    def directory(self) -> Path:
+        """Where the run will be."""
+        name = directory_name(self.point.values, self.engine.name, self.seed, self.point.scenario)
+        return self.out / self.experiment.name / name
+
+    @property
+    def duration_ns(self) -> int:
+        """The length of the run in its own time."""
+        return int(self.point.scenario["duration_ns"])
+
+
+class Watcher(Protocol):
+    """Is told how runs get on, from any thread."""
+
+    def advanced(self, task: Task, now_ns: int) -> None:
+        """The run has come to this time of its own."""
+
+    def finished(self, task: Task) -> None:
+        """The run is stored."""
+
+
+class Unwatched:
+    """A watcher that does nothing."""
+
+    def advanced(self, task: Task, now_ns: int) -> None:
+        """Do nothing."""
+
+    def finished(self, task: Task) -> None:
+        """Do nothing."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C: the runs that had finished are stored and whole."""
+
+    def __init__(self, finished: Sequence[Run], planned: int) -> None:
+        """Remember what was finished."""
+        super().__init__(f"interrupted after {len(finished)} of {planned} runs")
+        self.finished = tuple(finished)
+        self.planned = planned
+
+
+class RunsFailedError(EngineError):
+    """Some runs failed; the others are stored."""
+
+    def __init__(self, failures: Sequence[tuple[Task, Exception]], finished: Sequence[Run]) -> None:
+        """Remember what failed and what was finished."""
+        task, error = failures[0]
+        more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
+        super().__init__(f"{task.experiment.name} ({task.point}; seed {task.seed}): {error}{more}")
+        self.failures = tuple(failures)
+        self.finished = tuple(finished)
+
+
+def plan(experiment: Experiment, engine: Engine, out: Path, *, seed: int = 1, repeat: int = 1) -> list[Task]:
+    """Every point with `repeat` seeds from `seed` on, point by point."""
+    _check("seed", seed, 0, LARGEST_SEED - repeat)
+    _check("repeat", repeat, 1, MOST_RUNS // len(experiment.points))
+    seeds = range(seed, seed + repeat)
+    return [
+        Task(experiment, position, seed, engine, out) for position in range(len(experiment.points)) for seed in seeds
+    ]
+
+
+def execute(tasks: Sequence[Task], *, jobs: int | None = None, watcher: Watcher | None = None) -> list[Run]:
+    """Carry out the tasks, `jobs` at a time (default: as many as there are processors); the runs in the tasks' order.
+
+    Raises `RunsFailedError` when an engine failed, after all others are done, and `Interrupted` on Ctrl-C.
+    """
+    jobs = machine.cpus() if jobs is None else jobs
+    _check("jobs", jobs, 1, 1024)
+    for directory in dict.fromkeys(task.directory.parent for task in tasks):
+        prepare(directory)
+    stop = threading.Event()
+    with ThreadPoolExecutor(jobs, thread_name_prefix="run") as pool:
+        futures = [pool.submit(_carry_out, task, watcher or Unwatched(), stop) for task in tasks]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise Interrupted(_finished(futures), len(tasks)) from None
+    failures = [(task, error) for task, future in zip(tasks, futures, strict=True) if (error := _failure(future))]
+    if failures:
+        raise RunsFailedError(failures, _finished(futures))
+    return [future.result() for future in futures]
+
+
+def _carry_out(task: Task, watcher: Watcher, stop: threading.Event) -> Run:
+    """One run, in a thread of its own."""
+
+    def progress(now_ns: int, _duration_ns: int) -> bool:
+        watcher.advanced(task, now_ns)
+        return not stop.is_set()
+
+    with staged(task.directory) as place:
+        started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.thread_time()
+        outcome = task.engine.run(task.point, task.seed, place, progress)
+        spent = (time.perf_counter() - wall, time.thread_time() - cpu)
+        write_metadata(place, _metadata(task, outcome, started, spent))
+    watcher.finished(task)
+    return Run(task.directory)
+
+
+def _metadata(task: Task, outcome: Outcome, started: datetime, spent: tuple[float, float]) -> dict[str, Any]:
+    experiment, (wall_s, cpu_s) = task.experiment, spent
+    return {
+        "format": FORMAT,
+        "bufferscope": _core.__version__,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "overrides": list(experiment.overrides),
+        "engine": task.engine.name,
+        "engine_version": outcome.engine_version,
+        "seed": task.seed,
+        "point": task.point.values,
+        "position": task.position,
+        "started": started.isoformat(timespec="seconds"),
+        "wall_s": round(wall_s, 6),
+        "cpu_s": round(cpu_s, 6),
+        "sampling": {
+            "asked_ns": task.point.scenario["sample_interval_ns"],
+            "achieved_ns": outcome.sample_interval_ns,
+        },
+        "mss_bytes": outcome.mss_bytes,
+        "machine": machine.describe(),
+        "warnings": outcome.warnings,
+        "tables": outcome.tables,
+        "summary": outcome.summary,
+        "scenario": task.point.scenario,
+        "document": experiment.document,
+        "expectations": experiment.expectations,
+    }
+
+
+def _finished(futures: Sequence[Future[Run]]) -> list[Run]:
+    return [future.result() for future in futures if not future.cancelled() and future.exception() is None]
+
+
+def _failure(future: Future[Run]) -> Exception | None:
+    """What an engine or the file system failed at; anything else is our mistake and raised as it is."""
+    error = future.exception()
+    if error is None:
+        return None
+    if isinstance(error, EngineError):
+        return error
+    if isinstance(error, OSError):
+        return EngineError(f"cannot write {error.filename or 'the run'}: {error.strerror}")
+    raise error
+
+
+def _check(option: str, value: int, lowest: int, highest: int) -> None:
+    if not lowest <= value <= highest:
+        raise InputError(f"--{option}: found {value}; allowed: {lowest} to {highest}")

@@ -1,0 +1,15 @@
+"""Run directories: how runs are kept on disk.
+
+    OUT/<experiment>/<point>-<engine>-s<seed>-<digest>/
+        run.json            what was run, with what, and how it went
+        <table>.parquet     one file a table
+
+A directory gets its name only when it is whole; until then it is `.partial-...`, and what a killed process left of
+those is cleared away by the next.
+"""
+
+FORMAT = 1
+"""The version of `run.json`; a reader refuses others."""
+
+METADATA = "run.json"
+PARTIAL = ".partial-"

@@ -1,0 +1,116 @@
+"""One stored run: what was asked, what was observed."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bufferscope.store.reading import read_metadata, read_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bufferscope.metrics import Metrics
+
+
+class Run:
+    """A run directory, read when needed.
+
+    Tables are polars frames with the columns of `bufferscope.TABLES` and, first, `run`: the run's `id`. Times are
+    integer nanoseconds since the start of the run.
+
+    >>> run = Run("results/ucas-reproduce/run-sim-s1-0f3a2b1c")                                 # doctest: +SKIP
+    >>> run.probes.filter(pl.col("rtt_ns").is_null())      # the probes that were lost          # doctest: +SKIP
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Open a run directory; raises `StoreError` when it isn't one, or not a whole one."""
+        self.path = Path(path)
+        self.meta: Mapping[str, Any] = read_metadata(self.path)
+
+    @property
+    def id(self) -> str:
+        """The directory's name: point, engine, seed and a digest of the scenario."""
+        return self.path.resolve().name
+
+    @property
+    def experiment(self) -> str:
+        """The experiment's name."""
+        return str(self.meta["experiment"])
+
+    @property
+    def engine(self) -> str:
+        """What carried the packets."""
+        return str(self.meta["engine"])
+
+    @property
+    def seed(self) -> int:
+        """The seed that the engine drew its random numbers from."""
+        return int(self.meta["seed"])
+
+    @property
+    def point(self) -> dict[str, str]:
+        """The choice of swept values, path to label; empty for an experiment without a sweep."""
+        return dict(self.meta["point"])
+
+    @property
+    def position(self) -> int:
+        """Which of the experiment's points this is, counted from 0 in the sweep's order."""
+        return int(self.meta["position"])
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The resolved scenario: every default filled in, every value a plain number in the unit of its name."""
+        scenario: Mapping[str, Any] = self.meta["scenario"]
+        return scenario
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the engine wants known about this run."""
+        return list(self.meta["warnings"])
+
+    @cached_property
+    def probes(self) -> "pl.DataFrame":
+        """One row a probe sent; `rtt_ns` is null when it was lost."""
+        return self._table("probes")
+
+    @cached_property
+    def flows(self) -> "pl.DataFrame":
+        """One row a sample of a connection's sending side."""
+        return self._table("flows")
+
+    @cached_property
+    def queues(self) -> "pl.DataFrame":
+        """One row a sample of a port's layer; counters are cumulative."""
+        return self._table("queues")
+
+    @cached_property
+    def drops(self) -> "pl.DataFrame":
+        """One row a packet dropped or marked."""
+        return self._table("drops")
+
+    @cached_property
+    def transfers(self) -> "pl.DataFrame":
+        """One row an object; `finished_ns` is null when it did not finish within the run."""
+        return self._table("transfers")
+
+    @cached_property
+    def sojourns(self) -> "pl.DataFrame":
+        """Packets by the time they spent in a port's layer."""
+        return self._table("sojourns")
+
+    @cached_property
+    def metrics(self) -> "Metrics":
+        """Every metric that the records allow."""
+        from bufferscope import metrics
+
+        return metrics.compute(self)
+
+    def _table(self, name: str) -> "pl.DataFrame":
+        import polars as pl
+
+        return read_table(self.path, name).select(pl.lit(self.id).alias("run"), pl.all())
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"

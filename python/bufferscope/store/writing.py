@@ -1,0 +1,103 @@
+"""Writing run directories so that a half written one never looks whole."""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from bufferscope.errors import InputError
+from bufferscope.store import METADATA, PARTIAL
+
+LONGEST_SLUG = 80
+
+
+def directory_name(point: Mapping[str, str], engine: str, seed: int, scenario: Mapping[str, Any]) -> str:
+    """A run's directory: readable, and different for whatever differs in point, engine, seed or scenario.
+
+    >>> directory_name({"link.bottleneck.queue.limit": "50p"}, "sim", 1, {})
+    'limit-50p-sim-s1-5d1b6a4a'
+    """
+    content = json.dumps([dict(point), scenario], sort_keys=True)
+    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    return f"{_slug(point)}-{engine}-s{seed}-{digest}"
+
+
+def prepare(directory: Path) -> None:
+    """Make the directory that run directories go into, and clear away what killed processes left there."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        abandoned = [entry for entry in directory.iterdir() if entry.name.startswith(PARTIAL)]
+    except OSError as error:
+        raise InputError(f"{directory}: cannot write results here: {error.strerror}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise InputError(f"{directory}: cannot write results here: no permission")
+    for entry in abandoned:
+        _remove_if_abandoned(entry)
+
+
+@contextmanager
+def staged(directory: Path) -> Iterator[Path]:
+    """A place to write a run; it becomes `directory` when the block ends well, and vanishes when it does not.
+
+    A run of the same name that is already there is replaced: it had the same scenario, engine and seed.
+    """
+    place = directory.with_name(f"{PARTIAL}{directory.name}-{secrets.token_hex(4)}")
+    place.mkdir()
+    try:
+        with _locked(place):
+            yield place
+            _take_the_place_of(directory, place)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
+    """Write `run.json`; the last file of a run to be written."""
+    text = json.dumps(metadata, indent=1, ensure_ascii=False, allow_nan=False)
+    (directory / METADATA).write_text(text + "\n", encoding="utf-8")
+
+
+def _slug(point: Mapping[str, str]) -> str:
+    parts = (f"{path.rpartition('.')[2]}-{label}" for path, label in point.items())
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", "_".join(parts)).strip("-.")
+    return slug[:LONGEST_SLUG] or "run"
+
+
+def _take_the_place_of(directory: Path, place: Path) -> None:
+    """Rename; a directory can't be renamed onto another, so what has the name is first moved aside."""
+    while True:
+        try:
+            place.rename(directory)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return
+        old = directory.with_name(f"{PARTIAL}old-{secrets.token_hex(4)}")
+        with suppress(FileNotFoundError):
+            directory.rename(old)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold the lock that tells others that somebody is still writing here; the system drops it when we die."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_if_abandoned(entry: Path) -> None:
+    with suppress(OSError), _locked(entry):
+        shutil.rmtree(entry, ignore_errors=True)
