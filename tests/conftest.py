@@ -1,0 +1,23 @@
+"""Fixtures that several test modules use."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from laboratory import Answer
+
+from bufferscope.cli import run
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """The command line, called in an empty directory of its own (`tmp_path`)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Answer:
+        capfd.readouterr()
+        status = run(arguments)
+        out, err = capfd.readouterr()
+        return Answer(status, out, err)
+
+    return call

@@ -1,0 +1,80 @@
+"""A small experiment, and the command line as tests use it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SMALL = """\
+title = "A small lab"
+duration = "2s"
+figures = ["rtt"]
+
+[[link]]
+name = "line"
+ends = ["h1", "h2"]
+rate = "10mbit"
+delay = "10ms"
+queue = { qdisc = "pfifo", limit = "20p" }
+
+[[traffic]]
+name = "bulk"
+kind = "tcp"
+from = "h1"
+to = "h2"
+congestion = "reno"
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "h1"
+to = "h2"
+"""
+
+SWEEP = """
+[sweep]
+"link.line.queue.limit" = ["10p", "20p", "40p"]
+"""
+
+ENDLESS = """
+[sweep]
+"duration" = ["1s", "24h"]
+"""
+"""A first point that is soon done, a second that takes a long while."""
+
+TABLES = ("probes", "flows", "queues", "drops", "transfers", "sojourns")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+def write(directory: Path, text: str, name: str = "lab.toml") -> Path:
+    """An experiment file."""
+    path = directory / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def start(arguments: Sequence[str], directory: Path) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "bufferscope", *arguments],
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """Every file below a directory by its relative path."""
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}

@@ -1,0 +1,116 @@
+"""Whatever is wrong gets one clear line on standard error, exit status 2, and leaves nothing behind."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from laboratory import SMALL, Answer, write
+
+CPU_SECONDS = 1.0
+"""Of processor time, so that a busy machine fails no test."""
+
+
+def changed(old: str, new: str) -> str:
+    assert old in SMALL
+    return SMALL.replace(old, new)
+
+
+BAD_FILES = {
+    "an unknown key": (changed('delay = "10ms"', 'dealy = "10ms"'), ["link.line", "dealy", "delay"]),
+    "an unknown table": (SMALL + "[[router]]\nname = 'r'\n", ["router"]),
+    "a wrong unit": (changed('"10mbit"', '"10 apples"'), ["link.line.rate", "10 apples", "mbit"]),
+    "a rate where a time belongs": (changed('delay = "10ms"', 'delay = "10mbit"'), ["link.line.delay", "10mbit"]),
+    "a zero rate": (changed('"10mbit"', '"0mbit"'), ["link.line.rate", "0mbit"]),
+    "a negative delay": (changed('"10ms"', '"-10ms"'), ["link.line.delay", "-10ms"]),
+    "a limit of 10^18 packets": (changed('"20p"', '"1000000000000000000p"'), ["link.line.queue.limit", "10000000"]),
+    "10^9 flows": (changed('kind = "tcp"', 'kind = "tcp"\nflows = 1000000000'), ["traffic.bulk.flows", "1000000000"]),
+    "a year": (changed('duration = "2s"', 'duration = "31536000s"'), ["duration", "31536000s"]),
+    "no duration": (changed('duration = "2s"\n', ""), ["duration"]),
+    "two links of one name": (SMALL + '[[link]]\nname = "line"\nends = ["h2", "h3"]\n', ["line"]),
+    "two traffics of one name": (changed('name = "ping"', 'name = "bulk"'), ["bulk"]),
+    "a link to itself": (changed('["h1", "h2"]', '["h1", "h1"]'), ["link.line", "h1"]),
+    "a host that is nowhere": (changed('to = "h2"\ncong', 'to = "h9"\ncong'), ["traffic.bulk.to", "h9", "h1"]),
+    "an unreachable host": (
+        changed('to = "h2"\ncong', 'to = "h4"\ncong') + '[[link]]\nname = "island"\nends = ["h3", "h4"]\n',
+        ["traffic.bulk", "h4"],
+    ),
+    "an unknown qdisc": (changed('"pfifo"', '"pfif"'), ["link.line.queue", "pfif", "pfifo"]),
+    "an unknown figure": (changed('["rtt"]', '["rtt", "rt"]'), ["figures", "rt", "rtt"]),
+    "a sweep of 10^9 points": (
+        SMALL + "[sweep]\n" + "".join(f'"traffic.ping.{key}" = {list(range(1, 1001))}\n' for key in ("size", "start"))
+        + f'"traffic.bulk.flows" = {list(range(1, 1001))}\n',
+        ["sweep", "1000000000"],
+    ),
+    "a sweep over nothing": (SMALL + '[sweep]\n"link.nowhere.rate" = ["1mbit"]\n', ["link.nowhere", "line"]),
+    "no TOML": ("title = = 5", ["line 1", "TOML"]),
+    "an empty file": ("", ["empty"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD_FILES)
+def test_a_file_with_a_mistake(what: str, cli: Callable[..., Answer], tmp_path: Path) -> None:
+    text, words = BAD_FILES[what]
+    write(tmp_path, text)
+    refused(cli, ["run", "lab.toml"], ["lab.toml", *words], tmp_path)
+
+
+BINARIES = {"a picture": b"\x89PNG\r\n\x1a\n\0\0\0", "NUL bytes": b"title\0", "too much": b"#" * ((1 << 20) + 1)}
+
+
+@pytest.mark.parametrize("what", BINARIES)
+def test_a_file_that_is_no_experiment_at_all(what: str, cli: Callable[..., Answer], tmp_path: Path) -> None:
+    (tmp_path / "lab.toml").write_bytes(BINARIES[what])
+    refused(cli, ["run", "lab.toml"], ["lab.toml"], tmp_path)
+
+
+BAD_ARGUMENTS = {
+    "no such experiment": (
+        ["run", "ucas-reproduc"],
+        ["ucas-reproduc", "did you mean ucas-reproduce?", "ucas-mitigate"],
+    ),
+    "nothing like any experiment": (["run", "zzz"], ["zzz", "ucas-reproduce"]),
+    "no such file": (["run", "missing.toml"], ["missing.toml", "No such file"]),
+    "a directory": (["run", "./"], ["directory"]),
+    "a name that no file can have": (["run", "a\0b.toml"], ["null byte"]),
+    "no such engine": (["run", "lab.toml", "--engine", "ns3"], ["--engine", "ns3", "sim"]),
+    "an engine of later": (["run", "lab.toml", "--engine", "guest"], ["guest", "not in this version", "sim"]),
+    "an override without a value": (["run", "lab.toml", "--set", "duration"], ["duration", "PATH=VALUE"]),
+    "an override of nothing": (["run", "lab.toml", "--set", "link.lime.rate=1mbit"], ["link.lime", "line"]),
+    "an impossible override": (["run", "lab.toml", "--set", "duration=0s"], ["duration", "0s"]),
+    "a negative seed": (["run", "lab.toml", "--seed", "-1"], ["--seed", "-1"]),
+    "a seed beyond 64 bits": (["run", "lab.toml", "--seed", str(2**64)], ["--seed", str(2**64)]),
+    "no repetition": (["run", "lab.toml", "--repeat", "0"], ["--repeat", "0"]),
+    "10^9 repetitions": (["run", "lab.toml", "--repeat", "1000000000"], ["--repeat", "100000"]),
+    "no job": (["run", "lab.toml", "--jobs", "0"], ["--jobs", "0"]),
+    "a word for a number": (["run", "lab.toml", "--seed", "one"], ["--seed", "integer"]),
+    "an unknown option": (["run", "lab.toml", "--sed", "1"], ["--sed", "--seed"]),
+    "an unknown command": (["rum"], ["rum"]),
+    "a missing argument": (["run"], ["EXPERIMENT"]),
+    "results in a file": (["run", "lab.toml", "--out", "lab.toml"], ["lab.toml"]),
+    "an unknown experiment among others": (["reproduce", "ucas-reproduce", "nope"], ["nope"]),
+    "a run that is none": (["show", "."], ["run.json"]),
+}
+
+
+@pytest.mark.parametrize("what", BAD_ARGUMENTS)
+def test_arguments_with_a_mistake(what: str, cli: Callable[..., Answer], tmp_path: Path) -> None:
+    arguments, words = BAD_ARGUMENTS[what]
+    write(tmp_path, SMALL)
+    refused(cli, arguments, words, tmp_path)
+
+
+def refused(cli: Callable[..., Answer], arguments: list[str], words: list[str], directory: Path) -> None:
+    before = sorted(directory.rglob("*"))
+    started = time.process_time()
+    answer = cli(*arguments)
+    spent = time.process_time() - started
+    assert answer.status == 2, answer
+    assert answer.out == ""
+    assert answer.err.startswith("bufferscope: ")
+    assert answer.err.count("\n") == 1, "one line"
+    assert "Traceback" not in answer.err
+    for word in words:
+        assert word in answer.err
+    assert sorted(directory.rglob("*")) == before, "nothing is written"
+    assert spent < CPU_SECONDS

@@ -1,0 +1,53 @@
+"""The experiments that come with bufferscope."""
+
+from pathlib import Path
+
+import pytest
+
+import bufferscope as bs
+from bufferscope.experiment import load, name_of
+
+NAMES = ["mininet-buffer-size", "ucas-mitigate", "ucas-queue-sizes", "ucas-reproduce"]
+
+
+def test_the_catalogue_has_the_experiments_of_the_labs() -> None:
+    assert set(NAMES) <= set(bs.catalogue())
+
+
+@pytest.mark.parametrize("name", bs.catalogue())
+def test_every_experiment_says_what_it_reproduces_and_what_to_expect(name: str) -> None:
+    loaded = load(name)
+    assert loaded.document["source"]
+    assert loaded.document["description"]
+    assert loaded.document["figures"]
+    assert loaded.expectations
+
+
+def test_a_sweep_gives_its_points_in_order() -> None:
+    labels = [point.values["link.bottleneck.queue.limit"] for point in load("ucas-queue-sizes").points]
+    assert labels == ["50p", "100p", "200p"]
+
+
+def test_an_override_changes_the_scenario_and_ends_the_sweep_over_it() -> None:
+    (point,) = load("ucas-queue-sizes", ["link.bottleneck.queue.limit=7p"]).points
+    assert point.scenario["links"][1]["forward"]["queue"] == {"qdisc": "pfifo", "limit_packets": 7}
+
+
+def test_a_file_of_a_catalogue_name_needs_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ucas-reproduce").write_text("title = 5")
+    assert load("ucas-reproduce").title.startswith("Reproducing")
+    with pytest.raises(bs.ExperimentError, match="title"):
+        load("./ucas-reproduce")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("a/my lab.toml", "my-lab"), ("../../x.toml", "x"), ("...toml", "experiment"), ("实验.toml", "experiment")],
+)
+def test_results_are_filed_under_a_name_that_suits_file_systems(path: str, name: str) -> None:
+    assert name_of(Path(path)) == name
+
+
+def test_the_repr_tells_name_and_size() -> None:
+    assert repr(load("ucas-queue-sizes")) == "Experiment('ucas-queue-sizes', 3 points)"

@@ -1,0 +1,160 @@
+"""The command line, as far as it is not about mistakes."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from laboratory import SMALL, SWEEP, TABLES, Answer, write
+
+from bufferscope import __version__, catalogue
+
+Cli = Callable[..., Answer]
+
+EXPECTATION = """
+[[expect]]
+metric = "rtt.max_ms"
+says = "{says}"
+band = [{low}, {high}]
+"""
+
+
+def test_without_a_command_it_shows_what_there_is(cli: Cli) -> None:
+    answer = cli()
+    assert answer.status == 0
+    for command in ("list", "show", "run", "reproduce", "schema", "doctor"):
+        assert re.search(rf"^\W*{command}\b", answer.out, re.MULTILINE), command
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version") == Answer(0, f"bufferscope {__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce", "show"])
+def test_help_teaches_by_example(cli: Cli, command: str) -> None:
+    answer = cli(command, "--help")
+    assert answer.status == 0
+    assert f"bufferscope {command} " in answer.out.split("Examples")[1]
+
+
+def test_list_names_the_whole_catalogue(cli: Cli) -> None:
+    answer = cli("list")
+    assert [name for name in catalogue() if name not in answer.out] == []
+    assert [entry["name"] for entry in json.loads(cli("list", "--json").out)] == catalogue()
+
+
+def test_show_prints_an_experiment_that_runs(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, cli("show", "ucas-reproduce").out, "mine.toml")
+    answer = cli("run", "mine.toml", "--set", "duration=1s", "--quiet")
+    assert answer == Answer(0, "", "")
+    assert len(list((tmp_path / "results" / "mine").iterdir())) == 1
+
+
+def test_show_sums_up_a_stored_run(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    run = json.loads(cli("run", "lab.toml", "--json").out)["runs"][0]
+    shown = cli("show", run["path"])
+    assert shown.status == 0
+    assert "A small lab" in shown.out
+    assert [name for name in run["metrics"] if name not in shown.out] == []
+    assert json.loads(cli("show", run["path"], "--json").out)["metrics"] == run["metrics"]
+
+
+def test_schema_is_json_schema_of_the_files(cli: Cli) -> None:
+    schema = json.loads(cli("schema").out)
+    assert {"title", "link", "traffic", "sweep", "expect"} <= schema["properties"].keys()
+
+
+def test_doctor_tells_what_is_there_and_what_is_not(cli: Cli) -> None:
+    findings = {finding["what"]: finding for finding in json.loads(cli("doctor", "--json").out)}
+    assert findings["engine sim"]["state"] == "ready"
+    assert findings["engine guest"]["state"] == "not in this version"
+    assert findings["polars"]["state"] == "ready"
+    table = cli("doctor")
+    assert table.status == 0
+    assert "native core" in table.out
+
+
+def test_json_is_one_document_of_the_documented_shape(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + SWEEP)
+    answer = cli("run", "lab.toml", "--json", "--repeat", "2", "--seed", "7")
+    assert (answer.status, answer.err) == (0, "")
+    document = json.loads(answer.out)
+    assert list(document) == ["experiment", "runs", "expectations"]
+    assert document["experiment"] == "lab"
+    points = [(run["point"]["link.line.queue.limit"], run["seed"]) for run in document["runs"]]
+    assert points == [("10p", 7), ("10p", 8), ("20p", 7), ("20p", 8), ("40p", 7), ("40p", 8)]
+    for run in document["runs"]:
+        assert {"engine", "seed", "point", "metrics", "warnings", "path"} <= run.keys()
+        assert run["metrics"]["rtt.sent"] == 20
+        assert {file.name for file in Path(run["path"]).iterdir()} == {"run.json", *(f"{t}.parquet" for t in TABLES)}
+
+
+def test_a_run_is_told_as_a_table_and_where_it_is(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + SWEEP)
+    answer = cli("run", "lab.toml")
+    assert answer.status == 0
+    for limit in ("10p", "20p", "40p"):
+        assert f"link.line.queue.limit = {limit}" in answer.out
+    assert "Stored in results/lab/" in answer.out
+    assert answer.err.splitlines()[-1] == "3 of 3 runs done"
+
+
+@pytest.mark.parametrize(("high", "verdict", "status"), [(1000, "reproduced", 0), (1, "not reproduced", 1)])
+def test_strict_fails_when_an_expectation_does(cli: Cli, tmp_path: Path, high: int, verdict: str, status: int) -> None:
+    write(tmp_path, SMALL + EXPECTATION.format(says="as long as the queue", low=0, high=high))
+    answer = cli("run", "lab.toml", "--json", "--strict")
+    assert answer.status == status
+    assert json.loads(answer.out)["expectations"][0]["verdict"] == verdict
+    assert cli("run", "lab.toml", "--quiet").status == 0
+
+
+def test_an_explained_difference_is_not_a_failure(cli: Cli, tmp_path: Path) -> None:
+    text = SMALL + EXPECTATION.format(says="1 ms", low=0, high=1) + 'differs = "the path alone takes 20 ms"\n'
+    write(tmp_path, text)
+    answer = cli("run", "lab.toml", "--strict")
+    assert answer.status == 0
+    assert "differs-as-explained" in answer.out
+    assert "the path alone takes 20 ms" in answer.out
+
+
+def test_a_changed_experiment_is_measured_but_not_judged(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + EXPECTATION.format(says="1 ms", low=0, high=1))
+    answer = cli("run", "lab.toml", "--set", "duration=1s", "--json", "--strict")
+    assert answer.status == 0
+    assert json.loads(answer.out)["expectations"][0]["verdict"] == "not applicable"
+
+
+def test_square_brackets_are_text_like_any_other(cli: Cli, tmp_path: Path) -> None:
+    write(
+        tmp_path, SMALL.replace("A small lab", "A [bold]small[/] lab") + EXPECTATION.format(says="[/x]", low=0, high=1)
+    )
+    answer = cli("run", "lab.toml")
+    assert answer.status == 0
+    assert "A [bold]small[/] lab" in answer.out
+    assert "[/x]" in answer.out
+
+
+def test_reproduce_writes_the_page_and_says_what_was_reproduced(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + EXPECTATION.format(says="as long as the queue", low=0, high=1000))
+    answer = cli("reproduce", "lab.toml")
+    assert answer.status == 0
+    assert "reproduced" in answer.out
+    assert str(tmp_path / "report" / "index.html") in answer.out
+    assert "A small lab" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_reading_only_the_beginning_of_the_output_is_no_mistake(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m bufferscope schema | head -c 1"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_help_loads_no_library_that_it_does_not_need(tmp_path: Path) -> None:
+    code = "import sys; from bufferscope.cli import run; run(['run', 'nope']); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split("'"))
+    assert loaded & {"polars", "altair", "scipy", "numpy", "jinja2", "vl_convert"} == set()

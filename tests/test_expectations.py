@@ -1,0 +1,110 @@
+"""What a document says, held against what was measured."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from handmade import PING, TCP, HandmadeRun, probes, scenario
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bufferscope as bs
+from bufferscope.expectations import Evaluated, Expectation, Verdict, evaluate, judge
+
+
+def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, seed: int = 1) -> bs.Run:
+    """A run of `position` whose probes came back after these times."""
+    run = HandmadeRun(scenario({"bulk": TCP, "ping": PING}), rows={"probes": probes(rtts_ms)}, seed=seed)
+    path = run.write(directory / f"{position}-{seed}")
+    file = path / "run.json"
+    point = {"queue": f"{position}"}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "position": position, "point": point}))
+    return bs.Run(path)
+
+
+def entry(band: list[float | None], **more: Any) -> dict[str, Any]:
+    """An expectation as `run.json` holds it."""
+    default: dict[str, Any] = {
+        "metric": "rtt.mean_ms",
+        "says": "so many",
+        "band": band,
+        "differs": None,
+        "where": {},
+        "relative_to": None,
+        "comparisons": [{"point": 0, "relative_to": None}],
+        "not_applicable": None,
+    }
+    return {**default, **more}
+
+
+def only(entries: list[dict[str, Any]], runs: list[bs.Run]) -> Evaluated:
+    (evaluated,) = evaluate(entries, runs)
+    return evaluated
+
+
+def test_the_mean_over_repetitions_counts(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [rtt], seed=seed) for seed, rtt in enumerate([10.0, 20.0, 60.0])]
+    evaluated = only([entry([29, 31])], runs)
+    assert (evaluated.measured, evaluated.runs, evaluated.verdict) == (30.0, 3, Verdict.REPRODUCED)
+
+
+def test_a_ratio_compares_two_points(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [30.0], position=0), run_with(tmp_path, [10.0], position=1)]
+    comparison = {"comparisons": [{"point": 0, "relative_to": 1}], "relative_to": {"queue": "1"}}
+    evaluated = only([entry([2.9, None], **comparison)], runs)
+    assert (evaluated.measured, evaluated.verdict) == (3.0, Verdict.REPRODUCED)
+
+
+def test_each_point_is_judged_by_itself(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [10.0], position=0), run_with(tmp_path, [30.0], position=1)]
+    comparisons = [{"point": index, "relative_to": None} for index in (0, 1)]
+    verdicts = [(e.point, e.verdict) for e in evaluate([entry([0, 20], comparisons=comparisons)], runs)]
+    assert verdicts == [({"queue": "0"}, Verdict.REPRODUCED), ({"queue": "1"}, Verdict.NOT_REPRODUCED)]
+
+
+def test_a_known_difference_is_told_with_its_reason(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [30.0])]
+    evaluated = only([entry([0, 20], differs="another kernel")], runs)
+    assert (evaluated.verdict, evaluated.reason) == (Verdict.EXPLAINED, "another kernel")
+    reproduced = only([entry([0, 40], differs="another kernel")], runs)
+    assert (reproduced.verdict, reproduced.reason) == (Verdict.REPRODUCED, None)
+
+
+def test_a_percentile_among_lost_probes_exceeds_every_closed_band(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [10.0, None, None])]
+    closed = only([entry([0, 1e9], metric="rtt.p95_ms")], runs)
+    assert (closed.measured, closed.verdict) == (math.inf, Verdict.NOT_REPRODUCED)
+    assert only([entry([3, None], metric="rtt.p95_ms")], runs).verdict is Verdict.REPRODUCED
+
+
+def test_what_cannot_be_judged_says_why(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [10.0])]
+    for unjudged, words in [
+        (entry([0, 1], comparisons=[], not_applicable="--set duration=1s"), "--set duration=1s"),
+        (entry([0, 1], comparisons=[{"point": 7, "relative_to": None}]), "no run"),
+        (entry([0, 1], metric="rtt.mena_ms"), "rtt.mena_ms"),
+        (entry([0, 1], metric="transfer.web.mean_s"), "transfer.web.mean_s"),
+    ]:
+        evaluated = only([unjudged], runs)
+        assert (evaluated.verdict, evaluated.measured) == (Verdict.NOT_APPLICABLE, None)
+        assert words in str(evaluated.reason)
+
+
+def test_a_ratio_of_two_unknowns_is_not_reproduced(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [None, None], position=0), run_with(tmp_path, [None, None], position=1)]
+    comparison = {"comparisons": [{"point": 0, "relative_to": 1}], "relative_to": {"queue": "1"}}
+    evaluated = only([entry([None, None], metric="rtt.p50_ms", **comparison)], runs)
+    assert evaluated.verdict is Verdict.NOT_REPRODUCED
+
+
+numbers = st.floats(allow_nan=False)
+
+
+@given(numbers, numbers, numbers)
+def test_a_band_includes_its_ends_and_nothing_beyond(low: float, high: float, measured: float) -> None:
+    expectation = Expectation("rtt.mean_ms", "so many", (low, high), {}, None, None)
+    inside = low <= measured <= high
+    assert (judge(expectation, measured) is Verdict.REPRODUCED) == inside
+    if low <= high:
+        assert judge(expectation, low) is judge(expectation, high) is Verdict.REPRODUCED
