@@ -101,26 +101,49 @@ class HandmadeRun:
     id: str = "handmade"
     seed: int = 1
     point: dict[str, str] = field(default_factory=dict)
-    engine: str = "sim"
+    experiment: str = "handmade"
+    document: dict[str, Any] = field(default_factory=lambda: {"title": "Made by hand"})
+    expectations: list[dict[str, Any]] = field(default_factory=list)
+    overrides: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    position: int = 0
+    """Which of the experiment's points this is."""
 
     @property
     def meta(self) -> dict[str, Any]:
         return {
-            "format": 1, "bufferscope": "0.1.0", "experiment": "handmade", "title": "Made by hand",
-            "engine": self.engine, "engine_version": "0.1.0", "seed": self.seed, "point": self.point,
-            "scenario": self.scenario, "started": "2026-01-01T00:00:00+00:00", "wall_s": 0.5, "cpu_s": 0.5,
-            "sampling": {"asked_ns": 10 * MS, "achieved_ns": 10 * MS}, "mss_bytes": MSS,
-            "machine": {"system": "Linux", "machine": "x86_64", "python": "3.11"}, "summary": {"events": 1, "hops": 1},
-            "warnings": [], "tables": {name: len(self.rows.get(name, [])) for name in SCHEMAS},
-        }  # fmt: skip
+            "format": 1,
+            "bufferscope": "0.1.0",
+            "experiment": self.experiment,
+            "title": self.document["title"],
+            "document": self.document,
+            "expectations": self.expectations,
+            "overrides": self.overrides,
+            "engine": "sim",
+            "engine_version": "0.1.0",
+            "seed": self.seed,
+            "point": self.point,
+            "position": self.position,
+            "scenario": self.scenario,
+            "started": "2026-01-01T00:00:00+00:00",
+            "wall_s": 0.5,
+            "cpu_s": 0.5,
+            "sampling": {"asked_ns": 10 * MS, "achieved_ns": 10 * MS},
+            "mss_bytes": MSS,
+            "machine": {"system": "Linux", "machine": "x86_64", "cpu": "a processor", "cpus": 2, "python": "3.11"},
+            "summary": {"events": 1, "hops": 1},
+            "warnings": self.warnings,
+            "tables": {name: len(self.rows.get(name, [])) for name in SCHEMAS},
+        }
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name not in SCHEMAS:
             raise AttributeError(name)
         return table(name, self.rows.get(name, []))
 
-    def write(self, directory: Path) -> Path:
-        """A run directory: `run.json` and one Parquet file a table."""
+    def write(self, results: Path) -> Path:
+        """A run directory in `results`, as engines leave it: `run.json` and one Parquet file a table."""
+        directory = results / self.experiment / self.id
         directory.mkdir(parents=True)
         (directory / "run.json").write_text(json.dumps(self.meta))
         for name in SCHEMAS:

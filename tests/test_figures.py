@@ -219,7 +219,7 @@ def test_goodput_of_equal_bins() -> None:
     run.rows["transfers"] = []
     frame = binned(run)
     assert frame.height == 120
-    total_bytes = frame["mbit"].sum() * 1e6 / 8 * (2 / 120)
+    total_bytes = float(frame["mbit"].sum()) * 1e6 / 8 * (2 / 120)
     assert total_bytes == pytest.approx(2_000_000, rel=1e-6)
     assert frame["mbit"].median() == pytest.approx(8, rel=0.25)
 
@@ -265,7 +265,8 @@ def test_repetitions_are_pooled_in_the_distribution_and_the_first_is_shown_over_
 
 
 def test_intervals_and_the_arrow_of_what_lies_among_the_lost() -> None:
-    whole, lossy = [float(n) for n in range(101)], [10.0, 20.0, 30.0, 40.0, None]
+    whole: list[float | None] = [float(n) for n in range(101)]
+    lossy: list[float | None] = [10, 20, 30, 40, None]
     spec = spec_of(
         sweep(["whole", "lossy"], lambda label: pinged(whole if label == "whole" else lossy)), "rtt_by_point"
     )

@@ -62,7 +62,7 @@ def hover(
     nearest = alt.selection_point(name="nearest", nearest=True, on="pointerover", clear="pointerout", empty=False)
     dot: alt.Chart = (
         alt.Chart(frame, name=HOVER)
-        .mark_point(size=70, clip=True)
+        .mark_point(size=70, clip=True, aria=False)
         .encode(
             x=x,
             y=y,

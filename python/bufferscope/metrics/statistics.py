@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 CONFIDENCE = 0.95
 
@@ -76,5 +76,5 @@ def estimate(values: Sequence[float]) -> Estimate:
     if n < 2 or not math.isfinite(mean):
         return Estimate(mean, math.nan, n, math.nan, math.nan)
     sem = float(np.std(values, ddof=1)) / math.sqrt(n)
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * sem
+    reach = float(special.stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * sem
     return Estimate(mean, sem, n, mean - reach, mean + reach)

@@ -1,0 +1,109 @@
+"""An experiment's parameters as tables: the network and the traffic, every default filled in.
+
+Where points differ, a cell holds each point's setting.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bufferscope.figures.source import Point
+from bufferscope.metrics.network import NANOSECONDS, Port, ports, traffic_ends
+from bufferscope.report.words import number, quantity, setting
+
+Cell = tuple[tuple[str, str], ...]
+"""The distinct settings of a cell, each with the labels of its points; one with an empty label when all agree."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns and rows of cells."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def tables(points: Sequence[Point]) -> list[Table]:
+    """General settings, network and traffic of an experiment's points."""
+    return [
+        _merged("Run", ("Setting", "Value"), points, _general),
+        _merged("Network", ("Port", "Rate", "Delay", "Queue", "Overhead"), points, _network),
+        _merged("Traffic", ("Name", "Kind", "From, to", "When", "Settings"), points, _traffic),
+    ]
+
+
+def _general(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    yield "duration", quantity(scenario["duration_ns"], "ns")
+    yield "warm-up, left out of the metrics", quantity(scenario["warmup_ns"], "ns")
+    yield "time between samples", quantity(scenario["sample_interval_ns"], "ns")
+    for node in scenario["nodes"]:
+        if node["tcp"] != scenario["nodes"][0]["tcp"] or node is scenario["nodes"][0]:
+            yield f"TCP settings of {node['name']}", settings(node["tcp"])
+
+
+def _network(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    """A row a port; one row for both directions of a link where they are alike."""
+    pairs = list(ports(scenario).values())
+    for forward, reverse in zip(pairs[::2], pairs[1::2], strict=True):
+        rows = [_port(forward), _port(reverse)]
+        if rows[0] == rows[1]:
+            yield f"{forward.sender} ↔ {forward.receiver}", *rows[0]
+        else:
+            yield forward.name, *rows[0]
+            yield reverse.name, *rows[1]
+
+
+def _port(port: Port) -> tuple[str, ...]:
+    delay = quantity(port.delay_ns, "ns") if port.delay_ns else "none"
+    if not port.rate:
+        return "not limited", delay, "none", "none"
+    return _rate(port), delay, settings(port.queue, first="qdisc"), quantity(port.overhead_bytes, "bytes")
+
+
+def _rate(port: Port) -> str:
+    if not port.is_scheduled:
+        return quantity(port.rate[0].bits_per_second, "bps")
+    return ", ".join(
+        f"{quantity(step.bits_per_second, 'bps')} from {number(step.from_ns / NANOSECONDS)} s" for step in port.rate
+    )
+
+
+def _traffic(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    shown_elsewhere = {"name", "kind", "from", "to", "start_ns", "stop_ns"}
+    for entry in scenario["traffic"]:
+        sender, receiver = traffic_ends(scenario, entry)
+        rest = {key: value for key, value in entry.items() if key not in shown_elsewhere}
+        when = f"{number(entry['start_ns'] / NANOSECONDS)} s to {number(entry['stop_ns'] / NANOSECONDS)} s"
+        yield entry["name"], entry["kind"], f"{sender} → {receiver}", when, settings(rest)
+
+
+def settings(table: Mapping[str, Any], first: str | None = None) -> str:
+    """All keys of a table in words; the value of `first` leads."""
+    head = [str(table[first])] if first else []
+    return ", ".join(
+        [*head, *(setting(key, value) for key, value in table.items() if key != first and value is not None)]
+    )
+
+
+def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows: Any) -> Table:
+    """The rows of all points laid over each other; a row that only some points have is shown with theirs."""
+    found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for point in points:
+        for name, *cells in rows(point.first.scenario):
+            found.setdefault(name, []).append((point.label, tuple(cells)))
+    merged = [((("", name),), *_cells(variants, len(columns) - 1)) for name, variants in found.items()]
+    return Table(title, columns, tuple(merged))
+
+
+def _cells(variants: Sequence[tuple[str, tuple[str, ...]]], count: int) -> list[Cell]:
+    return [_cell([(label, cells[index]) for label, cells in variants]) for index in range(count)]
+
+
+def _cell(variants: Sequence[tuple[str, str]]) -> Cell:
+    labels: dict[str, list[str]] = {}
+    for label, text in variants:
+        labels.setdefault(text, []).append(label)
+    if len(labels) == 1:
+        return (("", next(iter(labels))),)
+    return tuple((", ".join(named), text) for text, named in labels.items())

@@ -1,0 +1,68 @@
+"""Numbers as a reader wants them: rounded, with their unit, infinity and the unknown in words."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+NBSP = "\N{NO-BREAK SPACE}"
+THIN = "\N{NARROW NO-BREAK SPACE}"
+
+_SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
+    "bps": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
+}
+_PLAIN = {"bytes": "bytes", "packets": "packets"}
+
+
+def number(value: float) -> str:
+    """Four significant digits at most, thousands apart: `1 234`, `12.35`, `0.0123`; all digits of whole numbers."""
+    if math.isnan(value):
+        return "undefined"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", THIN)
+    return f"{value:.4g}"
+
+
+def with_unit(value: float, unit: str) -> str:
+    """`12.35 ms`; the unit may be empty."""
+    return f"{number(value)}{NBSP}{unit}" if unit else number(value)
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number in the unit of a key's name (`ns`, `bps`, `bytes`, `packets`), scaled: `5 ms` for 5,000,000 ns."""
+    if unit in _PLAIN:
+        return with_unit(value, _PLAIN[unit])
+    for scale, name in _SCALES[unit]:
+        if abs(value) >= scale:
+            return with_unit(value / scale, name)
+    return with_unit(value, _SCALES[unit][0][1])
+
+
+def setting(key: str, value: Any) -> str:
+    """A scenario's setting in words, by the unit at the end of its key: `limit_packets` 100 -> `limit 100 packets`."""
+    name, _, unit = key.rpartition("_")
+    words = name.replace("_", " ")
+    if isinstance(value, bool) or value is None:
+        return f"{key.replace('_', ' ')} {'on' if value else 'off'}" if value is not None else f"{words or key} none"
+    if isinstance(value, int | float) and name and (unit in _SCALES or unit in _PLAIN):
+        return f"{words} {quantity(value, unit)}"
+    shown = number(value) if isinstance(value, int | float) else str(value)
+    return f"{key.replace('_', ' ')} {shown}"
+
+
+def band(low: float, high: float, unit: str) -> str:
+    """`245 to 320 ms`, `at least 3`, `at most 5 s`."""
+    if math.isinf(low) and math.isinf(high):
+        return "any"
+    if math.isinf(high):
+        return f"at least{NBSP}{with_unit(low, unit)}"
+    if math.isinf(low):
+        return f"at most{NBSP}{with_unit(high, unit)}"
+    return f"{number(low)}{NBSP}to{NBSP}{with_unit(high, unit)}"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 run`, `4 runs`."""
+    return f"{number(count)} {word}{'' if count == 1 else 's'}"

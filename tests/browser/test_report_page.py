@@ -1,0 +1,203 @@
+"""The report in a browser: everything drawn, without network, on any screen, in both colour schemes, and on paper."""
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from pypdf import PdfReader
+from reports import built
+
+pytestmark = pytest.mark.browser
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+FIGURES = 8
+DESKTOP = ViewportSize(width=1280, height=900)
+PHONE = ViewportSize(width=390, height=844)
+WIDTHS = (320, 390, 600, 768, 1024, 1280)
+DRAWN_MS = 60_000
+BAD = ("error", "warning")
+PROBLEMS: list[str] = []
+"""What went wrong in the open pages."""
+
+WITHIN = """(width) => [...document.querySelectorAll("figure .live canvas")]
+    .every((canvas) => canvas.getBoundingClientRect().right <= width)"""
+"""Whether every chart ends within the screen; charts follow a change of its width a moment later."""
+
+Opener = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium; a machine without one fails the tests, and is told what to install."""
+    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.fail(f"none of {', '.join(PROGRAMS)} is installed; on Debian and Ubuntu: sudo apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of two points with every figure."""
+    return built(tmp_path_factory.mktemp("browser"))
+
+
+@pytest.fixture(scope="module")
+def opened(chromium: Browser, report_page: Path) -> Iterator[Opener]:
+    """Opens the page from disk with the network switched off."""
+    contexts = []
+
+    def open_page(viewport: ViewportSize = DESKTOP, scripts: bool = True, **options: Any) -> Page:
+        context = chromium.new_context(viewport=viewport, offline=True, java_script_enabled=scripts, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: PROBLEMS.append(message.text) if message.type in BAD else None)
+        page.on("pageerror", lambda error: PROBLEMS.append(str(error)))
+        page.on("request", lambda request: PROBLEMS.append(request.url) if _is_remote(request.url) else None)
+        page.goto(report_page.as_uri())
+        if scripts:
+            page.wait_for_selector("html[data-drawn]", timeout=DRAWN_MS)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def desktop(opened: Opener) -> Page:
+    """The page on a large screen."""
+    return opened()
+
+
+@pytest.fixture(scope="module")
+def phone(opened: Opener) -> Page:
+    """The page on a phone."""
+    return opened(PHONE)
+
+
+@pytest.fixture(autouse=True)
+def no_problems() -> Iterator[None]:
+    """No test may leave an error, a warning or a request for something remote behind."""
+    PROBLEMS.clear()
+    yield
+    assert PROBLEMS == []
+
+
+def test_every_chart_is_drawn_without_network_and_without_complaint(opened: Opener) -> None:
+    page = opened()  # anew, so that `no_problems` sees it being drawn
+    assert page.locator("figure").count() == FIGURES
+    assert page.locator("figure .live canvas").count() == FIGURES
+    for canvas in page.locator("figure .live canvas").all():
+        box = canvas.bounding_box()
+        assert box is not None
+        assert box["width"] > 300
+        assert box["height"] > 80
+    assert page.locator("figure img:visible").count() == 0
+
+
+def test_charts_tell_their_values_to_the_pointer(desktop: Page) -> None:
+    page = desktop
+    chart = page.locator("#two-queues-queue_length canvas")
+    chart.scroll_into_view_if_needed()
+    chart.hover(position={"x": 200, "y": 150})
+    page.wait_for_selector("#vg-tooltip-element.visible", timeout=5000)
+    words = page.locator("#vg-tooltip-element").inner_text()
+    assert "queue (packets)" in words
+    assert "time (s)" in words
+
+
+def test_the_page_follows_the_colour_scheme_of_the_system(opened: Opener) -> None:
+    page = opened(color_scheme="light")
+    light = page.screenshot()
+    chart = page.locator("#two-queues-rtt canvas").screenshot()
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector("html[data-drawn=dark]", timeout=DRAWN_MS)
+    assert page.screenshot() != light
+    assert page.locator("#two-queues-rtt canvas").screenshot() != chart
+    assert _brightness(page) < 60
+    page.emulate_media(color_scheme="light")
+    page.wait_for_selector("html[data-drawn=light]", timeout=DRAWN_MS)
+    assert _brightness(page) > 200
+
+
+def test_nothing_sticks_out_of_any_screen(phone: Page) -> None:
+    phone.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    for width in WIDTHS:
+        phone.set_viewport_size({"width": width, "height": 800})
+        phone.wait_for_function(WITHIN, arg=width, timeout=5000)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_text_on_a_phone_is_not_smaller_than_14_pixels(phone: Page) -> None:
+    phone.set_viewport_size(PHONE)
+    smallest = phone.evaluate(
+        """() => Math.min(...[...document.querySelectorAll("p, td, th, li, dd, dt, a, caption, h1, h2, h3")]
+            .filter((element) => element.textContent.trim() && element.checkVisibility())
+            .map((element) => parseFloat(getComputedStyle(element).fontSize)))"""
+    )
+    assert smallest >= 14
+
+
+def test_without_scripts_the_pictures_stay(opened: Opener) -> None:
+    page = opened(scripts=False)
+    assert page.locator("figure img:visible").count() == FIGURES
+
+
+def test_paper_shows_pictures_figures_and_what_is_folded(opened: Opener, tmp_path: Path) -> None:
+    page = opened(color_scheme="dark")
+    printed = tmp_path / "report.pdf"
+    page.pdf(path=printed, format="A4", prefer_css_page_size=True)
+    page.emulate_media(media="print")
+    assert page.locator("figure img:visible").count() == FIGURES
+    assert page.locator("figure canvas:visible").count() == 0
+    words = "\n".join(sheet.extract_text() for sheet in PdfReader(printed).pages)
+    for expected in (
+        "Congestion window",
+        "window (packets)",
+        "time (s)",
+        "goodput.total_mbit",
+        "limit-100p-sim-s1-0abc1234",
+    ):
+        assert expected in words, expected
+
+
+def test_headings_form_an_outline(desktop: Page) -> None:
+    levels = desktop.evaluate("[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map((h) => Number(h.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_the_summary_leads_to_the_section(desktop: Page) -> None:
+    desktop.locator("#summary a", has_text="Two queues").click()
+    desktop.wait_for_function("location.hash === '#two-queues'")
+    desktop.wait_for_function("Math.abs(document.getElementById('two-queues').getBoundingClientRect().top) < 60")
+
+
+def _is_remote(url: str) -> bool:
+    return not url.startswith(("file:", "data:"))
+
+
+def _brightness(page: Page) -> float:
+    """Mean of the page's background colour channels."""
+    channels: list[int] = page.evaluate(
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
+    )
+    return sum(channels) / 3

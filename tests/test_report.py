@@ -1,0 +1,259 @@
+"""The page: what it says, that it holds all it needs, and that nothing in an experiment file can act in it."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reports import FIFTY, LABELS, built, document, expectation, run, stored
+
+from bufferscope import report
+from bufferscope.report.drawing import data_url, script_json
+from bufferscope.report.prose import markdown
+from bufferscope.report.verdicts import GAUGE, gauge
+
+EVIL = "</title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+class Page(HTMLParser):
+    """The parts of a page that tests ask for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.words = ""
+        self._inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag in ("script", "style"):
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and self._inside[-1] == tag:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._inside:
+            self.words += data
+
+    def all(self, tag: str, attribute: str) -> list[str]:
+        return [attributes[attribute] for name, attributes in self.elements if name == tag and attribute in attributes]
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def page(page_path: Path) -> Page:
+    return Page(page_path.read_text(encoding="utf-8"))
+
+
+def spaced(words: str) -> str:
+    """Words with single ordinary spaces."""
+    return re.sub(r"\s+", " ", words)
+
+
+def test_the_page_is_named_and_titled(page_path: Path, page: Page) -> None:
+    assert page_path.name == "index.html"
+    assert "Two queues" in page.words
+    assert "1 experiment, 2 runs" in page.words
+
+
+def test_the_summary_has_every_expectation_with_band_measurement_and_verdict(page: Page) -> None:
+    words = spaced(page.words.split("Summary")[1].split("Bands are derived")[0])
+    # Answers of 20, 30, 50 and 60 ms: mean 40, longest 60; one of five lost, so p95 is hidden.
+    assert "about 40 ms rtt.mean_ms at 50p 35 to 45 ms 40 ms ✓ reproduced" in words
+    assert "about 40 ms rtt.mean_ms at 100p 35 to 45 ms 40 ms ✓ reproduced" in words
+    assert "never above 50 ms rtt.max_ms at 100p at most 50 ms 60 ms ≠ differs as explained" in words
+    assert "no loss at all rtt.lost at 50p 0 to 0 probes 1 probes ✗ not reproduced" in words
+    assert "the same at both rtt.mean_ms: 50p over 100p 0.9 to 1.1 × 1 × ✓ reproduced" in words
+    assert "lost ones hide the tail rtt.p95_ms at 50p 0 to 100 ms hidden by what was lost ✗ not reproduced" in words
+
+
+def test_an_explained_difference_is_explained(page: Page) -> None:
+    assert "the probe waits for a page" in page.words
+    assert "200p was taken out with --set" in page.words
+
+
+def test_the_section_has_source_notes_parameters_and_the_command(page: Page) -> None:
+    words = spaced(page.words)
+    assert "two-queues · after a report" in words
+    assert ("strong", {}) in page.elements
+    assert "r1 ↔ h2 10 Mbit/s 5 ms 50ppfifo, limit 50 packets100ppfifo, limit 100 packets 14 bytes" in words
+    assert "h1 → h2 0 s to 2 s interval 100 ms, payload 56 bytes, timeout 60 s" in words
+    assert "bufferscope run two-queues --seed 1" in words
+    assert "bufferscope 0.1.0, engine sim 0.1.0, sampled every 10 ms" in words
+
+
+def test_the_metrics_table_has_a_column_a_point(page: Page) -> None:
+    words = spaced(page.words)
+    assert "Metric50p100pUnitMeaning" in words.replace(" ", "")
+    assert "rtt.mean_ms4040ms" in words.replace(" ", "")
+    assert "rtt.p95_mscensoredcensoredms" in words.replace(" ", "")
+
+
+def test_nothing_is_loaded_from_elsewhere(page_path: Path, page: Page) -> None:
+    loading = [
+        ("img", "src"),
+        ("script", "src"),
+        ("link", "href"),
+        ("iframe", "src"),
+        ("source", "src"),
+        ("object", "data"),
+    ]
+    sources = [value for tag, attribute in loading for value in page.all(tag, attribute)]
+    assert sources
+    assert all(source.startswith("data:image/svg+xml,") for source in sources)
+    assert not re.search(r"url\(\s*['\"]?(?!data:)", page_path.read_text().split("</style>")[0])
+    (policy,) = [a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "http" not in policy
+
+
+def test_every_link_leads_somewhere(page_path: Path, page: Page) -> None:
+    ids = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    links = page.all("a", "href")
+    assert len(links) > 10
+    for link in links:
+        if link.startswith("#"):
+            assert link[1:] in ids, link
+        else:
+            assert (page_path.parent / unquote(link)).exists(), link
+
+
+def test_ids_are_unique(page: Page) -> None:
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_figure_is_drawn_described_and_saved(page_path: Path, page: Page) -> None:
+    figures = page.all("figure", "id")
+    assert len(figures) == 8
+    assert all(len(text) > 40 for text in page.all("img", "alt"))
+    svgs = sorted((page_path.parent / "figures").glob("*.svg"))
+    assert len(svgs) == len(list((page_path.parent / "figures").glob("*.png"))) == 8
+    assert all(svg.read_text().startswith("<svg") for svg in svgs)
+
+
+def test_the_data_in_the_page_is_valid_json(page_path: Path) -> None:
+    found = re.findall(
+        r'<script type="application/json"[^>]*>(.*?)</script>', page_path.read_text(encoding="utf-8"), re.S
+    )
+    assert len(found) == 9  # eight figures and the colours
+    assert all(isinstance(json.loads(text), dict) for text in found)
+
+
+def test_the_page_has_a_reasonable_size(page_path: Path) -> None:
+    assert page_path.stat().st_size < 3_000_000
+
+
+def test_a_figure_without_data_is_told_in_its_place(tmp_path: Path) -> None:
+    made = run("50p")
+    made.rows["transfers"] = []
+    words = Page(built(tmp_path, [made]).read_text(encoding="utf-8")).words
+    assert "Figure download_time is not drawn: no transfer was begun." in spaced(words)
+
+
+def test_repetitions_are_summed_up(tmp_path: Path) -> None:
+    path = built(tmp_path, [run("50p", seed) for seed in (1, 2, 3)])
+    words = spaced(Page(path.read_text(encoding="utf-8")).words)
+    # The longest answers are 60, 61 and 62 ms: mean 61, sem 1/sqrt(3), t(0.975, 2) = 4.303: half-width 2.484.
+    assert "rtt.max_ms61 ± 2.484ms" in words.replace("rtt.max_ms 61", "rtt.max_ms61")
+    assert "bufferscope run two-queues --seed 1 --repeat 3" in words
+
+
+def test_overrides_and_warnings_are_shown(tmp_path: Path) -> None:
+    path = built(tmp_path, [run("50p", overrides=["duration=2s"], warnings=["the clock was coarse"])])
+    words = spaced(Page(path.read_text(encoding="utf-8")).words)
+    assert "Changed for these runs: duration=2s" in words
+    assert "the clock was coarse" in words
+    assert "bufferscope run two-queues --seed 1 --set duration=2s" in words
+
+
+def test_nothing_in_an_experiment_file_can_act(tmp_path: Path) -> None:
+    words = document(
+        title=EVIL,
+        source=EVIL,
+        description=EVIL,
+        notes=f"# {EVIL}\n\n[x](javascript:alert(3)) ![y](http://e.org/i.png)",
+    )
+    says = [expectation("rtt.mean_ms", EVIL, [0, 1], [(FIFTY, None)], differs=EVIL)]
+    evil = run("50p", document=words, expectations=says, overrides=[EVIL], warnings=[EVIL])
+    evil.point = {"link.bottleneck.queue.limit": EVIL}
+    page = Page(built(tmp_path, [evil]).read_text(encoding="utf-8"))
+    assert EVIL in page.words  # shown as it is
+    assert not [tag for tag, attributes in page.elements if any(name.startswith("on") for name in attributes)]
+    assert len(page.all("img", "src")) == 8
+    assert {link for link in page.all("a", "href") if ":" in link} == {"http://e.org/i.png"}  # a link, not a picture
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == 8 + 3
+    assert len([tag for tag, _ in page.elements if tag == "title"]) == 1
+
+
+def test_several_experiments_share_a_page(tmp_path: Path) -> None:
+    first = stored([run(label) for label in LABELS], tmp_path / "results")
+    second = stored(
+        [run("50p", experiment="other", document=document(title="Another", figures=["rtt"]))], tmp_path / "results"
+    )
+    path = report.build([first, second], tmp_path / "report")
+    page = Page(path.read_text(encoding="utf-8"))
+    assert "2 experiments, 3 runs" in page.words
+    assert page.all("section", "id") == ["summary", "two-queues", "other"]
+    assert report.build([second], tmp_path / "report") == path  # a page is replaced
+
+
+def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="at least one result"):
+        report.build([], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_markdown_is_a_safe_subset() -> None:
+    assert str(markdown("*a* **b** `c`")) == "<p><em>a</em> <strong>b</strong> <code>c</code></p>\n"
+    assert "<h4>" in markdown("# Heading")
+    assert "<table>" in markdown("| a |\n|---|\n| 1 |")
+    assert "<b>" not in markdown("<b>x</b>")
+    assert "<img" not in markdown("![x](http://example.org/x.png)")
+    assert "href" not in markdown("[x](javascript:alert(1))")
+    assert 'href="https://example.org"' in markdown("[x](https://example.org)")
+
+
+@given(st.recursive(st.text(), lambda inner: st.dictionaries(st.text(), inner, max_size=3), max_leaves=5))
+def test_json_in_a_script_element_never_ends_it(value: object) -> None:
+    text = script_json(value)
+    assert "<" not in text
+    assert json.loads(text) == value
+
+
+@given(st.text())
+def test_a_data_url_holds_the_whole_text(text: str) -> None:
+    safe = text.encode("utf-8", "ignore").decode()
+    url = data_url(safe)
+    assert unquote(url.removeprefix("data:image/svg+xml,")) == safe
+    assert not re.search(r'[<>"#\n]', url)
+
+
+@given(
+    st.floats(-1e9, 1e9), st.floats(0, 1e9), st.none() | st.floats(-1e9, 1e9), st.sampled_from(["both", "low", "high"])
+)
+def test_the_gauge_shows_inside_as_inside(low: float, width: float, measured: float | None, ends: str) -> None:
+    band = (low if ends != "high" else float("-inf"), low + width if ends != "low" else float("inf"))
+    shown = gauge(*band, measured)
+    assert shown is not None
+    assert 0 <= shown.start <= shown.start + shown.width <= GAUGE + 0.1
+    if measured is None:
+        assert shown.mark is None
+    elif band[0] <= measured <= band[1]:
+        assert shown.mark is not None
+        assert shown.start - 0.1 <= shown.mark <= shown.start + shown.width + 0.1
+
+
+def test_a_band_without_ends_has_no_gauge() -> None:
+    assert gauge(float("-inf"), float("inf"), 3) is None
