@@ -101,3 +101,60 @@ fn ports_into(scenario: &Scenario) -> Vec<Vec<(PortIndex, NodeIndex)>> {
     }
     into
 }
+
+#[cfg(test)]
+mod tests {
+    use bufferscope_scenario::Experiment;
+
+    use super::*;
+
+    /// A scenario with these links and traffic from `a` to `z`.
+    fn scenario(links: &[[&str; 2]]) -> Scenario {
+        let link = |[from, to]: &[&str; 2]| {
+            format!("[[link]]\nname = \"{from}{to}\"\nends = [\"{from}\", \"{to}\"]\ndelay = \"1ms\"\n")
+        };
+        let links: String = links.iter().map(link).collect();
+        let traffic = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nfrom = \"a\"\nto = \"z\"\n";
+        let text = format!("title = \"Routes\"\nduration = \"1s\"\n{links}{traffic}");
+        Experiment::parse(&text, "routes.toml", &[]).unwrap_or_else(|error| panic!("{error}")).points()[0]
+            .scenario
+            .clone()
+    }
+
+    /// The ports a packet takes from `from` to `to`.
+    fn path(scenario: &Scenario, from: &str, to: &str) -> Vec<String> {
+        let routes = Routes::new(scenario).unwrap();
+        let node = |name: &str| scenario.nodes.iter().position(|node| node.name == name).unwrap() as NodeIndex;
+        let row = routes.row(node(to));
+        let mut at = node(from);
+        let mut path = Vec::new();
+        while let Step::Forward(port) = routes.step(row, at) {
+            let link = &scenario.links[port as usize / 2];
+            path.push(link.port_names(&scenario.nodes)[port as usize % 2].clone());
+            at = link.ends[1 - port as usize % 2];
+        }
+        path
+    }
+
+    #[test]
+    fn packets_take_the_path_of_the_fewest_hops_both_ways() {
+        let scenario = scenario(&[["a", "b"], ["b", "c"], ["c", "z"], ["a", "d"], ["d", "z"]]);
+        assert_eq!(path(&scenario, "a", "z"), ["a>d", "d>z"]);
+        assert_eq!(path(&scenario, "z", "a"), ["z>d", "d>a"]);
+    }
+
+    #[test]
+    fn among_equal_paths_a_node_takes_its_first_link() {
+        let scenario = scenario(&[["c", "z"], ["a", "b"], ["a", "c"], ["b", "z"]]);
+        assert_eq!(path(&scenario, "a", "z"), ["a>b", "b>z"]);
+        assert_eq!(path(&scenario, "z", "a"), ["z>c", "c>a"]);
+    }
+
+    #[test]
+    fn unreachable_hosts_are_an_error_that_names_them() {
+        let mut scenario = scenario(&[["a", "b"], ["b", "z"]]);
+        scenario.links.pop();
+        let error = Routes::new(&scenario).unwrap_err().to_string();
+        assert!(error.starts_with("no path leads from `a` to `z`"), "{error}");
+    }
+}

@@ -11,6 +11,9 @@ pub(super) const MS: u64 = 1_000_000;
 /// A full Ethernet frame as tc counts it: 1500 bytes of IP and 14 of header.
 pub(super) const FRAME: u32 = 1514;
 
+/// Packets dropped or marked, by number.
+type FatesByNumber = Vec<(u64, DropReason)>;
+
 pub(super) struct Bench {
     qdisc: Qdisc,
     pool: Pool,
@@ -37,7 +40,7 @@ impl Bench {
     }
 
     /// Dequeues; returns the packet's number and ECN field, and the fates of it and of those before it.
-    pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, Vec<(u64, DropReason)>) {
+    pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
         let packet = self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates);
         let fates = self.take_fates();
         let passed = packet.map(|id| (self.number(id), self.pool.header(id).ecn));
@@ -59,7 +62,7 @@ impl Bench {
         &self.qdisc
     }
 
-    fn take_fates(&mut self) -> Vec<(u64, DropReason)> {
+    fn take_fates(&mut self) -> FatesByNumber {
         let fates = std::mem::take(&mut self.fates.0);
         fates
             .into_iter()

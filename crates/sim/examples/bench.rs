@@ -1,0 +1,91 @@
+//! How fast the simulator is, and how much memory it takes: `cargo run --release -p bufferscope-sim --example bench`.
+//!
+//! The scenario: 1 Gbit/s to a router and 100 Mbit/s from there, 20 ms of base RTT, long CUBIC flows, 60 s; every record is
+//! streamed to Parquet files in a temporary directory. One line of JSON a case:
+//! - `hops`: packets fully sent on one link, in either direction;
+//! - `cpu_s`: CPU time of this thread (Linux' `/proc/thread-self/schedstat`), writing the records included;
+//! - `peak_growth_kib`: by how much the largest resident set exceeds what the process took before the run.
+//!
+//! Arguments: `[QDISC] [FLOWS] [SECONDS]`, by default every case.
+
+use std::error::Error;
+use std::fs;
+use std::ops::ControlFlow;
+
+use bufferscope_records::{ParquetSink, Recorder};
+use bufferscope_scenario::Experiment;
+
+const CASES: [(&str, u32); 4] = [("pfifo", 1), ("pfifo", 30), ("codel", 1), ("codel", 30)];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let seconds: u32 = arguments.get(2).map_or(Ok(60), |s| s.parse())?;
+    match arguments.as_slice() {
+        [] => CASES.iter().try_for_each(|&(qdisc, flows)| measure(qdisc, flows, seconds)),
+        [qdisc, rest @ ..] => measure(qdisc, rest.first().map_or(Ok(1), |flows| flows.parse())?, seconds),
+    }
+}
+
+fn measure(qdisc: &str, flows: u32, seconds: u32) -> Result<(), Box<dyn Error>> {
+    let experiment = Experiment::parse(&experiment(qdisc, flows, seconds), "bench.toml", &[])?;
+    let scenario = &experiment.points()[0].scenario;
+    let directory = tempfile::tempdir()?;
+    let baseline_kib = reset_peak()?;
+    let start_ns = cpu_ns()?;
+    let recorder = Recorder::new(ParquetSink::create(directory.path())?);
+    let summary = bufferscope_sim::run(scenario, 1, recorder, &mut |_| ControlFlow::Continue(()))?;
+    let cpu_s = (cpu_ns()? - start_ns) as f64 / 1e9;
+    let peak_growth_kib = status_kib("VmHWM")?.saturating_sub(baseline_kib);
+    let (hops, events) = (summary.hops, summary.events);
+    let rate = hops as f64 / cpu_s;
+    println!(
+        r#"{{"qdisc": "{qdisc}", "flows": {flows}, "seconds": {seconds}, "hops": {hops}, "events": {events}, "cpu_s": {cpu_s:.3}, "hops_per_cpu_s": {rate:.0}, "peak_growth_kib": {peak_growth_kib}}}"#
+    );
+    Ok(())
+}
+
+fn experiment(qdisc: &str, flows: u32, seconds: u32) -> String {
+    format!(
+        r#"
+        title = "Benchmark"
+        duration = "{seconds}s"
+        [[link]]
+        name = "access"
+        ends = ["server", "router"]
+        rate = "1gbit"
+        delay = "5ms"
+        [[link]]
+        name = "bottleneck"
+        ends = ["router", "client"]
+        rate = "100mbit"
+        delay = "5ms"
+        queue = {{ qdisc = "{qdisc}", limit = "1000p" }}
+        [[traffic]]
+        name = "bulk"
+        kind = "tcp"
+        from = "server"
+        to = "client"
+        flows = {flows}
+        congestion = "cubic"
+        "#
+    )
+}
+
+/// CPU time of this thread so far.
+fn cpu_ns() -> Result<u64, Box<dyn Error>> {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(stat.split_whitespace().next().ok_or("schedstat is empty")?.parse()?)
+}
+
+/// Sets the largest resident set back to the present one, and returns that.
+fn reset_peak() -> Result<u64, Box<dyn Error>> {
+    fs::write("/proc/self/clear_refs", "5")?;
+    status_kib("VmHWM")
+}
+
+/// One of the memory lines of `/proc/self/status`.
+fn status_kib(key: &str) -> Result<u64, Box<dyn Error>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with(key)).ok_or("no such line in /proc/self/status")?;
+    Ok(line.split_whitespace().nth(1).ok_or("no number in the line")?.parse()?)
+}
