@@ -6,7 +6,7 @@ use bufferscope_scenario::NodeIndex;
 use crate::network::{Account, Network};
 use crate::packet::{Ecn, Side, TcpPacket};
 use crate::recording::Recording;
-use crate::tcp::{self, Endpoint, Outbox, Role};
+use crate::tcp::{self, Endpoint, Outbox, Role, Sample};
 
 /// What is needed to open a connection.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     job: Job,
     /// The object under way; `None` if there is none, and once it has arrived or been given up.
     transfer: Option<Transfer>,
+    /// The sender has been sampled after it had closed.
+    sampled_closed: bool,
 }
 
 #[derive(Debug)]
@@ -74,6 +76,7 @@ impl Connection {
             traffic: opening.traffic,
             account: opening.account,
             job: opening.job,
+            sampled_closed: false,
             transfer: opening.job.object_bytes().map(|bytes| Transfer { started_ns: net.now(), bytes }),
         }
     }
@@ -139,6 +142,13 @@ impl Connection {
     fn transfer_row(&self, transfer: Transfer, finished_ns: Option<u64>) -> TransferRow {
         let Transfer { started_ns, bytes } = transfer;
         TransferRow { traffic: self.traffic, flow: self.name, started_ns, finished_ns, bytes }
+    }
+
+    /// The state of the data sender; `None` once it has been seen closed.
+    pub(crate) fn sample(&mut self) -> Option<Sample> {
+        let sender = &self.ends[self.sender() as usize].endpoint;
+        let sampled_closed = std::mem::replace(&mut self.sampled_closed, sender.is_closed());
+        (!sampled_closed).then(|| sender.sample())
     }
 
     pub(crate) fn name(&self) -> Name {

@@ -90,14 +90,11 @@ impl Connections {
         }
     }
 
-    /// Samples the data senders; returns how many there were.
+    /// Samples the data senders, each for the last time when it has closed; returns how many there were.
     pub(crate) fn sample<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
         let mut samples = 0;
         for connection in self.places.iter_mut().flatten() {
-            let sender = connection.sender();
-            let endpoint = connection.endpoint(sender);
-            if !endpoint.is_closed() {
-                let sample = endpoint.sample();
+            if let Some(sample) = connection.sample() {
                 recording.recorder.flow(flow_row(now_ns, connection.name(), &sample));
                 samples += 1;
             }

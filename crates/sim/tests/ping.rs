@@ -3,7 +3,7 @@
 mod common;
 
 use bufferscope_records::Table;
-use common::{MS, PING, SECOND, dumbbell, numbers, optional, run, scenario};
+use common::{BULK, MS, PING, SECOND, dumbbell, numbers, optional, run, scenario};
 
 /// A host notices a packet within 10 us, and a ping passes two hosts.
 const HOST_LATENCY: u64 = 10_000;
@@ -61,6 +61,20 @@ fn probes_are_sent_at_their_interval_within_the_timer_slack() {
     assert_eq!(sent.len(), 50);
     assert!((0..).step_by(100).zip(&sent).all(|(ms, &sent)| (ms * MS..ms * MS + 50_000).contains(&sent)), "{sent:?}");
     assert_eq!(numbers(&sink, Table::Probes, "seq"), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_dropped_probe_has_a_row_without_rtt_and_does_not_hold_up_the_end() {
+    // A queue of one packet, filled by a bulk flow: many probes find it full.
+    let scenario =
+        dumbbell("20s", "rate = '1mbit'\nqueue = { qdisc = 'pfifo', limit = '1p' }", &format!("{BULK}{PING}"));
+    let summary = run(&scenario, 1);
+    let rtts = optional(&summary.output, Table::Probes, "rtt_ns");
+    assert_eq!(rtts.len(), 200, "every probe has a row");
+    let lost = rtts.iter().filter(|rtt| rtt.is_none()).count();
+    assert!(lost > 10, "{lost} lost");
+    assert_eq!(numbers(&summary.output, Table::Probes, "seq"), (0..200).collect::<Vec<_>>(), "in order of sending");
+    assert!(summary.ended_ns < 21 * SECOND, "a drop is known at once: no timeout of 60 s is waited for");
 }
 
 #[test]
