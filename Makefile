@@ -41,7 +41,7 @@ test-rust: $(STAMPS)/run
 	@scripts/check-rust.sh
 	cargo test --workspace --locked --quiet
 
-test-python: $(STAMPS)/extension $(STAMPS)/dev
+test-python: $(STAMPS)/extension $(STAMPS)/check
 	@scripts/ensure-system-packages.sh 'chromium|chromium-browser|google-chrome=chromium'
 	$(BIN)/python -m pytest
 
@@ -49,7 +49,7 @@ test-slow: test ## Run every test, the property tests longer, and fuzz the loade
 	PROPTEST_CASES=2000 cargo test --workspace --locked --release --quiet
 	scripts/fuzz.sh 120
 
-lint: $(STAMPS)/dev ## Check formatting, lints and types, in Rust and Python
+lint: $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -57,7 +57,7 @@ lint: $(STAMPS)/dev ## Check formatting, lints and types, in Rust and Python
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-fmt: $(STAMPS)/dev ## Format the sources, and mend what can be mended
+fmt: $(STAMPS)/check ## Format the sources, and mend what can be mended
 	@scripts/check-rust.sh rustfmt
 	cargo fmt --all
 	$(BIN)/ruff check --fix
@@ -65,7 +65,7 @@ fmt: $(STAMPS)/dev ## Format the sources, and mend what can be mended
 
 bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, beside ns-3 where that is installed
 	@scripts/check-rust.sh
-	$(BIN)/python benches/compare.py
+	$(BIN)/python benches/speed.py
 
 docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site
@@ -77,7 +77,7 @@ reference: $(STAMPS)/extension ## Write the reference pages that are made from t
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
 	$(BIN)/python scripts/pictures.py
 
-lock: $(STAMPS)/dev ## Lock requirements/*.txt anew from pyproject.toml
+lock: $(STAMPS)/check ## Lock requirements/*.txt anew from pyproject.toml
 	scripts/lock.sh $(BIN)/uv
 
 clean: ## Remove what was built; results/ and report/ stay
@@ -89,7 +89,7 @@ $(STAMPS)/venv: scripts/make-venv.sh scripts/find-python.sh
 	@mkdir -p $(STAMPS)
 	@touch $@
 
-$(STAMPS)/run $(STAMPS)/dev $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(STAMPS)/venv
+$(STAMPS)/run $(STAMPS)/check $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(STAMPS)/venv
 	@echo "==> Installing the Python packages of $<" >&2
 	@$(INSTALL) $<
 	@touch $@
@@ -97,5 +97,5 @@ $(STAMPS)/run $(STAMPS)/dev $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(ST
 $(STAMPS)/extension: $(EXTENSION_SOURCES) $(STAMPS)/run
 	@scripts/check-rust.sh
 	@echo "==> Building the simulator (a few minutes the first time)" >&2
-	@$(BIN)/maturin develop --release --locked --quiet
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked
 	@touch $@

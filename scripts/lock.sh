@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lock.sh UV: writes requirements/{run,dev,docs}.txt from pyproject.toml: every package with its version and hashes, for
+# lock.sh UV: writes requirements/{run,check,docs}.txt from pyproject.toml: every package with its version and hashes, for
 # every Python from 3.11 on and every platform. The later files agree with the earlier ones. An existing lock's versions
 # are kept where they still fit; `UPGRADE=1 make lock` takes the newest.
 set -euo pipefail
@@ -14,5 +14,5 @@ lock() {
 }
 
 lock run pyproject.toml --group build
-lock dev --group dev --constraints requirements/run.txt
-lock docs --group docs --constraints requirements/run.txt --constraints requirements/dev.txt
+lock check --group check --constraints requirements/run.txt
+lock docs --group docs --constraints requirements/run.txt --constraints requirements/check.txt
