@@ -5,7 +5,7 @@
 //     server ── 1 Gbit/s, 5 ms ── router ── 100 Mbit/s, 5 ms, qdisc ── client
 //
 // It does the work that `bufferscope`'s own benchmark does, and counts the same thing: a *hop* is one packet that was
-// fully sent on one link, in either direction. The answer is one line of JSON.
+// fully sent on one link, in either direction. The answer is one line of JSON with the same names.
 //
 // This file is ours and licensed as above. A binary made from it is linked with ns-3, which is under GPL-2.0, so the
 // binary as a whole is too; it is built where it is wanted and never distributed.
@@ -178,6 +178,7 @@ std::uint64_t DeliveredBytes(const ns3::Ptr<ns3::Node>& client)
 int main(int argc, char* argv[])
 {
     const Options options = ReadCommandLine(argc, argv);
+    const long memoryBefore = PeakMemoryKib();
     ConfigureTcp();
     const Network network = Build(options.qdisc);
     for (std::uint32_t flow = 0; flow < options.flows; ++flow)
@@ -191,10 +192,11 @@ int main(int argc, char* argv[])
     const double cpu = CpuSeconds() - before;
 
     const double goodput = 8e-6 * double(DeliveredBytes(network.client)) / options.seconds;
-    std::cout << "{\"simulator\": \"ns-3\", \"qdisc\": \"" << options.qdisc << "\", \"flows\": " << options.flows
-              << ", \"hops\": " << hops << ", \"events\": " << ns3::Simulator::GetEventCount()
-              << ", \"cpu_s\": " << cpu << ", \"goodput_mbit\": " << goodput
-              << ", \"peak_memory_kib\": " << PeakMemoryKib() << "}" << std::endl;
+    std::cout << "{\"qdisc\": \"" << options.qdisc << "\", \"flows\": " << options.flows
+              << ", \"seconds\": " << options.seconds << ", \"hops\": " << hops
+              << ", \"events\": " << ns3::Simulator::GetEventCount() << ", \"cpu_s\": " << cpu
+              << ", \"hops_per_cpu_s\": " << std::uint64_t(double(hops) / cpu) << ", \"goodput_mbit\": " << goodput
+              << ", \"peak_growth_kib\": " << PeakMemoryKib() - memoryBefore << "}" << std::endl;
     ns3::Simulator::Destroy();
     return 0;
 }
