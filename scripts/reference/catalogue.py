@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from bufferscope.experiment import catalogue, load
-
 from writing import heading, table
 
 INTRODUCTION = """\
