@@ -40,7 +40,7 @@ SWEEP = """
 
 ENDLESS = """
 [sweep]
-"duration" = ["1s", "24h"]
+"duration" = ["1s", "86400s"]
 """
 """A first point that is soon done, a second that takes a long while."""
 

@@ -68,16 +68,17 @@ def endless(directory: Path) -> Iterator[subprocess.Popen[str]]:
     write(directory, SMALL + ENDLESS)
     process = start(["run", "lab.toml", "--jobs", "2"], directory)
     try:
-        wait_until(lambda: len(stored(directory)) == 1 and len(partial(directory)) == 1)
+        wait_until(lambda: len(stored(directory)) == 1 and len(partial(directory)) == 1, process)
         yield process
     finally:
         process.kill()
         process.communicate()
 
 
-def wait_until(happened: Callable[[], bool], patience_s: float = 60) -> None:
+def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str], patience_s: float = 60) -> None:
     deadline = time.monotonic() + patience_s
     while not happened():
+        assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.02)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import typer
 
 from bufferscope.cli.app import app
+from bufferscope.cli.interruption import CutShortError
 from bufferscope.errors import EngineError, ExperimentError, InputError
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -24,15 +25,17 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status; mistakes are told in one line on standard error."""
     try:
-        return app(list(arguments), prog_name="bufferscope", standalone_mode=False) or DONE
+        status = app(list(arguments), prog_name="bufferscope", standalone_mode=False) or DONE
+        sys.stdout.flush()
+        return status
     except typer.TyperException as error:
         return _complain(f"{error.format_message()} (see bufferscope --help)", WRONG_USAGE)
     except (InputError, ExperimentError) as error:
         return _complain(str(error), WRONG_USAGE)
     except EngineError as error:
         return _complain(str(error), FAILED)
-    except (KeyboardInterrupt, typer.Abort) as interruption:
-        return _complain(str(interruption) or "interrupted", INTERRUPTED)
+    except CutShortError as error:
+        return _complain(str(error), INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has gone, as in `bufferscope list | head -1`: the interpreter must not flush to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from bufferscope.cli.interruption import CutShortError
 from bufferscope.cli.progress import shown
 from bufferscope.engines import engine as engine_named
 from bufferscope.errors import EngineError
@@ -31,7 +32,7 @@ def carry_out(
         with shown(tasks, silent=silent) as watcher:
             runs = iter(execute(tasks, jobs=jobs, watcher=watcher))
     except Interrupted as interruption:
-        raise KeyboardInterrupt(f"{interruption}; {_whereabouts(interruption.finished)}") from None
+        raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}") from None
     except RunsFailedError as failure:
         raise EngineError(f"{failure}; {_whereabouts(failure.finished)}") from failure
     return [Result([next(runs) for _ in tasks]) for tasks in plans]
