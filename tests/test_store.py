@@ -96,6 +96,12 @@ def test_of_several_variants_the_newest_is_loaded_or_the_one_asked_for(tmp_path:
         bs.load(tmp_path, overrides=["duration=2s"])
 
 
+def test_a_directory_of_runs_is_no_run_but_names_one(tmp_path: Path) -> None:
+    run = handmade(tmp_path / "a-run")
+    with pytest.raises(bs.StoreError, match=re.escape(f"such as {run}")):
+        bs.Run(tmp_path)
+
+
 def test_an_empty_directory_has_no_runs(tmp_path: Path) -> None:
     with pytest.raises(bs.StoreError, match="no run here"):
         bs.load(tmp_path)

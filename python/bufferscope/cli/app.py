@@ -9,14 +9,14 @@ from bufferscope.cli import browse, reproduce, run, system
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
-Experiments are TOML files: a network, its queues, the traffic, and what a document says comes out. Some come with
-bufferscope (the catalogue). A run of one is stored as a directory of tables under results/.
+Experiments are TOML files: a network, its queues, the traffic, and what a document says comes out. \
+Some come with bufferscope (the catalogue). A run of one is stored as a directory of tables under results/.
 
 [bold]Start here[/bold]
 
   bufferscope list                        what is in the catalogue
 
-  bufferscope run ucas-reproduce          run one, see what was measured beside what the document says
+  bufferscope run ucas-reproduce          run one, and hold it against its document
 
   bufferscope reproduce                   run them all and write a page with every figure
 """

@@ -67,8 +67,9 @@ def print_warnings(results: Sequence[Result]) -> None:
 def print_run(run: Run) -> None:
     """A stored run: how it came about, and every metric."""
     about = _table(run.id)
-    about.add_column("")
-    about.add_column("", overflow="fold")
+    about.show_header = False
+    about.add_column()
+    about.add_column(overflow="fold")
     for key, value in _about(run).items():
         about.add_row(key, Text(value))
     metrics = _table("Metrics")
@@ -105,7 +106,7 @@ def _about(run: Run) -> dict[str, str]:
         "Point": _point(run.point),
         "Changed": " ".join(meta["overrides"]) or "nothing",
         "Engine": f"{run.engine} {meta['engine_version']}, seed {run.seed}",
-        "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s simulated, {meta['cpu_s']:.2f} s of CPU",
+        "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s simulated, {meta['cpu_s']:.3g} s of CPU",
         "Started": f"{meta['started']} by bufferscope {meta['bufferscope']}",
         "Rows": ", ".join(f"{table} {rows}" for table, rows in meta["tables"].items()),
         "Warnings": "; ".join(run.warnings) or "none",

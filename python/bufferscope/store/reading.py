@@ -80,7 +80,9 @@ def _absence(directory: Path) -> str:
         return f"{directory}: no such run"
     if not directory.is_dir():
         return f"{directory}: found a file; a run is a directory with a {METADATA}"
-    return f"{directory}: not a run: it has no {METADATA}"
+    runs = sorted(entry for entry in directory.iterdir() if is_run(entry))
+    hint = f"; there are runs in it, such as {runs[0]}" if runs else ""
+    return f"{directory}: not a run: it has no {METADATA}{hint}"
 
 
 def _check(metadata: object, path: Path) -> None:
