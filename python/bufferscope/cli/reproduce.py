@@ -1,5 +1,6 @@
 """`bufferscope reproduce`."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +50,8 @@ def reproduce(
     from bufferscope.experiment import catalogue
 
     results = carry_out(names or catalogue(), engine, out, (), seed, repeat, jobs, quiet or json)
+    if not (quiet or json):
+        print("Drawing the figures", file=sys.stderr, flush=True)
     page = _write_page(results, report)
     if json:
         from bufferscope.cli.documents import print_document, result_document
