@@ -1,6 +1,5 @@
 """What a document says, held against what was measured."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,15 @@ from bufferscope.expectations import Evaluated, Expectation, Verdict, evaluate, 
 
 def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, seed: int = 1) -> bs.Run:
     """A run of `position` whose probes came back after these times."""
-    run = HandmadeRun(scenario({"bulk": TCP, "ping": PING}), rows={"probes": probes(rtts_ms)}, seed=seed)
-    path = run.write(directory / f"{position}-{seed}")
-    file = path / "run.json"
-    point = {"queue": f"{position}"}
-    file.write_text(json.dumps({**json.loads(file.read_text()), "position": position, "point": point}))
-    return bs.Run(path)
+    run = HandmadeRun(
+        scenario({"bulk": TCP, "ping": PING}),
+        rows={"probes": probes(rtts_ms)},
+        id=f"{position}-{seed}",
+        seed=seed,
+        point={"queue": f"{position}"},
+        position=position,
+    )
+    return bs.Run(run.write(directory))
 
 
 def entry(band: list[float | None], **more: Any) -> dict[str, Any]:

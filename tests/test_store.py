@@ -18,17 +18,16 @@ from bufferscope.store.writing import directory_name, prepare, staged
 TRAFFIC = {"bulk": TCP, "ping": PING}
 
 
-def handmade(directory: Path, **meta: Any) -> Path:
-    """A whole run directory whose `run.json` says what `meta` says."""
-    run = HandmadeRun(scenario(TRAFFIC), rows={"probes": probes([20.0, None, 22.0])})
-    path = run.write(directory)
-    file = path / "run.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **meta}))
+def handmade(results: Path, name: str = "a-run", **meta: Any) -> Path:
+    """A whole run directory in `results/handmade` whose `run.json` says what `meta` says."""
+    run = HandmadeRun(scenario(TRAFFIC), rows={"probes": probes([20.0, None, 22.0])}, id=name)
+    path = run.write(results)
+    alter(path, **meta)
     return path
 
 
 def test_a_stored_run_reads_back(tmp_path: Path) -> None:
-    run = bs.Run(handmade(tmp_path / "a-run", seed=3))
+    run = bs.Run(handmade(tmp_path, seed=3))
     assert (run.id, run.seed, run.engine) == ("a-run", 3, "sim")
     assert run.probes["rtt_ns"].to_list() == [20 * MS, None, 22 * MS]
     assert run.probes["run"].unique().to_list() == ["a-run"]
@@ -36,13 +35,20 @@ def test_a_stored_run_reads_back(tmp_path: Path) -> None:
 
 
 def test_records_of_other_origin_need_no_experiment_file(tmp_path: Path) -> None:
-    result = bs.load(handmade(tmp_path / "a-run"))
+    run = handmade(tmp_path)
+    forget(run, "document", "expectations", "overrides", "position")
+    result = bs.load(run)
     assert (result.document["title"], result.overrides, result.expectations) == ("Made by hand", [], [])
 
 
 def alter(run: Path, **meta: Any) -> None:
     file = run / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **meta}))
+
+
+def forget(run: Path, *keys: str) -> None:
+    file = run / "run.json"
+    file.write_text(json.dumps({key: value for key, value in json.loads(file.read_text()).items() if key not in keys}))
 
 
 def cut(file: Path) -> None:
@@ -71,7 +77,7 @@ BROKEN: dict[str, tuple[Damage, str]] = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_broken_run_is_named_with_what_is_wrong(how: str, tmp_path: Path) -> None:
-    run = handmade(tmp_path / "a-run")
+    run = handmade(tmp_path)
     damage, words = BROKEN[how]
     damage(run)
     with pytest.raises(bs.StoreError, match=re.escape(str(run))) as refusal:
@@ -82,24 +88,24 @@ def test_a_broken_run_is_named_with_what_is_wrong(how: str, tmp_path: Path) -> N
 def test_an_experiment_directory_is_loaded_in_the_order_of_its_points(tmp_path: Path) -> None:
     for position, label in enumerate(["50p", "5p", "100p"]):
         for seed in (2, 1):
-            handmade(tmp_path / f"{label}-{seed}", point={"limit": label}, position=position, seed=seed)
-    loaded = bs.load(tmp_path)
+            handmade(tmp_path, f"{label}-{seed}", point={"limit": label}, position=position, seed=seed)
+    loaded = bs.load(tmp_path / "handmade")
     assert [run.id for run in loaded.runs] == ["50p-1", "50p-2", "5p-1", "5p-2", "100p-1", "100p-2"]
 
 
 def test_of_several_variants_the_newest_is_loaded_or_the_one_asked_for(tmp_path: Path) -> None:
-    handmade(tmp_path / "as-it-stands", started="2026-01-01T00:00:00+00:00")
-    handmade(tmp_path / "changed", started="2026-01-02T00:00:00+00:00", overrides=["duration=1s"])
-    assert [run.id for run in bs.load(tmp_path).runs] == ["changed"]
-    assert [run.id for run in bs.load(tmp_path, overrides=[]).runs] == ["as-it-stands"]
+    handmade(tmp_path, "as-it-stands", started="2026-01-01T00:00:00+00:00")
+    handmade(tmp_path, "changed", started="2026-01-02T00:00:00+00:00", overrides=["duration=1s"])
+    assert [run.id for run in bs.load(tmp_path / "handmade").runs] == ["changed"]
+    assert [run.id for run in bs.load(tmp_path / "handmade", overrides=[]).runs] == ["as-it-stands"]
     with pytest.raises(bs.StoreError, match="duration=1s"):
-        bs.load(tmp_path, overrides=["duration=2s"])
+        bs.load(tmp_path / "handmade", overrides=["duration=2s"])
 
 
 def test_a_directory_of_runs_is_no_run_but_names_one(tmp_path: Path) -> None:
-    run = handmade(tmp_path / "a-run")
+    run = handmade(tmp_path)
     with pytest.raises(bs.StoreError, match=re.escape(f"such as {run}")):
-        bs.Run(tmp_path)
+        bs.Run(run.parent)
 
 
 def test_an_empty_directory_has_no_runs(tmp_path: Path) -> None:
