@@ -245,7 +245,7 @@ def test_the_distribution_ends_below_100_percent_by_what_was_lost() -> None:
     curve = data_of(spec, layers(spec, "line")[0])
     assert curve.select("rtt_ms", "percent").rows() == [(10, 25), (20, 50), (30, 75)]
     assert data_of(spec, layers(spec, "point")[0])["percent"].to_list() == [75]
-    assert "25 %" in spec["title"]["subtitle"][0]
+    assert "25\N{NO-BREAK SPACE}%" in spec["title"]["subtitle"][0]
 
 
 def test_the_distribution_without_loss_reaches_100_percent() -> None:
@@ -321,3 +321,20 @@ def test_a_picture_has_nothing_for_a_pointer() -> None:
     assert not [layer for layer in still["layer"] if layer.get("name") == "hover"]
     assert len(pictures.svg(spec)) < 100_000
     assert pictures.png(pictures.svg(spec)).startswith(b"\x89PNG")
+
+
+def test_goodput_above_the_rate_is_explained() -> None:
+    calm, burst = with_everything(), with_everything()
+    for run in (calm, burst):
+        run.rows["transfers"] = []
+    # 1 MB acknowledged within one sample of 10 ms is 480 Mbit/s in a bin of 1/60 s, on a link of 10 Mbit/s.
+    burst.rows["flows"] = [dict(r, delivered_bytes=0 if r["t_ns"] < SECOND else 10**6) for r in burst.rows["flows"]]
+    assert "repaired loss" in " ".join(spec_of(HandmadeResult([burst]), "goodput")["title"]["subtitle"])
+    assert "repaired loss" not in " ".join(spec_of(HandmadeResult([calm]), "goodput")["title"]["subtitle"])
+
+
+def test_lines_of_a_subtitle_do_not_tear_names_apart() -> None:
+    labels = [f"a-long-label-of-point-{n}" for n in range(9)]
+    lines = spec_of(sweep(labels, lambda _: pinged([10, None])), "rtt")["title"]["subtitle"]
+    assert len(lines) > 1
+    assert all(label in " ".join(lines) for label in labels)

@@ -73,7 +73,7 @@ def test_the_summary_has_every_expectation_with_band_measurement_and_verdict(pag
     assert "about 40 ms rtt.mean_ms at 50p 35 to 45 ms 40 ms ✓ reproduced" in words
     assert "about 40 ms rtt.mean_ms at 100p 35 to 45 ms 40 ms ✓ reproduced" in words
     assert "never above 50 ms rtt.max_ms at 100p at most 50 ms 60 ms ≠ differs as explained" in words
-    assert "no loss at all rtt.lost at 50p 0 to 0 probes 1 probes ✗ not reproduced" in words
+    assert "no loss at all rtt.lost at 50p 0 to 0 probes 1 probe ✗ not reproduced" in words
     assert "the same at both rtt.mean_ms: 50p over 100p 0.9 to 1.1 × 1 × ✓ reproduced" in words
     assert "lost ones hide the tail rtt.p95_ms at 50p 0 to 100 ms hidden by what was lost ✗ not reproduced" in words
 
@@ -257,3 +257,12 @@ def test_the_gauge_shows_inside_as_inside(low: float, width: float, measured: fl
 
 def test_a_band_without_ends_has_no_gauge() -> None:
     assert gauge(float("-inf"), float("inf"), 3) is None
+
+
+def test_directions_of_a_link_that_differ_at_any_point_have_rows_of_their_own(tmp_path: Path) -> None:
+    alike, unlike = run("50p"), run("100p")
+    unlike.scenario["links"][1]["forward"]["queue"] = {"qdisc": "codel", "limit_packets": 1000, "target_ns": 5_000_000}
+    words = spaced(Page(built(tmp_path, [alike, unlike]).read_text(encoding="utf-8")).words)
+    assert "r1>h2 10 Mbit/s 5 ms 50ppfifo, limit 50 packets100pcodel, limit 1 000 packets, target 5 ms" in words
+    assert "h2>r1 10 Mbit/s 5 ms 50ppfifo, limit 50 packets100ppfifo, limit 100 packets" in words
+    assert "r1 ↔ h2" not in words

@@ -31,6 +31,11 @@ def test_a_unit_is_not_torn_from_its_number() -> None:
     assert with_unit(12.5, "") == "12.5"
 
 
+def test_one_is_singular() -> None:
+    assert [with_unit(n, "probes") for n in (0, 1, 2)] == [f"0{NBSP}probes", f"1{NBSP}probe", f"2{NBSP}probes"]
+    assert with_unit(1, "ms") == f"1{NBSP}ms"
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [

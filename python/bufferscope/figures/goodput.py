@@ -33,7 +33,10 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
     ]
     together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""
     means = f"Means over {duration_s(result) / BINS:.2g} s. Dashed: rate of {port.name}."
-    subtitle = parts.sentence(together, means, parts.repetition_note(result))
+    burst = (
+        "Where goodput exceeds it, a repaired loss released what had come behind it." if _exceeds(frame, port) else ""
+    )
+    subtitle = parts.sentence(together, means, burst, parts.repetition_note(result))
     return parts.zoomable(parts.framed(layers, "Goodput", subtitle, _description(frame)))
 
 
@@ -64,6 +67,12 @@ def _at(edges: np.ndarray, rows: pl.DataFrame) -> np.ndarray:
 
 def _summed(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by("point", "time_s", maintain_order=True).agg(pl.col("mbit").sum().round(4))
+
+
+def _exceeds(frame: pl.DataFrame, port: Port) -> bool:
+    """Whether more was acknowledged in some bin than the rate carries."""
+    highest = frame.group_by("time_s").agg(pl.col("mbit").max()).rows()
+    return any(mbit * MBIT > port.rate_at(round(time_s * NANOSECONDS)) for time_s, mbit in highest)
 
 
 def _traffic_color(frame: pl.DataFrame) -> alt.Color:

@@ -86,10 +86,14 @@ def framed(
     layers: Sequence[Layer], title: str, subtitle: str, description: str, height: int = style.HEIGHT
 ) -> alt.LayerChart:
     """The layers as one figure with a title, a line that explains it, and words for those who can't see it."""
-    heading = alt.TitleParams(title, subtitle=textwrap.wrap(subtitle, 105)) if subtitle else alt.TitleParams(title)
+    heading = alt.TitleParams(title, subtitle=_lines(subtitle)) if subtitle else alt.TitleParams(title)
     chart = alt.layer(*layers).properties(width=style.WIDTH, height=height, title=heading, description=description)
     configured: alt.LayerChart = chart.configure(**style.config(style.LIGHT))
     return configured
+
+
+def _lines(text: str) -> list[str]:
+    return textwrap.wrap(text, 105, break_long_words=False, break_on_hyphens=False)
 
 
 def rows_height(result: ResultRecords) -> int:

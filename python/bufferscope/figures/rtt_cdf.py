@@ -10,6 +10,7 @@ from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.metrics.statistics import Samples
 
 STEPS = 400
+NBSP = "\N{NO-BREAK SPACE}"
 
 
 def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
@@ -46,7 +47,9 @@ def _curve(label: str, rtts: Samples) -> pl.DataFrame:
 def _loss_note(ends: pl.DataFrame) -> str:
     if ends.is_empty():
         return "No probe was lost."
-    told = ", ".join(f"{row['point']} {100 - row['percent']:.3g} %".strip() for row in ends.iter_rows(named=True))
+    told = ", ".join(
+        f"{row['point']} {100 - row['percent']:.2g} %".strip().replace(" ", NBSP) for row in ends.iter_rows(named=True)
+    )
     return f"A curve that ends in a dot below 100 %: the other probes were lost ({told})."
 
 

@@ -5,6 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -137,7 +138,8 @@ def _provenance(result: "Result") -> str:
     machine = meta["machine"]
     on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))
     sampled = number(meta["sampling"]["achieved_ns"] / 1e6)
+    started = datetime.fromisoformat(meta["started"]).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return (
         f"bufferscope {meta['bufferscope']}, engine {meta['engine']} {meta['engine_version']}, "
-        f"sampled every {sampled} ms, started {meta['started']}, on {on}"
+        f"sampled every {sampled} ms, started {started}, on {on}"
     )

@@ -3,7 +3,7 @@
 Where points differ, a cell holds each point's setting.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from bufferscope.figures.source import Point
 from bufferscope.metrics.network import NANOSECONDS, Port, ports, traffic_ends
 from bufferscope.report.words import number, quantity, setting
 
+Rows = Callable[[Mapping[str, Any]], Iterable[tuple[str, ...]]]
+"""A scenario's rows of a table, the first cell a name."""
 Cell = tuple[tuple[str, str], ...]
 """The distinct settings of a cell, each with the labels of its points; one with an empty label when all agree."""
 
@@ -28,7 +30,7 @@ def tables(points: Sequence[Point]) -> list[Table]:
     """General settings, network and traffic of an experiment's points."""
     return [
         _merged("Run", ("Setting", "Value"), points, _general),
-        _merged("Network", ("Port", "Rate", "Delay", "Queue", "Overhead"), points, _network),
+        _merged("Network", ("Port", "Rate", "Delay", "Queue", "Overhead"), points, _network(points)),
         _merged("Traffic", ("Name", "Kind", "From, to", "When", "Settings"), points, _traffic),
     ]
 
@@ -42,16 +44,30 @@ def _general(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
             yield f"TCP settings of {node['name']}", settings(node["tcp"])
 
 
-def _network(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
-    """A row a port; one row for both directions of a link where they are alike."""
-    pairs = list(ports(scenario).values())
-    for forward, reverse in zip(pairs[::2], pairs[1::2], strict=True):
-        rows = [_port(forward), _port(reverse)]
-        if rows[0] == rows[1]:
-            yield f"{forward.sender} ↔ {forward.receiver}", *rows[0]
-        else:
-            yield forward.name, *rows[0]
-            yield reverse.name, *rows[1]
+def _network(points: Sequence[Point]) -> Rows:
+    """A row a port; one row for both directions of a link that are alike at every point."""
+    unlike = {
+        forward.link
+        for point in points
+        for forward, reverse in _directions(point.first.scenario)
+        if _port(forward) != _port(reverse)
+    }
+
+    def rows(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+        for forward, reverse in _directions(scenario):
+            if forward.link in unlike:
+                yield forward.name, *_port(forward)
+                yield reverse.name, *_port(reverse)
+            else:
+                yield f"{forward.sender} ↔ {forward.receiver}", *_port(forward)
+
+    return rows
+
+
+def _directions(scenario: Mapping[str, Any]) -> list[tuple[Port, Port]]:
+    """The two ports of each link."""
+    found = list(ports(scenario).values())
+    return list(zip(found[::2], found[1::2], strict=True))
 
 
 def _port(port: Port) -> tuple[str, ...]:
@@ -86,7 +102,7 @@ def settings(table: Mapping[str, Any], first: str | None = None) -> str:
     )
 
 
-def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows: Any) -> Table:
+def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows: Rows) -> Table:
     """The rows of all points laid over each other; a row that only some points have is shown with theirs."""
     found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for point in points:

@@ -11,7 +11,9 @@ _SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),
     "bps": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
 }
-_PLAIN = {"bytes": "bytes", "packets": "packets"}
+_PLAIN = ("bytes", "packets")
+COUNTED = ("bytes", "packets", "probes", "segments", "transfers")
+"""Units that are words, with a singular."""
 
 
 def number(value: float) -> str:
@@ -26,14 +28,15 @@ def number(value: float) -> str:
 
 
 def with_unit(value: float, unit: str) -> str:
-    """`12.35 ms`; the unit may be empty."""
-    return f"{number(value)}{NBSP}{unit}" if unit else number(value)
+    """`12.35 ms`, `1 packet`; the unit may be empty."""
+    singular = unit[:-1] if value == 1 and unit in COUNTED else unit
+    return f"{number(value)}{NBSP}{singular}" if unit else number(value)
 
 
 def quantity(value: float, unit: str) -> str:
     """A number in the unit of a key's name (`ns`, `bps`, `bytes`, `packets`), scaled: `5 ms` for 5,000,000 ns."""
     if unit in _PLAIN:
-        return with_unit(value, _PLAIN[unit])
+        return with_unit(value, unit)
     for scale, name in _SCALES[unit]:
         if abs(value) >= scale:
             return with_unit(value / scale, name)
