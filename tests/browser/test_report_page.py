@@ -117,7 +117,7 @@ def test_charts_tell_their_values_to_the_pointer(desktop: Page) -> None:
     chart = page.locator("#two-queues-queue_length canvas")
     chart.scroll_into_view_if_needed()
     chart.hover(position={"x": 200, "y": 150})
-    page.wait_for_selector("#vg-tooltip-element.visible", timeout=5000)
+    page.wait_for_selector("#vg-tooltip-element.visible", timeout=DRAWN_MS)
     words = page.locator("#vg-tooltip-element").inner_text()
     assert "queue (packets)" in words
     assert "time (s)" in words
@@ -141,7 +141,7 @@ def test_nothing_sticks_out_of_any_screen(phone: Page) -> None:
     phone.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     for width in WIDTHS:
         phone.set_viewport_size({"width": width, "height": 800})
-        phone.wait_for_function(WITHIN, arg=width, timeout=5000)
+        phone.wait_for_function(WITHIN, arg=width, timeout=DRAWN_MS)
         assert phone.evaluate("document.documentElement.scrollWidth") <= width
 
 
