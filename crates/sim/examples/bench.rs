@@ -1,12 +1,12 @@
 //! How fast the simulator is, and how much memory it takes: `cargo run --release -p bufferscope-sim --example bench`.
 //!
 //! The scenario: 1 Gbit/s to a router and 100 Mbit/s from there, 20 ms of base RTT, long CUBIC flows, 60 s; every record is
-//! streamed to Parquet files in a temporary directory. One line of JSON a case:
+//! streamed to Parquet files in a temporary directory. One line of JSON:
 //! - `hops`: packets fully sent on one link, in either direction;
 //! - `cpu_s`: CPU time of this thread (Linux' `/proc/thread-self/schedstat`), writing the records included;
 //! - `peak_growth_kib`: by how much the largest resident set exceeds what the process took before the run.
 //!
-//! Arguments: `[QDISC] [FLOWS] [SECONDS]`, by default every case.
+//! Arguments: `[QDISC] [FLOWS] [SECONDS]`, by default `pfifo 1 60`.
 
 use std::error::Error;
 use std::fs;
@@ -15,15 +15,12 @@ use std::ops::ControlFlow;
 use bufferscope_records::{ParquetSink, Recorder};
 use bufferscope_scenario::Experiment;
 
-const CASES: [(&str, u32); 4] = [("pfifo", 1), ("pfifo", 30), ("codel", 1), ("codel", 30)];
-
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let seconds: u32 = arguments.get(2).map_or(Ok(60), |s| s.parse())?;
-    match arguments.as_slice() {
-        [] => CASES.iter().try_for_each(|&(qdisc, flows)| measure(qdisc, flows, seconds)),
-        [qdisc, rest @ ..] => measure(qdisc, rest.first().map_or(Ok(1), |flows| flows.parse())?, seconds),
-    }
+    let mut arguments = std::env::args().skip(1);
+    let qdisc = arguments.next().unwrap_or_else(|| "pfifo".to_owned());
+    let flows = arguments.next().map_or(Ok(1), |flows| flows.parse())?;
+    let seconds = arguments.next().map_or(Ok(60), |seconds| seconds.parse())?;
+    measure(&qdisc, flows, seconds)
 }
 
 fn measure(qdisc: &str, flows: u32, seconds: u32) -> Result<(), Box<dyn Error>> {
