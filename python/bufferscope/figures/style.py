@@ -78,7 +78,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "orient": "top", "direction": "horizontal", "titleOrient": "left", "titleFontWeight": "normal",
             "labelColor": theme.ink, "titleColor": theme.muted, "symbolStrokeWidth": 2.5, "symbolSize": 110,
             "symbolFillColor": theme.muted, "symbolStrokeColor": theme.muted,
-            "columnPadding": 14, "offset": 8, "titleLimit": 260, "labelLimit": 220,
+            "columnPadding": 14, "titlePadding": 12, "offset": 8, "titleLimit": 260, "labelLimit": 220,
         },
         "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
     }  # fmt: skip
