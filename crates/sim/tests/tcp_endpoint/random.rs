@@ -40,6 +40,7 @@ proptest! {
         there in fates(),
         back in fates(),
         bytes in 1u64..400_000,
+        bytes_back in prop_oneof![Just(0u64), 1u64..200_000],
         delay_ms in 0u64..120,
         rate in prop::option::of(200_000u64..100_000_000),
         limit in 2usize..100,
@@ -53,8 +54,10 @@ proptest! {
             .fate(move |n, _| there.get(n).copied().unwrap_or(Fate::Deliver))
             .fate_back(move |n, _| back.get(n).copied().unwrap_or(Fate::Deliver))
             .upload(bytes);
+        net.act(SERVER, |end, now_ns, out| end.offer(now_ns, bytes_back, out));
         net.run_to_end(4_000 * SECOND);
         prop_assert_eq!(net.ends[SERVER].received_bytes(), bytes);
+        prop_assert_eq!(net.ends[CLIENT].received_bytes(), bytes_back);
         prop_assert_eq!(net.ends[CLIENT].acked_bytes(), bytes);
         prop_assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
         let sample = net.sample();

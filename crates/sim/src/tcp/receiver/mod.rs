@@ -161,12 +161,15 @@ impl Receiver {
         self.delayed.owe(now_ns, urgent, pace);
     }
 
-    /// The acknowledgement that leaves with a segment now; SACK blocks only where it carries no payload.
+    /// The acknowledgement that leaves with a segment now. SACK blocks go only where there is no payload (the kernel shortens
+    /// the payload by them): with payload, what is missing still has to be told.
     #[inline]
     pub(crate) fn acknowledge(&mut self, pure: bool) -> Acknowledgement {
         let ack = self.reassembly.next();
         self.acked = ack;
-        self.delayed.on_sent();
+        if pure || !self.reassembly.has_blocks() {
+            self.delayed.on_sent();
+        }
         Acknowledgement {
             ack,
             window_bytes: self.window.offer(ack, self.reassembly.held_bytes()),

@@ -75,10 +75,15 @@ impl Reassembly {
         self.duplicate = Some(SackBlock { start, end });
     }
 
+    /// Is there anything to tell in SACK blocks?
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.has_gap() || self.duplicate.is_some()
+    }
+
     /// The blocks to send with the next acknowledgement: a duplicate first, then the most recent.
     pub(crate) fn take_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
-        if self.duplicate.is_some() || !self.held.is_empty() {
+        if self.has_blocks() {
             let recent = self.recent.blocks.iter().flatten().copied();
             self.duplicate.take().into_iter().chain(recent).for_each(|block| blocks.push(self.next, block));
         }

@@ -202,3 +202,110 @@ impl Rack {
         look_again
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::SackBlock;
+
+    const MS: u64 = 1_000_000;
+    const RTT_NS: u64 = 100 * MS;
+
+    /// Ten segments of 100 bytes, one sent every millisecond from time 0.
+    fn flight() -> (Rack, Scoreboard) {
+        let mut board = Scoreboard::new(100);
+        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n * MS)));
+        (Rack::new(), board)
+    }
+
+    /// Segment `n` is selectively acknowledged one round trip after it was sent.
+    fn deliver(rack: &mut Rack, board: &mut Scoreboard, n: u64) -> u64 {
+        let now_ns = board.get(n).unwrap().sent_ns + RTT_NS;
+        let block = SackBlock { start: 1 + 100 * n, end: 101 + 100 * n };
+        board.sack(&[block], |sent| rack.on_delivered(sent, now_ns, RTT_NS));
+        now_ns
+    }
+
+    fn at(now_ns: u64) -> Situation {
+        Situation { now_ns, min_rtt_ns: RTT_NS, srtt_ns: RTT_NS, recovering: false }
+    }
+
+    fn lost(board: &Scoreboard) -> Vec<SentId> {
+        board.ids().filter(|&id| board.get(id).is_some_and(|sent| sent.lost)).collect()
+    }
+
+    #[test]
+    fn what_three_later_ones_overtook_is_lost() {
+        let (mut rack, mut board) = flight();
+        for (n, expected) in [(2, vec![]), (4, vec![]), (6, vec![0, 1, 3, 5])] {
+            let now_ns = deliver(&mut rack, &mut board, n);
+            rack.detect_after_ack(&mut board, at(now_ns));
+            assert_eq!(lost(&board), expected, "after {n}");
+        }
+    }
+
+    #[test]
+    fn with_fewer_it_is_lost_after_a_quarter_of_the_round_trip_more() {
+        let (mut rack, mut board) = flight();
+        let now_ns = deliver(&mut rack, &mut board, 2);
+        // 0 and 1 are overtaken; 1 was sent at 1 ms: 1 + 100 + 25.
+        assert_eq!(rack.detect_after_ack(&mut board, at(now_ns)), Some(126 * MS));
+        assert_eq!(rack.detect(&mut board, at(125 * MS)), Some(126 * MS));
+        assert_eq!(lost(&board), [0]);
+        assert_eq!(rack.detect(&mut board, at(126 * MS)), None);
+        assert_eq!(lost(&board), [0, 1]);
+    }
+
+    #[test]
+    fn every_unnecessary_retransmission_widens_the_window_once_a_round_trip() {
+        let (mut rack, mut board) = flight();
+        rack.on_reordering(300, 100);
+        rack.on_duplicate(1, 1001);
+        rack.on_duplicate(501, 1001);
+        let now_ns = deliver(&mut rack, &mut board, 1);
+        // Twice a quarter, not three times: 0 + 100 + 50.
+        assert_eq!(rack.detect_after_ack(&mut board, at(now_ns)), Some(150 * MS));
+        // It lasts for 16 recoveries.
+        (0..15).for_each(|_| rack.on_recovered());
+        assert_eq!(rack.detect(&mut board, at(now_ns)), Some(150 * MS));
+        rack.on_recovered();
+        assert_eq!(rack.detect(&mut board, at(now_ns)), Some(125 * MS));
+    }
+
+    #[test]
+    fn a_retransmission_overtaken_by_a_later_one_is_lost_again() {
+        let (mut rack, mut board) = flight();
+        for n in 7..10 {
+            deliver(&mut rack, &mut board, n);
+        }
+        rack.detect(&mut board, at(109 * MS));
+        assert_eq!(lost(&board), [0, 1, 2, 3, 4, 5, 6]);
+        for id in [0, 1] {
+            let sent = board.retransmit(id, 110 * MS);
+            rack.on_retransmit(id, &sent);
+        }
+        // The second arrives, sent at the same time but after the first.
+        let now_ns = deliver(&mut rack, &mut board, 1);
+        rack.detect_after_ack(&mut board, Situation { recovering: true, ..at(now_ns) });
+        assert_eq!((board.next_to_repair(), board.retransmitted()), (Some(0), 0));
+    }
+
+    #[test]
+    fn an_answer_too_early_for_a_retransmission_does_not_date_it() {
+        let (mut rack, mut board) = flight();
+        board.mark_lost(0);
+        board.retransmit(0, 200 * MS);
+        let sent = *board.get(0).unwrap();
+        rack.on_delivered(&sent, 250 * MS, RTT_NS);
+        assert!(!rack.advanced);
+    }
+
+    #[test]
+    fn a_timeout_spares_what_was_sent_within_the_last_round_trip() {
+        let (mut rack, mut board) = flight();
+        deliver(&mut rack, &mut board, 5);
+        // At 104 ms, what was sent from 5 ms on may still arrive; 4 has had its 100 ms.
+        rack.detect_after_timeout(&mut board, 104 * MS);
+        assert_eq!(lost(&board), [0, 1, 2, 3, 4]);
+    }
+}
