@@ -4,6 +4,9 @@
 //! segments that arrived and what the application wants, and delivers what it finds in the [`Outbox`]. The behaviour is
 //! that of a Linux 6.x host; each file names the RFC or kernel file it models and where it knowingly departs.
 //!
+//! An endpoint joins two halves: `sender` (what is in flight, what is lost, how a loss is repaired, when to time out), which
+//! asks `congestion` how much may be in flight, and `receiver` (what has arrived, how much more may, when to acknowledge).
+//!
 //! Two departures hold for all of it: times are exact to the nanosecond (the kernel's timers tick in jiffies), and a
 //! connection never gives up (the kernel does after `tcp_syn_retries` and `tcp_retries2` attempts).
 

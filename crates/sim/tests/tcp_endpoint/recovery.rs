@@ -124,6 +124,19 @@ fn the_timeout_doubles_while_nothing_comes_back() {
 }
 
 #[test]
+fn the_time_until_a_retransmission_is_not_taken_for_a_round_trip() {
+    // The first of ten is lost, and so are the probe and all acknowledgements: the retransmission at 602 ms is answered for
+    // all ten at 702 ms. They were sent at 100 ms, but the round trip is what the timestamp says (Karn's rule).
+    let mut net = Net::new(&reno(), 50 * MS)
+        .fate(|n, p| if n == 2 || (p.again && p.sent_ns < 600 * MS) { Fate::Drop } else { Fate::Deliver })
+        .fate_back(|_, p| if (120 * MS..600 * MS).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver })
+        .upload(10 * MSS);
+    net.run_while(|net| net.ends[CLIENT].acked_bytes() == 0);
+    assert_eq!(net.now_ns / MS, 702);
+    assert_eq!(net.sample().srtt_ns, Some(100 * MS));
+}
+
+#[test]
 fn after_a_timeout_the_window_starts_from_one_and_grows_to_half() {
     let mut net = Net::new(&reno(), 50 * MS);
     net = net.fate(|_, p| if (450 * MS..SECOND).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver }).stream();
@@ -141,6 +154,27 @@ fn after_a_timeout_the_window_starts_from_one_and_grows_to_half() {
     assert!(net.cwnd_packets() >= before / 4);
     net.run_until(3 * SECOND);
     assert_eq!(net.sample().lost, 0);
+}
+
+#[test]
+fn a_retransmission_lost_after_a_timeout_is_congestion_again() {
+    // As above, and of the retransmissions that arrive the fifth is lost: recovery follows, not another timeout.
+    let mut repeated = 0;
+    let mut net = Net::new(&reno(), 50 * MS).stream();
+    net = net.fate(move |_, p| {
+        repeated += usize::from(p.again && p.sent_ns >= SECOND);
+        let fifth = p.again && p.sent_ns >= SECOND && repeated == 5;
+        if fifth || (450 * MS..SECOND).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver }
+    });
+    let mut states = vec![];
+    net.run_while(|net| {
+        let state = net.sample().state;
+        if states.last() != Some(&state) {
+            states.push(state);
+        }
+        net.now_ns < 5 * SECOND
+    });
+    assert!(states.ends_with(&[State::Loss, State::Recovery, State::Open]), "{states:?}");
 }
 
 #[test]

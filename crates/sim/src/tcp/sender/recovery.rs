@@ -164,4 +164,15 @@ mod tests {
         // Never beyond the threshold.
         assert_eq!(recovery.reduced_cwnd(Progress { delivered: 8, ..progress }, 9, 10), Some(10));
     }
+
+    #[test]
+    fn the_fast_retransmit_is_never_held_back() {
+        // Exactly the threshold is in flight: no room, but the first segment goes all the same.
+        let mut recovery = Recovery::new();
+        recovery.begin_reduction(20);
+        recovery.enter(State::Recovery, 0);
+        assert_eq!(recovery.reduced_cwnd(delivered(1), 10, 10), Some(11));
+        recovery.on_sent(1);
+        assert_eq!(recovery.reduced_cwnd(delivered(1), 10, 10), Some(10));
+    }
 }
