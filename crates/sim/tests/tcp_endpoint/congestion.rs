@@ -168,24 +168,6 @@ fn an_ecn_mark_reduces_once_a_round_trip_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_sender_that_ran_dry_while_reducing_ends_at_the_threshold() {
-    // Ten packets, the first one marked, and nothing more to send: the window shrinks with what is in flight. Once a packet
-    // sent after that is acknowledged it is half of what it was.
-    let ecn = Config { ecn: true, ..RENO };
-    let mut net = Net::new(&ecn, 50 * MS).fate(|n, _| if n == 2 { Fate::Mark } else { Fate::Deliver });
-    net.act(CLIENT, |end, now_ns, out| {
-        end.connect(now_ns, out);
-        end.offer(now_ns, 10 * MSS, out);
-    });
-    net.run_until(SECOND);
-    assert_eq!((net.sample().state, net.sample().ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
-    assert!(net.cwnd_packets() < 5);
-    net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, MSS, out));
-    net.run_until(2 * SECOND);
-    assert_eq!((net.sample().state, net.cwnd_packets()), (State::Open, 5));
-}
-
-#[test]
 fn without_agreement_nothing_is_ecn_capable() {
     use bufferscope_sim::packet::Ecn;
     let ecn = Config { ecn: true, ..RENO };

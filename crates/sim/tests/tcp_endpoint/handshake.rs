@@ -60,6 +60,8 @@ fn a_lost_syn_ack_costs_a_second() {
     // The client's SYN and the server's SYN-ACK are both repeated 1 s after they were sent; the client's is answered too.
     let first = net.data_sent().next().unwrap().sent_ns;
     assert_eq!(first, SECOND + 20 * MS);
+    let syn_acks = net.pipes[SERVER].sent.iter().filter(|p| p.segment.flags.syn()).map(|p| p.sent_ns / MS);
+    assert_eq!(syn_acks.collect::<Vec<_>>(), [10, 1010, 1010]);
     assert_eq!(net.ends[SERVER].received_bytes(), 1000);
 }
 
@@ -111,6 +113,16 @@ fn stopping_sends_a_fin_after_what_was_already_sent() {
 }
 
 #[test]
+fn nothing_can_be_offered_after_finishing() {
+    let mut net = Net::new(&Config::default(), 10 * MS).upload(1000);
+    net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 1000, out));
+    net.run_until(25 * MS);
+    net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 1000, out));
+    net.run_to_end(SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), 1000);
+}
+
+#[test]
 fn a_request_is_answered_over_the_same_connection() {
     let mut net = Net::new(&Config::default(), 10 * MS);
     net.act(CLIENT, |end, now_ns, out| {
@@ -130,6 +142,22 @@ fn a_request_is_answered_over_the_same_connection() {
     net.act(CLIENT, |end, now_ns, out| end.finish_sending(now_ns, out));
     net.run_to_end(SECOND);
     assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
+}
+
+#[test]
+fn the_last_fin_is_acknowledged_at_once() {
+    // The client has finished before; whatever is left over after pairs of segments, its last acknowledgement is not delayed.
+    let fixed = Config { rmem_default_bytes: 100_000, rmem_max_bytes: 100_000, ..Config::default() };
+    for segments in [60, 61] {
+        let mut net = Net::new(&fixed, 10 * MS);
+        net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
+        net.act(SERVER, |end, now_ns, out| end.offer(now_ns, segments * MSS + 100, out));
+        net.run_until(30 * MS);
+        net.act(CLIENT, |end, now_ns, out| end.finish_sending(now_ns, out));
+        net.run_to_end(SECOND);
+        let fin_ns = net.pipes[SERVER].delivered.iter().rfind(|(_, segment)| segment.flags.fin()).unwrap().0;
+        assert_eq!(net.pipes[CLIENT].sent.last().unwrap().sent_ns, fin_ns);
+    }
 }
 
 #[test]

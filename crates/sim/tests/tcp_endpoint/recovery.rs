@@ -158,13 +158,13 @@ fn after_a_timeout_the_window_starts_from_one_and_grows_to_half() {
 
 #[test]
 fn a_retransmission_lost_after_a_timeout_is_congestion_again() {
-    // As above, and of the retransmissions that arrive the fifth is lost: recovery follows, not another timeout.
+    // As above, and of the retransmissions that follow the 40th is lost: recovery follows, not another timeout.
     let mut repeated = 0;
     let mut net = Net::new(&reno(), 50 * MS).stream();
     net = net.fate(move |_, p| {
         repeated += usize::from(p.again && p.sent_ns >= SECOND);
-        let fifth = p.again && p.sent_ns >= SECOND && repeated == 5;
-        if fifth || (450 * MS..SECOND).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver }
+        let fortieth = p.again && p.sent_ns >= SECOND && repeated == 40;
+        if fortieth || (450 * MS..SECOND).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver }
     });
     let mut states = vec![];
     net.run_while(|net| {

@@ -244,3 +244,69 @@ impl Receiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const ROUND_TRIP: RoundTrip = RoundTrip { srtt_ns: Some(20 * MS), rto_ns: 220 * MS };
+
+    /// A receiver past its quick acknowledgements, with a window that is open as far as it goes.
+    fn receiver() -> Receiver {
+        let config = Config { rmem_default_bytes: 100_000, rmem_max_bytes: 100_000, ..Config::default() };
+        let mut receiver = Receiver::new(&config, Role::Server);
+        receiver.acked = AFTER_SYN;
+        receiver.establish(0, false);
+        receiver.acknowledge(true);
+        for i in 0..20 {
+            arrive(&mut receiver, i, 1 + 500 * i, 500);
+            receiver.acknowledge(true);
+        }
+        receiver
+    }
+
+    /// A segment that was sent and arrives at `at_ms`.
+    fn arrive(receiver: &mut Receiver, at_ms: u64, seq: u64, len: u32) {
+        let ts_val = at_ms as u32;
+        let sack = SackBlocks::NONE;
+        let segment = Segment { seq, ack: 1, len, window_bytes: 0, ts_val, ts_ecr: 1, sack, flags: Flags::ACK };
+        assert!(receiver.accepts(at_ms * MS, &segment, ROUND_TRIP));
+        receiver.on_segment(at_ms * MS, &segment, packet::Ecn::NotEct, ROUND_TRIP);
+    }
+
+    #[test]
+    fn less_than_two_segments_wait_but_not_if_they_close_a_gap() {
+        let mut receiver = receiver();
+        arrive(&mut receiver, 20, 10_001, 500);
+        assert!(!receiver.owes(20 * MS));
+        receiver.acknowledge(true);
+        arrive(&mut receiver, 21, 11_001, 500);
+        assert!(receiver.owes(21 * MS));
+        receiver.acknowledge(true);
+        // 1000 bytes in order at once: less than a segment, but the sender waits for them (RFC 5681, section 4.2).
+        arrive(&mut receiver, 22, 10_501, 500);
+        assert!(receiver.owes(22 * MS));
+    }
+
+    #[test]
+    fn data_does_not_replace_the_acknowledgement_that_reports_a_gap() {
+        let mut receiver = receiver();
+        arrive(&mut receiver, 20, 11_001, 500);
+        assert!(receiver.acknowledge(false).sack.is_empty());
+        assert!(receiver.owes(20 * MS));
+        assert_eq!(receiver.acknowledge(true).sack.len(), 1);
+        assert!(!receiver.owes(20 * MS));
+    }
+
+    #[test]
+    fn a_delayed_acknowledgement_echoes_the_clock_of_the_first_segment_it_is_for() {
+        // So that the sender's measurement includes the delay (RFC 7323, section 4.3, case A).
+        let mut receiver = receiver();
+        arrive(&mut receiver, 20, 10_001, 500);
+        arrive(&mut receiver, 30, 10_501, 500);
+        assert_eq!(receiver.acknowledge(true).ts_ecr, 20);
+        arrive(&mut receiver, 40, 11_001, 500);
+        assert_eq!(receiver.acknowledge(true).ts_ecr, 40);
+    }
+}

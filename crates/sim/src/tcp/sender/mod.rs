@@ -154,9 +154,11 @@ impl Sender {
         }
     }
 
-    /// `bytes` more are there to be sent.
+    /// `bytes` more are there to be sent; too late after [`finish`](Self::finish).
     pub(crate) fn offer(&mut self, bytes: u64) {
-        self.data.end = self.data.end.saturating_add(bytes);
+        if !self.data.finish {
+            self.data.end = self.data.end.saturating_add(bytes);
+        }
     }
 
     /// Nothing more will be offered.
