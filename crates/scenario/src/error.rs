@@ -77,12 +77,21 @@ impl Problem {
 impl Problems {
     const KEPT: usize = 20;
 
-    /// Takes note of a problem; `make` is only called if it will be kept.
+    /// Takes note of a problem, once; `make` is only called while problems are kept.
     pub(crate) fn add(&mut self, make: impl FnOnce() -> Problem) {
-        self.total += 1;
-        if self.kept.len() < Self::KEPT {
-            self.kept.push(make());
+        if self.kept.len() >= Self::KEPT {
+            self.total += 1;
+            return;
         }
+        let problem = make();
+        if !self.kept.contains(&problem) {
+            self.total += 1;
+            self.kept.push(problem);
+        }
+    }
+
+    pub(crate) fn contains(&self, problem: &Problem) -> bool {
+        self.kept.contains(problem)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -119,7 +128,7 @@ pub(crate) fn show(value: &Value) -> String {
         Value::Table(table) if table.is_empty() => "an empty table".to_owned(),
         Value::Table(_) => "a table".to_owned(),
         Value::Array(items) if items.is_empty() => "an empty array".to_owned(),
-        Value::Array(_) => "an array".to_owned(),
+        Value::Array(items) => format!("an array of {}", items.len()),
         Value::Datetime(datetime) => format!("the date or time {datetime}"),
         scalar => scalar.to_string(),
     }

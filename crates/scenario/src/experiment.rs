@@ -10,12 +10,14 @@ use crate::expect::{self, Expectation};
 use crate::file::{About, Setup, Study};
 use crate::model::Scenario;
 use crate::overrides::Changes;
+use crate::path::count_values;
 use crate::resolve::resolve;
 use crate::sweep::{Axes, Axis};
 use crate::syntax;
 
-/// Bytes of the file times points: bounds the memory and time of expanding a large file into many points.
-const MOST_EXPANDED_BYTES: usize = 256 << 20;
+/// Values (keys and items of arrays) of all points together: bounds the memory and time of expanding a large set-up into
+/// many points.
+const MOST_VALUES: usize = 5_000_000;
 
 /// An experiment, ready to run: every point is a [`Scenario`] that engines can rely on.
 ///
@@ -111,8 +113,8 @@ impl Experiment {
         let mut study: Study = check::STUDY.read(take(&mut tables, &check::STUDY))?;
         changes.apply_to_sweep(&mut study.sweep)?;
         let axes = Axes::new(study.sweep)?;
-        check_expansion(text, &axes)?;
         let about = changes.about(take(&mut tables, &check::ABOUT))?;
+        check_expansion(&tables, &axes, &changes)?;
         let points = points(&tables, &axes, &changes)?;
         let expectations = expect::resolve(&study.expect, &axes, changes.first_in_setup())?;
         Ok(Self { document: Document::new(about, &axes), points, expectations })
@@ -138,14 +140,15 @@ fn take(tables: &mut Table, part: &Shape) -> Table {
     part.key_names().filter_map(|name| tables.remove_entry(name)).collect()
 }
 
-fn check_expansion(text: &str, axes: &Axes) -> Result<(), Problems> {
-    let points = axes.count();
-    if points.saturating_mul(text.len()) <= MOST_EXPANDED_BYTES {
+fn check_expansion(setup: &Table, axes: &Axes, changes: &Changes) -> Result<(), Problems> {
+    let own: usize = setup.values().map(count_values).sum();
+    let (points, values) = (axes.count(), own + axes.most_values() + changes.values());
+    if points.saturating_mul(values) <= MOST_VALUES {
         return Ok(());
     }
-    let found = format!("{points} points of a file of {} bytes", text.len());
-    let allowed = format!("points times bytes up to {MOST_EXPANDED_BYTES}");
-    Err(Problem::new("sweep", found, allowed).hint("split the experiment in two").into())
+    let found = format!("{points} points of a set-up of {values} keys and items");
+    let allowed = format!("points times keys and items up to {MOST_VALUES}");
+    Err(Problem::new("sweep", found, allowed).hint("split the experiment").into())
 }
 
 fn points(setup: &Table, axes: &Axes, changes: &Changes) -> Result<Vec<Point>, Problems> {
@@ -153,10 +156,17 @@ fn points(setup: &Table, axes: &Axes, changes: &Changes) -> Result<Vec<Point>, P
         let values = axes.labels(&choice);
         match scenario(setup.clone(), &choice, axes, changes) {
             Ok(scenario) => Ok(Point { values, scenario }),
-            Err(problems) => Err(at_point(changes.blame(problems), &values)),
+            Err(problems) => {
+                let everywhere = scenario_unswept(setup, changes).err().unwrap_or_default();
+                Err(changes.blame(problems.at_point(&values, &everywhere)))
+            }
         }
     };
     axes.choices().map(point).collect()
+}
+
+fn scenario_unswept(setup: &Table, changes: &Changes) -> Result<Scenario, Problems> {
+    scenario(setup.clone(), &[], &Axes::default(), changes)
 }
 
 fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) -> Result<Scenario, Problems> {
@@ -166,10 +176,15 @@ fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) 
     resolve(&setup)
 }
 
-fn at_point(mut problems: Problems, values: &[(String, String)]) -> Problems {
-    if !values.is_empty() {
+impl Problems {
+    /// Tells the point of the problems that the file does not have without its sweep.
+    fn at_point(mut self, values: &[(String, String)], without_sweep: &Self) -> Self {
         let point: Vec<String> = values.iter().map(|(path, label)| format!("{path} = {label}")).collect();
-        problems.annotate(|problem| problem.point = Some(point.join(", ")));
+        self.annotate(|problem| {
+            if !values.is_empty() && !without_sweep.contains(problem) {
+                problem.point = Some(point.join(", "));
+            }
+        });
+        self
     }
-    problems
 }

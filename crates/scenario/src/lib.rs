@@ -18,11 +18,12 @@ mod path;
 mod quantity;
 mod red;
 mod resolve;
-mod routing;
 mod schema;
 mod suggest;
 mod sweep;
 mod syntax;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod text;
 mod units;
 
@@ -30,5 +31,4 @@ pub use error::{ExperimentError, Problem};
 pub use expect::{Band, Comparison, Expectation};
 pub use experiment::{Document, Experiment, Point};
 pub use model::*;
-pub use routing::{Hop, Routes};
 pub use schema::schema;

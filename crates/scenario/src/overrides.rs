@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use crate::check::{ABOUT, SETUP, STUDY, Shape};
 use crate::error::{Problem, Problems, quote};
 use crate::file::{About, Study, SweepValues};
-use crate::path::KeyPath;
+use crate::path::{KeyPath, count_values};
 use crate::suggest::{any_of, closest};
 
 /// One `PATH=VALUE`.
@@ -76,6 +76,11 @@ impl Changes {
             problem.set = self.0.iter().rev().find(is_guilty).map(|change| change.text.clone());
         });
         problems
+    }
+
+    /// Keys and items that the overrides bring into a point.
+    pub(crate) fn values(&self) -> usize {
+        self.of(Target::Setup).map(|change| count_values(&change.value)).sum()
     }
 
     fn of(&self, target: Target) -> impl Iterator<Item = &Override> {

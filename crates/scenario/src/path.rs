@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::{Table, Value};
 
-use crate::error::{Problem, Problems, quote, show};
+use crate::error::{Problem, Problems, quote, shorten, show};
 use crate::suggest::{any_of, closest};
 
 /// The tables whose entries have names.
@@ -19,8 +19,17 @@ pub(crate) struct KeyPath {
 /// `path.key`, with the key in quotes where TOML wants them.
 pub(crate) fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    let key = if bare { key.to_owned() } else { quote(key) };
+    let key = if bare { shorten(key) } else { quote(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+/// Number of keys and items: the value itself and all in it.
+pub(crate) fn count_values(value: &Value) -> usize {
+    match value {
+        Value::Table(table) => 1 + table.values().map(count_values).sum::<usize>(),
+        Value::Array(items) => 1 + items.iter().map(count_values).sum::<usize>(),
+        _ => 1,
+    }
 }
 
 impl KeyPath {
@@ -89,23 +98,24 @@ impl KeyPath {
     }
 
     /// The entry of that name in a list of tables.
+    ///
+    /// Names are few (a thousand at most) and paths are rare, so nothing here is indexed.
     fn entry<'t>(&self, document: &'t mut Table, list: &str, name: &str) -> Result<&'t mut Table, Problems> {
-        if list == "host" {
-            add_host(document, name);
+        let names = names(document, list);
+        if !names.contains(&name) {
+            let allowed = any_of(names.iter().copied());
+            let problem = Problem::new(join(list, name), format!("no {list} of this name"), allowed);
+            return Err(problem.did_you_mean(closest(name, names)).into());
         }
-        let entries = document.get_mut(list).and_then(Value::as_array_mut);
-        let mut entries: Vec<&mut Table> = entries.into_iter().flatten().filter_map(Value::as_table_mut).collect();
-        match entries.iter().position(|entry| name_of(entry) == Some(name)) {
-            Some(i) => Ok(entries.swap_remove(i)),
-            None => {
-                let names: Vec<&str> = entries.iter().filter_map(|entry| name_of(entry)).collect();
-                let path = join(list, name);
-                let meant = closest(name, names.iter().copied());
-                Err(Problem::new(path, format!("no {list} of this name"), any_of(names.iter().copied()))
-                    .did_you_mean(meant)
-                    .into())
-            }
+        let entries = document.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+        let Value::Array(entries) = entries else { return Err(self.not_a_key(list).into()) };
+        let is_this = |entry: &Value| name_of(entry) == Some(name);
+        // Hosts need no entry in the file.
+        if list == "host" && !entries.iter().any(is_this) {
+            entries.push(Value::Table(Table::from_iter([("name".to_owned(), Value::from(name))])));
         }
+        let entry = entries.iter_mut().find(|entry| is_this(entry)).and_then(Value::as_table_mut);
+        entry.ok_or_else(|| self.not_a_key(list).into())
     }
 
     fn not_a_key(&self, list: &str) -> Problem {
@@ -113,21 +123,24 @@ impl KeyPath {
     }
 }
 
-/// Hosts need no entry in the file, so one is made for a node that only a link names.
-fn add_host(document: &mut Table, name: &str) {
-    let links = document.get("link").and_then(Value::as_array).into_iter().flatten();
-    let mut ends = links.filter_map(|link| link.get("ends")?.as_array()).flatten();
-    let is_node = ends.any(|end| end.as_str() == Some(name));
-    let hosts = document.entry("host").or_insert_with(|| Value::Array(Vec::new()));
-    let Value::Array(hosts) = hosts else { return };
-    let exists = hosts.iter().any(|host| host.get("name").and_then(Value::as_str) == Some(name));
-    if is_node && !exists {
-        hosts.push(Value::Table(Table::from_iter([("name".to_owned(), Value::from(name))])));
+/// The names that a path in this list of tables can have: for hosts, the nodes that links name.
+fn names<'d>(document: &'d Table, list: &str) -> Vec<&'d str> {
+    let entries = |list: &str| document.get(list).and_then(Value::as_array).into_iter().flatten();
+    if list != "host" {
+        return entries(list).filter_map(name_of).collect();
     }
+    let ends = entries("link").filter_map(|link| link.get("ends")?.as_array()).flatten();
+    let mut names: Vec<&str> = Vec::new();
+    for name in ends.filter_map(Value::as_str) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
-fn name_of(table: &Table) -> Option<&str> {
-    table.get("name")?.as_str()
+fn name_of(entry: &Value) -> Option<&str> {
+    entry.get("name")?.as_str()
 }
 
 impl fmt::Display for KeyPath {

@@ -90,20 +90,21 @@ impl Bounds {
             }
             _ => return Err(Refusal { found: show(value), meant: None }),
         };
-        if (self.min..=self.max).contains(&number) {
-            Ok(number)
-        } else {
-            Err(Refusal { found: show(value), meant: None })
-        }
+        if self.contains(number) { Ok(number) } else { Err(Refusal { found: show(value), meant: None }) }
     }
 
     /// What is allowed, in words.
     pub(crate) fn describe(&self) -> String {
         let Dimension { noun, example, bare, .. } = self.dimension;
         let (min, max) = (self.dimension.display(self.min), self.dimension.display(self.max));
-        let units = self.dimension.unit_names().collect::<Vec<_>>().join(" ");
-        let bare = if *bare { ", or none" } else { "" };
-        format!("{noun} from {min} to {max}, such as {example} (units: {units}{bare})")
+        let is_possible = self.dimension.parse(example).is_ok_and(|value| self.contains(value));
+        let such_as = if is_possible { format!(", such as {example}") } else { String::new() };
+        let (units, bare) = (self.dimension.usual_units(), if *bare { ", or none" } else { "" });
+        format!("{noun} from {min} to {max}{such_as} (units: {units}{bare})")
+    }
+
+    fn contains(&self, value: u64) -> bool {
+        (self.min..=self.max).contains(&value)
     }
 
     fn refuse_text(&self, text: &str, error: &UnitError) -> Refusal {

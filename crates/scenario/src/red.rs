@@ -17,9 +17,15 @@ impl Red {
             return None;
         }
         (1..32).find(|shift| {
-            let w = 0.5_f64.powi(*shift as i32);
-            excess <= (1.0 - (1.0 - w).powf(burst)) / w
+            let w = 1.0 / f64::from(1_u32 << shift);
+            excess <= (1.0 - power(1.0 - w, self.burst_packets)) / w
         })
+    }
+
+    /// Whether the kernel's average, min and max times 2^shift in 32 bits, has room for these parameters.
+    pub(crate) fn kernel_can_average(&self, shift: u32) -> bool {
+        let bits = u64::BITS - self.max_bytes.leading_zeros();
+        bits + shift < 32
     }
 
     /// The slope of the marking probability between min and max as a shift (the kernel's `Plog`): the smallest n for which
@@ -27,8 +33,21 @@ impl Red {
     pub fn probability_shift(&self) -> Option<u32> {
         let span = self.max_bytes.checked_sub(self.min_bytes).filter(|span| *span > 0)?;
         let slope = self.probability / span as f64;
-        (0..32).find(|shift| slope * 2.0_f64.powi(*shift as i32) > 1.0)
+        (0..32).find(|shift| slope * f64::from(1_u32 << shift) > 1.0)
     }
+}
+
+/// `base` to the power of `exponent` by squaring. Not `powi`: multiplication gives the same result on every machine.
+fn power(base: f64, exponent: u32) -> f64 {
+    let (mut square, mut rest, mut product) = (base, exponent, 1.0);
+    while rest > 0 {
+        if rest % 2 == 1 {
+            product *= square;
+        }
+        square *= square;
+        rest /= 2;
+    }
+    product
 }
 
 #[cfg(test)]
@@ -67,6 +86,21 @@ mod tests {
     fn a_burst_below_min_has_no_averaging_constant() {
         assert_eq!(Red { burst_packets: 82, ..lab() }.averaging_shift(), None);
         assert!(Red { burst_packets: 84, ..lab() }.averaging_shift().is_some());
+    }
+
+    /// 250000 has 18 bits, so that the kernel has 13 left.
+    #[test]
+    fn the_kernel_has_32_bits_for_the_average() {
+        assert!(lab().kernel_can_average(13));
+        assert!(!lab().kernel_can_average(14));
+    }
+
+    #[test]
+    fn powers_are_products() {
+        for exponent in [0, 1, 2, 3, 10, 138] {
+            let product: f64 = (0..exponent).map(|_| 0.984).product();
+            assert!((power(0.984, exponent) / product - 1.0).abs() < 1e-12, "{exponent}");
+        }
     }
 
     #[test]

@@ -7,9 +7,10 @@ pub(crate) fn closest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str
         return None;
     }
     let lower = found.to_ascii_lowercase();
-    let scored =
-        allowed.into_iter().map(|word| (strsim::damerau_levenshtein(&lower, &word.to_ascii_lowercase()), word));
-    let (distance, word) = scored.min_by_key(|(distance, _)| *distance)?;
+    // Any letter is one error away from any other, so a single one must at least be right.
+    let is_likely = |word: &&str| found.chars().nth(1).is_some() || word.starts_with(&lower);
+    let distance = |word: &'a str| (strsim::damerau_levenshtein(&lower, &word.to_ascii_lowercase()), word);
+    let (distance, word) = allowed.into_iter().filter(is_likely).map(distance).min_by_key(|(distance, _)| *distance)?;
     let tolerance = (found.chars().count().max(word.chars().count()) / 3).max(1);
     (distance <= tolerance).then_some(word)
 }
@@ -32,6 +33,7 @@ mod tests {
     fn a_typing_error_finds_the_word_that_was_meant() {
         let allowed = ["rate", "delay", "overhead", "queue"];
         assert_eq!(closest("rat", allowed), Some("rate"));
+        assert_eq!(closest("m", ["s", "ms"]), Some("ms"));
         assert_eq!(closest("QUEUE", allowed), Some("queue"));
         assert_eq!(closest("dealy", allowed), Some("delay"), "swapped neighbours count as one error");
     }
@@ -40,6 +42,7 @@ mod tests {
     fn an_unrelated_word_finds_nothing() {
         assert_eq!(closest("colour", ["rate", "delay"]), None);
         assert_eq!(closest("x", ["rate"]), None);
+        assert_eq!(closest("p", ["s", "ns"]), None);
         assert_eq!(closest("", ["a"]), None);
         assert_eq!(closest("rate", []), None);
     }

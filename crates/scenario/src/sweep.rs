@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use crate::check::SETUP;
 use crate::error::{Problem, Problems, quote};
 use crate::file::{Label, SweepValues};
-use crate::path::{KeyPath, join};
+use crate::path::{KeyPath, count_values, join};
 use crate::suggest::{any_of, closest};
 use crate::text::TextRule;
 
@@ -23,7 +23,7 @@ pub(crate) struct Axis {
 }
 
 /// The axes of an experiment, none, one or several; a point is a choice of one value from each.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Axes(Vec<Axis>);
 
 impl Axes {
@@ -55,6 +55,12 @@ impl Axes {
     /// Number of points, or `usize::MAX` if there are even more; 1 where nothing is swept.
     pub(crate) fn count(&self) -> usize {
         self.0.iter().fold(1, |points, axis| points.saturating_mul(axis.values.len()))
+    }
+
+    /// Keys and items that the sweep brings into a point, at most.
+    pub(crate) fn most_values(&self) -> usize {
+        let most = |axis: &Axis| axis.values.iter().map(|(_, value)| count_values(value)).max();
+        self.0.iter().filter_map(most).sum()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Axis> {

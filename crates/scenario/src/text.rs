@@ -49,8 +49,8 @@ impl TextRule {
     /// What is allowed, in words.
     pub(crate) fn describe(self) -> &'static str {
         match self {
-            Self::Name => "a name of letters (a-z), digits, - and _, at most 200",
-            Self::Line => "a line of text, at most 200 characters",
+            Self::Name => "a name (letters a-z, digits, - and _)",
+            Self::Line => "a line of text (at most 200 characters)",
             Self::Text => "a text that is not empty",
         }
     }

@@ -166,11 +166,17 @@ impl Dimension {
             return self.zero.to_owned();
         }
         let scales = self.display.iter().rev().filter_map(|unit| Some((unit, self.scale(unit)?)));
-        let fitting = scales.into_iter().find(|(_, scale)| value % scale == 0);
+        let fitting = scales.into_iter().find(|(_, scale)| value.checked_rem(*scale) == Some(0));
         fitting.map_or_else(|| value.to_string(), |(unit, scale)| format!("{}{unit}", value / scale))
     }
 
-    /// The units' names, smallest first.
+    /// The usual units in words.
+    pub(crate) fn usual_units(&self) -> String {
+        let more = if self.units.len() > self.display.len() { " ..." } else { "" };
+        format!("{}{more}", self.display.join(" "))
+    }
+
+    /// The units' names.
     pub(crate) fn unit_names(&self) -> impl Iterator<Item = &'static str> {
         self.units.iter().map(|(name, _)| *name)
     }
@@ -240,9 +246,12 @@ impl fmt::Display for UnitError {
             Self::NotANumber => f.write_str("not a number with a unit"),
             Self::Negative => f.write_str("negative"),
             Self::NoUnit => f.write_str("no unit"),
-            Self::UnknownUnit { unit, .. } => write!(f, "unknown unit {}", crate::error::shorten(unit)),
+            Self::UnknownUnit { unit, .. } => write!(f, "unknown unit {}", crate::error::quote(unit)),
             Self::NotWhole => f.write_str("not a whole number of the smallest unit"),
             Self::TooLarge => f.write_str("too large"),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

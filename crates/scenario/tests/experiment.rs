@@ -3,17 +3,13 @@
 mod common;
 
 use bufferscope_scenario::{
-    Band, Comparison, Congestion, Experiment, Pfifo, PingTraffic, Port, Qdisc, RateSchedule, SojournDetail, TcpTraffic,
-    TrafficKind,
+    Band, Comparison, Congestion, Experiment, Pfifo, PingTraffic, Port, Qdisc, RateSchedule, Red, SojournDetail,
+    TcpTraffic, TrafficKind,
 };
-use common::{LAB, lab_unswept, lab_with, set};
+use common::{LAB, lab_unswept, lab_with};
 
 fn load(text: &str) -> Experiment {
     Experiment::parse(text, "lab.toml", &[]).unwrap()
-}
-
-fn load_with<const N: usize>(text: &str, overrides: [&str; N]) -> Experiment {
-    Experiment::parse(text, "lab.toml", &set(overrides)).unwrap()
 }
 
 fn limits(experiment: &Experiment) -> Vec<u32> {
@@ -86,11 +82,95 @@ fn an_expectation_names_its_points() {
 }
 
 #[test]
-fn an_override_of_a_swept_key_ends_its_sweep_and_the_sources_claims() {
-    let experiment = load_with(LAB, ["link.bottleneck.queue.limit=70p"]);
-    assert_eq!(limits(&experiment), [70]);
-    assert!(experiment.document().sweep.is_empty());
-    let [expectation] = experiment.expectations() else { panic!("still listed") };
-    assert!(!expectation.applies());
-    assert_eq!(expectation.comparisons, []);
+fn a_comparison_replaces_labels_and_keeps_the_others() {
+    let text = lab_with("[sweep]\n", "[sweep]\n\"traffic.bulk.flows\" = [1, 30]\n");
+    let text = text.replace("band =", "relative_to = { \"link.bottleneck.queue.limit\" = \"50p\" }\nband =");
+    let experiment = load(&text);
+    let expected = [Comparison { point: 2, relative_to: Some(0) }, Comparison { point: 5, relative_to: Some(3) }];
+    assert_eq!(experiment.expectations()[0].comparisons, expected);
+}
+
+#[test]
+fn an_expectation_without_labels_is_about_every_point() {
+    let text = lab_with("where = { \"link.bottleneck.queue.limit\" = \"200p\" }\n", "");
+    let points: Vec<usize> = load(&text).expectations()[0].comparisons.iter().map(|c| c.point).collect();
+    assert_eq!(points, [0, 1, 2]);
+}
+
+#[test]
+fn a_label_is_the_value_as_it_is_written() {
+    let text = lab_unswept()
+        + "[sweep]\n\"traffic.bulk.ecn\" = [true, false]\n[[expect]]\nmetric = \"rtt.mean_ms\"\nsays = \"little\"\n\
+           band = [0, inf]\nwhere = { \"traffic.bulk.ecn\" = false }\n";
+    let experiment = load(&text);
+    assert_eq!(experiment.points()[0].values[0].1, "true");
+    assert_eq!(experiment.expectations()[0].comparisons, [Comparison { point: 1, relative_to: None }]);
+    let json = serde_json::to_value(experiment.expectations()).unwrap();
+    assert_eq!(json[0]["band"], serde_json::json!([0.0, null]), "JSON has no infinity");
+    assert_eq!(json[0]["where"], serde_json::json!({ "traffic.bulk.ecn": "false" }));
+}
+
+#[test]
+fn a_band_includes_its_ends() {
+    let band = load(LAB).expectations()[0].band;
+    assert!(band.contains(245.0) && band.contains(320.0));
+    assert!(!band.contains(244.9) && !band.contains(320.1) && !band.contains(f64::NAN));
+}
+
+/// The lab's "mitigate": whole queues as named values, one of them red with nothing but `limit 1000000 avpkt 1000`.
+#[test]
+fn red_gets_what_tc_derives() {
+    let text = lab_unswept()
+        + "[sweep.\"link.bottleneck.queue\"]\ntaildrop = { qdisc = \"pfifo\", limit = 1000 }\n\
+           red = { qdisc = \"red\", limit = 1000000, avpkt = 1000 }\n\
+           from_min = { qdisc = \"red\", limit = 1000000, avpkt = 1000, min = 30000 }\n\
+           lab = { qdisc = \"red\", limit = 1000000, avpkt = 1000, min = 300000, max = 800000 }\n";
+    let experiment = load(&text);
+    let red = |point: usize| match &experiment.points()[point].scenario.links[1].forward.queue {
+        Qdisc::Red(red) => red.clone(),
+        other => panic!("not red: {other:?}"),
+    };
+    let lab = Red {
+        limit_bytes: 1_000_000,
+        min_bytes: 83_333,  // max / 3
+        max_bytes: 250_000, // limit / 4
+        avpkt_bytes: 1000,
+        burst_packets: 138, // (2 min + max) / (3 avpkt)
+        probability: 0.02,
+        bandwidth_bps: 10_000_000,
+        ecn: false,
+    };
+    assert_eq!(red(1), lab);
+    let burst_packets = (2 * 30_000 + 90_000) / 3000;
+    assert_eq!(red(2), Red { min_bytes: 30_000, max_bytes: 90_000, burst_packets, ..lab.clone() });
+    let burst_packets = (2 * 300_000 + 800_000) / 3000;
+    assert_eq!(red(3), Red { min_bytes: 300_000, max_bytes: 800_000, burst_packets, ..lab });
+}
+
+/// `reverse` and `forward` say what is different; what they leave out is as in the link.
+#[test]
+fn a_direction_overrides_the_link() {
+    let text = lab_unswept()
+        .replace("limit = \"100p\" }", "limit = \"100p\" }\nreverse = { rate = \"1mbit\", delay = \"9ms\" }");
+    let experiment = load(&text);
+    let scenario = &experiment.points()[0].scenario;
+    let (forward, reverse) = (&scenario.links[1].forward, &scenario.links[1].reverse);
+    assert_eq!((forward.rate.clone(), forward.delay_ns), (RateSchedule::constant(10_000_000), 5_000_000));
+    assert_eq!((reverse.rate.clone(), reverse.delay_ns), (RateSchedule::constant(1_000_000), 9_000_000));
+    assert_eq!((reverse.overhead_bytes, &reverse.queue), (14, &forward.queue));
+}
+
+#[test]
+fn values_inside_a_swept_table_may_be_swept_too() {
+    let text = lab_unswept()
+        + "[sweep]\n\"link.bottleneck.queue.limit\" = [5, 6]\n\
+           \"link.bottleneck.queue\" = { a = { qdisc = \"pfifo\" }, b = { qdisc = \"pfifo\", limit = 9 } }\n";
+    assert_eq!(limits(&load(&text)), [5, 5, 6, 6], "the table first, then the key inside it");
+}
+
+#[test]
+fn the_largest_sweep_loads() {
+    let values: Vec<String> = (1..=10_000).map(|limit| format!("\"{limit}p\"")).collect();
+    let text = lab_unswept() + "[sweep]\n\"link.bottleneck.queue.limit\" = [" + &values.join(",") + "]\n";
+    assert_eq!(limits(&load(&text)), (1..=10_000).collect::<Vec<u32>>());
 }

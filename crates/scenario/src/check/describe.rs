@@ -10,16 +10,8 @@ impl Shape {
             Self::Tagged { tag, variants } => {
                 format!("a table with the key {tag} = {}", any_of(variants.iter().map(|(word, _)| word.as_str())))
             }
-            Self::Map(_) => "a table".to_owned(),
-            Self::Array { items, at_least } => {
-                let several = match items.as_ref() {
-                    Self::Table(_) | Self::Tagged { .. } => {
-                        "tables, each headed by the key in double brackets, [[ ]]".to_owned()
-                    }
-                    item => format!("an array, each item {}", item.describe()),
-                };
-                if *at_least > 0 { format!("{several}, at least {at_least}") } else { several }
-            }
+            Self::Map(_) => "a table of named values".to_owned(),
+            Self::Array { items, at_least } => describe_array(items, *at_least),
             Self::Tuple(items) => {
                 let items: Vec<String> = items.iter().map(Self::describe).collect();
                 format!("[{}]", items.join(", "))
@@ -46,4 +38,14 @@ impl Range {
         let max = self.max.map(|max| format!(" up to {max}"));
         format!("a number{}{}", above.unwrap_or_default(), max.unwrap_or_default())
     }
+}
+
+fn describe_array(items: &Shape, at_least: usize) -> String {
+    let (several, each) = match items {
+        Shape::Table(_) | Shape::Tagged { .. } => ("tables, each headed by the key in double brackets, [[ ]]", None),
+        item => ("an array", Some(item.describe())),
+    };
+    let least = if at_least > 0 { format!(" (at least {at_least})") } else { String::new() };
+    let each = each.map(|item| format!(", each item {item}")).unwrap_or_default();
+    format!("{several}{least}{each}")
 }

@@ -6,6 +6,8 @@
 mod describe;
 mod shape;
 
+use std::collections::HashSet;
+
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -36,8 +38,8 @@ impl Shape {
             (Self::Tuple(items), Value::Array(values)) if items.len() == values.len() => {
                 check_items(values, |i| items.get(i), path, problems);
             }
-            (Self::Tuple(_), Value::Array(values)) => {
-                problems.add(|| Problem::new(path, format!("{} items", values.len()), self.describe()));
+            (Self::Tuple(_), Value::Array(_)) => {
+                problems.add(|| Problem::new(path, show(value), self.describe()));
             }
             (Self::Either(shapes), _) => match shapes.iter().find(|shape| shape.suits_kind(value)) {
                 Some(shape) => shape.check(value, path, problems),
@@ -149,11 +151,16 @@ fn check_tagged(tag: &str, variants: &[(String, Keys)], table: &Table, path: &st
 
 /// Items are called by their `name` where they have one, else counted from 1.
 fn check_items<'a>(values: &[Value], shape: impl Fn(usize) -> Option<&'a Shape>, path: &str, problems: &mut Problems) {
+    let mut names = HashSet::new();
     for (i, value) in values.iter().enumerate() {
         let name = value.get("name").and_then(Value::as_str).filter(|name| TextRule::Name.accepts(name));
-        let path = name.map_or_else(|| format!("{path}[{}]", i + 1), |name| join(path, name));
+        let item = name.map_or_else(|| format!("{path}[{}]", i + 1), |name| join(path, name));
+        if name.is_some_and(|name| !names.insert(name)) {
+            let found = format!("a second {path} of this name");
+            problems.add(|| Problem::new(&item, found, "a name of its own for each"));
+        }
         if let Some(shape) = shape(i) {
-            shape.check(value, &path, problems);
+            shape.check(value, &item, problems);
         }
     }
 }

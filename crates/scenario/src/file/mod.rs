@@ -35,9 +35,8 @@ pub(crate) type Moment = Quantity<Times, 0, { 24 * HOUR }>;
 /// Time between two of something.
 pub(crate) type Interval = Quantity<Times, { 100 * US }, { 24 * HOUR }>;
 
+// Only for the schema of the whole: the three parts are read one by one.
 /// An experiment: what is tested, what is varied, and what the document it comes from says about the outcome.
-///
-/// Only for the schema of the whole: the three parts are read one by one.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "bufferscope experiment", rename = "Experiment")]
 #[expect(dead_code, reason = "never built")]

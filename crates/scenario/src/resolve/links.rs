@@ -1,6 +1,6 @@
 //! Links and their ports.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::nodes::Nodes;
 use super::queue;
@@ -18,17 +18,8 @@ pub(super) fn resolve(tables: &[LinkTable], nodes: &Nodes<'_>, problems: &mut Pr
         let found = format!("{} links", tables.len());
         problems.add(|| Problem::new("link", found, format!("at most {MOST_LINKS}")));
     }
-    check_names(tables, problems);
     check_ends(tables, problems);
     tables.iter().filter_map(|table| link(table, nodes, problems)).collect()
-}
-
-fn check_names(tables: &[LinkTable], problems: &mut Problems) {
-    let mut seen = HashSet::new();
-    for table in tables.iter().filter(|table| !seen.insert(table.name.as_str())) {
-        let path = join("link", table.name.as_str());
-        problems.add(|| Problem::new(path, "a second link of this name", "a name of its own for each link"));
-    }
 }
 
 fn check_ends(tables: &[LinkTable], problems: &mut Problems) {

@@ -1,10 +1,12 @@
 //! From the file's tables to the [`Scenario`] an engine runs: names become indices, defaults that depend on other keys are
-//! filled in, and what each key allows by itself but not together with the others is refused.
+//! filled in, and what each key allows by itself but not together with the others is refused. (That names are unique is
+//! the checker's business: without it key paths would be ambiguous.)
 
 mod limits;
 mod links;
 mod nodes;
 mod queue;
+mod reachability;
 mod traffic;
 
 use crate::error::{Problem, Problems};
@@ -35,7 +37,7 @@ pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
         links,
         traffic,
     };
-    traffic::check_reachable(&scenario, &mut problems);
+    reachability::check(&scenario, &mut problems);
     limits::check(&scenario, &mut problems);
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
 }

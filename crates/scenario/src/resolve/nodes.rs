@@ -1,7 +1,7 @@
 //! Nodes: whatever the links join.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 use crate::error::{Problem, Problems};
 use crate::file::{Host, HostTcp, Link};
@@ -72,12 +72,8 @@ impl<'a> Nodes<'a> {
     }
 
     fn check_hosts(&self, hosts: &[Host], problems: &mut Problems) {
-        let mut seen = HashSet::new();
         for host in hosts {
             let path = join("host", host.name.as_str());
-            if !seen.insert(host.name.as_str()) {
-                problems.add(|| Problem::new(&path, "a second host of this name", "one entry for each host"));
-            }
             self.find(&host.name, || path.clone(), problems);
             let tcp = &host.tcp;
             if tcp.rmem_default.get() > tcp.rmem_max.get() {

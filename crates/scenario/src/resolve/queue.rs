@@ -75,25 +75,23 @@ fn contradiction(red: &Red, queue: &RedQueue, path: &str) -> Option<Problem> {
         let found = format!("{min}{}", derived(queue.min.is_some()));
         return Some(Problem::new(join(path, "min"), found, format!("more than 0b and less than max = {max}")));
     }
-    let burst = || format!("{}{}", red.burst_packets, derived(queue.burst.is_some()));
-    let Some(averaging) = red.averaging_shift() else {
+    let burst = || (join(path, "burst"), format!("{}{}", red.burst_packets, derived(queue.burst.is_some())));
+    let Some(shift) = red.averaging_shift() else {
+        let (path, found) = burst();
         let least = 1 + red.min_bytes / u64::from(red.avpkt_bytes);
-        let allowed = format!("at least 1 + min / avpkt = {least}, and not so many that the average never moves");
-        return Some(Problem::new(join(path, "burst"), burst(), allowed));
+        let allowed = format!("at least 1 + min / avpkt = {least} packets, with a min above avpkt");
+        return Some(Problem::new(path, found, allowed));
     };
-    if bits(red.max_bytes) + averaging >= 32 {
+    if !red.kernel_can_average(shift) {
+        let (path, found) = burst();
+        let found = format!("{found}, for which each packet moves the average by 2^-{shift}");
         let allowed =
-            "max and burst small enough for the kernel's 32-bit average (bits of max + averaging shift below 32)";
-        return Some(Problem::new(join(path, "max"), format!("{max} with burst {}", burst()), allowed));
+            "faster averages where max is large (the bits of max and the exponent below 32, as in the kernel)";
+        return Some(Problem::new(path, found, allowed).hint("give a larger min or a smaller burst"));
     }
     if red.probability_shift().is_none() {
         let allowed = "a probability that is not vanishingly small beside max - min";
         return Some(Problem::new(join(path, "probability"), red.probability.to_string(), allowed));
     }
     None
-}
-
-/// Position of the highest bit set, counted from 1 (the kernel's `fls`).
-fn bits(number: u64) -> u32 {
-    u64::BITS - number.leading_zeros()
 }

@@ -1,41 +1,15 @@
 //! Traffic: who, to whom, when.
 
-use std::collections::HashSet;
-
 use super::nodes::Nodes;
 use crate::error::{Problem, Problems};
 use crate::file::{CongestionName, Setup, Traffic as TrafficTable, TrafficCommon};
-use crate::model::{Congestion, PingTraffic, Scenario, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::model::{Congestion, PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 use crate::path::join;
-use crate::routing::Components;
 use crate::units::TIME;
 
 pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
-    check_names(&setup.traffic, problems);
     let duration_ns = setup.duration.get();
     setup.traffic.iter().filter_map(|table| traffic(table, duration_ns, nodes, problems)).collect()
-}
-
-/// Refuses traffic between nodes that no links join.
-pub(super) fn check_reachable(scenario: &Scenario, problems: &mut Problems) {
-    let mut components = Components::of(scenario);
-    for traffic in &scenario.traffic {
-        if components.connect(traffic.from, traffic.to) {
-            continue;
-        }
-        let name = |index: u16| scenario.nodes.get(usize::from(index)).map_or("", |node| &node.name);
-        let found = format!("\"{}\", which no links join to \"{}\"", name(traffic.to), name(traffic.from));
-        let path = join(&join("traffic", &traffic.name), "to");
-        problems.add(|| Problem::new(path, found, "a node that can be reached").hint("add the link that is missing"));
-    }
-}
-
-fn check_names(tables: &[TrafficTable], problems: &mut Problems) {
-    let mut seen = HashSet::new();
-    for name in tables.iter().map(|table| &table.common().name).filter(|name| !seen.insert(name.as_str())) {
-        let path = join("traffic", name.as_str());
-        problems.add(|| Problem::new(path, "a second traffic of this name", "a name of its own for each"));
-    }
 }
 
 fn traffic(table: &TrafficTable, duration_ns: u64, nodes: &Nodes<'_>, problems: &mut Problems) -> Option<Traffic> {

@@ -1,0 +1,66 @@
+//! Scenarios for property tests (feature `testing`): small, valid and otherwise arbitrary.
+
+mod links;
+mod text;
+mod traffic;
+
+pub use text::experiment_text;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::model::{Node, Scenario, SojournDetail, TcpSettings};
+use crate::units::MS;
+
+/// A line of one to three links, any queueing disciplines, one to four entries of any traffic, at most 5 s long, rates of
+/// 0.5 to 50 Mbit/s. Whatever comes out could have been loaded from a file; [`experiment_text`] writes that file.
+///
+/// ```
+/// use bufferscope_scenario::testing::arbitrary_scenario;
+/// use proptest::prelude::*;
+///
+/// proptest!(|(scenario in arbitrary_scenario())| {
+///     prop_assert!(scenario.links.len() <= 3);
+/// });
+/// ```
+pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
+    let shape = (1..=3_usize, 100..=5000_u64);
+    shape.prop_flat_map(|(links, duration_ms)| {
+        let duration_ns = duration_ms * MS;
+        let times = (0..duration_ms, 1..=100.min(duration_ms));
+        let detail = select(vec![SojournDetail::Histogram, SojournDetail::Packets]);
+        let nodes = prop::collection::vec(tcp_settings(), links + 1);
+        let traffic = prop::collection::vec(traffic::traffic(links + 1, duration_ns), 1..=4);
+        (times, detail, nodes, links::line(links), traffic).prop_map(
+            move |((warmup_ms, sample_ms), sojourns, tcp, links, traffic)| Scenario {
+                duration_ns,
+                warmup_ns: warmup_ms * MS,
+                sample_interval_ns: sample_ms * MS,
+                sojourns,
+                nodes: named(tcp),
+                links,
+                traffic: traffic::named(traffic),
+            },
+        )
+    })
+}
+
+/// `h1 - r1 - ... - h2`.
+fn named(tcp: Vec<TcpSettings>) -> Vec<Node> {
+    let last = tcp.len() - 1;
+    let name = |index: usize| match index {
+        0 => "h1".to_owned(),
+        index if index == last => "h2".to_owned(),
+        index => format!("r{index}"),
+    };
+    tcp.into_iter().enumerate().map(|(index, tcp)| Node { name: name(index), tcp }).collect()
+}
+
+fn tcp_settings() -> impl Strategy<Value = TcpSettings> {
+    let settings = (65_536..=6_291_456_u64, 4096..=65_536_u64, 1..=20_u32);
+    settings.prop_map(|(rmem_max_bytes, rmem_default_bytes, initial_window_packets)| TcpSettings {
+        rmem_max_bytes,
+        rmem_default_bytes,
+        initial_window_packets,
+    })
+}

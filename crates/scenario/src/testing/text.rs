@@ -1,0 +1,162 @@
+//! A scenario written as the experiment file that it could come from.
+
+use toml::{Table, Value};
+
+use crate::model::{Congestion, Node, Port, Qdisc, Scenario, SojournDetail, Traffic, TrafficKind};
+use crate::units::{PACKETS, RATE, SIZE, TIME};
+
+/// The text of an experiment whose only point is this scenario: to run by hand what a property test found. Every key is
+/// written, also where it is the default.
+pub fn experiment_text(scenario: &Scenario) -> String {
+    let links = scenario.links.iter().map(|link| {
+        let name = |index: u16| Value::from(scenario.nodes[usize::from(index)].name.as_str());
+        table([
+            ("name", Value::from(link.name.as_str())),
+            ("ends", Value::Array(link.ends.map(name).to_vec())),
+            ("forward", port(&link.forward)),
+            ("reverse", port(&link.reverse)),
+        ])
+    });
+    let sojourns = match scenario.sojourns {
+        SojournDetail::Histogram => "histogram",
+        SojournDetail::Packets => "packets",
+    };
+    let file = keys([
+        ("title", Value::from("A scenario")),
+        ("duration", time(scenario.duration_ns)),
+        ("warmup", time(scenario.warmup_ns)),
+        ("sample", time(scenario.sample_interval_ns)),
+        ("sojourns", Value::from(sojourns)),
+        ("link", Value::Array(links.collect())),
+        ("host", Value::Array(scenario.nodes.iter().map(host).collect())),
+        ("traffic", Value::Array(scenario.traffic.iter().map(|entry| traffic(entry, &scenario.nodes)).collect())),
+    ]);
+    file.to_string()
+}
+
+fn keys<const N: usize>(keys: [(&str, Value); N]) -> Table {
+    keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn table<const N: usize>(all: [(&str, Value); N]) -> Value {
+    Value::Table(keys(all))
+}
+
+fn time(ns: u64) -> Value {
+    Value::from(TIME.display(ns))
+}
+
+fn size(bytes: impl Into<u64>) -> Value {
+    Value::from(SIZE.display(bytes.into()))
+}
+
+fn rate(bits_per_second: u64) -> Value {
+    Value::from(RATE.display(bits_per_second))
+}
+
+fn packets(number: u32) -> Value {
+    Value::from(PACKETS.display(number.into()))
+}
+
+fn number(number: u32) -> Value {
+    Value::from(i64::from(number))
+}
+
+fn port(port: &Port) -> Value {
+    let mut keys = Table::new();
+    keys.insert("delay".to_owned(), time(port.delay_ns));
+    keys.insert("overhead".to_owned(), size(port.overhead_bytes));
+    if let Some(schedule) = &port.rate {
+        let steps = schedule.steps().iter();
+        let steps = steps.map(|step| Value::Array(vec![time(step.from_ns), rate(step.bits_per_second)]));
+        keys.insert("rate".to_owned(), Value::Array(steps.collect()));
+        keys.insert("queue".to_owned(), queue(&port.queue));
+    }
+    Value::Table(keys)
+}
+
+fn queue(queue: &Qdisc) -> Value {
+    let qdisc = |name: &str| ("qdisc", Value::from(name));
+    match queue {
+        Qdisc::Pfifo(pfifo) => table([qdisc("pfifo"), ("limit", packets(pfifo.limit_packets))]),
+        Qdisc::Bfifo(bfifo) => table([qdisc("bfifo"), ("limit", size(bfifo.limit_bytes))]),
+        Qdisc::Red(red) => table([
+            qdisc("red"),
+            ("limit", size(red.limit_bytes)),
+            ("min", size(red.min_bytes)),
+            ("max", size(red.max_bytes)),
+            ("avpkt", size(red.avpkt_bytes)),
+            ("burst", number(red.burst_packets)),
+            ("probability", Value::from(red.probability)),
+            ("bandwidth", rate(red.bandwidth_bps)),
+            ("ecn", Value::from(red.ecn)),
+        ]),
+        Qdisc::Codel(codel) => {
+            let keys = table([
+                qdisc("codel"),
+                ("limit", packets(codel.limit_packets)),
+                ("target", time(codel.target_ns)),
+                ("interval", time(codel.interval_ns)),
+                ("ecn", Value::from(codel.ecn)),
+            ]);
+            with(keys, "ce_threshold", codel.ce_threshold_ns.map(time))
+        }
+    }
+}
+
+fn host(node: &Node) -> Value {
+    let tcp = table([
+        ("rmem_max", size(node.tcp.rmem_max_bytes)),
+        ("rmem_default", size(node.tcp.rmem_default_bytes)),
+        ("initial_window", number(node.tcp.initial_window_packets)),
+    ]);
+    table([("name", Value::from(node.name.as_str())), ("tcp", tcp)])
+}
+
+fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
+    let name = |index: u16| Value::from(nodes[usize::from(index)].name.as_str());
+    let mut keys = match &traffic.kind {
+        TrafficKind::Tcp(tcp) => {
+            let keys = table([
+                ("kind", Value::from("tcp")),
+                ("flows", number(tcp.flows)),
+                ("congestion", congestion(tcp.congestion)),
+                ("ecn", Value::from(tcp.ecn)),
+            ]);
+            with(keys, "bytes", tcp.bytes.map(size))
+        }
+        TrafficKind::Ping(ping) => table([
+            ("kind", Value::from("ping")),
+            ("interval", time(ping.interval_ns)),
+            ("size", size(ping.payload_bytes)),
+            ("timeout", time(ping.timeout_ns)),
+        ]),
+        TrafficKind::Web(web) => table([
+            ("kind", Value::from("web")),
+            ("interval", time(web.interval_ns)),
+            ("bytes", size(web.bytes)),
+            ("request", size(web.request_bytes)),
+            ("congestion", congestion(web.congestion)),
+            ("ecn", Value::from(web.ecn)),
+        ]),
+    };
+    keys = with(keys, "name", Some(Value::from(traffic.name.as_str())));
+    keys = with(keys, "from", Some(name(traffic.from)));
+    keys = with(keys, "to", Some(name(traffic.to)));
+    keys = with(keys, "start", Some(time(traffic.start_ns)));
+    with(keys, "stop", Some(time(traffic.stop_ns)))
+}
+
+fn congestion(congestion: Congestion) -> Value {
+    Value::from(match congestion {
+        Congestion::Reno => "reno",
+        Congestion::Cubic => "cubic",
+    })
+}
+
+fn with(mut keys: Value, key: &str, value: Option<Value>) -> Value {
+    if let (Value::Table(table), Some(value)) = (&mut keys, value) {
+        table.insert(key.to_owned(), value);
+    }
+    keys
+}

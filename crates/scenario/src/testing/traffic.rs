@@ -1,0 +1,64 @@
+//! Any traffic between any two nodes of a line.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::model::{Congestion, NodeIndex, PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::units::MS;
+
+/// Traffic without a name.
+pub(super) fn traffic(nodes: usize, duration_ns: u64) -> impl Strategy<Value = Traffic> {
+    let nodes = NodeIndex::try_from(nodes).unwrap_or(NodeIndex::MAX);
+    let places = (0..nodes, 1..nodes).prop_map(move |(from, distance)| (from, (from + distance) % nodes));
+    let times =
+        (0..duration_ns / MS).prop_flat_map(move |start_ms| (Just(start_ms * MS), start_ms + 1..=duration_ns / MS));
+    (places, times, kind()).prop_map(|((from, to), (start_ns, stop_ms), kind)| Traffic {
+        name: String::new(),
+        from,
+        to,
+        start_ns,
+        stop_ns: stop_ms * MS,
+        kind,
+    })
+}
+
+pub(super) fn named(traffic: Vec<Traffic>) -> Vec<Traffic> {
+    (1..).zip(traffic).map(|(number, traffic)| Traffic { name: format!("t{number}"), ..traffic }).collect()
+}
+
+fn kind() -> impl Strategy<Value = TrafficKind> {
+    prop_oneof![
+        3 => tcp().prop_map(TrafficKind::Tcp),
+        2 => ping().prop_map(TrafficKind::Ping),
+        2 => web().prop_map(TrafficKind::Web),
+    ]
+}
+
+fn congestion() -> impl Strategy<Value = Congestion> {
+    select(vec![Congestion::Reno, Congestion::Cubic])
+}
+
+fn tcp() -> impl Strategy<Value = TcpTraffic> {
+    (1..=5_u32, prop::option::of(1..=200_000_u64), congestion(), any::<bool>())
+        .prop_map(|(flows, bytes, congestion, ecn)| TcpTraffic { flows, bytes, congestion, ecn })
+}
+
+fn ping() -> impl Strategy<Value = PingTraffic> {
+    (1..=500_u64, 0..=1472_u32, 10..=5000_u64).prop_map(|(interval_ms, payload_bytes, timeout_ms)| PingTraffic {
+        interval_ns: interval_ms * MS,
+        payload_bytes,
+        timeout_ns: timeout_ms * MS,
+    })
+}
+
+fn web() -> impl Strategy<Value = WebTraffic> {
+    (20..=2000_u64, 1..=100_000_u64, 1..=2000_u32, congestion(), any::<bool>()).prop_map(
+        |(interval_ms, bytes, request_bytes, congestion, ecn)| WebTraffic {
+            interval_ns: interval_ms * MS,
+            bytes,
+            request_bytes,
+            congestion,
+            ecn,
+        },
+    )
+}

@@ -1,0 +1,193 @@
+//! What users are told about files that can't be used: every message, to be read in one place
+//! (`snapshots/bad_input__messages.snap`).
+
+mod common;
+
+use std::fmt::Write as _;
+
+use bufferscope_scenario::Experiment;
+use common::{LAB, lab_unswept, lab_with, set};
+
+/// Replacements in the lab's file that make one mistake each.
+const EDITS: &[(&str, &str, &str)] = &[
+    // Keys.
+    ("an unknown key", "duration =", "durations ="),
+    ("an unknown key of a link", "rate =", "rat ="),
+    ("an unknown key of a queue", "limit = \"100p\"", "limits = \"100p\""),
+    ("a key of another queue", "limit = \"100p\"", "target = \"5ms\""),
+    ("a key of another kind of traffic", "congestion = \"reno\"", "interval = \"1s\""),
+    ("a key that resembles no other", "source =", "colour ="),
+    ("a key in quotes", "source =", "\"a\\nkey\" ="),
+    ("a key left out", "ends = [\"r1\", \"h2\"]\n", ""),
+    ("no kind", "kind = \"tcp\"\n", ""),
+    ("an unknown kind", "kind = \"tcp\"", "kind = \"tpc\""),
+    ("an unknown qdisc", "qdisc = \"pfifo\"", "qdisc = \"cake\""),
+    ("an unknown congestion control", "\"reno\"", "\"renn\""),
+    ("one table for a list of them", "[[traffic]]\nname = \"bulk\"", "[[traffics]]\nname = \"bulk\""),
+    // Types and units.
+    ("a number for a text", "source = \"UCAS computer networks, lab 2\"", "source = 5"),
+    ("a blank text", "source = \"UCAS computer networks, lab 2\"", "source = \" \""),
+    ("a text for a table", "queue = { qdisc = \"pfifo\", limit = \"100p\" }", "queue = \"pfifo\""),
+    ("a table for a text", "rate = \"10mbit\"", "rate = { max = \"10mbit\" }"),
+    ("an unknown unit", "\"10mbit\"", "\"10mbits\""),
+    ("a unit of something else", "\"10mbit\"", "\"10ms\""),
+    ("a space before the unit", "\"10mbit\"", "\"10 mbit\""),
+    ("a rate without unit", "\"10mbit\"", "\"10000000\""),
+    ("a rate as a number", "\"10mbit\"", "10000000"),
+    ("a time as a number", "duration = \"60s\"", "duration = 60"),
+    ("minutes", "duration = \"60s\"", "duration = \"1m\""),
+    ("a tenth of a nanosecond", "duration = \"60s\"", "duration = \"1.0000000001s\""),
+    ("a word for a number", "\"10mbit\"", "\"fast\""),
+    ("two decimal points", "\"10mbit\"", "\"1.5.2mbit\""),
+    ("a date", "duration = \"60s\"", "duration = 2024-01-01"),
+    ("true", "delay = \"5ms\"", "delay = true"),
+    // Zero, negative, absurd.
+    ("no rate", "\"10mbit\"", "\"0mbit\""),
+    ("a negative rate", "\"10mbit\"", "\"-10mbit\""),
+    ("an absurd rate", "\"10mbit\"", "\"1000tbit\""),
+    ("no duration", "duration = \"60s\"", "duration = \"0s\""),
+    ("a year", "duration = \"60s\"", "duration = \"31536000s\""),
+    ("no limit", "limit = \"100p\"", "limit = 0"),
+    ("a negative limit", "limit = \"100p\"", "limit = -5"),
+    ("10^18 packets", "limit = \"100p\"", "limit = 1000000000000000000"),
+    ("more than 64 bits", "limit = \"100p\"", "limit = \"99999999999999999999p\""),
+    ("more than 128 bits", "\"10mbit\"", "\"999999999999999999999999999999999999999999mbit\""),
+    ("10^9 flows", "congestion = \"reno\"", "flows = 1000000000"),
+    ("no flows", "congestion = \"reno\"", "flows = 0"),
+    ("no interval", "interval = \"100ms\"", "interval = \"0s\""),
+    ("a ping larger than a packet", "interval = \"100ms\"", "size = \"2kb\""),
+    // Names.
+    ("a name with a dot", "name = \"access\"", "name = \"the.access\""),
+    ("a link's name twice", "name = \"access\"", "name = \"bottleneck\""),
+    ("a traffic's name twice", "name = \"ping\"", "name = \"bulk\""),
+    ("a host twice", "[sweep]", "[[host]]\nname = \"h1\"\n[[host]]\nname = \"h1\"\n[sweep]"),
+    ("a host that no link names", "[sweep]", "[[host]]\nname = \"h7\"\n[sweep]"),
+    ("a link to itself", "ends = [\"h1\", \"r1\"]", "ends = [\"h1\", \"h1\"]"),
+    ("a second link between two nodes", "ends = [\"h1\", \"r1\"]", "ends = [\"h2\", \"r1\"]"),
+    ("three ends", "ends = [\"h1\", \"r1\"]", "ends = [\"h1\", \"r1\", \"h2\"]"),
+    ("traffic from a node that is not there", "from = \"h1\"", "from = \"h3\""),
+    ("traffic to itself", "to = \"h2\"", "to = \"h1\""),
+    ("a host that can't be reached", "ends = [\"h1\", \"r1\"]", "ends = [\"h1\", \"s1\"]"),
+    // Keys that contradict each other.
+    ("a warm-up up to the end", "duration = \"60s\"", "duration = \"60s\"\nwarmup = \"60s\""),
+    ("a sample after the end", "duration = \"60s\"", "duration = \"60s\"\nsample = \"61s\""),
+    ("a start at the end", "congestion = \"reno\"", "start = \"60s\""),
+    ("a stop before the start", "congestion = \"reno\"", "start = \"30s\"\nstop = \"20s\""),
+    ("a stop after the end", "congestion = \"reno\"", "stop = \"61s\""),
+    ("a buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.rmem_max = \"64kb\"\n[sweep]"),
+    ("a queue without a rate", "rate = \"10mbit\"\n", ""),
+    ("a queue without a rate, one way", "delay = \"5ms\"\n\n", "reverse.queue.qdisc = \"codel\"\n\n"),
+    ("a schedule that starts late", "\"10mbit\"", "[[\"1s\", \"10mbit\"]]"),
+    ("a schedule out of order", "\"10mbit\"", "[[\"0s\", \"1mbit\"], [\"20s\", \"2mbit\"], [\"20s\", \"3mbit\"]]"),
+    ("a schedule of times", "\"10mbit\"", "[\"0s\", \"10s\"]"),
+    ("an empty schedule", "\"10mbit\"", "[]"),
+    ("a schedule with a slip", "\"10mbit\"", "[[\"0s\", \"10mbit\"], [\"1s\", \"5\"]]"),
+    // More than anyone can mean to record.
+    ("a sample every 100 us for a day", "duration = \"60s\"", "duration = \"86400s\"\nsample = \"100us\""),
+    ("every packet of a day", "duration = \"60s\"", "duration = \"86400s\"\nsojourns = \"packets\""),
+    // Sweeps.
+    ("a sweep's key without quotes", "\"link.bottleneck.queue.limit\" = [", "link.bottleneck.queue.limit = ["),
+    ("a sweep over no link", "\"link.bottleneck.queue.limit\" = [", "\"link.botleneck.queue.limit\" = ["),
+    ("a sweep over no key", "\"link.bottleneck.queue.limit\" = [", "\"link.bottleneck.queue.limits\" = ["),
+    ("a sweep over the title", "\"link.bottleneck.queue.limit\" = [", "\"title\" = ["),
+    ("a sweep over a name", "\"link.bottleneck.queue.limit\" = [", "\"link.bottleneck.name\" = ["),
+    ("a sweep without values", "[\"50p\", \"100p\", \"200p\"]", "[]"),
+    ("a sweep over one value", "[\"50p\", \"100p\", \"200p\"]", "\"50p\""),
+    ("a value twice", "[\"50p\", \"100p\", \"200p\"]", "[\"50p\", \"50p\"]"),
+    ("a table among plain values", "[\"50p\", \"100p\", \"200p\"]", "[\"50p\", { a = 1 }]"),
+    ("a bad value", "[\"50p\", \"100p\", \"200p\"]", "[\"50p\", \"100q\"]"),
+    // Expectations.
+    ("an expectation about no point", "= \"200p\" }", "= \"250p\" }"),
+    (
+        "an expectation about a key not swept",
+        "where = { \"link.bottleneck.queue.limit\"",
+        "where = { \"link.bottleneck.rate\"",
+    ),
+    ("a band upside down", "[245, 320]", "[320, 245]"),
+    ("a band that is no number", "[245, 320]", "[nan, 320]"),
+    ("a band of one number", "[245, 320]", "[245]"),
+    ("a comparison with itself", "band =", "relative_to = { \"link.bottleneck.queue.limit\" = \"200p\" }\nband ="),
+    // TOML.
+    ("no TOML", "duration = \"60s\"", "duration = 60s"),
+    ("a text without end", "duration = \"60s\"", "duration = \"60s"),
+    ("a key twice", "duration = \"60s\"", "duration = \"60s\"\nduration = \"50s\""),
+];
+
+/// Queues in the place of the bottleneck's.
+const QUEUES: &[(&str, &str)] = &[
+    ("red without limit", r#"{ qdisc = "red", avpkt = 1000 }"#),
+    ("red, min above max", r#"{ qdisc = "red", limit = "1mb", min = "300kb", max = "200kb", avpkt = 1000 }"#),
+    ("red, max above limit", r#"{ qdisc = "red", limit = "100kb", max = "200kb", avpkt = 1000 }"#),
+    ("red, derived max above limit", r#"{ qdisc = "red", limit = "100kb", min = "50kb", avpkt = 1000 }"#),
+    ("red, limit too small to derive from", r#"{ qdisc = "red", limit = 10, avpkt = 1000 }"#),
+    ("red, burst too small", r#"{ qdisc = "red", limit = "1mb", min = "30kb", avpkt = 1000, burst = 5 }"#),
+    ("red, average too long", r#"{ qdisc = "red", limit = "2gb", avpkt = 1000 }"#),
+    ("red, probability above 1", r#"{ qdisc = "red", limit = "1mb", avpkt = 1000, probability = 2 }"#),
+    ("red, probability 0", r#"{ qdisc = "red", limit = "1mb", avpkt = 1000, probability = 0.0 }"#),
+    ("red, probability tiny", r#"{ qdisc = "red", limit = "1mb", avpkt = 1000, probability = 1e-12 }"#),
+    ("codel, target in packets", r#"{ qdisc = "codel", target = "5p" }"#),
+    ("bfifo without limit", r#"{ qdisc = "bfifo" }"#),
+    ("bfifo of a terabyte", r#"{ qdisc = "bfifo", limit = "1024gb" }"#),
+];
+
+/// Traffic in the place of the ping, and overrides that make it too much.
+const TRAFFIC: &[(&str, &str)] = &[
+    ("10^8 probes", "kind = \"ping\"\ninterval = \"100us\"\n"),
+    ("10^6 pages", "kind = \"web\"\nbytes = 1000\ninterval = \"5ms\""),
+    ("10,001 flows in two entries", "kind = \"tcp\"\nflows = 10000"),
+    ("a page of no size", "kind = \"web\""),
+    ("a transfer of a terabyte", "kind = \"tcp\"\nbytes = \"1024gb\""),
+];
+
+/// Overrides of the lab's file.
+const OVERRIDES: &[&str] = &[
+    "link.bottleneck.rate",
+    "=5",
+    "link..rate=5mbit",
+    "link.bottleneck.rate=10mbits",
+    "link.bottleneck.rat=10mbit",
+    "link.botleneck.rate=10mbit",
+    "link.bottleneck=10mbit",
+    "link.bottleneck.rate.max=10mbit",
+    "link.bottleneck.name=b",
+    "host.h9.tcp.rmem_max=1mb",
+    "expect.1.band=[1,2]",
+    "duratoin=5s",
+    "duration=5s\nwarmup=\"1s\"",
+    "traffic.ping.interval=1ns",
+    "sweep.link.bottleneck.queue.limit=5p",
+    "sweep.link.bottleneck.rate=[\"1mbit\", \"2mbits\"]",
+    "title= ",
+];
+
+fn message(text: &str, overrides: &[String]) -> String {
+    match Experiment::parse(text, "lab.toml", overrides) {
+        Ok(_) => "accepted!".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn messages() {
+    let mut told = String::new();
+    let mut tell = |what: &str, message: String| {
+        assert!(!message.contains(['\n', '\r']), "{what}: more than one line: {message}");
+        assert!(message.starts_with("lab.toml: "), "{what}: {message}");
+        writeln!(told, "{what}\n    {message}").unwrap();
+    };
+    for (what, old, new) in EDITS {
+        tell(what, message(&lab_with(old, new), &[]));
+    }
+    for (what, queue) in QUEUES {
+        let text = lab_unswept().replace(r#"{ qdisc = "pfifo", limit = "100p" }"#, queue);
+        tell(what, message(&text, &[]));
+    }
+    for (what, keys) in TRAFFIC {
+        let text = lab_unswept().replace("60s", "10000s").replace("kind = \"ping\"", keys);
+        tell(what, message(&text.replace("interval = \"100ms\"", ""), &[]));
+    }
+    for text in OVERRIDES {
+        tell(&format!("--set {}", text.escape_debug()), message(LAB, &set([text])));
+    }
+    insta::assert_snapshot!(told);
+}

@@ -1,0 +1,120 @@
+//! Files made to hurt: each is refused with one short line, and soon.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use bufferscope_scenario::Experiment;
+use common::{LAB, lab_unswept, lab_with};
+
+/// Loads and expects a refusal that contains `expected`. It takes far less than the time allowed, which is for machines that
+/// are busy with something else.
+#[track_caller]
+fn refused(bytes: &[u8], expected: &str) {
+    let start = Instant::now();
+    let error = Experiment::from_bytes(bytes, "evil.toml", &[]).expect_err(expected).to_string();
+    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
+    assert!(error.contains(expected), "{error}");
+    assert!(error.starts_with("evil.toml: ") && error.len() < 1000 && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn nothing() {
+    refused(b"", "found an empty file; allowed: an experiment in TOML; `bufferscope list`");
+    refused(b" \n\t\n# only a comment\n", "found an empty file");
+    refused(b"\xef\xbb\xbf", "found an empty file");
+}
+
+#[test]
+fn binary_data() {
+    refused(b"\x7fELF\x02\x01\x01\0\0\0", "found binary data (a NUL at byte 7)");
+    refused(b"\x89PNG\r\n\x1a\n", "found binary data (no UTF-8 at byte 0)");
+    refused(&[b"title = \"".as_slice(), &[0xff; 100]].concat(), "no UTF-8 at byte 9");
+    refused(&LAB.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(), "found binary data");
+}
+
+#[test]
+fn a_file_too_large() {
+    let comment = format!("{LAB}#{}", "x".repeat(1 << 20));
+    refused(comment.as_bytes(), "allowed: at most 1048576 bytes");
+    assert!(Experiment::parse(&comment, "evil.toml", &[]).is_err());
+}
+
+#[test]
+fn tables_too_deep() {
+    for depth in [100, 1_000, 300_000] {
+        refused(format!("a = {}", "[".repeat(depth)).as_bytes(), "invalid TOML");
+        refused(format!("a = {}1{}", "[".repeat(depth), "]".repeat(depth)).as_bytes(), "invalid TOML");
+        refused(format!("a = {}", "{a=".repeat(depth)).as_bytes(), "invalid TOML");
+        refused(format!("{}a = 1", "a.".repeat(depth)).as_bytes(), "invalid TOML");
+        refused(format!("[{}a]", "a.".repeat(depth)).as_bytes(), "invalid TOML");
+    }
+}
+
+/// The parser allows some nesting, which the checker must survive too.
+#[test]
+fn tables_as_deep_as_they_may_be() {
+    let deep = format!("{}1{}", "[".repeat(70), "]".repeat(70));
+    refused(lab_with("\"10mbit\"", &deep).as_bytes(), "link.bottleneck.rate");
+    refused(
+        lab_with("[\"50p\", \"100p\", \"200p\"]", &format!("{{ a = {deep} }}")).as_bytes(),
+        "queue.limit: found an array",
+    );
+}
+
+#[test]
+fn keys_without_end() {
+    let keys = (0..80_000).fold(String::new(), |mut text, i| {
+        let _ = writeln!(text, "key{i} = 1");
+        text
+    });
+    refused(keys.as_bytes(), "(and 80003 more problems)");
+    refused(format!("{} = 1", "k".repeat(1_000_000)).as_bytes(), "kkk...: found an unknown key");
+    refused("a = 1\n".repeat(150_000).as_bytes(), "line 2, column 1: found invalid TOML (duplicate key)");
+    refused("=\n".repeat(400_000).as_bytes(), "line 1, column 1: found invalid TOML");
+}
+
+#[test]
+fn a_sweep_with_a_billion_points() {
+    let values: Vec<String> = (1..=1000).map(|limit| format!("\"{limit}p\"")).collect();
+    let axis = |key: &str| format!("\"{key}\" = [{}]\n", values.join(","));
+    let axes = axis("link.bottleneck.queue.limit") + &axis("traffic.bulk.flows") + &axis("link.access.queue.limit");
+    refused((lab_unswept() + "[sweep]\n" + &axes).as_bytes(), "sweep: found 1000000000 points; allowed: at most 10000");
+}
+
+#[test]
+fn a_sweep_with_more_points_than_can_be_counted() {
+    let axes: String = (0..64).map(|i| format!("\"link.x{i}.rate\" = [\"1mbit\", \"2mbit\"]\n")).collect();
+    refused((lab_unswept() + "[sweep]\n" + &axes).as_bytes(), "sweep: found more points than can be counted");
+}
+
+#[test]
+fn a_large_set_up_times_many_points() {
+    let limits: Vec<String> = (1..=10_000).map(|limit| format!("\"{limit}p\"")).collect();
+    let steps: Vec<String> = (0..1000).map(|second| format!("[\"{second}s\", \"1mbit\"]")).collect();
+    let sweep = format!("[sweep]\n\"link.bottleneck.queue.limit\" = [{}]\n", limits.join(","));
+    let schedule = format!("[{}]", steps.join(","));
+    let in_file = lab_unswept().replace("\"10mbit\"", &schedule) + &sweep;
+    refused(in_file.as_bytes(), "sweep: found 10000 points of a set-up of 30");
+    let in_sweep = lab_unswept() + &sweep + "\"link.bottleneck.rate\" = { wild = " + &schedule + " }\n";
+    refused(in_sweep.as_bytes(), "sweep: found 10000 points of a set-up of 30");
+    let set = format!("link.bottleneck.rate={schedule}");
+    let error = Experiment::parse(&(lab_unswept() + &sweep), "lab.toml", &[set]).unwrap_err().to_string();
+    assert!(error.contains("sweep: found 10000 points of a set-up of 30"), "{error}");
+}
+
+#[test]
+fn a_network_too_large() {
+    let links = (0..5_000).fold(lab_unswept(), |mut text, i| {
+        let _ = write!(text, "[[link]]\nname = \"l{i}\"\nends = [\"n{i}\", \"n{}\"]\n", i + 1);
+        text
+    });
+    refused(links.as_bytes(), "link: found 5004 nodes; allowed: at most 1000 nodes");
+}
+
+#[test]
+fn messages_stay_short_and_on_one_line_whatever_they_quote() {
+    refused(lab_with("\"10mbit\"", &format!("\"{}\"", "1".repeat(100_000))).as_bytes(), "found \"1111");
+    refused(lab_with("\"10mbit\"", "\"\\n\\r\\u0007\\u001b[31m\"").as_bytes(), "\\u{1b}[31m");
+}

@@ -1,0 +1,139 @@
+//! `--set PATH=VALUE`.
+
+mod common;
+
+use bufferscope_scenario::{Codel, Congestion, Experiment, Pfifo, Qdisc, Scenario, TrafficKind};
+use common::{LAB, lab_unswept, lab_with, set};
+
+fn points<const N: usize>(text: &str, overrides: [&str; N]) -> Vec<Scenario> {
+    let experiment = Experiment::parse(text, "lab.toml", &set(overrides)).unwrap();
+    experiment.points().iter().map(|point| point.scenario.clone()).collect()
+}
+
+fn only<const N: usize>(overrides: [&str; N]) -> Scenario {
+    points(&lab_unswept(), overrides).pop().unwrap()
+}
+
+fn bottleneck(scenario: &Scenario) -> &Qdisc {
+    &scenario.links[1].forward.queue
+}
+
+fn rate(scenario: &Scenario) -> Vec<(u64, u64)> {
+    let steps = scenario.links[1].forward.rate.as_ref().unwrap().steps();
+    steps.iter().map(|step| (step.from_ns, step.bits_per_second)).collect()
+}
+
+#[test]
+fn a_value_needs_no_quotes() {
+    assert_eq!(rate(&only(["link.bottleneck.rate=2mbit"])), [(0, 2_000_000)]);
+    assert_eq!(rate(&only([" link.bottleneck.rate = 2mbit "])), [(0, 2_000_000)]);
+    assert_eq!(rate(&only(["link.bottleneck.rate=\"2mbit\""])), [(0, 2_000_000)]);
+}
+
+#[test]
+fn a_value_may_be_any_toml() {
+    let schedule = "link.bottleneck.rate=[[\"0s\", \"100mbit\"], [\"10s\", \"1mbit\"]]";
+    assert_eq!(rate(&only([schedule])), [(0, 100_000_000), (10_000_000_000, 1_000_000)]);
+    let TrafficKind::Tcp(bulk) = &only(["traffic.bulk.flows=30"]).traffic[0].kind else { panic!("tcp") };
+    assert_eq!(bulk.flows, 30);
+}
+
+#[test]
+fn a_table_replaces_a_table() {
+    let defaults = Codel {
+        limit_packets: 1000,
+        target_ns: 5_000_000,
+        interval_ns: 100_000_000,
+        ecn: false,
+        ce_threshold_ns: None,
+    };
+    assert_eq!(bottleneck(&only(["link.bottleneck.queue={qdisc=\"codel\"}"])), &Qdisc::Codel(defaults.clone()));
+    let one_way = only(["link.bottleneck.reverse.queue.qdisc=codel"]);
+    assert_eq!(one_way.links[1].reverse.queue, Qdisc::Codel(defaults));
+    assert_eq!(bottleneck(&one_way), &Qdisc::Pfifo(Pfifo { limit_packets: 100 }));
+}
+
+#[test]
+fn a_key_that_the_file_leaves_out_is_added() {
+    let scenario = only(["traffic.bulk.stop=30s", "link.access.overhead=38b"]);
+    assert_eq!(scenario.traffic[0].stop_ns, 30_000_000_000);
+    assert_eq!(scenario.links[0].reverse.overhead_bytes, 38);
+}
+
+#[test]
+fn a_host_without_an_entry_gets_one() {
+    let scenario = only(["host.h2.tcp.rmem_max=1mb"]);
+    assert_eq!(scenario.nodes[2].tcp.rmem_max_bytes, 1 << 20);
+    assert_eq!(scenario.nodes[0].tcp.rmem_max_bytes, 6 << 20);
+}
+
+#[test]
+fn the_last_one_wins() {
+    let scenario = only(["traffic.bulk.congestion=cubic", "traffic.bulk.congestion=reno"]);
+    let TrafficKind::Tcp(bulk) = &scenario.traffic[0].kind else { panic!("tcp") };
+    assert_eq!(bulk.congestion, Congestion::Reno);
+}
+
+#[test]
+fn a_swept_key_that_is_set_is_no_longer_swept() {
+    let scenarios = points(LAB, ["link.bottleneck.queue.limit=70p"]);
+    assert_eq!(scenarios.iter().map(bottleneck).collect::<Vec<_>>(), [&Qdisc::Pfifo(Pfifo { limit_packets: 70 })]);
+}
+
+#[test]
+fn nor_is_a_key_inside_a_table_that_is_set() {
+    let scenarios = points(LAB, ["link.bottleneck.queue={qdisc=\"pfifo\", limit=70}"]);
+    assert_eq!(scenarios.iter().map(bottleneck).collect::<Vec<_>>(), [&Qdisc::Pfifo(Pfifo { limit_packets: 70 })]);
+}
+
+#[test]
+fn a_key_inside_a_swept_table_is_set_at_every_point() {
+    let queues =
+        "[sweep.\"link.bottleneck.queue\"]\npfifo = { qdisc = \"pfifo\", limit = 5 }\ncodel = { qdisc = \"codel\" }\n";
+    let scenarios = points(&(lab_unswept() + queues), ["link.bottleneck.queue.limit=70p"]);
+    let limits: Vec<u32> = scenarios
+        .iter()
+        .map(|scenario| match bottleneck(scenario) {
+            Qdisc::Pfifo(pfifo) => pfifo.limit_packets,
+            Qdisc::Codel(codel) => codel.limit_packets,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(limits, [70, 70]);
+}
+
+#[test]
+fn a_sweep_can_be_replaced_or_added() {
+    assert_eq!(points(LAB, ["sweep.link.bottleneck.queue.limit=[\"5p\", \"6p\"]"]).len(), 2);
+    assert_eq!(points(LAB, ["sweep.\"traffic.bulk.flows\"=[1, 10, 30]"]).len(), 9);
+    assert_eq!(points(&lab_unswept(), ["sweep.duration=[\"5s\", \"10s\"]"])[1].duration_ns, 10_000_000_000);
+}
+
+#[test]
+fn whatever_changes_what_happens_ends_the_sources_claims() {
+    for text in ["link.access.delay=6ms", "sample=20ms", "sweep.link.bottleneck.queue.limit=[\"200p\"]"] {
+        let experiment = Experiment::parse(LAB, "lab.toml", &set([text])).unwrap();
+        let [expectation] = experiment.expectations() else { panic!("still listed") };
+        assert!(!expectation.applies(), "{text}");
+        assert!(expectation.comparisons.is_empty(), "{text}");
+        let reason = expectation.not_applicable.as_deref();
+        assert_eq!(reason, Some(format!("the source knows nothing of --set {text}").as_str()));
+    }
+}
+
+#[test]
+fn a_new_title_changes_nothing_else() {
+    let text = "title=For the lecture";
+    let experiment = Experiment::parse(LAB, "lab.toml", &set([text, "figures=[\"rtt_cdf\"]"])).unwrap();
+    assert_eq!(experiment.document().title, "For the lecture");
+    assert_eq!(experiment.document().figures, ["rtt_cdf"]);
+    assert!(experiment.expectations()[0].applies());
+}
+
+/// The file must be sound by itself: an override can't hide a mistake in it.
+#[test]
+fn an_override_does_not_hide_a_mistake_in_the_file() {
+    let text = lab_with("\"10mbit\"", "\"10mbits\"");
+    let error = Experiment::parse(&text, "lab.toml", &set(["link.bottleneck.rate=2mbit"])).unwrap_err();
+    assert!(error.to_string().contains("link.bottleneck.rate: found \"10mbits\""), "{error}");
+}

@@ -1,0 +1,223 @@
+//! The schema that editors get and the loader agree: on the keys, on the defaults, on the examples.
+
+use std::collections::BTreeSet;
+
+use bufferscope_scenario::{Document, Expectation, Experiment, ExperimentError, Point, schema};
+use serde_json::Value as Json;
+use toml::Value;
+
+/// A file in which every key occurs.
+const EVERY_KEY: &str = include_str!("every_key.toml");
+
+/// The way to a value in a document.
+type Place = Vec<Step>;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+/// A table or key of [`EVERY_KEY`] with what the schema says about it.
+struct Found {
+    place: Place,
+    /// JSON pointer into the schema.
+    pointer: String,
+}
+
+/// Walks a document along the schema.
+struct Walk {
+    schema: Json,
+    keys: Vec<Found>,
+    tables: Vec<Found>,
+}
+
+impl Walk {
+    fn new() -> Self {
+        let mut walk = Self { schema: schema(), keys: Vec::new(), tables: Vec::new() };
+        walk.visit("", &every_key(), &mut Vec::new());
+        walk
+    }
+
+    fn node(&self, pointer: &str) -> &Json {
+        self.schema.pointer(pointer).unwrap()
+    }
+
+    fn visit(&mut self, pointer: &str, value: &Value, place: &mut Place) {
+        let node = self.node(pointer).clone();
+        if let Some(reference) = node.get("$ref").and_then(Json::as_str) {
+            return self.visit(reference.strip_prefix('#').unwrap(), value, place);
+        }
+        if let Some(branches) = node.get("oneOf").or(node.get("anyOf")).and_then(Json::as_array) {
+            let keyword = if node.get("oneOf").is_some() { "oneOf" } else { "anyOf" };
+            let fits = |branch: &Json| branch_fits(branch, value);
+            let Some(index) = branches.iter().position(fits) else { panic!("{place:?} fits no branch of {pointer}") };
+            return self.visit(&format!("{pointer}/{keyword}/{index}"), value, place);
+        }
+        match value {
+            Value::Table(table) if node.get("properties").is_some() => {
+                self.tables.push(Found { place: place.clone(), pointer: pointer.to_owned() });
+                for (key, value) in table {
+                    let pointer = format!("{pointer}/properties/{key}");
+                    place.push(Step::Key(key.clone()));
+                    self.keys.push(Found { place: place.clone(), pointer: pointer.clone() });
+                    self.visit(&pointer, value, place);
+                    place.pop();
+                }
+            }
+            Value::Array(items) if node["items"].is_object() => {
+                for (i, item) in items.iter().enumerate() {
+                    place.push(Step::Item(i));
+                    self.visit(&format!("{pointer}/items"), item, place);
+                    place.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the value is of the branch's kind, told by the tag where there is one.
+fn branch_fits(branch: &Json, value: &Value) -> bool {
+    if let Some(word) = branch.get("const") {
+        return value.as_str() == word.as_str();
+    }
+    let tag = branch
+        .get("properties")
+        .and_then(Json::as_object)
+        .and_then(|properties| properties.iter().find_map(|(key, node)| Some((key, node.get("const")?.as_str()?))));
+    if let Some((key, word)) = tag {
+        return value.get(key).and_then(Value::as_str) == Some(word);
+    }
+    match branch["type"].as_str() {
+        Some("object") => value.is_table(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_str(),
+        _ => false,
+    }
+}
+
+fn every_key() -> Value {
+    Value::Table(EVERY_KEY.parse().unwrap())
+}
+
+/// JSON pointers of all keys of all tables of known keys.
+fn all_keys(node: &Json, pointer: &str, keys: &mut BTreeSet<String>) {
+    match node {
+        Json::Object(members) => {
+            for (name, member) in members {
+                let here = format!("{pointer}/{name}");
+                if name == "properties" {
+                    keys.extend(member.as_object().unwrap().keys().map(|key| format!("{here}/{key}")));
+                }
+                all_keys(member, &here, keys);
+            }
+        }
+        Json::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| all_keys(item, &format!("{pointer}/{i}"), keys))
+        }
+        _ => {}
+    }
+}
+
+fn at<'v>(document: &'v mut Value, place: &[Step]) -> &'v mut Value {
+    place.iter().fold(document, |value, step| match step {
+        Step::Key(key) => &mut value[key.as_str()],
+        Step::Item(i) => &mut value[*i],
+    })
+}
+
+fn with(place: &[Step], value: Value) -> Value {
+    let mut document = every_key();
+    *at(&mut document, place) = value;
+    document
+}
+
+fn without(place: &[Step]) -> Value {
+    let mut document = every_key();
+    let (Some(Step::Key(key)), table) = (place.last(), &place[..place.len() - 1]) else { panic!("no key") };
+    at(&mut document, table).as_table_mut().unwrap().remove(key);
+    document
+}
+
+/// Everything an experiment consists of.
+type Loaded = (Document, Vec<Point>, Vec<Expectation>);
+
+fn load(document: &Value) -> Result<Loaded, ExperimentError> {
+    let text = toml::to_string(document).unwrap();
+    let loaded = Experiment::parse(&text, "every_key.toml", &[])?;
+    Ok((loaded.document().clone(), loaded.points().to_vec(), loaded.expectations().to_vec()))
+}
+
+#[test]
+fn every_key_is_in_the_file_of_every_key_which_loads() {
+    let (_, points, _) = load(&every_key()).unwrap();
+    assert_eq!(points.len(), 4);
+    let mut in_schema = BTreeSet::new();
+    all_keys(&schema(), "", &mut in_schema);
+    let in_file: BTreeSet<String> = Walk::new().keys.into_iter().map(|key| key.pointer).collect();
+    assert_eq!(in_file, in_schema);
+}
+
+#[test]
+fn a_key_that_the_schema_does_not_have_is_refused_in_every_table() {
+    let walk = Walk::new();
+    assert!(walk.tables.len() > 10, "only {} tables", walk.tables.len());
+    for table in walk.tables {
+        assert_eq!(walk.schema.pointer(&table.pointer).unwrap()["additionalProperties"], Json::Bool(false));
+        let mut document = every_key();
+        at(&mut document, &table.place).as_table_mut().unwrap().insert("nonsense".to_owned(), Value::from(1));
+        let error = load(&document).unwrap_err();
+        assert!(error.to_string().contains("nonsense: found an unknown key; allowed: "), "{error}");
+    }
+}
+
+#[test]
+fn a_required_key_can_not_be_left_out() {
+    let walk = Walk::new();
+    for key in &walk.keys {
+        let (table, name) = key.pointer.rsplit_once("/properties/").unwrap();
+        let required = walk.node(table).get("required").and_then(Json::as_array);
+        let is_required = required.is_some_and(|names| names.iter().any(|n| n == name));
+        let refused = load(&without(&key.place)).is_err_and(|error| error.to_string().contains(": found no such key"));
+        assert_eq!(refused, is_required, "{}", key.pointer);
+    }
+}
+
+/// What is loaded without a key is what is loaded with the default that the schema tells.
+#[test]
+fn the_defaults_in_the_schema_are_those_in_effect() {
+    let walk = Walk::new();
+    let mut checked = 0;
+    for key in &walk.keys {
+        let Some(default) = walk.node(&key.pointer).get("default") else { continue };
+        let default = Value::try_from(default).unwrap();
+        let left_out = load(&without(&key.place));
+        assert!(left_out == load(&with(&key.place, default.clone())), "{:?} = {default}", key.place);
+        assert!(left_out != load(&every_key()), "{:?} changes nothing", key.place);
+        checked += 1;
+    }
+    assert!(checked > 25, "only {checked} defaults");
+}
+
+#[test]
+fn the_examples_in_the_schema_are_accepted() {
+    let walk = Walk::new();
+    for key in &walk.keys {
+        let examples = walk.node(&key.pointer).get("examples").and_then(Json::as_array);
+        for example in examples.into_iter().flatten() {
+            let document = with(&key.place, Value::try_from(example).unwrap());
+            let Err(error) = load(&document) else { continue };
+            // An example may not suit the rest of the file, but must be right by itself.
+            let clashes = ["this name", "a node that a link names", "a second link", "is not swept", "of at least"];
+            let is_clash = clashes.iter().any(|clash| error.to_string().contains(clash));
+            assert!(is_clash || error.problems()[0].path.starts_with("sweep"), "{example}: {error}");
+        }
+    }
+}
+
+/// The whole schema, so that a change of the file format is seen in review.
+#[test]
+fn the_schema_is_this() {
+    insta::assert_snapshot!(serde_json::to_string_pretty(&schema()).unwrap());
+}
