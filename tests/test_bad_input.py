@@ -37,6 +37,14 @@ BAD_FILES = {
     ),
     "an unknown qdisc": (changed('"pfifo"', '"pfif"'), ["link.line.queue", "pfif", "pfifo"]),
     "an unknown figure": (changed('["rtt"]', '["rtt", "rt"]'), ["figures", "rt", "rtt"]),
+    "a metric misspelt": (
+        SMALL + '[[expect]]\nmetric = "rtt.maen_ms"\nsays = "about 20 ms"\nband = [15, 25]\n',
+        ["expect[1].metric", "rtt.maen_ms", "rtt.mean_ms"],
+    ),
+    "a metric of a port that is nowhere": (
+        SMALL + '[[expect]]\nmetric = "queue.h1>h9.max_packets"\nsays = "20"\nband = [15, 25]\n',
+        ["expect[1].metric", "queue.h1>h9.max_packets", "queue.h1>h2.max_packets"],
+    ),
     "a sweep of 10^9 points": (
         SMALL + "[sweep]\n" + "".join(f'"traffic.ping.{key}" = {list(range(1, 1001))}\n' for key in ("size", "start"))
         + f'"traffic.bulk.flows" = {list(range(1, 1001))}\n',

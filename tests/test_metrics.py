@@ -193,7 +193,7 @@ def test_download_times() -> None:
 def test_every_computed_metric_is_defined_and_every_definition_is_computed() -> None:
     run = _run_with_everything()
     computed = set(metrics.compute(run))
-    assert {re.sub(r"\.p\d+_", ".p<N>_", name) for name in computed} <= set(metrics.names(run))
+    assert {re.sub(r"\.p\d+_", ".p<N>_", name) for name in computed} <= set(metrics.names(run.scenario))
     for definition in DEFINITIONS:
         assert any(definition.fits(name) for name in computed), definition.name
 

@@ -14,6 +14,7 @@ from typing import Any
 from bufferscope import _core
 from bufferscope.errors import ExperimentError
 from bufferscope.figures import NAMES as FIGURES
+from bufferscope.metrics import naming
 
 LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; what is larger is some other file."""
@@ -53,6 +54,7 @@ class Experiment:
         self.expectations: list[Mapping[str, Any]] = json.loads(core.expectations)
         self.points = [Point(point) for point in core.points]
         _check_figures(self.document["figures"], file)
+        _check_metrics(self.expectations, self.points, file)
 
     @property
     def title(self) -> str:
@@ -126,3 +128,16 @@ def _check_figures(names: Sequence[str], file: str) -> None:
             close = difflib.get_close_matches(name, FIGURES, n=1)
             guess = f"; did you mean {close[0]}?" if close else ""
             raise ExperimentError(f'{file}: figures[{position}]: found "{name}"; allowed: {", ".join(FIGURES)}{guess}')
+
+
+def _check_metrics(expectations: Sequence[Mapping[str, Any]], points: Sequence[Point], file: str) -> None:
+    """Refuse an expectation of a metric that the points it is about cannot have."""
+    for position, expectation in enumerate(expectations, start=1):
+        for comparison in expectation["comparisons"][:1]:
+            metric, scenario = expectation["metric"], points[comparison["point"]].scenario
+            if not naming.exists(scenario, metric):
+                close = ", ".join(naming.closest(scenario, metric))
+                raise ExperimentError(
+                    f'{file}: expect[{position}].metric: found "{metric}"; allowed: a metric of this scenario; '
+                    f"close: {close}"
+                )

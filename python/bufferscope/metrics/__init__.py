@@ -4,21 +4,27 @@
 >>> metrics.compute(run)["rtt.mean_ms"]                                                     # doctest: +SKIP
 >>> metrics.metric(run, "rtt.p30_ms").censored                                              # doctest: +SKIP
 >>> metrics.describe()                                                                      # doctest: +SKIP
+
+What computes is loaded when first used: which metrics there are (`naming`, `definitions`) costs nothing to ask.
 """
 
-from bufferscope.metrics.definitions import Definition, definition
-from bufferscope.metrics.measuring import (
-    MetricError,
-    Metrics,
-    NotMeasuredError,
-    UnknownMetricError,
-    Value,
-    compute,
-    metric,
-    names,
-)
-from bufferscope.metrics.statistics import Estimate
-from bufferscope.metrics.tables import aggregate, describe, frame
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bufferscope.metrics.definitions import Definition, definition
+    from bufferscope.metrics.measuring import (
+        MetricError,
+        Metrics,
+        NotMeasuredError,
+        UnknownMetricError,
+        Value,
+        compute,
+        metric,
+    )
+    from bufferscope.metrics.naming import names
+    from bufferscope.metrics.statistics import Estimate
+    from bufferscope.metrics.tables import aggregate, describe, frame
 
 __all__ = [
     "Definition",
@@ -36,3 +42,20 @@ __all__ = [
     "metric",
     "names",
 ]
+
+_HOMES = {
+    "definitions": ("Definition", "definition"),
+    "measuring": ("MetricError", "Metrics", "NotMeasuredError", "UnknownMetricError", "Value", "compute", "metric"),
+    "naming": ("names",),
+    "statistics": ("Estimate",),
+    "tables": ("aggregate", "describe", "frame"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names_there in _HOMES.items():
+        if name in names_there:
+            value: object = getattr(import_module(f"{__name__}.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,14 +1,11 @@
 """From a run's records to its metrics, one or all of them."""
 
-import difflib
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bufferscope.metrics import flows, goodput, queues, rtt, sojourns, transfers
-from bufferscope.metrics.definitions import DEFINITIONS
-from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.metrics.naming import PERCENTILE, closest, exists
 from bufferscope.metrics.records import RunRecords
 
 Family = Callable[[RunRecords], Iterator[tuple[str, float]]]
@@ -37,8 +34,6 @@ ANY_PERCENTILE: Mapping[str, Callable[[RunRecords, Sequence[int]], Iterator[tupl
     "transfer": transfers.measure,
 }
 """The families that measure percentiles, those that are asked for."""
-
-_PERCENTILE = re.compile(r"\.p(\d{1,2}|100)_")
 
 
 class MetricError(LookupError):
@@ -111,7 +106,7 @@ def metric(run: RunRecords, name: str) -> Value:
     `NotMeasuredError` when the run has no record of it.
     """
     family = name.split(".")[0]
-    percent = _PERCENTILE.search(name)
+    percent = PERCENTILE.search(name)
     if percent and family in ANY_PERCENTILE:
         measured = dict(ANY_PERCENTILE[family](run, (int(percent[1]),)))
     else:
@@ -121,16 +116,8 @@ def metric(run: RunRecords, name: str) -> Value:
     return Value(float(measured[name]))
 
 
-def names(run: RunRecords) -> list[str]:
-    """The names that metrics can have in this run, measured or not; `p<N>` stands for any percentile."""
-    rated = [port.name for port in ports(run.scenario).values() if port.rate]
-    traffic = [entry["name"] for entry in traffic_named(run.scenario)]
-    return [name for definition in DEFINITIONS for name in definition.names(rated, traffic)]
-
-
 def _explanation(run: RunRecords, name: str) -> MetricError:
-    known = names(run)
-    if _PERCENTILE.sub(".p<N>_", name) in known:
+    if exists(run.scenario, name):
         return NotMeasuredError(f"{name}: run {run.id} has no record of it in its window from warm-up to duration")
-    close = difflib.get_close_matches(name, known, n=4, cutoff=0.5) or known[:4]
-    return UnknownMetricError(f"{name}: no metric of run {run.id} has this name; close: {', '.join(close)}")
+    close = ", ".join(closest(run.scenario, name))
+    return UnknownMetricError(f"{name}: no metric of run {run.id} has this name; close: {close}")

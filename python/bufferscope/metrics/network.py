@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
 NANOSECONDS = 1_000_000_000
 
@@ -56,8 +57,10 @@ class Port:
             for step, end in zip(self.rate, ends, strict=True)
         )
 
-    def rates(self) -> pl.DataFrame:
+    def rates(self) -> "pl.DataFrame":
         """The rate's steps as a frame `t_ns, bits_per_second`, sorted for an as-of join."""
+        import polars as pl
+
         steps = {"t_ns": [s.from_ns for s in self.rate], "bits_per_second": [s.bits_per_second for s in self.rate]}
         return pl.DataFrame(steps, schema={"t_ns": pl.Int64, "bits_per_second": pl.Int64})
 
@@ -100,8 +103,10 @@ def traffic_ends(scenario: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple
     return scenario["nodes"][entry["from"]]["name"], scenario["nodes"][entry["to"]]["name"]
 
 
-def traffic_of_flow() -> pl.Expr:
+def traffic_of_flow() -> "pl.Expr":
     """The traffic that a flow belongs to: `web` for `web/17`."""
+    import polars as pl
+
     return pl.col("flow").str.replace(r"/\d+$", "").alias("traffic")
 
 

@@ -1,0 +1,30 @@
+"""Which metrics a scenario can have, by name: enough to refuse a wrong name before anything runs."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bufferscope.metrics.definitions import DEFINITIONS
+from bufferscope.metrics.network import ports, traffic_named
+
+PERCENTILE = re.compile(r"\.p(\d{1,2}|100)_")
+"""Where a metric's name says which percentile it is."""
+
+
+def names(scenario: Mapping[str, Any]) -> list[str]:
+    """The names that metrics of this scenario can have, measured or not; `p<N>` stands for any percentile."""
+    rated = [port.name for port in ports(scenario).values() if port.rate]
+    traffic = [entry["name"] for entry in traffic_named(scenario)]
+    return [name for definition in DEFINITIONS for name in definition.names(rated, traffic)]
+
+
+def exists(scenario: Mapping[str, Any], name: str) -> bool:
+    """Whether a metric of this scenario can have this name."""
+    return PERCENTILE.sub(".p<N>_", name) in names(scenario)
+
+
+def closest(scenario: Mapping[str, Any], name: str) -> list[str]:
+    """A few names that somebody who wrote `name` may have meant."""
+    known = names(scenario)
+    return difflib.get_close_matches(name, known, n=4, cutoff=0.5) or known[:4]
