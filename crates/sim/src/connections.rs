@@ -138,6 +138,12 @@ impl Connections {
         unfinished.into_iter().for_each(|row| recording.recorder.transfer(row));
     }
 
+    /// Connections for which there is room.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
     /// Puts on the network what an endpoint wants sent, and sees to its timer.
     fn after<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
         let connection = live(&mut self.places, index);

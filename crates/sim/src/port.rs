@@ -158,3 +158,83 @@ impl Port {
         u64::from(self.line.packets())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bufferscope_scenario::RateSchedule;
+
+    use super::*;
+    use crate::packet::{Body, Echo, EchoKind, Ecn, Header};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A port of 10 Mbit/s and 1 ms.
+    fn port(queue: scenario::Qdisc) -> Port {
+        let rate = RateSchedule::constant(10_000_000);
+        let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue };
+        Port::new(&port, 0, Qdisc::new(&port.queue, 14, 1, 0).unwrap())
+    }
+
+    /// Hands a packet of 1500 bytes to the port.
+    fn offer(port: &mut Port, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
+        let header = Header { at_ns: 0, ip_bytes: 1500, frame_bytes: 0, flow: 0, destination: 0, ecn: Ecn::NotEct };
+        let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
+        port.accept(id, now_ns, pool, fates)
+    }
+
+    #[test]
+    fn an_idle_port_sends_at_once_and_awaits_its_wire_only_if_packets_wait() {
+        let (mut pool, mut fates) = (Pool::new(), Fates::default());
+        let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
+        let sent = offer(&mut port, 5, &mut pool, &mut fates).expect("the wire is free");
+        assert_eq!((sent.end_ns, sent.sojourn_ns), (1_211_205, Some(0)));
+        assert_eq!(port.await_wire(), None, "nothing waits");
+        assert!(offer(&mut port, 6, &mut pool, &mut fates).is_none());
+        assert_eq!(port.await_wire(), Some(1_211_205));
+        assert_eq!(port.await_wire(), None, "one event is enough");
+        let second = port.send_next(1_211_205, &mut pool, &mut fates).expect("one waits");
+        assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, Some(1_211_199)));
+    }
+
+    #[test]
+    fn packets_on_the_line_stay_in_order_whatever_they_wait_for_at_its_end() {
+        let (mut pool, mut fates) = (Pool::new(), Fates::default());
+        let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
+        let first = offer(&mut port, 0, &mut pool, &mut fates).unwrap();
+        assert_eq!(port.propagate(first.packet, first.end_ns, 5_000_000, &mut pool), Some(7_211_200));
+        let second = offer(&mut port, 2_000_000, &mut pool, &mut fates).unwrap();
+        assert_eq!(port.propagate(second.packet, second.end_ns, 0, &mut pool), None, "the first comes first");
+        assert_eq!(port.arrival(7_211_199, &pool), None);
+        assert_eq!(port.arrival(7_211_200, &pool), Some(first.packet));
+        assert_eq!(port.arrival(7_211_200, &pool), Some(second.packet));
+    }
+
+    #[test]
+    fn a_queue_learns_how_long_the_wire_was_idle() {
+        // RED whose average has climbed above `max`, so that every packet is dropped, forgets it in ten idle seconds.
+        let red = scenario::Red {
+            limit_bytes: 100_000,
+            min_bytes: 2000,
+            max_bytes: 4000,
+            avpkt_bytes: 1000,
+            burst_packets: 3,
+            probability: 0.02,
+            bandwidth_bps: 10_000_000,
+            ecn: false,
+        };
+        let (mut pool, mut fates) = (Pool::new(), Fates::default());
+        let mut port = port(scenario::Qdisc::Red(red));
+        for _ in 0..20 {
+            offer(&mut port, 0, &mut pool, &mut fates);
+        }
+        assert!(!fates.0.is_empty(), "the average is above max");
+        let mut now_ns = 0;
+        while let Some(at_ns) = port.await_wire() {
+            now_ns = at_ns;
+            port.send_next(now_ns, &mut pool, &mut fates);
+        }
+        fates.0.clear();
+        assert!(offer(&mut port, now_ns + 2_000_000, &mut pool, &mut fates).is_none(), "not yet forgotten");
+        assert!(offer(&mut port, now_ns + 10 * SECOND, &mut pool, &mut fates).is_some());
+    }
+}

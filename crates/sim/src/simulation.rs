@@ -60,6 +60,11 @@ impl<'a, S: Sink> Simulation<'a, S> {
         mut self,
         on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Summary<S::Output>, SimError> {
+        self.handle_events(on_progress)?;
+        self.finish()
+    }
+
+    fn handle_events(&mut self, on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<(), SimError> {
         while !self.lingering || self.is_waiting() {
             let slot = self.net.events.pop().expect("what is waited for has a timer");
             self.events += 1;
@@ -73,8 +78,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
                 }
             }
         }
-        self.report(on_progress)?;
-        self.finish()
+        self.report(on_progress)
     }
 
     #[inline]
@@ -219,4 +223,28 @@ fn sources<S: Sink>(
         }
     };
     (0_u32..).zip(&scenario.traffic).map(source).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bufferscope_records::MemorySink;
+    use bufferscope_scenario::Experiment;
+
+    use super::*;
+
+    #[test]
+    fn places_of_closed_connections_are_used_again() {
+        // 1000 pages, a few round trips of 20 ms each and 20 ms apart: a handful is open at a time.
+        let text = r#"
+            title = "Many pages"
+            duration = "20s"
+            link = [{ name = "line", ends = ["h1", "h2"], rate = "100mbit", delay = "10ms" }]
+            traffic = [{ name = "web", kind = "web", from = "h1", to = "h2", interval = "20ms", bytes = "1000b" }]
+        "#;
+        let experiment = Experiment::parse(text, "pages.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let recorder = Recorder::new(MemorySink::default());
+        let mut simulation = Simulation::new(&experiment.points()[0].scenario, 1, recorder).unwrap();
+        simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
+        assert!((1..20).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
+    }
 }

@@ -88,6 +88,15 @@ fn a_late_answer_is_no_answer() {
 }
 
 #[test]
+fn nothing_begins_while_the_run_lingers() {
+    // The answers take 610 ms, during which six more requests would be due.
+    let text = "rate = '10mbit'\nforward = { delay = '300ms' }\nreverse = { delay = '300ms' }";
+    let mut scenario = dumbbell("1s", text, PING);
+    scenario.traffic[0].stop_ns = 2 * SECOND;
+    assert_eq!(run(&scenario, 1).output.rows(Table::Probes), 10);
+}
+
+#[test]
 fn the_run_lingers_until_the_last_probe_is_answered() {
     // The last probe leaves at 900 ms and needs 2 * (300 + 5) ms.
     let text = "rate = '10mbit'\nforward = { delay = '300ms' }\nreverse = { delay = '300ms' }";

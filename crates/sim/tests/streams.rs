@@ -160,7 +160,7 @@ fn a_page_that_is_not_finished_at_the_duration_has_no_end() {
 }
 
 #[test]
-fn a_long_series_of_pages_does_not_grow() {
+fn closed_connections_are_not_sampled() {
     // 1000 pages, of which a handful is open at a time.
     let web = WEB.replace("500ms", "20ms").replace("100000b", "1000b");
     let summary = run(&dumbbell("20s", "rate = '100mbit'", &web), 1);
