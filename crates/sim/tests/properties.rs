@@ -1,0 +1,147 @@
+//! What holds in every run, whatever the scenario.
+
+mod common;
+
+use bufferscope_records::{MemorySink, Table};
+use bufferscope_scenario::testing::arbitrary_scenario;
+use bufferscope_scenario::{NodeIndex, Port, Qdisc, Scenario, TrafficKind};
+use common::{SECOND, numbers, numbers_where, optional, run, words};
+use proptest::prelude::*;
+
+/// Largest frame: 1500 bytes of IP and whatever the link adds.
+fn largest_frame(port: &Port) -> u64 {
+    1500 + u64::from(port.overhead_bytes)
+}
+
+/// Every port that has a rate, with its name.
+fn rated_ports(scenario: &Scenario) -> Vec<(String, &Port)> {
+    let ports = |link: &'_ bufferscope_scenario::Link| link.port_names(&scenario.nodes);
+    scenario
+        .links
+        .iter()
+        .flat_map(|link| ports(link).into_iter().zip([&link.forward, &link.reverse]))
+        .filter(|(_, port)| port.rate.is_some())
+        .collect()
+}
+
+/// The ports from one node of the line to another.
+fn path(scenario: &Scenario, from: NodeIndex, to: NodeIndex) -> Vec<&Port> {
+    let (first, last) = (usize::from(from.min(to)), usize::from(from.max(to)));
+    let direction = |link: &'_ bufferscope_scenario::Link| {
+        if from < to { link.ends[0] < link.ends[1] } else { link.ends[0] > link.ends[1] }
+    };
+    scenario.links[first..last].iter().map(|link| if direction(link) { &link.forward } else { &link.reverse }).collect()
+}
+
+/// Bytes that the port's wire can send from one time to another.
+fn capacity_bytes(port: &Port, from_ns: u64, to_ns: u64) -> u64 {
+    let steps = port.rate.as_ref().expect("only asked for ports with a rate").steps();
+    let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([u64::MAX]);
+    let bits_ns: u128 = steps
+        .iter()
+        .zip(ends)
+        .map(|(step, end_ns)| {
+            let overlap_ns = end_ns.min(to_ns).saturating_sub(step.from_ns.max(from_ns));
+            u128::from(overlap_ns) * u128::from(step.bits_per_second)
+        })
+        .sum();
+    (bits_ns / u128::from(8 * SECOND)) as u64
+}
+
+fn assert_times_ascend(sink: &MemorySink) {
+    for table in [Table::Queues, Table::Flows, Table::Drops, Table::Sojourns] {
+        assert!(numbers(sink, table, "t_ns").is_sorted(), "{table}");
+    }
+}
+
+fn assert_queues_within_limits(scenario: &Scenario, sink: &MemorySink) {
+    for (name, port) in rated_ports(scenario) {
+        let most = |column| numbers_where(sink, Table::Queues, column, ("port", &name)).into_iter().max().unwrap();
+        match &port.queue {
+            Qdisc::Pfifo(pfifo) => assert!(most("packets") <= u64::from(pfifo.limit_packets), "{name}"),
+            Qdisc::Codel(codel) => assert!(most("packets") <= u64::from(codel.limit_packets), "{name}"),
+            Qdisc::Bfifo(bfifo) => assert!(most("bytes") <= bfifo.limit_bytes, "{name}"),
+            Qdisc::Red(red) => assert!(most("bytes") <= red.limit_bytes, "{name}"),
+        }
+    }
+}
+
+/// Between any two samples a wire takes at most what it can send, and the frame it takes last may end later.
+fn assert_wires_keep_to_their_rate(scenario: &Scenario, sink: &MemorySink) {
+    for (name, port) in rated_ports(scenario) {
+        let times = numbers_where(sink, Table::Queues, "t_ns", ("port", &name));
+        let sent = numbers_where(sink, Table::Queues, "sent_bytes", ("port", &name));
+        for (t, bytes) in times.windows(2).zip(sent.windows(2)) {
+            // A frame begun at a higher rate still ends at that rate: the change of rate is in the next frame's account.
+            let most = capacity_bytes(port, t[0], t[1]) + largest_frame(port);
+            assert!(
+                bytes[1] - bytes[0] <= most,
+                "{name}: {} of {most} bytes from {} to {}",
+                bytes[1] - bytes[0],
+                t[0],
+                t[1]
+            );
+        }
+    }
+}
+
+/// What a flow has delivered fits through every port of its path.
+fn assert_goodput_below_capacity(scenario: &Scenario, sink: &MemorySink) {
+    for traffic in &scenario.traffic {
+        if matches!(traffic.kind, TrafficKind::Ping(_)) {
+            continue;
+        }
+        let first_flow = format!("{}/1", traffic.name);
+        let times = numbers_where(sink, Table::Flows, "t_ns", ("flow", &first_flow));
+        let delivered = numbers_where(sink, Table::Flows, "delivered_bytes", ("flow", &first_flow));
+        for port in path(scenario, traffic.from, traffic.to).into_iter().filter(|port| port.rate.is_some()) {
+            for (&t, &bytes) in times.iter().zip(&delivered) {
+                assert!(bytes <= capacity_bytes(port, 0, t), "{first_flow}: {bytes} bytes at {t}");
+            }
+        }
+    }
+}
+
+fn assert_probes_take_at_least_the_propagation(scenario: &Scenario, sink: &MemorySink) {
+    for traffic in scenario.traffic.iter().filter(|traffic| matches!(traffic.kind, TrafficKind::Ping(_))) {
+        let delay = |from, to| path(scenario, from, to).iter().map(|port| port.delay_ns).sum::<u64>();
+        let least = delay(traffic.from, traffic.to) + delay(traffic.to, traffic.from);
+        let names = words(sink, Table::Probes, "probe");
+        for (name, rtt) in names.iter().zip(optional(sink, Table::Probes, "rtt_ns")) {
+            assert!(*name != traffic.name || rtt.is_none_or(|rtt| rtt >= least), "{rtt:?} below {least}");
+        }
+    }
+}
+
+/// Every packet that left a queue is in the sojourn times, and none that was dropped.
+fn assert_sojourns_complete(scenario: &Scenario, sink: &MemorySink) {
+    for (name, _) in rated_ports(scenario) {
+        let sent = numbers_where(sink, Table::Queues, "sent_packets", ("port", &name));
+        let sojourns = numbers_where(sink, Table::Sojourns, "packets", ("port", &name));
+        assert_eq!(sent.last(), Some(&sojourns.iter().sum()), "{name}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_run_is_conserving_ordered_and_within_its_limits(scenario in arbitrary_scenario(), seed: u64) {
+        // Conservation is checked by `run`.
+        let sink = run(&scenario, seed).output;
+        assert_times_ascend(&sink);
+        assert_queues_within_limits(&scenario, &sink);
+        assert_wires_keep_to_their_rate(&scenario, &sink);
+        assert_goodput_below_capacity(&scenario, &sink);
+        assert_probes_take_at_least_the_propagation(&scenario, &sink);
+        assert_sojourns_complete(&scenario, &sink);
+    }
+
+    #[test]
+    fn a_run_can_be_repeated(scenario in arbitrary_scenario(), seed: u64) {
+        let (first, second) = (run(&scenario, seed).output, run(&scenario, seed).output);
+        for table in Table::ALL {
+            prop_assert_eq!(first.batches(table), second.batches(table));
+        }
+    }
+}
