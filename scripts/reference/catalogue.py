@@ -22,10 +22,11 @@ def page() -> str:
 
 
 def _experiment(name: str) -> str:
-    document = load(name).document
+    experiment = load(name)
+    document = experiment.document
     rows = (
-        (expect["says"], f"`{expect['metric']}`", _points(expect), " to ".join(_end(end) for end in expect["band"]))
-        for expect in document["expect"]
+        (expect["says"], f"`{expect['metric']}`", _points(expect), _band(*expect["band"]))
+        for expect in experiment.expectations
     )
     return (
         heading(2, name)
@@ -42,6 +43,8 @@ def _points(expect: Mapping[str, Any]) -> str:
     return f"{at}, divided by {beside}" if beside else at
 
 
-def _end(value: float | None) -> str:
-    """One end of a band; JSON has no infinity."""
-    return "∞" if value is None else f"{value:g}"
+def _band(low: float | None, high: float | None) -> str:
+    """A band; JSON has no infinity, so an open end is null."""
+    if high is None:
+        return f"at least {low:g}"
+    return f"at most {high:g}" if low is None else f"{low:g} to {high:g}"

@@ -22,7 +22,11 @@ traffic go by their names: `link.bottleneck.queue.limit`.
 
 """
 
-UNITS = re.compile(r"A (?:\w+ )?(?P<what>\w+).* such as (?P<such>\S+) \(units: (?P<units>[^)]*)\)\.$")
+UNITS = """\
+A number with a unit is a string, as tc(8) writes it, in any letter case. As in tc, `kb` is 1024 bytes, but `kbit` 1000
+bits a second; `kbps` is 1000 *bytes* a second.
+
+"""
 
 
 def page() -> str:
@@ -34,15 +38,20 @@ def page() -> str:
 
 
 def _units(schema: Node) -> str:
-    """How numbers with units are written: one row a kind, read off the schema's own descriptions."""
-    rows: dict[str, tuple[str, str, str]] = {}
+    """How numbers with units are written: one row a kind, its units read off the schema's own pattern."""
+    rows: dict[str, tuple[str, str]] = {}
     for node in _nodes(schema):
         if quantity := node.get("x-quantity"):
-            found = UNITS.search(node["description"])
-            assert found, f"this does not tell its units: {node['description']}"
-            rows[quantity["of"]] = (quantity["of"], f"`{found['such']}`", found["units"])
-    text = "A number with a unit is a string, written as tc writes it, in any letter case:\n\n"
-    return heading(2, "Units") + text + table(["", "such as", "units"], rows.values())
+            rows[quantity["of"]] = (quantity["of"], _units_of(node["pattern"]))
+    return heading(2, "Units") + UNITS + table(["", "units"], rows.values())
+
+
+def _units_of(pattern: str) -> str:
+    """The units of a pattern that ends in all of them, such as `([mM][sS]|[sS])$`, with `?` where none is needed."""
+    found = re.fullmatch(r".*\((?P<units>.*)\)(?P<optional>\??)\$", pattern)
+    assert found, f"this pattern does not end in units: {pattern}"
+    units = ["".join(re.findall(r"\[(.)", unit)) for unit in found["units"].split("|")]
+    return ", ".join(f"`{unit}`" for unit in units) + (", or none" if found["optional"] else "")
 
 
 def _nodes(node: object) -> Iterator[Node]:
