@@ -1,4 +1,4 @@
-"""Draws the pictures of README.md and docs/, from fresh runs, into docs/pictures: light and dark."""
+"""Draws the pictures of README.md and docs/, from fresh runs, into docs/pictures."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -10,22 +10,21 @@ import bufferscope as bs
 from bufferscope.figures import pictures, style
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures"
-FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart]]] = {
-    "mitigate-rtt": ("ucas-mitigate", bs.figures.rtt),
-    "queue-sizes": ("ucas-queue-sizes", bs.figures.queue_length),
+FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart], style.Theme]] = {
+    "mitigate-rtt.svg": ("ucas-mitigate", bs.figures.rtt, style.LIGHT),
+    "mitigate-rtt-dark.svg": ("ucas-mitigate", bs.figures.rtt, style.DARK),
+    "queue-sizes.svg": ("ucas-queue-sizes", bs.figures.queue_length, style.LIGHT),
 }
-"""The pictures by name: of which experiment, and which figure."""
+"""The pictures by name: of which experiment, which figure, and how it looks."""
 
 
 def main() -> None:
     """Run the experiments and write the pictures."""
     DIRECTORY.mkdir(exist_ok=True)
-    for name, (experiment, figure) in FIGURES.items():
+    for name, (experiment, figure, theme) in FIGURES.items():
         with tempfile.TemporaryDirectory() as results:
             specification = figure(bs.run(experiment, out=results)).to_dict()
-        for theme, suffix in ((style.LIGHT, ""), (style.DARK, "-dark")):
-            drawn = pictures.svg(specification | {"config": style.config(theme)})
-            (DIRECTORY / f"{name}{suffix}.svg").write_text(drawn)
+        (DIRECTORY / name).write_text(pictures.svg(specification | {"config": style.config(theme)}))
 
 
 main()
