@@ -1,0 +1,82 @@
+"""What the documents say about the repository is so: paths, links, targets and commands exist."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from bufferscope.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+DOCUMENTS = [ROOT / path for path in TRACKED if path.endswith(".md")]
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def prose(document: Path) -> str:
+    return FENCE.sub("", document.read_text())
+
+
+def commands(document: Path) -> Iterator[list[str]]:
+    """Every command of the document's `console` blocks, in words."""
+    for language, block in FENCE.findall(document.read_text()):
+        if language == "console":
+            for line in block.splitlines():
+                if line.startswith("$ "):
+                    yield shlex.split(line[2:], comments=True)
+
+
+def named_paths(text: str) -> set[str]:
+    """Code spans that look like a path of this repository: `crates/sim`, `docs/*.md`, `README.md`."""
+    tops = {path.split("/")[0] for path in TRACKED}
+    spans = re.findall(r"`([\w.*/-]+)`", text)
+    return {span for span in spans if span.split("/")[0] in tops}
+
+
+@every_document
+def test_a_relative_link_leads_to_a_file(document: Path) -> None:
+    found = re.findall(r"\]\(([^)\s]+)\)|src(?:set)?=\"([^\"]+)\"", prose(document))
+    targets = [markdown or html for markdown, html in found]
+    local = [target.split("#")[0] for target in targets if "://" not in target and not target.startswith("#")]
+    assert [target for target in local if not (document.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_a_path_that_is_named_exists(name: str) -> None:
+    paths = named_paths((ROOT / name).read_text())
+    assert paths, "these documents name paths"
+    assert [path for path in sorted(paths) if not any(ROOT.glob(path))] == []
+
+
+def test_the_map_names_every_room() -> None:
+    """Each top-level entry of the tree, each crate, and each package and module of the Python side."""
+    rooms = {path.split("/")[0] for path in TRACKED}
+    rooms |= {"/".join(path.split("/")[:2]) for path in TRACKED if path.startswith("crates/")}
+    rooms |= {"/".join(path.split("/")[:3]) for path in TRACKED if path.startswith("python/bufferscope/")}
+    rooms -= {room for room in rooms if room.endswith(("__init__.py", "py.typed"))}
+    named = named_paths((ROOT / "ARCHITECTURE.md").read_text())
+    named |= {path.split("/")[0] for path in named}
+    assert rooms - named == set()
+
+
+@every_document
+def test_a_make_target_that_is_named_exists(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)", document.read_text()))
+    named |= {words[1] for words in commands(document) if words[0] == "make" and len(words) > 1}
+    assert named - targets == set()
+
+
+@every_document
+def test_a_command_that_is_shown_is_understood(document: Path) -> None:
+    """Sub-command and options are parsed by the program's own definition; nothing is run."""
+    known = typer.main.get_group(app).commands
+    for words in commands(document):
+        if words[0] == "bufferscope" and words[1] != "--help":
+            known[words[1]].make_context(words[1], words[2:])
