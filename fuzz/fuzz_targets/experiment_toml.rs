@@ -1,0 +1,36 @@
+//! Feeds arbitrary files and overrides to the experiment loader.
+//!
+//! Whatever comes in, it must return: an experiment with at least one point, or an error of one line. The first line of the
+//! input, if it starts with `--set `, is an override.
+
+#![no_main]
+
+use bufferscope_scenario::Experiment;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let (overrides, file) = split(bytes);
+    match Experiment::from_bytes(file, "fuzz.toml", &overrides) {
+        Ok(experiment) => {
+            assert!(!experiment.points().is_empty());
+            let points = experiment.points().len();
+            let comparisons = experiment.expectations().iter().flat_map(|expectation| &expectation.comparisons);
+            for comparison in comparisons {
+                assert!(comparison.point < points && comparison.relative_to.is_none_or(|point| point < points));
+            }
+        }
+        Err(error) => {
+            let message = error.to_string();
+            assert!(!message.contains(['\n', '\r']), "more than one line: {message:?}");
+            assert!(message.len() < 4000, "a message of {} bytes", message.len());
+            assert!(!message.contains("can't be read"), "passed the check but not serde: {message}");
+        }
+    }
+});
+
+fn split(bytes: &[u8]) -> (Vec<String>, &[u8]) {
+    let Some(rest) = bytes.strip_prefix(b"--set ") else { return (Vec::new(), bytes) };
+    let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let (line, file) = rest.split_at(end);
+    (vec![String::from_utf8_lossy(line).into_owned()], file)
+}
