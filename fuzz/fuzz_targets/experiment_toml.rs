@@ -1,7 +1,8 @@
 //! Feeds arbitrary files and overrides to the experiment loader.
 //!
 //! Whatever comes in, it must return: an experiment with at least one point, or an error of one line. The first line of the
-//! input, if it starts with `--set `, is an override.
+//! input, if it starts with `--set `, is an override. Finds more with
+//! `cargo +nightly fuzz run experiment_toml -- -dict=fuzz/dictionaries/experiment_toml.dict`.
 
 #![no_main]
 

@@ -73,6 +73,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a sample after the end", "duration = \"60s\"", "duration = \"60s\"\nsample = \"61s\""),
     ("a start at the end", "congestion = \"reno\"", "start = \"60s\""),
     ("a stop before the start", "congestion = \"reno\"", "start = \"30s\"\nstop = \"20s\""),
+    ("a stop at the start", "congestion = \"reno\"", "start = \"30s\"\nstop = \"30s\""),
     ("a stop after the end", "congestion = \"reno\"", "stop = \"61s\""),
     ("a buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.rmem_max = \"64kb\"\n[sweep]"),
     ("a queue without a rate", "rate = \"10mbit\"\n", ""),

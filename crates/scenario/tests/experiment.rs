@@ -160,6 +160,16 @@ fn a_direction_overrides_the_link() {
     assert_eq!((reverse.overhead_bytes, &reverse.queue), (14, &forward.queue));
 }
 
+/// 10 s at 10 Gbit/s are 8.3 million full-size packets each way: fewer than the 50 million that may be kept. The steps that
+/// the run does not reach, or not to their end, count only as far as it reaches.
+#[test]
+fn a_schedule_may_go_on_after_the_end() {
+    let rate = r#"[["0s", "1mbit"], ["50s", "10gbit"], ["80000s", "400gbit"]]"#;
+    let text = lab_unswept().replace("\"10mbit\"", rate).replace("duration =", "sojourns = \"packets\"\nduration =");
+    let experiment = load(&text);
+    assert_eq!(experiment.points()[0].scenario.links[1].forward.rate.as_ref().map(|rate| rate.steps().len()), Some(3));
+}
+
 #[test]
 fn values_inside_a_swept_table_may_be_swept_too() {
     let text = lab_unswept()

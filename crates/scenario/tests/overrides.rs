@@ -65,6 +65,9 @@ fn a_host_without_an_entry_gets_one() {
     let scenario = only(["host.h2.tcp.rmem_max=1mb"]);
     assert_eq!(scenario.nodes[2].tcp.rmem_max_bytes, 1 << 20);
     assert_eq!(scenario.nodes[0].tcp.rmem_max_bytes, 6 << 20);
+    let both = only(["host.h2.tcp.rmem_max=1mb", "host.h1.tcp.rmem_max=2mb", "host.h2.tcp.initial_window=3"]);
+    assert_eq!(both.nodes[0].tcp.rmem_max_bytes, 2 << 20);
+    assert_eq!((both.nodes[2].tcp.rmem_max_bytes, both.nodes[2].tcp.initial_window_packets), (1 << 20, 3));
 }
 
 #[test]

@@ -29,35 +29,33 @@ impl Shape {
             (Self::Map(values), Value::Table(table)) => {
                 table.iter().for_each(|(key, value)| values.check(value, &join(path, key), problems));
             }
-            (Self::Array { items, at_least }, Value::Array(values)) => {
-                if values.len() < *at_least {
-                    problems.add(|| Problem::new(path, show(value), self.describe()));
-                }
+            (Self::Array { items, at_least }, Value::Array(values)) if values.len() >= *at_least => {
                 check_items(values, |_| Some(items.as_ref()), path, problems);
             }
             (Self::Tuple(items), Value::Array(values)) if items.len() == values.len() => {
                 check_items(values, |i| items.get(i), path, problems);
             }
-            (Self::Tuple(_), Value::Array(_)) => {
-                problems.add(|| Problem::new(path, show(value), self.describe()));
-            }
-            (Self::Either(shapes), _) => match shapes.iter().find(|shape| shape.suits_kind(value)) {
-                Some(shape) => shape.check(value, path, problems),
-                None => problems.add(|| Problem::new(path, show(value), self.describe())),
-            },
-            (Self::Quantity(bounds), _) => {
-                if let Err(refusal) = bounds.read(value) {
-                    let problem = || Problem::new(path, refusal.found, bounds.describe());
-                    problems.add(|| problem().did_you_mean(refusal.meant.as_deref()));
-                }
-            }
-            (Self::Choice(words), Value::String(word)) if !words.contains(word) => {
-                let meant = closest(word, words.iter().map(String::as_str)).map(quote);
-                problems.add(|| Problem::new(path, quote(word), self.describe()).did_you_mean(meant.as_deref()));
+            (Self::Either(shapes), _) if self.suits_kind(value) => {
+                let suiting = shapes.iter().find(|shape| shape.suits_kind(value));
+                suiting.into_iter().for_each(|shape| shape.check(value, path, problems));
             }
             _ if self.accepts_plain(value) => {}
-            _ => problems.add(|| Problem::new(path, show(value), self.describe())),
+            _ => problems.add(|| self.refuse(value, path)),
         }
+    }
+
+    fn refuse(&self, value: &Value, path: &str) -> Problem {
+        let (found, meant) = match (self, value) {
+            (Self::Quantity(bounds), _) => match bounds.read(value) {
+                Err(refusal) => (refusal.found, refusal.meant),
+                Ok(_) => (show(value), None),
+            },
+            (Self::Choice(words), Value::String(word)) => {
+                (show(value), closest(word, words.iter().map(String::as_str)).map(quote))
+            }
+            _ => (show(value), None),
+        };
+        Problem::new(path, found, self.describe()).did_you_mean(meant.as_deref())
     }
 
     /// `Ok` if `value`, which is the whole document, fits.
@@ -81,7 +79,9 @@ impl Shape {
     /// Whether a value without parts fits.
     fn accepts_plain(&self, value: &Value) -> bool {
         match (self, value) {
-            (Self::Choice(_), Value::String(_)) | (Self::Boolean, Value::Boolean(_)) => true,
+            (Self::Boolean, Value::Boolean(_)) => true,
+            (Self::Choice(words), Value::String(word)) => words.contains(word),
+            (Self::Quantity(bounds), _) => bounds.read(value).is_ok(),
             (Self::Text(rule), Value::String(text)) => rule.accepts(text),
             (Self::Integer { min, max }, Value::Integer(number)) => (min..=max).contains(&number),
             (Self::Number(range), Value::Float(number)) => range.contains(*number),

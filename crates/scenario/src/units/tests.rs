@@ -36,6 +36,14 @@ fn units_are_tcs() {
 }
 
 #[test]
+fn zeros_at_the_end_of_a_fraction_mean_nothing() {
+    let zeros = "0".repeat(100);
+    assert_eq!(TIME.parse(&format!("1.5{zeros}ms")), Ok(1_500_000));
+    assert_eq!(TIME.parse(&format!("1.{zeros}ns")), Ok(1));
+    assert_eq!(TIME.parse(&format!("{zeros}1ns")), Ok(1), "nor do those before the number");
+}
+
+#[test]
 fn what_is_not_a_quantity_is_refused_with_the_reason() {
     let unknown =
         |number: &str, unit: &str| UnitError::UnknownUnit { number: number.to_owned(), unit: unit.to_owned() };
