@@ -80,9 +80,9 @@ row! {
         pacing_bps: Option<u64>,
         /// Payload acknowledged cumulatively since the start (`tcpi_bytes_acked`).
         delivered_bytes: u64,
-        /// Segments sent again since the start.
+        /// Segments sent again since the start (`tcpi_total_retrans`).
         retransmits: u64,
-        /// Segments concluded lost since the start.
+        /// Segments concluded lost and not repaired yet (`tcpi_lost`).
         lost: u64,
         /// State of the congestion control.
         state: FlowState,

@@ -184,7 +184,7 @@ impl Rack {
         let mut look_again = None;
         let mut settled = 0;
         for &(id, order) in &self.retransmissions {
-            let current = board.get(id).filter(|sent| sent.retransmitted && sent.order == order);
+            let current = board.get(id).filter(|sent| sent.retransmitted && !sent.sacked && sent.order == order);
             if let Some(sent) = current {
                 if order >= self.newest {
                     break;
@@ -288,6 +288,19 @@ mod tests {
         let now_ns = deliver(&mut rack, &mut board, 1);
         rack.detect_after_ack(&mut board, Situation { recovering: true, ..at(now_ns) });
         assert_eq!((board.next_to_repair(), board.retransmitted()), (Some(0), 0));
+    }
+
+    #[test]
+    fn a_tail_probe_that_repeated_what_had_arrived_is_never_lost() {
+        let (mut rack, mut board) = flight();
+        deliver(&mut rack, &mut board, 9);
+        // The probe repeats the last segment, which was selectively acknowledged; new data sent after it arrives.
+        let probe = board.retransmit(9, 110 * MS);
+        rack.on_retransmit(9, &probe);
+        board.push(Sent::new(1001, 100, false, 111 * MS));
+        let now_ns = deliver(&mut rack, &mut board, 10);
+        rack.detect(&mut board, Situation { recovering: true, ..at(now_ns + RTT_NS) });
+        assert_eq!(lost(&board), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
 
     #[test]
