@@ -12,5 +12,6 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
 fi
 for target in $(cargo +nightly fuzz list); do
     say "Fuzzing $target for $seconds s"
-    cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -verbosity=0 -print_final_stats=1
+    cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -verbosity=0 -print_final_stats=1 \
+        -dict="fuzz/dictionaries/$target.dict"
 done
