@@ -128,6 +128,15 @@ def test_a_changed_experiment_is_measured_but_not_judged(cli: Cli, tmp_path: Pat
     assert json.loads(answer.out)["expectations"][0]["verdict"] == "not applicable"
 
 
+def test_a_changed_experiment_says_once_why_it_is_not_judged(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + EXPECTATION.format(says="1 ms", low=0, high=1) * 4)
+    answer = cli("run", "lab.toml", "--set", "duration=1s")
+    assert "not applicable" not in answer.out, "no row without a number"
+    assert answer.out.count("--set duration=1s") == 1
+    assert "4 expectations" in answer.out
+    assert " duration=1s  " in answer.out, "the run's row names the change"
+
+
 def test_square_brackets_are_text_like_any_other(cli: Cli, tmp_path: Path) -> None:
     write(
         tmp_path, SMALL.replace("A small lab", "A [bold]small[/] lab") + EXPECTATION.format(says="[/x]", low=0, high=1)

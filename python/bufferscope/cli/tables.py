@@ -1,7 +1,7 @@
 """Tables for people, on standard output."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
@@ -27,6 +27,8 @@ OVERVIEW = {
     "goodput.total_mbit": "goodput (Mbit/s)",
 }
 """The metrics that a result's table shows; `bufferscope show RUN` has all."""
+MOST_SUBJECTS = 3
+"""More expectations with one reason are counted, not named."""
 
 
 def print_runs(result: Result) -> None:
@@ -37,14 +39,12 @@ def print_runs(result: Result) -> None:
     for heading in OVERVIEW.values():
         table.add_column(heading, justify="right")
     for run in result.runs:
-        table.add_row(Text(_point(run.point)), str(run.seed), *(_metric(run, name) for name in OVERVIEW))
+        table.add_row(Text(_point(run)), str(run.seed), *(_metric(run, name) for name in OVERVIEW))
     _console().print(table)
 
 
 def print_expectations(results: Sequence[Result]) -> None:
-    """What the documents say beside what was measured."""
-    if not any(result.expectations for result in results):
-        return
+    """What the documents say beside what was measured, as far as it applies, and why where it does not."""
     table = _table("What the documents say, and what was measured")
     for heading in ("Experiment", "Expectation", "Says"):
         table.add_column(heading, overflow="fold")
@@ -53,9 +53,12 @@ def print_expectations(results: Sequence[Result]) -> None:
     table.add_column("Verdict")
     for result in results:
         for evaluated in result.expectations:
-            table.add_row(*_expectation_row(result, evaluated))
-    _console().print(table)
-    _print_reasons(results)
+            if evaluated.verdict is not Verdict.NOT_APPLICABLE:
+                table.add_row(*_expectation_row(result, evaluated))
+    if table.rows:
+        _console().print(table)
+    for result in results:
+        _print_reasons(result)
 
 
 def print_warnings(results: Sequence[Result]) -> None:
@@ -103,7 +106,7 @@ def _about(run: Run) -> dict[str, str]:
     meta = run.meta
     return {
         "Experiment": f"{run.experiment}: {meta['title']}",
-        "Point": _point(run.point),
+        "Point": _point(run),
         "Changed": " ".join(meta["overrides"]) or "nothing",
         "Engine": f"{run.engine} {meta['engine_version']}, seed {run.seed}",
         "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s simulated, {meta['cpu_s']:.3g} s of CPU",
@@ -114,8 +117,9 @@ def _about(run: Run) -> dict[str, str]:
     }
 
 
-def _point(point: Mapping[str, str]) -> str:
-    return ", ".join(f"{path} = {label}" for path, label in point.items()) or "as in the file"
+def _point(run: Run) -> str:
+    swept = ", ".join(f"{path} = {label}" for path, label in run.point.items())
+    return swept or " ".join(run.meta["overrides"]) or "as in the file"
 
 
 def _metric(run: Run, name: str) -> str:
@@ -155,9 +159,12 @@ def _band(band: tuple[float, float]) -> str:
     return f"<= {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
 
 
-def _print_reasons(results: Sequence[Result]) -> None:
-    for result in results:
-        for evaluated in result.expectations:
-            if evaluated.reason:
-                subject = f"{result.experiment}, {_subject(evaluated)}"
-                _console().print(Text(f"{subject}: {evaluated.reason}"))
+def _print_reasons(result: Result) -> None:
+    """Each reason once, with the expectations that it is about."""
+    subjects: dict[str, list[str]] = {}
+    for evaluated in result.expectations:
+        if evaluated.reason:
+            subjects.setdefault(evaluated.reason, []).append(_subject(evaluated))
+    for reason, about in subjects.items():
+        whom = "; ".join(about) if len(about) <= MOST_SUBJECTS else f"{len(about)} expectations"
+        _console().print(Text(f"{result.experiment}, {whom}: {reason}"))
