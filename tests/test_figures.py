@@ -338,3 +338,9 @@ def test_lines_of_a_subtitle_do_not_tear_names_apart() -> None:
     lines = spec_of(sweep(labels, lambda _: pinged([10, None])), "rtt")["title"]["subtitle"]
     assert len(lines) > 1
     assert all(label in " ".join(lines) for label in labels)
+
+
+def test_a_figure_is_a_function_even_after_its_file_was_imported() -> None:
+    """Both have one name, and importing the file puts the module where the function belongs."""
+    assert set(figures.FIGURES) == set(figures.NAMES)
+    assert [name for name in figures.NAMES if not callable(getattr(figures, name))] == []

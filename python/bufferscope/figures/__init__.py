@@ -55,6 +55,7 @@ def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
 
 def _figure(name: str) -> "Figure":
     function: Figure = getattr(import_module(f"{__name__}.{name}"), name)
+    globals()[name] = function  # importing the file of the same name has put the module here
     return function
 
 
@@ -67,6 +68,4 @@ def __getattr__(name: str) -> object:
         return NoDataError
     if name not in NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function = _figure(name)
-    globals()[name] = function  # importing the file of the same name has put the module here
-    return function
+    return _figure(name)
