@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bufferscope.cli.app import app
-
 from bufferscope import cli
+from bufferscope.cli.app import app
 from writing import heading
 
 PROGRAM = Path(sys.executable).with_name("bufferscope")

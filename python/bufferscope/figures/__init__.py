@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import altair as alt
 
-    from bufferscope.figures.cwnd import cwnd
-    from bufferscope.figures.download_time import download_time
-    from bufferscope.figures.goodput import goodput
-    from bufferscope.figures.queue_length import queue_length
-    from bufferscope.figures.rtt import rtt
-    from bufferscope.figures.rtt_by_point import rtt_by_point
-    from bufferscope.figures.rtt_cdf import rtt_cdf
-    from bufferscope.figures.rtt_equation import rtt_equation
+    from bufferscope.figures.charts.cwnd import cwnd
+    from bufferscope.figures.charts.download_time import download_time
+    from bufferscope.figures.charts.goodput import goodput
+    from bufferscope.figures.charts.queue_length import queue_length
+    from bufferscope.figures.charts.rtt import rtt
+    from bufferscope.figures.charts.rtt_by_point import rtt_by_point
+    from bufferscope.figures.charts.rtt_cdf import rtt_cdf
+    from bufferscope.figures.charts.rtt_equation import rtt_equation
     from bufferscope.figures.source import NoDataError, ResultRecords
 
     Figure = Callable[[ResultRecords], alt.LayerChart]
     FIGURES: dict[str, Figure]
 
 NAMES = ("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation")
-"""What an experiment file's key `figures` may list: each is a function here, in a file of the same name."""
+"""What an experiment file's key `figures` may list: each is a function here, from the file of its name in `charts`."""
 
 __all__ = [
     "FIGURES",
@@ -54,8 +54,7 @@ def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
 
 
 def _figure(name: str) -> "Figure":
-    function: Figure = getattr(import_module(f"{__name__}.{name}"), name)
-    globals()[name] = function  # importing the file of the same name has put the module here
+    function: Figure = getattr(import_module(f"{__name__}.charts.{name}"), name)
     return function
 
 
