@@ -49,7 +49,7 @@ test-slow: test ## Run every test, the property tests longer, and fuzz the loade
 	PROPTEST_CASES=2000 cargo test --workspace --locked --release --quiet
 	scripts/fuzz.sh 120
 
-lint: $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
+lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
