@@ -54,3 +54,8 @@ def test_a_short_series_is_left_alone() -> None:
 def test_samples_at_one_instant_keep_the_highest_and_the_lowest() -> None:
     frame = pl.DataFrame({"x": [1, 1, 1, 1, 1], "y": [2, 9, 3, 1, 2]})
     assert set(decimate(frame, "x", "y", [], 10)["y"]) == {1, 9, 2}
+
+
+def test_a_span_too_small_to_be_divided_is_one_column() -> None:
+    frame = pl.DataFrame({"x": [0.0, 1.1125369292536007e-308], "y": [1, 2]})
+    assert decimate(frame, "x", "y", [], 7).equals(frame)

@@ -14,7 +14,8 @@ def decimate(frame: pl.DataFrame, x: str, y: str, by: list[str], columns: int) -
         return frame
     low, high = (float(edge) for edge in frame.select(pl.col(x).min(), pl.col(x).max().alias("high")).row(0))
     width = (high - low) / columns or 1.0
-    column = ((pl.col(x) - low) / width).floor().clip(0, columns - 1).cast(pl.Int32)
+    # Of a span too small to be divided (its reciprocal is infinite), 0 / width is not a number: all is one column.
+    column = ((pl.col(x) - low) / width).fill_nan(0.0).floor().clip(0, columns - 1).cast(pl.Int32)
     cell = [*by, "_column"]
     row = pl.int_range(pl.len())
     kept = [
