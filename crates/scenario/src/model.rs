@@ -1,10 +1,11 @@
 //! The resolved scenario: what an engine runs.
 //!
 //! Every number is plain and carries its unit in its name, every default is filled in, every name is an index that is
-//! known to exist. An engine never sees a string that still has to be parsed; the only way to obtain a [`Scenario`] is to
-//! load an experiment file (see [`crate::Experiment`]), which has already refused what is impossible.
+//! known to exist. An engine never sees a string that still has to be parsed; a [`Scenario`] is obtained by loading an
+//! experiment file (see [`crate::Experiment`]), which has already refused what is impossible. An engine in a process of its
+//! own reads it back from the JSON that it serialises to.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;
@@ -12,7 +13,7 @@ pub type NodeIndex = u16;
 pub type LinkIndex = u16;
 
 /// One network with its traffic: a *point* of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// Length of the run. Traffic stops here; probes under way are still awaited (see [`PingTraffic::timeout_ns`]).
     pub duration_ns: u64,
@@ -31,7 +32,7 @@ pub struct Scenario {
 }
 
 /// Whether sojourn times are summarised or kept one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SojournDetail {
     /// A histogram with 1 % wide buckets for each port layer and second.
@@ -41,7 +42,7 @@ pub enum SojournDetail {
 }
 
 /// A host or router.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// The name by which links and traffic refer to it.
     pub name: String,
@@ -50,7 +51,7 @@ pub struct Node {
 }
 
 /// Settings of a host's TCP, named after Linux' sysctls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpSettings {
     /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`); default 6 MiB.
     pub rmem_max_bytes: u64,
@@ -61,7 +62,7 @@ pub struct TcpSettings {
 }
 
 /// Two nodes joined, each direction with its own port.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// The link's name in the file.
     pub name: String,
@@ -74,7 +75,7 @@ pub struct Link {
 }
 
 /// The sending side of one direction of a link: queueing discipline, then wire.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Port {
     /// The wire's rate over time; `None`: packets pass without being serialised, so nothing ever queues.
     pub rate: Option<RateSchedule>,
@@ -87,14 +88,14 @@ pub struct Port {
 }
 
 /// A wire's rate as a step function of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<RateStep>", into = "Vec<RateStep>")]
 pub struct RateSchedule {
     steps: Vec<RateStep>,
 }
 
 /// One step of a [`RateSchedule`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateStep {
     /// From this time on ...
     pub from_ns: u64,
@@ -103,7 +104,7 @@ pub struct RateStep {
 }
 
 /// A queueing discipline and its parameters. Defaults are those of Linux' `tc`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "qdisc", rename_all = "lowercase")]
 pub enum Qdisc {
     /// First in, first out, bounded in packets (`sch_fifo`).
@@ -117,21 +118,21 @@ pub enum Qdisc {
 }
 
 /// Parameters of `pfifo`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pfifo {
     /// A packet that finds this many waiting is dropped.
     pub limit_packets: u32,
 }
 
 /// Parameters of `bfifo`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bfifo {
     /// A packet that would bring the backlog above this is dropped.
     pub limit_bytes: u64,
 }
 
 /// Parameters of `red`, as `tc red` names them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Red {
     /// Hard limit of the backlog.
     pub limit_bytes: u64,
@@ -152,7 +153,7 @@ pub struct Red {
 }
 
 /// Parameters of `codel`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Codel {
     /// Hard limit of the queue.
     pub limit_packets: u32,
@@ -167,7 +168,7 @@ pub struct Codel {
 }
 
 /// One entry of the file's `[[traffic]]`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Its name: the flows, probes and transfers of the records carry it.
     pub name: String,
@@ -185,7 +186,7 @@ pub struct Traffic {
 }
 
 /// The kinds of traffic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TrafficKind {
     /// Bulk data over TCP.
@@ -197,7 +198,7 @@ pub enum TrafficKind {
 }
 
 /// Bulk TCP connections that start together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpTraffic {
     /// Number of connections.
     pub flows: u32,
@@ -210,7 +211,7 @@ pub struct TcpTraffic {
 }
 
 /// ICMP echo requests at a fixed interval, whether or not earlier ones were answered.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingTraffic {
     /// Time between two requests.
     pub interval_ns: u64,
@@ -221,7 +222,7 @@ pub struct PingTraffic {
 }
 
 /// Pages fetched at a fixed interval from `from` by `to`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WebTraffic {
     /// Time between the starts of two fetches; a fetch still under way does not hold up the next.
     pub interval_ns: u64,
@@ -236,7 +237,7 @@ pub struct WebTraffic {
 }
 
 /// TCP congestion controls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
     /// RFC 5681.
@@ -262,6 +263,20 @@ impl RateSchedule {
     /// The steps, first at time 0, times strictly increasing.
     pub fn steps(&self) -> &[RateStep] {
         &self.steps
+    }
+}
+
+impl TryFrom<Vec<RateStep>> for RateSchedule {
+    type Error = &'static str;
+
+    fn try_from(steps: Vec<RateStep>) -> Result<Self, Self::Error> {
+        Self::new(steps).ok_or("a rate schedule begins at 0, its times increase and no rate is zero")
+    }
+}
+
+impl From<RateSchedule> for Vec<RateStep> {
+    fn from(schedule: RateSchedule) -> Self {
+        schedule.steps
     }
 }
 
