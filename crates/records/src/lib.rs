@@ -9,7 +9,10 @@
 //! a row ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table; they are written down nowhere else.
 
 mod histogram;
+#[cfg(feature = "ipc")]
+pub mod ipc;
 mod names;
+#[cfg(feature = "parquet")]
 mod parquet_sink;
 mod recorder;
 mod rows;
@@ -19,6 +22,7 @@ mod value;
 
 pub use histogram::SojournHistogram;
 pub use names::Name;
+#[cfg(feature = "parquet")]
 pub use parquet_sink::ParquetSink;
 pub use recorder::Recorder;
 pub use rows::{DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};

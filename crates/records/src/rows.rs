@@ -122,9 +122,9 @@ row! {
         port: Name,
         /// The layer of the port.
         layer: Layer,
-        /// The flow the packet belonged to.
+        /// The flow the packet belonged to; an empty name where an engine has counters only.
         flow: Name,
-        /// Its size, link-layer overhead included.
+        /// Its size, link-layer overhead included; 0 where an engine has counters only.
         bytes: u64,
         /// Why.
         reason: DropReason,

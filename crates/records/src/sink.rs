@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
+#[cfg(feature = "ipc")]
+use arrow_schema::ArrowError;
+#[cfg(feature = "parquet")]
 use parquet::errors::ParquetError;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -32,6 +35,7 @@ pub enum RecordsError {
         source: std::io::Error,
     },
     /// A table could not be written: most often a full disk.
+    #[cfg(feature = "parquet")]
     #[error("cannot write the table `{table}`: {source}")]
     Write {
         /// The table.
@@ -39,6 +43,18 @@ pub enum RecordsError {
         /// What the Parquet writer said.
         source: ParquetError,
     },
+    /// A batch is not the Arrow IPC it should be.
+    #[cfg(feature = "ipc")]
+    #[error("a batch of the table `{table}` can't be carried over: {source}")]
+    Transfer {
+        /// The table.
+        table: Table,
+        /// What the Arrow library said.
+        source: ArrowError,
+    },
+    /// Whoever was to take the batches is gone.
+    #[error("nobody takes the records any more")]
+    Closed,
 }
 
 /// How many rows each table has; serialises as a map from table name to count.
@@ -51,6 +67,7 @@ impl RowCounts {
         self.0[table as usize]
     }
 
+    #[cfg(feature = "parquet")]
     pub(crate) fn add(&mut self, table: Table, rows: usize) {
         self.0[table as usize] += rows as u64;
     }
