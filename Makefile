@@ -26,7 +26,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce test test-rust test-python test-slow lint fmt bench docs reference pictures lock clean
+.PHONY: help reproduce test test-rust test-python test-slow lint fmt bench agent docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -66,6 +66,10 @@ fmt: $(STAMPS)/check ## Format the sources, and mend what can be mended
 bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, beside ns-3 where that is installed
 	@scripts/check-rust.sh
 	$(BIN)/python benches/speed.py
+
+agent: ## Build the agent for the host and guest engines as one static file
+	@scripts/check-rust.sh
+	cargo build-agent --locked
 
 docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site

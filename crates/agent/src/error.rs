@@ -1,0 +1,65 @@
+//! Why a run failed.
+
+use std::io;
+
+use bufferscope_records::RecordsError;
+
+use crate::capabilities::{Lacking, ProbeError};
+use crate::kernel::privilege::NoPrivilege;
+use crate::kernel::tool::ToolError;
+use crate::network::NetworkError;
+use crate::plan::PlanError;
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request can't be read.
+    #[error("not a request: {0}")]
+    Request(#[from] serde_json::Error),
+    /// Neither root nor a user namespace.
+    #[error(transparent)]
+    Privilege(#[from] NoPrivilege),
+    /// The kernel lacks something.
+    #[error(transparent)]
+    Lacking(#[from] Lacking),
+    /// The scenario asks for something that Linux can't be set to.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// What the kernel can do could not be found out.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The network could not be built.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// `tc` failed while the experiment ran.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The records could not be handed over.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    Step {
+        /// During what.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// A word for programs: whose concern the error is.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Request(_) => "request",
+            Self::Privilege(_) => "privilege",
+            Self::Lacking(_) => "lacking",
+            Self::Plan(_) => "scenario",
+            Self::Probe(_) | Self::Network(_) | Self::Tool(_) | Self::Records(_) | Self::Step { .. } => "system",
+        }
+    }
+
+    pub(crate) fn step(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Step { what, source }
+    }
+}

@@ -1,0 +1,44 @@
+//! The one time base of a run: nanoseconds since its start, on the monotonic clock.
+
+use nix::time::{ClockId, clock_gettime};
+
+/// Counts from the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunClock {
+    start_ns: u64,
+}
+
+impl RunClock {
+    /// A run that starts after `lead_ns`; until then its time is 0.
+    pub(crate) fn starting_in(lead_ns: u64) -> Self {
+        Self { start_ns: read(ClockId::CLOCK_MONOTONIC) + lead_ns }
+    }
+
+    /// The run's time.
+    pub(crate) fn now_ns(&self) -> u64 {
+        read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.start_ns)
+    }
+
+    /// Whether a time of the run has come.
+    pub(crate) fn has_come(&self, run_ns: u64) -> bool {
+        read(ClockId::CLOCK_MONOTONIC) >= self.monotonic_ns(run_ns)
+    }
+
+    /// The monotonic clock's reading at a time of the run.
+    pub(crate) fn monotonic_ns(&self, run_ns: u64) -> u64 {
+        self.start_ns + run_ns
+    }
+
+    /// The time of the run at which the real-time clock, by which the kernel stamps packets, showed `realtime_ns`. Exact
+    /// as long as the clock was not set since, so only for stamps of a moment ago.
+    pub(crate) fn at_realtime(&self, realtime_ns: u64) -> u64 {
+        let ago_ns = read(ClockId::CLOCK_REALTIME).saturating_sub(realtime_ns);
+        self.now_ns().saturating_sub(ago_ns)
+    }
+}
+
+/// A clock's reading in nanoseconds.
+pub(crate) fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("Linux has this clock, and the time lies after 1970");
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+}

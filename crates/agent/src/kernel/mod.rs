@@ -1,0 +1,15 @@
+//! The parts of Linux that the agent speaks to, one a file. Unsafe code is in here only.
+
+pub(crate) mod clock;
+pub(crate) mod cpu;
+pub(crate) mod namespace;
+pub(crate) mod netlink;
+pub(crate) mod offload;
+pub(crate) mod priority;
+pub(crate) mod privilege;
+pub(crate) mod qdisc_stats;
+pub(crate) mod random;
+pub(crate) mod receive;
+pub(crate) mod socket;
+pub(crate) mod tcp_info;
+pub(crate) mod tool;

@@ -1,0 +1,28 @@
+//! Network namespaces without names: each lives as long as this process holds its descriptor, and no longer.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+/// A network namespace.
+#[derive(Debug)]
+pub(crate) struct Namespace(OwnedFd);
+
+impl Namespace {
+    /// Makes one; the calling thread is in it afterwards.
+    pub(crate) fn create() -> std::io::Result<Self> {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        Ok(Self(File::open("/proc/thread-self/ns/net")?.into()))
+    }
+
+    /// Moves the calling thread into it: sockets and processes that the thread makes from now on belong to it.
+    pub(crate) fn enter(&self) -> std::io::Result<()> {
+        Ok(setns(&self.0, CloneFlags::CLONE_NEWNET)?)
+    }
+
+    /// A path by which `ip` can open it.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+}

@@ -1,0 +1,165 @@
+//! Netlink messages and their attributes, read without trusting a single length; and the socket they come from.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+};
+
+/// Length of `struct nlmsghdr`.
+const HEADER_BYTES: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// `NLM_F_REQUEST | NLM_F_DUMP`.
+const DUMP_FLAGS: u16 = 0x301;
+/// `NLM_F_DUMP_INTR`: the tables changed while they were read.
+const INTERRUPTED: u16 = 0x10;
+/// The kernel fills at most 32 KiB at a time.
+const RECEIVE_BYTES: usize = 32 * 1024;
+/// Length and type of an attribute are aligned to this.
+const ALIGNMENT: usize = 4;
+/// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
+const TYPE_MASK: u16 = 0x3fff;
+
+/// The kernel's answer is not what netlink(7) promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the kernel's netlink answer is malformed: {0}")]
+pub(crate) struct Malformed(pub(crate) &'static str);
+
+impl From<Malformed> for io::Error {
+    fn from(malformed: Malformed) -> Self {
+        io::Error::new(io::ErrorKind::InvalidData, malformed)
+    }
+}
+
+/// A route netlink socket of the namespace in which it was opened.
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Opens one in the calling thread's namespace.
+    pub(crate) fn open() -> io::Result<Self> {
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        Ok(Self { socket, buffer: vec![0; RECEIVE_BYTES], sequence: 0 })
+    }
+
+    /// Asks for everything of one kind and hands each message's type and payload to `each`.
+    pub(crate) fn dump(
+        &mut self,
+        request: u16,
+        body: &[u8],
+        mut each: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
+    ) -> io::Result<()> {
+        self.sequence += 1;
+        send(self.socket.as_raw_fd(), &dump_request(request, self.sequence, body), MsgFlags::empty())?;
+        loop {
+            let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
+                Err(Errno::EINTR) => continue,
+                other => other?,
+            };
+            for message in messages(&self.buffer[..length]) {
+                let message = message?;
+                if message.sequence != self.sequence {
+                    continue;
+                }
+                match message.kind {
+                    NLMSG_DONE if message.flags & INTERRUPTED != 0 => return Err(Errno::EINTR.into()),
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => return Err(refusal(message.payload)?),
+                    kind => each(kind, message.payload)?,
+                }
+            }
+        }
+    }
+}
+
+/// One message of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Message<'a> {
+    pub(crate) kind: u16,
+    pub(crate) flags: u16,
+    pub(crate) sequence: u32,
+    pub(crate) payload: &'a [u8],
+}
+
+/// The messages of a datagram; the first malformed one is the last.
+pub(crate) fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
+    let mut rest = Some(bytes);
+    std::iter::from_fn(move || {
+        let bytes = rest.take().filter(|bytes| !bytes.is_empty())?;
+        let parsed = split_message(bytes);
+        rest = parsed.as_ref().ok().map(|(_, rest)| *rest);
+        Some(parsed.map(|(message, _)| message))
+    })
+}
+
+fn split_message(bytes: &[u8]) -> Result<(Message<'_>, &[u8]), Malformed> {
+    let cut = Malformed("a message is cut off");
+    let length = read_u32(bytes, 0).ok_or(cut)? as usize;
+    if length < HEADER_BYTES {
+        return Err(Malformed("a message is shorter than its header"));
+    }
+    let message = Message {
+        kind: read_u16(bytes, 4).ok_or(cut)?,
+        flags: read_u16(bytes, 6).ok_or(cut)?,
+        sequence: read_u32(bytes, 8).ok_or(cut)?,
+        payload: bytes.get(HEADER_BYTES..length).ok_or(cut)?,
+    };
+    Ok((message, bytes.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default()))
+}
+
+/// The attributes of a message, each as type and value; the first malformed one is the last.
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Malformed>> {
+    let mut rest = Some(bytes);
+    std::iter::from_fn(move || {
+        let bytes = rest.take().filter(|bytes| !bytes.is_empty())?;
+        let parsed = split_attribute(bytes);
+        rest = parsed.as_ref().ok().map(|(_, rest)| *rest);
+        Some(parsed.map(|(attribute, _)| attribute))
+    })
+}
+
+type Attribute<'a> = (u16, &'a [u8]);
+
+fn split_attribute(bytes: &[u8]) -> Result<(Attribute<'_>, &[u8]), Malformed> {
+    let cut = Malformed("an attribute is cut off");
+    let length = usize::from(read_u16(bytes, 0).ok_or(cut)?);
+    let kind = read_u16(bytes, 2).ok_or(cut)? & TYPE_MASK;
+    let value = bytes.get(4..length).ok_or(cut)?;
+    Ok(((kind, value), bytes.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default()))
+}
+
+fn dump_request(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+    let mut request = Vec::with_capacity(HEADER_BYTES + body.len());
+    request.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
+    request.extend(DUMP_FLAGS.to_ne_bytes());
+    request.extend(sequence.to_ne_bytes());
+    request.extend(0_u32.to_ne_bytes());
+    request.extend(body);
+    request
+}
+
+fn refusal(payload: &[u8]) -> Result<io::Error, Malformed> {
+    let code = read_u32(payload, 0).ok_or(Malformed("an error without a code"))? as i32;
+    Ok(io::Error::from_raw_os_error(code.checked_neg().ok_or(Malformed("an impossible error code"))?))
+}
+
+pub(crate) fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+pub(crate) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+pub(crate) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}

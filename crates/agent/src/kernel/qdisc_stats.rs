@@ -1,0 +1,203 @@
+//! Statistics of queueing disciplines: one `RTM_GETQDISC` dump a namespace.
+
+use std::io;
+
+use super::netlink::{Malformed, Netlink, attributes, read_u32, read_u64};
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_GETQDISC: u16 = 38;
+/// Length of `struct tcmsg`.
+const TCMSG_BYTES: usize = 20;
+
+const TCA_KIND: u16 = 1;
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_APP: u16 = 4;
+
+/// One queueing discipline's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct QdiscStats {
+    pub(crate) interface: u32,
+    pub(crate) handle: u32,
+    /// Waiting now.
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// Passed on since the start (the kernel counts packets in 32 bits).
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    /// Dropped since the start, for whatever reason.
+    pub(crate) drops: u64,
+    /// What the discipline tells about itself.
+    pub(crate) own: OwnStats,
+}
+
+/// A discipline's own counters, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OwnStats {
+    /// It has none, or none that is read here.
+    #[default]
+    None,
+    /// `struct tc_red_xstats`.
+    Red {
+        /// Dropped early.
+        early: u64,
+        /// Marked instead of dropped.
+        marked: u64,
+    },
+    /// `struct tc_codel_xstats`.
+    Codel {
+        /// Dropped because the queue's hard limit was reached.
+        overlimit: u64,
+        /// Marked instead of dropped.
+        marked: u64,
+        /// Marked for exceeding `ce_threshold`.
+        over_threshold: u64,
+    },
+}
+
+/// Hands every discipline of the socket's namespace to `each`.
+pub(crate) fn read(netlink: &mut Netlink, mut each: impl FnMut(QdiscStats)) -> io::Result<()> {
+    netlink.dump(RTM_GETQDISC, &[0; TCMSG_BYTES], |kind, payload| {
+        if kind == RTM_NEWQDISC {
+            each(parse(payload)?);
+        }
+        Ok(())
+    })
+}
+
+fn parse(payload: &[u8]) -> Result<QdiscStats, Malformed> {
+    let cut = Malformed("a qdisc's message is cut off");
+    let mut stats = QdiscStats {
+        interface: read_u32(payload, 4).ok_or(cut)?,
+        handle: read_u32(payload, 8).ok_or(cut)?,
+        ..QdiscStats::default()
+    };
+    let (mut kind, mut own): (&[u8], &[u8]) = (&[], &[]);
+    for attribute in attributes(payload.get(TCMSG_BYTES..).ok_or(cut)?) {
+        match attribute? {
+            (TCA_KIND, value) => kind = value,
+            (TCA_STATS2, value) => own = parse_stats(value, &mut stats)?,
+            _ => {}
+        }
+    }
+    stats.own = parse_own(kind, own)?;
+    Ok(stats)
+}
+
+/// The nested `TCA_STATS2`; returns the discipline's own part.
+fn parse_stats<'a>(bytes: &'a [u8], stats: &mut QdiscStats) -> Result<&'a [u8], Malformed> {
+    let cut = Malformed("a qdisc's statistics are cut off");
+    let mut own: &[u8] = &[];
+    for attribute in attributes(bytes) {
+        match attribute? {
+            // struct gnet_stats_basic: u64 bytes, u32 packets.
+            (TCA_STATS_BASIC, value) => {
+                stats.sent_bytes = read_u64(value, 0).ok_or(cut)?;
+                stats.sent_packets = read_u32(value, 8).ok_or(cut)?.into();
+            }
+            // struct gnet_stats_queue: u32 qlen, backlog, drops, requeues, overlimits.
+            (TCA_STATS_QUEUE, value) => {
+                stats.packets = read_u32(value, 0).ok_or(cut)?.into();
+                stats.bytes = read_u32(value, 4).ok_or(cut)?.into();
+                stats.drops = read_u32(value, 8).ok_or(cut)?.into();
+            }
+            (TCA_STATS_APP, value) => own = value,
+            _ => {}
+        }
+    }
+    Ok(own)
+}
+
+fn parse_own(kind: &[u8], bytes: &[u8]) -> Result<OwnStats, Malformed> {
+    let at = |offset| read_u32(bytes, offset).map(u64::from);
+    let cut = Malformed("a qdisc's own statistics are cut off");
+    Ok(match kind {
+        // u32 early, pdrop, other, marked.
+        b"red\0" => OwnStats::Red { early: at(0).ok_or(cut)?, marked: at(12).ok_or(cut)? },
+        // u32 maxpacket, count, lastcount, ldelay, drop_next, drop_overlimit, ecn_mark, dropping, ce_mark.
+        b"codel\0" => OwnStats::Codel {
+            overlimit: at(20).ok_or(cut)?,
+            marked: at(24).ok_or(cut)?,
+            over_threshold: at(32).ok_or(cut)?,
+        },
+        _ => OwnStats::None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kernel::netlink::messages;
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::from(((4 + value.len()) as u16).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    fn words(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// A `codel` with 7 packets of 10,598 bytes waiting, 40,000 bytes in 30 packets sent, 5 drops of which 2 at the limit.
+    fn codel_message() -> Vec<u8> {
+        let basic = [40_000_u64.to_ne_bytes().to_vec(), words(&[30, 0])].concat();
+        let own = words(&[0, 1514, 0, 0, 0, 2, 3, 0, 1])[..].to_vec();
+        let stats = [
+            attribute(TCA_STATS_BASIC, &basic),
+            attribute(TCA_STATS_QUEUE, &words(&[7, 10_598, 5, 0, 0])),
+            attribute(TCA_STATS_APP, &own),
+        ]
+        .concat();
+        [words(&[0, 3, 0x10_0000, 0x1_0001, 1]), attribute(TCA_KIND, b"codel\0"), attribute(TCA_STATS2, &stats)]
+            .concat()
+    }
+
+    #[test]
+    fn codel_statistics_are_read() {
+        let expected = QdiscStats {
+            interface: 3,
+            handle: 0x10_0000,
+            packets: 7,
+            bytes: 10_598,
+            sent_packets: 30,
+            sent_bytes: 40_000,
+            drops: 5,
+            own: OwnStats::Codel { overlimit: 2, marked: 3, over_threshold: 1 },
+        };
+        assert_eq!(parse(&codel_message()), Ok(expected));
+    }
+
+    #[test]
+    fn a_message_cut_anywhere_is_refused_or_lacks_whole_attributes() {
+        let whole = codel_message();
+        for length in 0..whole.len() {
+            if let Ok(stats) = parse(&whole[..length]) {
+                assert_eq!(stats.own, OwnStats::None, "cut at {length} of {}", whole.len());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes);
+            for message in messages(&bytes) {
+                let _ = message.map(|message| parse(message.payload));
+            }
+        }
+
+        #[test]
+        fn a_flipped_byte_never_panics(at in 0_usize..200, value: u8) {
+            let mut bytes = codel_message();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Datagrams with the kernel's time of their arrival (`SO_TIMESTAMPNS`).
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::sys::time::TimeSpec;
+
+/// A datagram's length and when it arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) bytes: usize,
+    /// On the real-time clock; `None` where the kernel does not tell.
+    pub(crate) realtime_ns: Option<u64>,
+}
+
+/// Takes the next datagram of a non-blocking socket; `None` if there is none.
+pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
+    let mut control = nix::cmsg_space!(TimeSpec);
+    let mut into = [IoSliceMut::new(buffer)];
+    let message = match recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::empty()) {
+        Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+        other => other?,
+    };
+    let stamp = message.cmsgs()?.find_map(|control| match control {
+        ControlMessageOwned::ScmTimestampns(time) => {
+            Some(u64::try_from(time.tv_sec()).ok()? * 1_000_000_000 + time.tv_nsec() as u64)
+        }
+        _ => None,
+    });
+    Ok(Some(Arrival { bytes: message.bytes, realtime_ns: stamp }))
+}

@@ -1,0 +1,86 @@
+//! Runs a scenario on the Linux kernel: builds its network out of namespaces, makes its traffic, and samples the kernel.
+//!
+//! The program reads one [`Request`] as JSON from standard input and writes [frames](FrameKind) to standard output. The
+//! network has no names and no owner but this process: however it ends, nothing is left behind.
+//!
+//! One thread makes all traffic and takes all samples, one writes, and one holds packets back for the propagation delay
+//! where the kernel can't.
+
+#![warn(missing_docs)]
+
+mod capabilities;
+mod error;
+mod frame;
+mod kernel;
+mod network;
+mod output;
+pub mod plan;
+mod random;
+mod reactor;
+mod relay;
+mod request;
+mod sampler;
+mod session;
+mod summary;
+mod traffic;
+mod warnings;
+mod watch;
+mod wire_check;
+
+use std::io::{self, Read, Write};
+
+use serde::Serialize;
+
+pub use capabilities::{Capabilities, Lacking, ProbeError};
+pub use error::Error;
+pub use frame::FrameKind;
+pub use kernel::privilege::{NoPrivilege, Privilege};
+pub use kernel::tool::ToolError;
+pub use network::NetworkError;
+pub use relay::RelayReport;
+pub use request::{DelayChoice, Options, Request};
+pub use summary::Summary;
+pub use watch::{CpuReport, Sampling};
+
+/// Reads a request, runs it and writes its frames; whether it succeeded. The process must be single-threaded so far, and is
+/// in other namespaces afterwards. An error is of writing alone: all others are written.
+pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::Result<bool> {
+    let mut text = Vec::new();
+    let answer = match input.read_to_end(&mut text) {
+        Ok(_) => run(&text, &reopen),
+        Err(source) => Err(Error::Step { what: "reading the request", source }),
+    };
+    match answer {
+        Ok((summary, mut out)) => frame::write_json(&mut out, FrameKind::Summary, &summary).map(|()| true),
+        Err(error) => {
+            let report = ErrorReport { kind: error.kind(), message: error.to_string() };
+            frame::write_json(&mut reopen()?, FrameKind::Error, &report).map(|()| false)
+        }
+    }
+}
+
+/// What this kernel can do. The process must be single-threaded, and is in another network namespace afterwards.
+pub fn capabilities() -> Result<Capabilities, Error> {
+    Ok(Capabilities::probe(kernel::privilege::acquire()?)?)
+}
+
+/// A request's network as a shell script that builds it by hand.
+pub fn script(mut input: impl Read) -> Result<String, Error> {
+    let mut text = Vec::new();
+    input.read_to_end(&mut text).map_err(Error::step("reading the request"))?;
+    let request: Request = serde_json::from_slice(&text)?;
+    Ok(plan::Plan::new(&request.scenario, plan::DelayBy::Netem)?.script().to_string())
+}
+
+#[derive(Serialize)]
+struct ErrorReport {
+    kind: &'static str,
+    message: String,
+}
+
+type Out = Box<dyn Write + Send>;
+
+fn run(request: &[u8], reopen: &impl Fn() -> io::Result<Out>) -> Result<(Summary, Out), Error> {
+    let request = serde_json::from_slice(request)?;
+    session::run(&request, reopen().map_err(Error::step("opening the way out"))?)
+}

@@ -1,0 +1,103 @@
+//! Builds a plan's network, and holds it: it lasts as long as this process.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io;
+
+use crate::kernel::namespace::Namespace;
+use crate::kernel::netlink::Netlink;
+use crate::kernel::tool::{self, StandbyTc, ToolError};
+use crate::kernel::{offload, qdisc_stats};
+use crate::plan::Plan;
+
+/// A network that stands.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) plan: Plan,
+    /// As in the plan.
+    pub(crate) namespaces: Vec<Namespace>,
+}
+
+/// The network could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// `ip` or `tc` failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// Anything else.
+    #[error("{what} in {namespace}: {source}")]
+    Step {
+        /// What was tried.
+        what: String,
+        /// Where.
+        namespace: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl Network {
+    /// Builds it.
+    pub(crate) fn build(plan: Plan) -> Result<Self, NetworkError> {
+        let mut namespaces = Vec::with_capacity(plan.namespaces.len());
+        for planned in &plan.namespaces {
+            let namespace = Namespace::create().map_err(step("making a network namespace", &planned.name))?;
+            for (key, value) in &planned.sysctls {
+                set_sysctl(key, value).map_err(step(&format!("setting {key}={value}"), &planned.name))?;
+            }
+            namespaces.push(namespace);
+        }
+        let network = Self { plan, namespaces };
+        network.lay_cables()?;
+        for (planned, namespace) in network.plan.namespaces.iter().zip(&network.namespaces) {
+            tool::run("ip", namespace, &planned.name, &planned.ip)?;
+            for device in &planned.offloads_off {
+                offload::turn_off(device).map_err(step("turning offloads off", &planned.name))?;
+            }
+            tool::run("tc", namespace, &planned.name, &planned.tc)?;
+        }
+        Ok(network)
+    }
+
+    /// A `tc` for every namespace whose rates change.
+    pub(crate) fn standby(&self) -> Result<BTreeMap<usize, StandbyTc>, ToolError> {
+        let mut standby = BTreeMap::new();
+        for change in &self.plan.rate_changes {
+            let index = change.namespace;
+            if let Entry::Vacant(vacant) = standby.entry(index) {
+                let name = &self.plan.namespaces[index].name;
+                vacant.insert(StandbyTc::start(&self.namespaces[index], name)?);
+            }
+        }
+        Ok(standby)
+    }
+
+    /// Packets that the delay namespaces lost so far, which they must not.
+    pub(crate) fn lost_in_delays(&self) -> io::Result<u64> {
+        let mut lost = 0;
+        for delay in &self.plan.delays {
+            self.namespaces[delay.namespace].enter()?;
+            qdisc_stats::read(&mut Netlink::open()?, |stats| lost += stats.drops)?;
+        }
+        Ok(lost)
+    }
+
+    fn lay_cables(&self) -> Result<(), NetworkError> {
+        let Some(first) = self.namespaces.first() else { return Ok(()) };
+        let path = |index: usize| self.namespaces[index].path();
+        let lines: Vec<String> = self.plan.cables.iter().map(|cable| self.plan.cable_command(cable, path)).collect();
+        Ok(tool::run("ip", first, &self.plan.namespaces[0].name, &lines)?)
+    }
+}
+
+/// Writes a setting of the calling thread's namespace. IPv6's are missing where the kernel has no IPv6, which is as well.
+fn set_sysctl(key: &str, value: &str) -> io::Result<()> {
+    match std::fs::write(format!("/proc/sys/{}", key.replace('.', "/")), value) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && key.starts_with("net.ipv6.") => Ok(()),
+        other => other,
+    }
+}
+
+fn step(what: &str, namespace: &str) -> impl FnOnce(io::Error) -> NetworkError {
+    move |source| NetworkError::Step { what: what.to_owned(), namespace: namespace.to_owned(), source }
+}

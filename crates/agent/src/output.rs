@@ -1,0 +1,88 @@
+//! The way out: a thread that encodes and writes, so that neither a slow reader nor a large batch delays the traffic.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{JoinHandle, spawn};
+
+use arrow_array::RecordBatch;
+use bufferscope_records::{RecordsError, Sink, Table, ipc};
+use serde::Serialize;
+
+use crate::frame::{self, FrameKind};
+
+/// How far the run is.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Progress {
+    pub(crate) now_ns: u64,
+    pub(crate) duration_ns: u64,
+}
+
+enum Message {
+    Progress(Progress),
+    Batch(Table, RecordBatch),
+}
+
+/// The thread that writes.
+pub(crate) struct Output<W> {
+    thread: JoinHandle<io::Result<W>>,
+    sender: Sender<Message>,
+}
+
+impl<W: Write + Send + 'static> Output<W> {
+    /// Starts it; with `at_end` it writes nothing before [`finish`](Self::finish).
+    pub(crate) fn start(out: W, at_end: bool) -> Self {
+        let (sender, receiver) = channel();
+        let thread =
+            spawn(move || if at_end { write_all(out, receive_all(&receiver)) } else { write_all(out, receiver) });
+        Self { thread, sender }
+    }
+
+    /// Tells how far the run is; `false` if nobody reads any more.
+    pub(crate) fn progress(&self, progress: Progress) -> bool {
+        self.sender.send(Message::Progress(progress)).is_ok()
+    }
+
+    /// Where a recorder puts its batches.
+    pub(crate) fn sink(&self) -> BatchSender {
+        BatchSender(self.sender.clone())
+    }
+
+    /// Waits until everything is written, and gives the writer back. All sinks must be gone.
+    pub(crate) fn finish(self) -> io::Result<W> {
+        drop(self.sender);
+        self.thread.join().map_err(|_| io::Error::other("the writing thread panicked"))?
+    }
+}
+
+/// Hands batches over to the thread that writes.
+#[derive(Clone, Debug)]
+pub(crate) struct BatchSender(Sender<Message>);
+
+impl Sink for BatchSender {
+    type Output = ();
+
+    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
+        self.0.send(Message::Batch(table, batch.clone())).map_err(|_| RecordsError::Closed)
+    }
+
+    fn finish(self) -> Result<(), RecordsError> {
+        Ok(())
+    }
+}
+
+fn receive_all(receiver: &Receiver<Message>) -> Vec<Message> {
+    receiver.iter().collect()
+}
+
+fn write_all<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message>) -> io::Result<W> {
+    for message in messages {
+        match message {
+            Message::Progress(progress) => frame::write_json(&mut out, FrameKind::Progress, &progress)?,
+            Message::Batch(table, batch) => {
+                let stream = ipc::encode(table, &batch).map_err(io::Error::other)?;
+                frame::write_batch(&mut out, table, &stream)?;
+            }
+        }
+    }
+    Ok(out)
+}

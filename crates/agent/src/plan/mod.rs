@@ -1,0 +1,212 @@
+//! From a scenario to the commands that build its network: pure, so that it can be printed, reviewed and tested.
+//!
+//! Every node becomes a network namespace and every link a veth pair between two of them. What a link adds stands apart:
+//!
+//! - The *rate* of a port is an HTB class on the sending node's device, with the port's queueing discipline as its leaf:
+//!   what waits for the wire waits in that leaf and nowhere else. HTB takes a packet from the leaf when the wire is free, so
+//!   the leaf's limit and the packet being sent are separate, as with a real interface; it delivers at the start of
+//!   the packet's transmission instead of at its end, which makes an idle path shorter by one packet's time.
+//! - The *propagation delay* is made in a namespace of its own, which the link then passes through. A delay in the shaper's
+//!   own qdisc would overlap the queueing and count delayed packets in the queue's limit.
+//!
+//! Nothing is resolved at run time: neighbours are permanent, IPv6 is off, so that the only packets are the traffic's.
+
+mod network;
+mod qdisc;
+mod routes;
+mod script;
+mod shaper;
+mod sysctl;
+mod units;
+
+use std::net::Ipv4Addr;
+
+use bufferscope_scenario::{NodeIndex, Scenario};
+
+pub use qdisc::kind;
+pub(crate) use shaper::LEAF_HANDLE;
+pub(crate) use sysctl::congestion_name;
+
+/// Who holds packets back for the propagation delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayBy {
+    /// The kernel's `sch_netem`, on a bridge in the delay namespace.
+    Netem,
+    /// This program, which relays between the two devices of the delay namespace.
+    Relay,
+}
+
+/// How to build a scenario's network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The nodes in the scenario's order (so that a [`NodeIndex`] is an index), then the delay namespaces.
+    pub namespaces: Vec<Namespace>,
+    /// The cables, which are laid first.
+    pub cables: Vec<Cable>,
+    /// The address under which each node is reached.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The delay namespaces.
+    pub delays: Vec<Delay>,
+    /// The ports that have a rate, in the scenario's order of links, forward first.
+    pub ports: Vec<ShapedPort>,
+    /// What happens to rates while the experiment runs, in order of time.
+    pub rate_changes: Vec<RateChange>,
+}
+
+/// A network namespace and what is set up inside it, in the order of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Namespace {
+    /// Its name: the node's, where that can be a file name.
+    pub name: String,
+    /// Settings under `/proc/sys`, dotted as `sysctl` wants them.
+    pub sysctls: Vec<(&'static str, String)>,
+    /// Arguments of `ip`, one command a line.
+    pub ip: Vec<String>,
+    /// Devices on which every offload that changes packets is turned off.
+    pub offloads_off: Vec<String>,
+    /// Arguments of `tc`, one command a line.
+    pub tc: Vec<String>,
+}
+
+/// A veth pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cable {
+    /// Its two devices.
+    pub ends: [Device; 2],
+}
+
+/// A network device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Index of its namespace.
+    pub namespace: usize,
+    /// Its name there.
+    pub name: String,
+    /// Its hardware address.
+    pub mac: String,
+}
+
+/// A link's propagation delay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// Index of its namespace.
+    pub namespace: usize,
+    /// The device facing each end of the link.
+    pub devices: [String; 2],
+    /// How long a packet waits before it leaves through each of the two devices.
+    pub delay_ns: [u64; 2],
+}
+
+/// A port with a rate: where its queue can be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShapedPort {
+    /// `r1>h2`.
+    pub name: String,
+    /// The sending node.
+    pub node: NodeIndex,
+    /// The device in that node's namespace.
+    pub device: String,
+    /// Link and direction (0 forward, 1 reverse) in the scenario.
+    pub place: (usize, usize),
+}
+
+/// A change of a port's rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateChange {
+    /// When.
+    pub at_ns: u64,
+    /// Index of the namespace.
+    pub namespace: usize,
+    /// Arguments of `tc`.
+    pub tc: String,
+}
+
+/// The kernel can't build what the scenario asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A value that Linux can't hold.
+    #[error(
+        "{place}: {what} {value} is more than Linux' {holder} can hold ({most}); use a smaller one, or --engine sim"
+    )]
+    TooLarge {
+        /// Port or node.
+        place: String,
+        /// The quantity.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// The kernel's part that can't hold it.
+        holder: &'static str,
+        /// The largest value that it can hold.
+        most: u64,
+    },
+    /// A time that is finer than the kernel counts.
+    #[error(
+        "{place}: {what} of {value_ns}ns is not a whole number of microseconds, as Linux' codel counts; \
+             use a multiple of 1us, or --engine sim"
+    )]
+    TooFine {
+        /// The port.
+        place: String,
+        /// The quantity.
+        what: &'static str,
+        /// Its value.
+        value_ns: u64,
+    },
+    /// Traffic between nodes that no links join.
+    #[error("traffic `{traffic}`: no links lead from {from} to {to}")]
+    Unreachable {
+        /// The traffic.
+        traffic: String,
+        /// Its sender.
+        from: String,
+        /// Its receiver.
+        to: String,
+    },
+    /// A scenario that the loader would have refused.
+    #[error("not a scenario: {0}")]
+    Malformed(String),
+}
+
+impl Plan {
+    /// Plans a scenario's network.
+    pub fn new(scenario: &Scenario, delay_by: DelayBy) -> Result<Self, PlanError> {
+        check_indices(scenario)?;
+        let mut plan = network::lay(scenario, delay_by)?;
+        routes::add(scenario, &mut plan)?;
+        sysctl::add(scenario, &mut plan);
+        shaper::add(scenario, &mut plan)?;
+        Ok(plan)
+    }
+
+    /// The `ip` command that lays a cable, with namespaces named by `namespace` (of their index).
+    pub fn cable_command(&self, cable: &Cable, namespace: impl Fn(usize) -> String) -> String {
+        let [a, b] = &cable.ends;
+        format!(
+            "link add name {} address {} netns {} type veth peer name {} address {} netns {}",
+            a.name,
+            a.mac,
+            namespace(a.namespace),
+            b.name,
+            b.mac,
+            namespace(b.namespace)
+        )
+    }
+}
+
+/// A scenario that comes from the loader has no dangling index, but one that comes from outside may.
+fn check_indices(scenario: &Scenario) -> Result<(), PlanError> {
+    let nodes = scenario.nodes.len();
+    let known = |node: NodeIndex| usize::from(node) < nodes;
+    for link in &scenario.links {
+        if !link.ends.into_iter().all(known) || link.ends[0] == link.ends[1] {
+            return Err(PlanError::Malformed(format!("link `{}` does not join two nodes", link.name)));
+        }
+    }
+    for traffic in &scenario.traffic {
+        if !known(traffic.from) || !known(traffic.to) || traffic.from == traffic.to {
+            return Err(PlanError::Malformed(format!("traffic `{}` is not between two nodes", traffic.name)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Nodes, cables, addresses and the delay namespaces.
+
+use std::collections::HashSet;
+use std::net::Ipv4Addr;
+
+use bufferscope_scenario::{Link, Scenario};
+
+use super::{Cable, Delay, DelayBy, Device, Namespace, Plan, PlanError, units};
+
+/// Longest device name: `IFNAMSIZ` less the terminating zero.
+const DEVICE_NAME_BYTES: usize = 15;
+/// Links have a /30 of 10.0.0.0/8 each.
+const MOST_LINKS: usize = 1 << 22;
+/// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a delay never becomes a queue that drops.
+const NETEM_LIMIT: u32 = 1_000_000;
+
+/// Lays all links and gives the nodes their addresses.
+pub(super) fn lay(scenario: &Scenario, delay_by: DelayBy) -> Result<Plan, PlanError> {
+    if scenario.links.len() > MOST_LINKS {
+        return Err(PlanError::Malformed(format!("more than {MOST_LINKS} links")));
+    }
+    let mut names = Names::default();
+    let namespaces = scenario.nodes.iter().enumerate().map(|(i, node)| Namespace {
+        name: names.choose(&node.name, || format!("node{i}")),
+        ip: vec!["link set lo up".into()],
+        ..Namespace::default()
+    });
+    let mut plan = Plan {
+        namespaces: namespaces.collect(),
+        cables: Vec::new(),
+        addresses: vec![Ipv4Addr::UNSPECIFIED; scenario.nodes.len()],
+        delays: Vec::new(),
+        ports: Vec::new(),
+        rate_changes: Vec::new(),
+    };
+    for (index, link) in scenario.links.iter().enumerate() {
+        let ends = [0, 1].map(|side| node_device(scenario, index, side));
+        lay_link(&mut plan, &mut names, index, link, ends, delay_by);
+        address_ends(&mut plan, scenario, index);
+    }
+    Ok(plan)
+}
+
+/// The device of a link on one of its two nodes.
+pub(super) fn node_device(scenario: &Scenario, link: usize, side: usize) -> Device {
+    let ends = scenario.links[link].ends.map(usize::from);
+    Device {
+        namespace: ends[side],
+        name: towards(&scenario.nodes[ends[1 - side]].name, || format!("link{link}")),
+        mac: mac(link, Place::Node, side),
+    }
+}
+
+/// The address of one end of a link.
+pub(super) fn end_address(link: usize, side: usize) -> Ipv4Addr {
+    let network = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + 4 * link as u32;
+    Ipv4Addr::from(network + 1 + side as u32)
+}
+
+fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b]: [Device; 2], delay_by: DelayBy) {
+    if link.forward.delay_ns == 0 && link.reverse.delay_ns == 0 {
+        plan.cables.push(Cable { ends: [a, b] });
+        return;
+    }
+    let namespace = plan.namespaces.len();
+    let facing = |side: usize, node: usize| Device {
+        namespace,
+        name: towards(&plan.namespaces[node].name, || format!("end{side}")),
+        mac: mac(index, Place::Delay, side),
+    };
+    let [to_a, to_b] = [facing(0, a.namespace), facing(1, b.namespace)];
+    let delay = Delay {
+        namespace,
+        devices: [to_a.name.clone(), to_b.name.clone()],
+        delay_ns: [link.reverse.delay_ns, link.forward.delay_ns],
+    };
+    let name = names.choose(&format!("delay-{}", link.name), || format!("delay{index}"));
+    plan.namespaces.push(delay_namespace(name, &delay, delay_by));
+    plan.cables.push(Cable { ends: [a, to_a] });
+    plan.cables.push(Cable { ends: [to_b, b] });
+    plan.delays.push(delay);
+}
+
+/// A bridge between two devices, each of which holds back what leaves through it; or just the devices, for the relay.
+fn delay_namespace(name: String, delay: &Delay, delay_by: DelayBy) -> Namespace {
+    let mut namespace = Namespace { name, offloads_off: delay.devices.to_vec(), ..Namespace::default() };
+    if delay_by == DelayBy::Netem {
+        namespace.ip.push("link add name bridge0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".into());
+        namespace.ip.push("link set bridge0 up".into());
+        for (device, &delay_ns) in delay.devices.iter().zip(&delay.delay_ns) {
+            namespace.ip.push(format!("link set dev {device} master bridge0"));
+            if delay_ns > 0 {
+                let delay = units::time(delay_ns);
+                namespace
+                    .tc
+                    .push(format!("qdisc add dev {device} root handle 1: netem limit {NETEM_LIMIT} delay {delay}"));
+            }
+        }
+    }
+    namespace.ip.extend(delay.devices.iter().map(|device| format!("link set dev {device} up")));
+    namespace
+}
+
+fn address_ends(plan: &mut Plan, scenario: &Scenario, link: usize) {
+    for side in [0, 1] {
+        let (own, other) = (node_device(scenario, link, side), node_device(scenario, link, 1 - side));
+        let address = end_address(link, side);
+        let canonical = &mut plan.addresses[own.namespace];
+        if canonical.is_unspecified() {
+            *canonical = address;
+        }
+        let namespace = &mut plan.namespaces[own.namespace];
+        namespace.offloads_off.push(own.name.clone());
+        namespace.ip.extend([
+            format!("address add {address}/30 dev {}", own.name),
+            format!("link set dev {} up", own.name),
+            format!(
+                "neighbour add {} lladdr {} dev {} nud permanent",
+                end_address(link, 1 - side),
+                other.mac,
+                own.name
+            ),
+        ]);
+    }
+}
+
+/// `to-h2`, where that can be a device's name.
+fn towards(node: &str, fallback: impl Fn() -> String) -> String {
+    let name = format!("to-{node}");
+    if name.len() <= DEVICE_NAME_BYTES && plain(node) { name } else { fallback() }
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Node = 0,
+    Delay = 1,
+}
+
+/// Locally administered, and telling where the device is: the link's number, then on a node or in a delay namespace, then
+/// the side.
+fn mac(link: usize, place: Place, side: usize) -> String {
+    let [_, high, middle, low] = (link as u32).to_be_bytes();
+    format!("02:00:{high:02x}:{middle:02x}:{low:02x}:{:x}{side:x}", place as u8)
+}
+
+fn plain(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        && !name.starts_with(['.', '-'])
+}
+
+/// Names of namespaces: distinct, and usable as file names.
+#[derive(Default)]
+struct Names(HashSet<String>);
+
+impl Names {
+    fn choose(&mut self, wanted: &str, fallback: impl Fn() -> String) -> String {
+        let mut name = if plain(wanted) { wanted.to_owned() } else { fallback() };
+        while !self.0.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    }
+}

@@ -1,0 +1,45 @@
+//! Settings of the namespaces' kernels.
+//!
+//! The congestion control is not among them: Linux lets a namespace have only its machine's own as default, so every
+//! socket sets its own.
+
+use bufferscope_scenario::{Congestion, Scenario};
+
+use super::Plan;
+
+/// Largest send buffer: large enough never to be what bounds a flow. (Linux' own 4 MiB holds about 900 full segments; a
+/// scenario has no send buffer, and a receive buffer or queue is meant to be the bound.)
+const WMEM_MAX_BYTES: u64 = 256 << 20;
+
+/// Adds what every namespace needs, and each node's TCP settings.
+pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
+    let mut links = vec![0_u32; scenario.nodes.len()];
+    scenario.links.iter().flat_map(|link| link.ends).for_each(|node| links[usize::from(node)] += 1);
+
+    for namespace in &mut plan.namespaces {
+        let quiet = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
+        namespace.sysctls.extend(quiet.map(|key| (key, "1".into())));
+    }
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        let sysctls = &mut plan.namespaces[index].sysctls;
+        if links[index] > 1 {
+            sysctls.push(("net.ipv4.ip_forward", "1".into()));
+        }
+        let tcp = &node.tcp;
+        sysctls.extend([
+            ("net.ipv4.conf.all.rp_filter", "0".into()),
+            ("net.ipv4.conf.default.rp_filter", "0".into()),
+            ("net.ipv4.tcp_no_metrics_save", "1".into()),
+            ("net.ipv4.tcp_rmem", format!("4096 {} {}", tcp.rmem_default_bytes, tcp.rmem_max_bytes)),
+            ("net.ipv4.tcp_wmem", format!("4096 16384 {WMEM_MAX_BYTES}")),
+        ]);
+    }
+}
+
+/// The congestion control's name in Linux.
+pub(crate) fn congestion_name(congestion: Congestion) -> &'static str {
+    match congestion {
+        Congestion::Reno => "reno",
+        Congestion::Cubic => "cubic",
+    }
+}

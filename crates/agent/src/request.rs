@@ -1,0 +1,50 @@
+//! What the agent is asked to do: one JSON document on standard input.
+
+use bufferscope_scenario::Scenario;
+use serde::Deserialize;
+
+/// The document.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The scenario, as [`Scenario`] serialises.
+    pub scenario: Scenario,
+    /// Where the traffic's random numbers come from.
+    pub seed: u64,
+    /// How to run it.
+    #[serde(default)]
+    pub options: Options,
+}
+
+/// How to run a scenario; nothing in here changes what it means.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// Who makes the propagation delay.
+    pub delay: DelayChoice,
+    /// Keep everything to be written until the run is over, so that writing never competes with the traffic.
+    pub deliver_at_end: bool,
+    /// Real time between two progress frames; 0: none.
+    pub progress_interval_ns: u64,
+    /// Mix the seed into the kernel's random numbers. For a machine that is the run's own: a guest.
+    pub seed_kernel: bool,
+}
+
+/// The choice of who makes the propagation delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DelayChoice {
+    /// The kernel where it can, else the agent.
+    #[default]
+    Auto,
+    /// The kernel.
+    Netem,
+    /// The agent.
+    Relay,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { delay: DelayChoice::Auto, deliver_at_end: false, progress_interval_ns: 250_000_000, seed_kernel: false }
+    }
+}

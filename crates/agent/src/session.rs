@@ -1,0 +1,238 @@
+//! One run, from the request to the summary.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use bufferscope_records::Recorder;
+use bufferscope_scenario::Scenario;
+
+use crate::capabilities::Capabilities;
+use crate::error::Error;
+use crate::kernel::clock::RunClock;
+use crate::kernel::tool::StandbyTc;
+use crate::kernel::{privilege, random};
+use crate::network::Network;
+use crate::output::{BatchSender, Output, Progress};
+use crate::plan::{DelayBy, Plan};
+use crate::reactor::{Event, Reactor};
+use crate::relay::Relay;
+use crate::request::{DelayChoice, Options, Request};
+use crate::sampler::Sampler;
+use crate::summary::Summary;
+use crate::traffic::{Desk, Traffic};
+use crate::warnings::Warnings;
+use crate::watch::{CpuWatch, Sampling, softnet_drops};
+
+/// From the end of the preparations to the time 0 of the run.
+const LEAD_NS: u64 = 20_000_000;
+/// CPU load is looked at this often.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// Runs a request; what it records goes to `out`, which is given back with the summary.
+pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Result<(Summary, W), Error> {
+    let Request { scenario, seed, options } = request;
+    let privilege = privilege::acquire()?;
+    let capabilities = Capabilities::probe(privilege)?;
+    capabilities.check(scenario)?;
+    let delay_by = choose_delay(options.delay, &capabilities)?;
+    let plan = Plan::new(scenario, delay_by)?;
+    raise_file_limit();
+    if options.seed_kernel {
+        random::mix(*seed).map_err(Error::step("seeding the kernel"))?;
+    }
+    let network = Network::build(plan)?;
+    let relays = delay_by == DelayBy::Relay && !network.plan.delays.is_empty();
+    let relay = relays.then(|| Relay::start(&network)).transpose().map_err(Error::step("starting the delay relay"))?;
+    let output = Output::start(out, options.deliver_at_end);
+    let mut run = Run::prepare(scenario, *seed, *options, &network, &output)?;
+    run.go().map_err(Error::step("the run"))?;
+    let summary = run.finish(&capabilities, relay.as_ref())?;
+    let out = output.finish().map_err(Error::step("writing the records"))?;
+    Ok((summary, out))
+}
+
+fn choose_delay(choice: DelayChoice, capabilities: &Capabilities) -> Result<DelayBy, Error> {
+    match (choice, capabilities.has_qdisc("netem")) {
+        (DelayChoice::Netem, false) => Err(capabilities.lacking(vec!["sch_netem".into()]).into()),
+        (DelayChoice::Netem | DelayChoice::Auto, true) => Ok(DelayBy::Netem),
+        (DelayChoice::Relay, _) | (DelayChoice::Auto, false) => Ok(DelayBy::Relay),
+    }
+}
+
+/// Every connection takes two descriptors; as many as are allowed are asked for.
+fn raise_file_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+/// A run under way.
+struct Run<'a, W> {
+    desk: Desk<'a>,
+    options: Options,
+    output: &'a Output<W>,
+    traffic: Traffic,
+    sampler: Sampler,
+    sampling: Sampling,
+    standby: BTreeMap<usize, StandbyTc>,
+    cpu: CpuWatch,
+    next_look_ns: u64,
+    softnet_drops: u64,
+    /// The scenario's time is over; only probes are awaited.
+    lingering: bool,
+}
+
+impl<'a, W: Write + Send + 'static> Run<'a, W> {
+    /// Opens all sockets and plans what happens.
+    fn prepare(
+        scenario: &'a Scenario,
+        seed: u64,
+        options: Options,
+        network: &'a Network,
+        output: &'a Output<W>,
+    ) -> Result<Self, Error> {
+        let failed = || Error::step("preparing the traffic");
+        let standby = network.standby()?;
+        let recorder: Recorder<BatchSender> = Recorder::new(output.sink());
+        let reactor = Reactor::new(RunClock::starting_in(LEAD_NS)).map_err(failed())?;
+        let mut desk = Desk { scenario, network, reactor, recorder, warnings: Warnings::default() };
+        let sampler = Sampler::open(&mut desk).map_err(failed())?;
+        desk.reactor.at(0, Event::Sample);
+        desk.reactor.at(0, Event::Watch);
+        for (index, change) in network.plan.rate_changes.iter().enumerate() {
+            desk.reactor.at(change.at_ns, Event::ChangeRate(index));
+        }
+        let traffic = Traffic::open(seed, &mut desk).map_err(failed())?;
+        desk.reactor.at(scenario.duration_ns, Event::End);
+        Ok(Self {
+            options,
+            output,
+            traffic,
+            sampler,
+            sampling: Sampling::new(scenario.sample_interval_ns),
+            standby,
+            cpu: CpuWatch::start().map_err(failed())?,
+            next_look_ns: 0,
+            softnet_drops: softnet_drops().map_err(failed())?,
+            lingering: false,
+            desk,
+        })
+    }
+
+    fn go(&mut self) -> io::Result<()> {
+        let mut ready = Vec::new();
+        loop {
+            while let Some((due_ns, event)) = self.desk.reactor.due() {
+                if self.handle(due_ns, event)?.is_break() {
+                    return Ok(());
+                }
+            }
+            if self.lingering && !self.traffic.is_waiting(&mut self.desk) {
+                return Ok(());
+            }
+            self.desk.reactor.wait(&mut ready)?;
+            for (token, flags) in ready.drain(..) {
+                self.traffic.ready(token, flags, &mut self.desk)?;
+            }
+        }
+    }
+
+    fn handle(&mut self, due_ns: u64, event: Event) -> io::Result<ControlFlow<()>> {
+        match event {
+            Event::Sample => self.sample(due_ns)?,
+            Event::ChangeRate(index) => self.change_rate(index),
+            Event::Begin(index) => self.traffic.begin(index, &mut self.desk)?,
+            Event::Stop(index) => self.traffic.stop(index, &mut self.desk)?,
+            Event::Watch => self.watch(due_ns)?,
+            Event::End => {
+                self.lingering = true;
+                self.traffic.end(&mut self.desk);
+            }
+            Event::GiveUp => {
+                self.traffic.give_up(&mut self.desk);
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The last sample is that at the scenario's end.
+    fn sample(&mut self, due_ns: u64) -> io::Result<()> {
+        let now_ns = self.desk.now_ns();
+        self.sampler.sample(&mut self.desk)?;
+        self.traffic.sample(&mut self.desk)?;
+        let next_ns = self.sampling.taken(due_ns, now_ns);
+        if next_ns <= self.desk.scenario.duration_ns {
+            self.desk.reactor.at(next_ns, Event::Sample);
+        }
+        Ok(())
+    }
+
+    fn change_rate(&mut self, index: usize) {
+        let change = &self.desk.network.plan.rate_changes[index];
+        if let Some(tc) = self.standby.get_mut(&change.namespace) {
+            tc.run(&change.tc);
+        }
+    }
+
+    /// Tells how far the run is, and looks at the CPUs.
+    fn watch(&mut self, due_ns: u64) -> io::Result<()> {
+        let duration_ns = self.desk.scenario.duration_ns;
+        let now_ns = self.desk.now_ns();
+        if now_ns >= self.next_look_ns && now_ns <= duration_ns {
+            if self.next_look_ns > 0 {
+                self.cpu.look()?;
+            }
+            self.next_look_ns += LOOK_NS;
+        }
+        let reports = self.options.progress_interval_ns;
+        if reports > 0 && !self.output.progress(Progress { now_ns: now_ns.min(duration_ns), duration_ns }) {
+            return Err(io::Error::other("nobody takes the records any more"));
+        }
+        let interval_ns = if reports > 0 { reports.min(LOOK_NS) } else { LOOK_NS };
+        self.desk.reactor.at(due_ns + interval_ns, Event::Watch);
+        Ok(())
+    }
+
+    fn finish(self, capabilities: &Capabilities, relay: Option<&Relay>) -> Result<Summary, Error> {
+        let failed = || Error::step("concluding the run");
+        let Desk { network, reactor, recorder, mut warnings, .. } = self.desk;
+        let ended_ns = reactor.clock.now_ns();
+        for tc in self.standby.into_values() {
+            tc.finish()?;
+        }
+        recorder.finish()?;
+        self.sampling.check(&mut warnings);
+        self.sampler.conclude(&mut warnings);
+        let cpu = self.cpu.report(&mut warnings);
+        let relay = relay.map(Relay::report).transpose().map_err(failed())?;
+        let lost_in_delays = network.lost_in_delays().map_err(failed())? + relay.as_ref().map_or(0, |relay| relay.lost);
+        if lost_in_delays > 0 {
+            warnings.add(format!("{lost_in_delays} packets were lost on their way, outside the queues"));
+        }
+        let overrun = softnet_drops().map_err(failed())?.saturating_sub(self.softnet_drops);
+        if overrun > 0 {
+            warnings.add(format!("this machine's CPUs dropped {overrun} packets that they could not keep up with"));
+        }
+        if let Some(relay) = &relay {
+            relay.check(&mut warnings);
+        }
+        Ok(Summary {
+            kernel: capabilities.kernel.clone(),
+            privilege: capabilities.privilege,
+            delay_by: match (network.plan.delays.is_empty(), &relay) {
+                (true, _) => None,
+                (false, None) => Some("netem"),
+                (false, Some(_)) => Some("relay"),
+            },
+            ended_ns,
+            sampling: self.sampling,
+            cpu,
+            relay,
+            drops_from: "counters",
+            warnings: warnings.into_texts(),
+        })
+    }
+}

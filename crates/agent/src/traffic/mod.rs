@@ -1,0 +1,171 @@
+//! The scenario's traffic: real sockets in the hosts' namespaces, all served by one thread, so that no lock or scheduler
+//! comes between them. What a program on each host would do is written in [`ping`] and [`tcp`].
+
+mod connection;
+mod hosts;
+mod icmp;
+mod outgoing;
+mod ping;
+mod tcp;
+
+use std::io;
+
+use bufferscope_records::Recorder;
+use bufferscope_scenario::{Scenario, TrafficKind};
+use nix::sys::epoll::EpollFlags;
+
+use crate::network::Network;
+use crate::output::BatchSender;
+use crate::random::Random;
+use crate::reactor::{Event, Reactor, Token};
+use crate::warnings::Warnings;
+use ping::Ping;
+use tcp::Tcp;
+
+/// A connection, probe or page begins up to this much later than planned, by the seed: programs on different machines do
+/// not act in the same nanosecond either.
+const START_JITTER_NS: u64 = 1_000_000;
+
+/// What everybody who makes traffic works with.
+pub(crate) struct Desk<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) network: &'a Network,
+    pub(crate) reactor: Reactor,
+    pub(crate) recorder: Recorder<BatchSender>,
+    pub(crate) warnings: Warnings,
+}
+
+impl Desk<'_> {
+    /// The run's time.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.reactor.clock.now_ns()
+    }
+}
+
+/// All traffic of a scenario.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    tcp: Tcp,
+    pings: Vec<Ping>,
+    sources: Vec<Source>,
+}
+
+/// When a traffic begins what it does repeatedly.
+#[derive(Debug)]
+struct Source {
+    random: Random,
+    /// How often it has begun something.
+    begun: u64,
+    /// Its place among the pings, if it is one.
+    ping: usize,
+}
+
+impl Traffic {
+    /// Opens what must be there before the first packet, and plans the beginnings.
+    pub(crate) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
+        let scenario = desk.scenario;
+        let mut traffic = Self {
+            tcp: Tcp::open(desk)?,
+            pings: Vec::new(),
+            sources: (0..scenario.traffic.len())
+                .map(|index| Source { random: Random::new(seed, index), begun: 0, ping: 0 })
+                .collect(),
+        };
+        for (index, entry) in scenario.traffic.iter().enumerate() {
+            if let TrafficKind::Ping(parameters) = &entry.kind {
+                traffic.sources[index].ping = traffic.pings.len();
+                traffic.pings.push(Ping::open(traffic.pings.len() as u32, entry, parameters, desk)?);
+            }
+            traffic.plan_first(index, desk);
+            if entry.stop_ns < desk.scenario.duration_ns {
+                desk.reactor.at(entry.stop_ns, Event::Stop(index));
+            }
+        }
+        Ok(traffic)
+    }
+
+    /// It is time for a traffic's next connection, probe or page.
+    pub(crate) fn begin(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
+        let source = &mut self.sources[index];
+        source.begun += 1;
+        let interval_ns = match &desk.scenario.traffic[index].kind {
+            TrafficKind::Tcp(_) => None,
+            TrafficKind::Ping(ping) => Some(ping.interval_ns),
+            TrafficKind::Web(web) => Some(web.interval_ns),
+        };
+        if let Some(interval_ns) = interval_ns {
+            self.plan(index, self.sources[index].begun * interval_ns, desk);
+        }
+        let source = &self.sources[index];
+        match &desk.scenario.traffic[index].kind {
+            TrafficKind::Ping(_) => self.pings[source.ping].send(desk),
+            TrafficKind::Tcp(_) | TrafficKind::Web(_) => self.tcp.connect(index, source.begun, desk),
+        }
+    }
+
+    /// A traffic stops: what goes on without end ends.
+    pub(crate) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.tcp.stop(index, desk)
+    }
+
+    /// A socket is ready.
+    pub(crate) fn ready(&mut self, token: Token, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<()> {
+        match token {
+            Token::PingAnswers(index) => self.pings[index as usize].take_answers(desk),
+            Token::PingRequests(index) => self.pings[index as usize].take_requests(desk),
+            Token::Listener(index) => self.tcp.accept(index as usize, desk),
+            Token::Connection(number) => self.tcp.ready(number, flags, desk),
+            Token::Timer => Ok(()),
+        }
+    }
+
+    /// Records a sample of every flow.
+    pub(crate) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.tcp.sample(desk)
+    }
+
+    /// The scenario is over, but for the answers to probes.
+    pub(crate) fn end(&mut self, desk: &mut Desk<'_>) {
+        self.tcp.end(desk);
+        self.pings.iter_mut().for_each(Ping::end);
+        if let Some(last_ns) = self.pings.iter().filter_map(Ping::times_out_ns).max() {
+            desk.reactor.at(last_ns, Event::GiveUp);
+        }
+    }
+
+    /// Whether a probe is still awaited.
+    pub(crate) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> bool {
+        self.pings.iter_mut().any(|ping| ping.is_waiting(desk))
+    }
+
+    /// Records what is still awaited as lost.
+    pub(crate) fn give_up(&mut self, desk: &mut Desk<'_>) {
+        self.pings.iter_mut().for_each(|ping| ping.give_up(desk));
+    }
+
+    /// Bulk flows begin together, each with a jitter of its own; probes and pages one after the other.
+    fn plan_first(&mut self, index: usize, desk: &mut Desk<'_>) {
+        let at_once = match &desk.scenario.traffic[index].kind {
+            TrafficKind::Tcp(tcp) => tcp.flows,
+            TrafficKind::Ping(_) | TrafficKind::Web(_) => 1,
+        };
+        for _ in 0..at_once {
+            self.plan(index, 0, desk);
+        }
+    }
+
+    /// Plans a beginning so long after the traffic's start. Probes go on beyond the end, where they are sent only to see
+    /// which earlier ones are lost.
+    fn plan(&mut self, index: usize, after_ns: u64, desk: &mut Desk<'_>) {
+        let entry = &desk.scenario.traffic[index];
+        let nominal_ns = entry.start_ns.saturating_add(after_ns);
+        let lingers = matches!(entry.kind, TrafficKind::Ping(_)) && nominal_ns >= desk.scenario.duration_ns;
+        if nominal_ns < entry.stop_ns || (lingers && entry.stop_ns >= desk.scenario.duration_ns) {
+            let mut at_ns = nominal_ns + self.sources[index].random.below(START_JITTER_NS);
+            if nominal_ns < entry.stop_ns {
+                at_ns = at_ns.min(entry.stop_ns - 1);
+            }
+            desk.reactor.at(at_ns, Event::Begin(index));
+        }
+    }
+}

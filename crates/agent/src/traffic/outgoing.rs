@@ -1,0 +1,67 @@
+//! What a connection still has to send.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
+
+/// Bytes handed to the kernel at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// What is sent: no experiment looks at it.
+static PAYLOAD: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
+
+/// Payload on its way into a socket.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// Still to be handed to the kernel; `None`: without end.
+    left: Option<u64>,
+    written: u64,
+    /// What the kernel counted as acknowledged before the first byte of payload (a SYN counts as one).
+    pub(super) acked_before: u64,
+    /// Whether to close this direction once all is handed over, and whether that is done.
+    closes: bool,
+    closed: bool,
+}
+
+impl Outgoing {
+    /// So many bytes, or without end; then the end of the stream if `closes`.
+    pub(super) fn new(bytes: Option<u64>, closes: bool) -> Self {
+        Self { left: bytes, written: 0, acked_before: 0, closes, closed: false }
+    }
+
+    /// Hands over as much as the kernel takes.
+    pub(super) fn pump(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        while self.left != Some(0) {
+            let length =
+                self.left.map_or(CHUNK_BYTES, |left| CHUNK_BYTES.min(usize::try_from(left).unwrap_or(usize::MAX)));
+            let sent = match send(socket.as_raw_fd(), &PAYLOAD[..length], MsgFlags::MSG_NOSIGNAL) {
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(Errno::EINTR) => continue,
+                other => other? as u64,
+            };
+            self.written += sent;
+            self.left = self.left.map(|left| left - sent);
+        }
+        if self.closes && !self.closed {
+            shutdown(socket.as_raw_fd(), Shutdown::Write)?;
+            self.closed = true;
+        }
+        Ok(())
+    }
+
+    /// Ends a stream without end; a bounded one goes on to its end.
+    pub(super) fn stop(&mut self) {
+        self.left = self.left.or(Some(0));
+    }
+
+    /// Whether the kernel is to be asked for room.
+    pub(super) fn wants_room(&self) -> bool {
+        self.left != Some(0)
+    }
+
+    /// Payload acknowledged, out of what the kernel counts (in which FIN and SYN are bytes, too).
+    pub(super) fn delivered(&self, bytes_acked: u64) -> u64 {
+        bytes_acked.saturating_sub(self.acked_before).min(self.written)
+    }
+}

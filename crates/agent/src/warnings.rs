@@ -1,0 +1,36 @@
+//! What a reader of the results must know.
+
+use std::collections::BTreeSet;
+
+/// More kinds than this are only counted: a warning must not become a log.
+const MOST: usize = 50;
+
+/// Warnings in the order of their first appearance, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings {
+    texts: Vec<String>,
+    seen: BTreeSet<String>,
+    more: u64,
+}
+
+impl Warnings {
+    pub(crate) fn add(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if self.seen.contains(&text) {
+            return;
+        }
+        if self.texts.len() == MOST {
+            self.more += 1;
+            return;
+        }
+        self.seen.insert(text.clone());
+        self.texts.push(text);
+    }
+
+    pub(crate) fn into_texts(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.texts.push(format!("... and {} more", self.more));
+        }
+        self.texts
+    }
+}

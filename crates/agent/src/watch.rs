@@ -1,0 +1,168 @@
+//! The run looks after itself: were samples taken when they should, had the CPUs time, did packets get lost where none may?
+
+use std::io;
+
+use serde::Serialize;
+
+use crate::kernel::cpu::{self, CpuTime};
+use crate::warnings::Warnings;
+
+/// A CPU busier than this over a second had no time to spare: packets may have waited for it.
+const SATURATED: f64 = 0.95;
+/// Samples taken this much more thinly than asked are worth a warning.
+const THIN: f64 = 1.05;
+/// A gap of so many intervals hides what happened in it.
+const GAP_INTERVALS: u64 = 5;
+
+/// How regularly samples were taken.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sampling {
+    /// Time between two samples as the scenario wants it.
+    pub asked_ns: u64,
+    /// As it was on average.
+    pub achieved_ns: u64,
+    /// As it was at most.
+    pub longest_gap_ns: u64,
+    #[serde(skip)]
+    first_ns: Option<u64>,
+    #[serde(skip)]
+    last_ns: u64,
+    #[serde(skip)]
+    intervals: u64,
+}
+
+impl Sampling {
+    pub(crate) fn new(asked_ns: u64) -> Self {
+        Self { asked_ns, achieved_ns: asked_ns, longest_gap_ns: 0, first_ns: None, last_ns: 0, intervals: 0 }
+    }
+
+    /// A sample was taken; when the next one is due, given when this one was. Samples that were missed are left out, so
+    /// that a late run does not sample in bursts.
+    pub(crate) fn taken(&mut self, due_ns: u64, now_ns: u64) -> u64 {
+        if let Some(first_ns) = self.first_ns {
+            self.intervals += 1;
+            self.longest_gap_ns = self.longest_gap_ns.max(now_ns - self.last_ns);
+            self.achieved_ns = (now_ns - first_ns) / self.intervals;
+        } else {
+            self.first_ns = Some(now_ns);
+        }
+        self.last_ns = now_ns;
+        let missed = now_ns.saturating_sub(due_ns) / self.asked_ns;
+        due_ns + (missed + 1) * self.asked_ns
+    }
+
+    pub(crate) fn check(&self, warnings: &mut Warnings) {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        if self.achieved_ns as f64 > self.asked_ns as f64 * THIN {
+            warnings.add(format!(
+                "samples were {:.3} ms apart instead of {:.3} ms",
+                ms(self.achieved_ns),
+                ms(self.asked_ns)
+            ));
+        }
+        if self.longest_gap_ns > GAP_INTERVALS * self.asked_ns {
+            warnings.add(format!("between two samples {:.3} ms passed: the machine was busy", ms(self.longest_gap_ns)));
+        }
+    }
+}
+
+/// How busy the CPUs were.
+#[derive(Debug)]
+pub(crate) struct CpuWatch {
+    start: Vec<CpuTime>,
+    last: Vec<CpuTime>,
+    saturated_s: u64,
+    looks: u64,
+}
+
+/// The CPUs over the whole run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CpuReport {
+    /// Share of the time in which the busiest CPU was not idle.
+    pub busiest: f64,
+    /// Seconds in which a CPU was never idle, as far as can be told.
+    pub saturated_s: u64,
+}
+
+impl CpuWatch {
+    pub(crate) fn start() -> io::Result<Self> {
+        let start = cpu::read()?;
+        Ok(Self { last: start.clone(), start, saturated_s: 0, looks: 0 })
+    }
+
+    /// To be called every second.
+    pub(crate) fn look(&mut self) -> io::Result<()> {
+        let now = cpu::read()?;
+        self.looks += 1;
+        self.saturated_s += u64::from(busiest(&now, &self.last) > SATURATED);
+        self.last = now;
+        Ok(())
+    }
+
+    pub(crate) fn report(&self, warnings: &mut Warnings) -> CpuReport {
+        if self.saturated_s > 0 {
+            warnings.add(format!(
+                "a CPU was saturated in {} of {} seconds: rates and delays may be the machine's instead of the network's",
+                self.saturated_s, self.looks
+            ));
+        }
+        CpuReport { busiest: busiest(&self.last, &self.start), saturated_s: self.saturated_s }
+    }
+}
+
+fn busiest(now: &[CpuTime], before: &[CpuTime]) -> f64 {
+    now.iter().zip(before).map(|(now, before)| now.busy_since(*before)).fold(0.0, f64::max)
+}
+
+/// Packets that this machine's CPUs dropped because they could not keep up (the second, hexadecimal column of
+/// `/proc/net/softnet_stat`): all namespaces share those queues.
+pub(crate) fn softnet_drops() -> io::Result<u64> {
+    let text = std::fs::read_to_string("/proc/net/softnet_stat")?;
+    parse_softnet(&text).ok_or_else(|| io::Error::other("/proc/net/softnet_stat is not as expected"))
+}
+
+fn parse_softnet(text: &str) -> Option<u64> {
+    let dropped = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
+    text.lines().try_fold(0_u64, |sum, line| sum.checked_add(dropped(line)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_late_sample_is_not_followed_by_those_it_missed() {
+        let mut sampling = Sampling::new(10);
+        assert_eq!(sampling.taken(0, 0), 10);
+        assert_eq!(sampling.taken(10, 37), 40);
+        assert_eq!(sampling.taken(40, 40), 50);
+        assert_eq!((sampling.longest_gap_ns, sampling.achieved_ns), (37, 20));
+    }
+
+    #[test]
+    fn thin_samples_are_told() {
+        let mut warnings = Warnings::default();
+        let mut sampling = Sampling::new(10_000_000);
+        sampling.taken(0, 0);
+        sampling.taken(10_000_000, 80_000_000);
+        sampling.check(&mut warnings);
+        let texts = warnings.into_texts();
+        assert_eq!(texts.len(), 2);
+        assert_eq!(texts[0], "samples were 80.000 ms apart instead of 10.000 ms");
+    }
+
+    #[test]
+    fn drops_of_all_cpus_are_added() {
+        assert_eq!(parse_softnet("0000000a 00000003 00000000\n0000000b 00000010 00000000\n"), Some(3 + 16));
+        assert_eq!(parse_softnet("0000000a\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_parsed_or_refused(text in "([0-9a-fx]{0,20} ?){0,8}\n?([0-9a-f]{8} ){0,3}") {
+            let _ = parse_softnet(&text);
+        }
+    }
+}

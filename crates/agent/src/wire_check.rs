@@ -1,0 +1,112 @@
+//! Is the bottleneck where the scenario says it is? While a queue stands, its port must send at its rate: less means that
+//! something else holds it up (the machine's CPU), more that the shaper does not shape.
+
+use bufferscope_scenario::RateStep;
+
+use crate::warnings::Warnings;
+
+/// With this much busy time a packet more or less at its ends does not matter.
+const LEAST_BUSY_NS: u64 = 500_000_000;
+/// How far the rate may be off: what HTB's burst and rounding explain.
+const TOLERANCE: f64 = 0.02;
+/// A queue of two packets cannot run empty between two packets of one flow.
+const STANDS_PACKETS: u64 = 2;
+
+/// Compares what a port sends while it is busy with its rate.
+#[derive(Clone, Debug)]
+pub(crate) struct WireCheck {
+    steps: Vec<RateStep>,
+    last: Option<Seen>,
+    busy_ns: u64,
+    sent_bits: u64,
+    owed_bits: f64,
+}
+
+/// What a sample saw.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) t_ns: u64,
+    pub(crate) packets: u64,
+    pub(crate) sent_bytes: u64,
+}
+
+impl WireCheck {
+    pub(crate) fn new(steps: &[RateStep]) -> Self {
+        Self { steps: steps.to_vec(), last: None, busy_ns: 0, sent_bits: 0, owed_bits: 0.0 }
+    }
+
+    /// A sample was taken.
+    pub(crate) fn see(&mut self, now: Seen) {
+        let Some(last) = self.last.replace(now) else { return };
+        let (before, after) = (self.step(last.t_ns), self.step(now.t_ns));
+        let stood = last.packets >= STANDS_PACKETS && now.packets >= STANDS_PACKETS;
+        if stood && before == after {
+            let interval_ns = now.t_ns.saturating_sub(last.t_ns);
+            self.busy_ns += interval_ns;
+            self.sent_bits += now.sent_bytes.saturating_sub(last.sent_bytes) * 8;
+            self.owed_bits += before.bits_per_second as f64 * interval_ns as f64 / 1e9;
+        }
+    }
+
+    /// Warns if the port did not keep its rate.
+    pub(crate) fn conclude(&self, port: &str, warnings: &mut Warnings) {
+        let share = self.sent_bits as f64 / self.owed_bits;
+        if self.busy_ns < LEAST_BUSY_NS || (share - 1.0).abs() <= TOLERANCE {
+            return;
+        }
+        let (percent, busy_s) = (share * 100.0, self.busy_ns as f64 / 1e9);
+        let cause = if share < 1.0 { "the machine held it up" } else { "its shaper let too much pass" };
+        warnings
+            .add(format!("{port} sent at {percent:.1} % of its rate in the {busy_s:.1} s its queue stood: {cause}"));
+    }
+
+    /// The step in force; a schedule begins at 0.
+    fn step(&self, t_ns: u64) -> RateStep {
+        let later = self.steps.partition_point(|step| step.from_ns <= t_ns);
+        self.steps[later.saturating_sub(1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 10 Mbit/s is 12,500 bytes in 10 ms. A port that sends that share of it, with that many packets waiting.
+    fn warned(share: f64, packets: u64) -> Vec<String> {
+        let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }]);
+        for sample in 0..200 {
+            let sent_bytes = (sample as f64 * 12_500.0 * share) as u64;
+            check.see(Seen { t_ns: sample * 10_000_000, packets, sent_bytes });
+        }
+        let mut warnings = Warnings::default();
+        check.conclude("r1>h2", &mut warnings);
+        warnings.into_texts()
+    }
+
+    #[test]
+    fn a_busy_port_that_keeps_its_rate_is_right() {
+        assert!(warned(1.01, 20).is_empty());
+    }
+
+    #[test]
+    fn a_busy_port_that_is_slow_or_fast_is_told() {
+        let slow = "r1>h2 sent at 90.0 % of its rate in the 2.0 s its queue stood: the machine held it up";
+        assert_eq!(warned(0.9, 20), [slow]);
+        assert!(warned(1.1, 20)[0].contains("let too much pass"));
+    }
+
+    #[test]
+    fn a_port_without_a_queue_owes_nothing() {
+        assert!(warned(0.1, 0).is_empty());
+    }
+
+    #[test]
+    fn intervals_with_a_change_of_rate_are_left_out() {
+        let step = |from_ns, bits_per_second| RateStep { from_ns, bits_per_second };
+        let mut check = WireCheck::new(&[step(0, 10_000_000), step(15_000_000, 1_000_000)]);
+        for sample in 0..4 {
+            check.see(Seen { t_ns: sample * 10_000_000, packets: 9, sent_bytes: 0 });
+        }
+        assert_eq!((check.busy_ns, check.owed_bits), (20_000_000, 100_000.0 + 10_000.0));
+    }
+}

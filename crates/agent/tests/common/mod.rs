@@ -1,0 +1,107 @@
+//! A run of the agent's program, seen from outside.
+#![allow(dead_code)]
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use bufferscope_records::{Table, ipc};
+use bufferscope_scenario::{Experiment, Scenario};
+use serde_json::{Value, json};
+
+pub(crate) fn scenario(toml: &str) -> Scenario {
+    let experiment = Experiment::parse(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    experiment.points()[0].scenario.clone()
+}
+
+/// What this kernel can do; `None` where it lets nobody make network namespaces, and a test has nothing to run on.
+pub(crate) fn capabilities() -> Option<Value> {
+    let output = program().arg("--capabilities").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    if !output.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    Some(serde_json::from_str(&told).unwrap())
+}
+
+pub(crate) fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_bufferscope-agent"))
+}
+
+/// Starts a run; its frames come from the child's standard output.
+pub(crate) fn start(scenario: &Scenario, options: Value) -> Child {
+    let mut child = program().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let request = json!({ "scenario": scenario, "seed": 1, "options": options });
+    child.stdin.take().unwrap().write_all(request.to_string().as_bytes()).unwrap();
+    child
+}
+
+/// Everything that a run said.
+pub(crate) struct Report {
+    pub(crate) progress: usize,
+    pub(crate) batches: Vec<(Table, RecordBatch)>,
+    /// The summary, or the error.
+    pub(crate) end: Result<Value, Value>,
+}
+
+pub(crate) fn run(scenario: &Scenario, options: Value) -> Report {
+    let mut child = start(scenario, options);
+    let mut bytes = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+    let succeeded = child.wait().unwrap().success();
+    let report = read(&bytes);
+    assert_eq!(report.end.is_ok(), succeeded, "the exit status tells what the frames tell: {:?}", report.end);
+    report
+}
+
+pub(crate) fn read(mut bytes: &[u8]) -> Report {
+    let (mut progress, mut batches, mut end) = (0, Vec::new(), None);
+    while !bytes.is_empty() {
+        assert!(end.is_none(), "something follows the last frame");
+        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        let (kind, payload) = (bytes[4], &bytes[5..5 + length]);
+        match kind {
+            1 => progress += 1,
+            2 => {
+                let table = Table::ALL[usize::from(payload[0])];
+                batches.push((table, ipc::decode(table, &payload[1..]).unwrap()));
+            }
+            3 => end = Some(Ok(serde_json::from_slice(payload).unwrap())),
+            4 => end = Some(Err(serde_json::from_slice(payload).unwrap())),
+            other => panic!("a frame of kind {other}"),
+        }
+        bytes = &bytes[5 + length..];
+    }
+    Report { progress, batches, end: end.expect("a run ends with a summary or an error") }
+}
+
+impl Report {
+    /// The summary of a run that succeeded.
+    pub(crate) fn summary(&self) -> &Value {
+        self.end.as_ref().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A column of integers.
+    pub(crate) fn integers(&self, table: Table, column: &str) -> Vec<Option<i64>> {
+        let batches = self.batches.iter().filter(|(of, _)| *of == table);
+        batches.flat_map(|(_, batch)| batch[column].as_primitive::<Int64Type>().iter().collect::<Vec<_>>()).collect()
+    }
+
+    /// A column of texts.
+    pub(crate) fn texts(&self, table: Table, column: &str) -> Vec<String> {
+        let batches = self.batches.iter().filter(|(of, _)| *of == table);
+        let texts = |batch: &RecordBatch| -> Vec<String> {
+            batch[column].as_string::<i32>().iter().map(|text| text.unwrap().to_owned()).collect()
+        };
+        batches.flat_map(|(_, batch)| texts(batch)).collect()
+    }
+
+    /// A column of integers without nulls, of the rows whose `key` is `value`.
+    pub(crate) fn of(&self, table: Table, key: &str, value: &str, column: &str) -> Vec<i64> {
+        let rows = self.texts(table, key).into_iter().zip(self.integers(table, column));
+        rows.filter(|(text, _)| text == value).map(|(_, integer)| integer.unwrap()).collect()
+    }
+}

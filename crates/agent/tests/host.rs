@@ -1,0 +1,302 @@
+//! Real runs on this machine's kernel. What it lacks, a test can't judge; those say so and pass.
+
+mod common;
+
+use bufferscope_records::Table;
+use common::{Report, capabilities, run, scenario, start};
+use serde_json::{Value, json};
+
+/// 10 Mbit/s and 20 ms, 50 packets of queue.
+const DUMBBELL: &str = r#"
+title = "Dumbbell"
+duration = "6s"
+link = [
+  { name = "access", ends = ["h1", "r1"], delay = "5ms" },
+  { name = "bottleneck", ends = ["r1", "h2"], rate = "10mbit", delay = "5ms", queue = { qdisc = "pfifo", limit = "50p" } },
+]
+"#;
+const PING: &str = r#"{ name = "ping", kind = "ping", from = "h1", to = "h2", interval = "50ms", timeout = "2s" }"#;
+const BULK: &str = r#"{ name = "bulk", kind = "tcp", from = "h1", to = "h2", congestion = "reno" }"#;
+
+/// Bits of payload out of the bits that a port counts: 1448 of 1514 bytes.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
+
+fn has_shaper() -> bool {
+    let has = |capabilities: &Value| capabilities["qdiscs"]["htb"] == true && capabilities["qdiscs"]["pfifo"] == true;
+    let found = capabilities();
+    if found.as_ref().is_some_and(|found| !has(found)) {
+        eprintln!("skipped: this kernel has no sch_htb");
+    }
+    found.is_some_and(|found| has(&found))
+}
+
+fn with_traffic(traffic: &[&str]) -> String {
+    format!("{DUMBBELL}traffic = [{}]", traffic.join(", "))
+}
+
+fn rtts_ms(report: &Report) -> Vec<f64> {
+    let mut rtts: Vec<f64> =
+        report.integers(Table::Probes, "rtt_ns").into_iter().flatten().map(|ns| ns as f64 / 1e6).collect();
+    rtts.sort_by(f64::total_cmp);
+    rtts
+}
+
+/// What a loaded machine spoils, it also confesses.
+fn succeeded(toml: &str) -> Report {
+    let report = run(&scenario(toml), json!({}));
+    report.summary();
+    report
+}
+
+fn was_disturbed(report: &Report) -> bool {
+    let warnings = report.summary()["warnings"].as_array().unwrap();
+    if !warnings.is_empty() {
+        eprintln!("not judged strictly: {warnings:?}");
+    }
+    !warnings.is_empty()
+}
+
+#[test]
+fn an_idle_path_has_its_propagation_delay() {
+    if !has_shaper() {
+        return;
+    }
+    let report = succeeded(&with_traffic(&[PING]));
+    let rtts = rtts_ms(&report);
+    assert_eq!(rtts.len(), 6 * 20, "every probe has a row and an answer");
+    // 4 x 5 ms of propagation, 0.08 ms of transmission; a millisecond is for the machine.
+    let median = rtts[rtts.len() / 2];
+    assert!(rtts[0] >= 20.0, "fastest: {} ms", rtts[0]);
+    assert!(median < 21.0 || was_disturbed(&report), "median: {median} ms");
+}
+
+#[test]
+fn each_way_is_timed_on_its_own() {
+    if !has_shaper() {
+        return;
+    }
+    let toml = with_traffic(&[PING]).replace(r#"delay = "5ms" }"#, r#"forward = { delay = "25ms" } }"#);
+    let report = succeeded(&toml);
+    let fastest_ms = |column| report.integers(Table::Probes, column).into_iter().flatten().min().unwrap() as f64 / 1e6;
+    let (up, down) = (fastest_ms("owd_up_ns"), fastest_ms("owd_down_ns"));
+    assert!((30.0..31.0).contains(&up), "{up} ms");
+    assert!((5.0..6.0).contains(&down), "{down} ms");
+}
+
+#[test]
+fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
+    if !has_shaper() {
+        return;
+    }
+    let report = succeeded(&with_traffic(&[PING, BULK]));
+    let times = report.of(Table::Flows, "flow", "bulk/1", "t_ns");
+    let delivered = report.of(Table::Flows, "flow", "bulk/1", "delivered_bytes");
+    let from = times.iter().position(|&t| t > 2_000_000_000).unwrap();
+    let last = times.len() - 1;
+    let mbit = (delivered[last] - delivered[from]) as f64 * 8e3 / (times[last] - times[from]) as f64;
+    let capacity = 10.0 * PAYLOAD_SHARE;
+    assert!(mbit < capacity * 1.01, "{mbit} Mbit/s is more than the wire carries");
+    assert!(mbit > capacity * 0.95 || was_disturbed(&report), "{mbit} of {capacity} Mbit/s");
+
+    let queued = report.of(Table::Queues, "port", "r1>h2", "packets");
+    assert_eq!(queued.iter().max(), Some(&50), "the queue fills to its limit and no further");
+    let bytes = report.of(Table::Queues, "port", "r1>h2", "bytes");
+    assert!(queued.iter().zip(bytes).all(|(packets, bytes)| bytes <= packets * 1514), "no packet is several in one");
+    let dropped = *report.of(Table::Queues, "port", "r1>h2", "dropped").last().unwrap();
+    assert!(dropped > 0, "Reno finds the limit by overrunning it");
+    assert_eq!(report.texts(Table::Drops, "reason").len() as i64, dropped, "each counted drop has its row");
+    // A full queue is 50 x 1514 x 8 / 10 Mbit/s = 60.6 ms, on top of 20.
+    let longest = *rtts_ms(&report).last().unwrap();
+    assert!((60.0..90.0).contains(&longest) || was_disturbed(&report), "{longest} ms");
+}
+
+#[test]
+fn a_bounded_flow_and_pages_are_transferred_whole() {
+    if !has_shaper() {
+        return;
+    }
+    let bounded = r#"{ name = "file", kind = "tcp", from = "h1", to = "h2", flows = 2, bytes = "200kb" }"#;
+    let web = r#"{ name = "web", kind = "web", from = "h1", to = "h2", interval = "1s", bytes = "50kb", start = "500ms", ecn = true }"#;
+    let report = succeeded(&with_traffic(&[bounded, web]));
+    let flows = report.texts(Table::Transfers, "flow");
+    assert_eq!(flows.len(), 2 + 6, "{flows:?}");
+    let started = report.integers(Table::Transfers, "started_ns");
+    let finished = report.integers(Table::Transfers, "finished_ns");
+    for (flow, (started, finished)) in flows.iter().zip(started.iter().zip(&finished)) {
+        // Three round trips at the least: handshake, and two rounds for 50 kB with an initial window of 10.
+        let took_ms = (finished.unwrap() - started.unwrap()) as f64 / 1e6;
+        assert!((60.0..2000.0).contains(&took_ms), "{flow} took {took_ms} ms");
+    }
+    for flow in ["file/1", "file/2", "web/1"] {
+        let delivered = *report.of(Table::Flows, "flow", flow, "delivered_bytes").iter().max().unwrap();
+        let whole = if flow == "web/1" { 50 * 1024 } else { 200 * 1024 };
+        assert!(delivered <= whole, "{flow}: {delivered} of {whole}: neither SYN nor FIN is payload");
+        assert!(delivered > 0);
+    }
+}
+
+#[test]
+fn a_rate_changes_when_the_scenario_says() {
+    if !has_shaper() {
+        return;
+    }
+    let toml = with_traffic(&[BULK]).replace(r#"rate = "10mbit""#, r#"rate = [["0s", "10mbit"], ["3s", "2mbit"]]"#);
+    let report = succeeded(&toml);
+    let times = report.of(Table::Queues, "port", "r1>h2", "t_ns");
+    let sent = report.of(Table::Queues, "port", "r1>h2", "sent_bytes");
+    let at = |t_ns: i64| sent[times.iter().position(|&t| t >= t_ns).unwrap()];
+    let mbit = |from_s: i64, to_s: i64| {
+        (at(to_s * 1_000_000_000) - at(from_s * 1_000_000_000)) as f64 * 8e-6 / (to_s - from_s) as f64
+    };
+    let (before, after) = (mbit(1, 3), mbit(4, 5));
+    assert!((9.0..10.2).contains(&before) || was_disturbed(&report), "{before} Mbit/s");
+    assert!((1.9..2.1).contains(&after), "{after} Mbit/s");
+}
+
+/// At 1 kbit/s a ping takes 0.8 s; a hundred of them a second leave no SYN a place in a queue of one packet.
+#[test]
+fn a_connection_that_is_never_answered_is_told() {
+    if !has_shaper() {
+        return;
+    }
+    let flood = PING.replace("50ms", "10ms");
+    let toml = with_traffic(&[&flood, &BULK.replace("congestion", r#"start = "500ms", congestion"#)]);
+    let report = succeeded(&toml.replace("10mbit", "1kbit").replace("50p", "1p"));
+    let warnings = report.summary()["warnings"].as_array().unwrap();
+    assert!(warnings.contains(&json!("a connection of `bulk` was never answered")), "{warnings:?}");
+    let lost = report.integers(Table::Probes, "rtt_ns").into_iter().filter(Option::is_none).count();
+    assert!(lost > 500, "{lost} of 600 probes lost: each has its row");
+}
+
+#[test]
+fn a_kernel_that_lacks_a_discipline_is_told_by_name() {
+    let Some(found) = capabilities() else { return };
+    if found["qdiscs"]["codel"] == true {
+        return;
+    }
+    let toml = with_traffic(&[PING]).replace(r#"qdisc = "pfifo", limit = "50p""#, r#"qdisc = "codel""#);
+    let error = run(&scenario(&toml), json!({})).end.unwrap_err();
+    assert_eq!(error["kind"], "lacking");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("has no sch_codel; use --engine guest"), "{message}");
+}
+
+#[test]
+fn what_is_no_request_is_refused() {
+    use std::io::{Read, Write};
+    for nonsense in ["", "{", "null", r#"{"scenario": {}, "seed": 1}"#] {
+        let mut child =
+            common::program().stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(nonsense.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut answer).unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(answer[4], 4, "an error frame");
+        assert!(String::from_utf8_lossy(&answer).contains("not a request"), "{nonsense:?}");
+    }
+}
+
+mod killed {
+    use std::fs;
+    use std::io::Read;
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Every network namespace that a process is in or holds open.
+    fn namespaces_of(process: &str) -> Vec<String> {
+        let mut links: Vec<_> = vec![format!("/proc/{process}/ns/net").into()];
+        let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten();
+        links.extend(descriptors.flatten().map(|entry| entry.path()));
+        let targets = links.into_iter().filter_map(|link| fs::read_link(link).ok());
+        targets.map(|target| target.display().to_string()).filter(|target| target.starts_with("net:[")).collect()
+    }
+
+    fn processes() -> Vec<String> {
+        let names = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+        names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).collect()
+    }
+
+    fn devices() -> String {
+        fs::read_to_string("/proc/net/dev").unwrap().lines().filter_map(|line| line.split(':').next()).collect()
+    }
+
+    #[test]
+    fn leaves_nothing_behind() {
+        if !has_shaper() {
+            return;
+        }
+        let before = devices();
+        let toml =
+            with_traffic(&[PING, BULK]).replace(r#"rate = "10mbit""#, r#"rate = [["0s", "10mbit"], ["5s", "1mbit"]]"#);
+        let mut child = start(&scenario(&toml), json!({}));
+        // The first progress frame: the network stands and traffic flows.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+        let own = namespaces_of("self");
+        let held: Vec<String> =
+            namespaces_of(&child.id().to_string()).into_iter().filter(|namespace| !own.contains(namespace)).collect();
+        assert!(held.len() >= 5, "three nodes and two delays: {held:?}");
+
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            let left: Vec<String> = processes()
+                .into_iter()
+                .filter(|process| namespaces_of(process).iter().any(|namespace| held.contains(namespace)))
+                .collect();
+            if left.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < deadline, "processes {left:?} still hold the network");
+            sleep(Duration::from_millis(20));
+        }
+        assert_eq!(devices(), before);
+    }
+}
+
+mod ordinary_user {
+    use std::fs::Permissions;
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// The user and group that nobody has.
+    const NOBODY: u32 = 65_534;
+
+    #[test]
+    fn runs_in_a_user_namespace() {
+        let Some(found) = capabilities().filter(|found| found["privilege"] == "root") else { return };
+        if found["qdiscs"]["htb"] != true {
+            return;
+        }
+        // Where the test was built, another user need not be able to look.
+        let place = tempfile::tempdir().unwrap();
+        let copy = place.path().join("agent");
+        std::fs::copy(env!("CARGO_BIN_EXE_bufferscope-agent"), &copy).unwrap();
+        std::fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        let mut child = Command::new(&copy)
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let toml = with_traffic(&[PING, BULK]).replace(r#"duration = "6s""#, r#"duration = "1s""#);
+        let request = json!({ "scenario": scenario(&toml), "seed": 1 });
+        child.stdin.take().unwrap().write_all(request.to_string().as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+        child.wait().unwrap();
+        match common::read(&bytes).end {
+            Ok(summary) => assert_eq!(summary["privilege"], "user-namespace"),
+            Err(error) if error["kind"] == "privilege" => eprintln!("skipped: {error}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
