@@ -18,6 +18,9 @@ class ExperimentError(ValueError):
 class SimulationError(RuntimeError):
     """The simulator could not complete a run."""
 
+class TablesError(RuntimeError):
+    """Tables could not be written, or what came for them is none."""
+
 class Interrupted(Exception):
     """The progress callback asked to stop."""
 
@@ -67,3 +70,18 @@ def simulate(
     `progress(now_ns, duration_ns)` is called about every 10 ms; when it returns False the run stops with `Interrupted`.
     Other Python threads go on meanwhile. Raises `SimulationError`.
     """
+
+class TableWriter:
+    """Takes over the tables of an engine that runs in another process, and writes them into a directory as Parquet."""
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        """Create the files. Raises `TablesError`."""
+
+    def write(self, table: int, stream: bytes) -> None:
+        """Append a batch, given as an Arrow IPC stream, to the table of that place in `TABLES`; raises `TablesError`.
+
+        Other Python threads go on meanwhile.
+        """
+
+    def finish(self) -> str:
+        """Complete the files; the rows of each table as JSON. Raises `TablesError`."""

@@ -6,7 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 from bufferscope import _core, machine
-from bufferscope.engines import ENGINES, NOT_YET
+from bufferscope.engines import ENGINES, NOT_YET, Engine
+from bufferscope.errors import EngineError
 
 PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "scipy", "typer", "rich")
 """What records, figures, report and command line are made with."""
@@ -29,9 +30,17 @@ def examine() -> list[Finding]:
         Finding("python", "ready", f"{platform.python_version()} ({platform.python_implementation()})"),
         Finding("native core", "ready", f"bufferscope {_core.__version__} for {about['machine']}"),
         *(_package(name) for name in PACKAGES),
-        *(Finding(f"engine {engine.name}", "ready", engine.about) for engine in ENGINES.values()),
+        *(_engine(engine) for engine in ENGINES.values()),
         *(Finding(f"engine {name}", "not in this version", about) for name, about in NOT_YET.items()),
     ]
+
+
+def _engine(engine: Engine) -> Finding:
+    what = f"engine {engine.name}"
+    try:
+        return Finding(what, "ready", f"{engine.about}{engine.examine()}")
+    except EngineError as error:
+        return Finding(what, "missing", str(error))
 
 
 def _package(name: str) -> Finding:

@@ -5,6 +5,7 @@
 
 mod experiment;
 mod simulate;
+mod tables;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -12,6 +13,7 @@ use pyo3::prelude::*;
 
 create_exception!(_core, ExperimentError, PyValueError, "An experiment file or an override is impossible.");
 create_exception!(_core, SimulationError, PyRuntimeError, "The simulator could not complete a run.");
+create_exception!(_core, TablesError, PyRuntimeError, "Tables could not be written, or what came for them is none.");
 create_exception!(_core, Interrupted, PyException, "The progress callback asked to stop.");
 
 /// Experiment files, records and the simulator.
@@ -27,7 +29,9 @@ mod _core {
     #[pymodule_export]
     use super::simulate::simulate;
     #[pymodule_export]
-    use super::{ExperimentError, Interrupted, SimulationError};
+    use super::tables::TableWriter;
+    #[pymodule_export]
+    use super::{ExperimentError, Interrupted, SimulationError, TablesError};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bufferscope.engines import sim
+from bufferscope.engines import host, sim
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import InputError
 from bufferscope.experiment import Point
@@ -23,15 +23,17 @@ class Engine:
     name: str
     about: str
     run: Carry
+    examine: Callable[[], str] = str
+    """Adds what is to be known of it on this machine; raises `EngineError`, with what mends it, if it can't be used."""
 
 
 ENGINES: Mapping[str, Engine] = {
     "sim": Engine("sim", "the embedded simulator: virtual time, repeatable, needs nothing", sim.run),
+    "host": Engine("host", "this machine's kernel, in network namespaces: real time", host.run, host.examine),
 }
 
 NOT_YET: Mapping[str, str] = {
     "guest": "a real Linux kernel in a virtual machine, in virtual time",
-    "host": "this machine's kernel, in network namespaces",
     "live": "the path between this machine and a server",
 }
 """Engines that the design has and this version has not."""

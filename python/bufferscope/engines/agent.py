@@ -1,0 +1,42 @@
+"""The agent's program: where it is, and how it is asked for a run."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import bufferscope
+from bufferscope.errors import EngineError
+from bufferscope.experiment import Point
+
+NAME = "bufferscope-agent"
+VARIABLE = "BUFFERSCOPE_AGENT"
+"""Environment variable that names another agent."""
+
+_PACKAGE = Path(bufferscope.__file__).parent
+_TARGET = _PACKAGE.parents[1] / "target"
+_PLACES = (
+    _PACKAGE / "bin" / NAME,
+    _TARGET / "x86_64-unknown-linux-gnu" / "agent" / NAME,
+    _TARGET / "release" / NAME,
+    _TARGET / "debug" / NAME,
+)
+"""In an installed package, and where cargo builds it in a source tree."""
+
+
+def program() -> Path:
+    """The agent. Raises `EngineError` if there is none."""
+    if chosen := os.environ.get(VARIABLE):
+        places: tuple[Path, ...] = (Path(chosen),)
+    else:
+        places = _PLACES
+    for place in places:
+        if os.access(place, os.X_OK) and place.is_file():
+            return place
+    raise EngineError(f"no {NAME} at {places[0]}: build it with `cargo build-agent`, or set {VARIABLE} to where it is")
+
+
+def request(point: Point, seed: int, options: Mapping[str, Any]) -> bytes:
+    """What the agent reads from its standard input."""
+    return json.dumps({"scenario": point.scenario, "seed": seed, "options": dict(options)}).encode()

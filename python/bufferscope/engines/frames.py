@@ -1,0 +1,106 @@
+"""What the agent writes, whether on this machine or in a guest: frames of length, kind and payload.
+
+`crates/agent/src/frame.rs` is the other side.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bufferscope import _core
+from bufferscope.engines.outcome import Outcome
+from bufferscope.errors import EngineError
+
+_HEADER = struct.Struct("<IB")
+_PROGRESS, _BATCH, _SUMMARY, _ERROR = 1, 2, 3, 4
+_LONGEST_BYTES = 1 << 28
+"""A batch has some thousand rows. What claims to be longer is not a frame."""
+
+
+class Receiver:
+    """Takes an agent's output piece by piece, and writes its tables into a directory."""
+
+    def __init__(self, directory: Path, progress: Callable[[int, int], bool]) -> None:
+        """Create the tables in `directory`. `progress` is told how far the run is; it returns False to stop the run."""
+        self._tables = _core.TableWriter(directory)
+        self._progress = progress
+        self._buffer = bytearray()
+        self._summary: dict[str, Any] | None = None
+
+    def feed(self, data: bytes) -> bool:
+        """Take the next piece; False if the run is to be stopped. Raises `EngineError` if the agent tells of one."""
+        self._buffer += data
+        goes_on = True
+        for kind, payload in self._frames():
+            goes_on &= self._take(kind, payload)
+        return goes_on
+
+    def finish(self) -> Outcome:
+        """Complete the tables once all is fed. Raises `EngineError` if the run is not whole."""
+        if self._summary is None or self._buffer:
+            raise EngineError("the agent ended before its run was over, without saying why")
+        summary = self._summary
+        return Outcome(
+            engine_version=_core.__version__,
+            mss_bytes=_core.MSS_BYTES,
+            sample_interval_ns=summary["sampling"]["achieved_ns"],
+            warnings=summary.pop("warnings"),
+            tables=json.loads(self._tables.finish()),
+            summary=summary,
+        )
+
+    def _frames(self) -> Iterator[tuple[int, bytes]]:
+        while len(self._buffer) >= _HEADER.size:
+            length, kind = _HEADER.unpack_from(self._buffer)
+            if length > _LONGEST_BYTES:
+                raise _malformed(f"a frame of {length} bytes")
+            end = _HEADER.size + length
+            if len(self._buffer) < end:
+                return
+            payload = bytes(self._buffer[_HEADER.size : end])
+            del self._buffer[:end]
+            yield kind, payload
+
+    def _take(self, kind: int, payload: bytes) -> bool:
+        if kind == _PROGRESS:
+            now_ns, duration_ns = _fields(payload, "now_ns", "duration_ns")
+            return self._progress(now_ns, duration_ns)
+        if kind == _BATCH and payload:
+            self._write(payload)
+        elif kind == _SUMMARY:
+            self._summary = _document(payload)
+            _fields(payload, "sampling", "warnings")
+        elif kind == _ERROR:
+            raise EngineError(*_fields(payload, "message"))
+        else:
+            raise _malformed(f"a frame of kind {kind} with {len(payload)} bytes")
+        return True
+
+    def _write(self, payload: bytes) -> None:
+        try:
+            self._tables.write(payload[0], payload[1:])
+        except (_core.TablesError, IndexError) as error:
+            raise _malformed(str(error)) from error
+
+
+def _document(payload: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(payload)
+    except ValueError as error:
+        raise _malformed(str(error)) from error
+    if not isinstance(document, dict):
+        raise _malformed("a document that is no object")
+    return document
+
+
+def _fields(payload: bytes, *names: str) -> list[Any]:
+    document = _document(payload)
+    if missing := [name for name in names if name not in document]:
+        raise _malformed(f"a document without {missing[0]}")
+    return [document[name] for name in names]
+
+
+def _malformed(what: str) -> EngineError:
+    return EngineError(f"the agent's output is malformed: {what}")

@@ -1,0 +1,65 @@
+"""The kernel of the machine: real time, in network namespaces that last as long as the agent's process."""
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from bufferscope import _core
+from bufferscope.engines import agent
+from bufferscope.engines.frames import Receiver
+from bufferscope.engines.outcome import Outcome
+from bufferscope.errors import EngineError
+from bufferscope.experiment import Point
+
+_READ_BYTES = 1 << 20
+_EXAMINE_TIMEOUT_S = 30
+
+_ALONE = threading.Lock()
+"""Real time can't be shared: runs that go on side by side would see each other's load."""
+
+
+def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
+    """Run a point, after any other; raises `EngineError`, or `_core.Interrupted` after `progress` returned False."""
+    receiver = Receiver(directory, progress)
+    request = agent.request(point, seed, {})
+    with _ALONE, subprocess.Popen([agent.program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if not progress(0, point.scenario["duration_ns"]):
+                raise _core.Interrupted
+            _ask(process.stdin, request)
+            while data := os.read(process.stdout.fileno(), _READ_BYTES):
+                if not receiver.feed(data):
+                    raise _core.Interrupted
+        finally:
+            # Nothing outlives it: not its network, not its traffic.
+            process.kill()
+    return receiver.finish()
+
+
+def examine() -> str:
+    """What this kernel lacks, for `doctor`. Raises `EngineError` where it lets nobody make network namespaces."""
+    command = [str(agent.program()), "--capabilities"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=_EXAMINE_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineError(f"{command[0]}: {error}") from error
+    if told.returncode != 0:
+        raise EngineError(told.stderr.strip().removeprefix("bufferscope-agent: "))
+    found = json.loads(told.stdout)
+    by = "as root" if found["privilege"] == "root" else "in user namespaces, as an ordinary user"
+    lacking = [name for name, there in (found["qdiscs"] | found["congestion"]).items() if not there]
+    return f", {by}" + (f"; this kernel has no {', no '.join(lacking)}" if lacking else "")
+
+
+def _ask(stdin: IO[bytes], request: bytes) -> None:
+    try:
+        with stdin:
+            stdin.write(request)
+    except BrokenPipeError as error:
+        raise EngineError("the agent ended before it was asked for anything") from error

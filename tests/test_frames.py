@@ -1,0 +1,101 @@
+"""What the agent writes is taken over whole, however it is cut into pieces, and nonsense is refused."""
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bufferscope.engines.frames import Receiver
+from bufferscope.errors import EngineError
+
+SUMMARY = {"sampling": {"achieved_ns": 10_000_001}, "warnings": ["a CPU was saturated"], "kernel": "6.1"}
+
+
+def frame(kind: int, payload: bytes) -> bytes:
+    return struct.pack("<IB", len(payload), kind) + payload
+
+
+def receive(directory: Path, data: bytes) -> None:
+    receiver = Receiver(directory, go_on)
+    receiver.feed(data)
+    receiver.finish()
+
+
+PROGRESS = frame(1, json.dumps({"now_ns": 5, "duration_ns": 10}).encode())
+END = frame(3, json.dumps(SUMMARY).encode())
+
+
+def go_on(_now_ns: int, _duration_ns: int) -> bool:
+    return True
+
+
+def test_a_summary_ends_a_run_and_every_table_is_there(tmp_path: Path) -> None:
+    receiver = Receiver(tmp_path, go_on)
+    assert receiver.feed(PROGRESS + END)
+    outcome = receiver.finish()
+    assert outcome.sample_interval_ns == 10_000_001
+    assert outcome.warnings == ["a CPU was saturated"]
+    assert set(outcome.tables.values()) == {0}
+    assert len(list(tmp_path.glob("*.parquet"))) == 6
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_pieces_of_any_size_are_put_together(tmp_path: Path, size: int) -> None:
+    seen = []
+
+    def progress(now_ns: int, duration_ns: int) -> bool:
+        seen.append((now_ns, duration_ns))
+        return True
+
+    receiver = Receiver(tmp_path, progress)
+    data = PROGRESS * 3 + END
+    assert all(receiver.feed(data[at : at + size]) for at in range(0, len(data), size))
+    assert seen == [(5, 10)] * 3
+    receiver.finish()
+
+
+def test_progress_that_says_no_stops_the_run(tmp_path: Path) -> None:
+    assert not Receiver(tmp_path, lambda *_: False).feed(PROGRESS)
+
+
+def test_an_agents_error_is_raised_in_its_words(tmp_path: Path) -> None:
+    error = {"kind": "lacking", "message": "this kernel (6.18) has no sch_codel; use --engine guest"}
+    with pytest.raises(EngineError, match="no sch_codel; use --engine guest"):
+        Receiver(tmp_path, go_on).feed(frame(4, json.dumps(error).encode()))
+
+
+@pytest.mark.parametrize("data", [b"", PROGRESS, END[:-1], END + b"\0"])
+def test_a_run_without_a_whole_end_is_refused(tmp_path: Path, data: bytes) -> None:
+    receiver = Receiver(tmp_path, go_on)
+    receiver.feed(data)
+    with pytest.raises(EngineError, match="ended before its run was over"):
+        receiver.finish()
+
+
+NO_FRAMES = [
+    frame(1, b"{}"),
+    frame(2, b""),
+    frame(2, b"\x09stream"),
+    frame(2, b"\x00stream"),
+    frame(3, b"[]"),
+    frame(9, b""),
+    b"\xff" * 5,
+]
+
+
+@pytest.mark.parametrize("data", NO_FRAMES)
+def test_what_is_no_frame_is_refused(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(EngineError, match="malformed"):
+        Receiver(tmp_path, go_on).feed(data)
+
+
+@given(kind=st.integers(0, 5), payload=st.binary(max_size=100), cut=st.integers(0, 3))
+def test_any_frame_is_taken_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, kind: int, payload: bytes, cut: int
+) -> None:
+    data = frame(kind, payload)
+    with pytest.raises(EngineError):
+        receive(tmp_path_factory.mktemp("tables"), data[: len(data) - cut])

@@ -1,0 +1,84 @@
+"""The host engine: the same experiment on this machine's kernel."""
+
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from laboratory import write
+
+import bufferscope as bs
+from bufferscope import _core
+from bufferscope.engines import agent, host
+from bufferscope.errors import EngineError
+from bufferscope.experiment import load
+
+LAB = """
+title = "Dumbbell"
+duration = "3s"
+
+[[link]]
+name = "access"
+ends = ["h1", "r1"]
+delay = "5ms"
+
+[[link]]
+name = "bottleneck"
+ends = ["r1", "h2"]
+rate = "10mbit"
+delay = "5ms"
+queue = { qdisc = "pfifo", limit = "50p" }
+
+[[traffic]]
+name = "bulk"
+kind = "tcp"
+from = "h1"
+to = "h2"
+congestion = "reno"
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "h1"
+to = "h2"
+interval = "100ms"
+"""
+PROPAGATION_NS = 20_000_000
+LIMIT_PACKETS = 50
+
+
+@pytest.fixture
+def ready() -> str:
+    try:
+        told = host.examine()
+    except EngineError as error:
+        pytest.skip(str(error))
+    if "no htb" in told:
+        pytest.skip(told)
+    return told
+
+
+def test_a_run_on_the_kernel_is_stored_like_any_other(tmp_path: Path, ready: str) -> None:
+    result = bs.run(write(tmp_path, LAB), engine="host", out=tmp_path / "out")
+    run = result.runs[0]
+    assert run.engine == "host"
+    assert run.meta["summary"]["kernel"]
+    assert run.meta["summary"]["privilege"] in ("root", "user-namespace")
+    assert run.probes.height == 30
+    assert run.queues.filter(pl.col("packets") > LIMIT_PACKETS).is_empty()
+    assert not run.queues.filter(pl.col("packets") == LIMIT_PACKETS).is_empty()
+    assert run.probes.filter(pl.col("rtt_ns") < PROPAGATION_NS).is_empty()
+
+
+def test_an_interrupted_run_ends_at_once(tmp_path: Path, ready: str) -> None:
+    point = load(write(tmp_path, LAB), ["duration=60s"]).points[0]
+    began = time.monotonic()
+    with pytest.raises(_core.Interrupted):
+        host.run(point, 1, tmp_path, lambda now_ns, _: now_ns < 500_000_000)
+    assert time.monotonic() - began < 20
+
+
+def test_a_program_that_is_not_there_is_told_with_what_builds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(agent.VARIABLE, "/nonexistent")
+    with pytest.raises(EngineError, match=r"no bufferscope-agent at /nonexistent: build it with `cargo build-agent`"):
+        agent.program()
