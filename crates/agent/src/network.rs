@@ -83,10 +83,12 @@ impl Network {
     }
 
     fn lay_cables(&self) -> Result<(), NetworkError> {
-        let Some(first) = self.namespaces.first() else { return Ok(()) };
+        // From a namespace without devices: many kernels refuse a name that exists where the command is given, even if the
+        // device is to be elsewhere.
+        let empty = Namespace::create().map_err(step("making a network namespace", "the cables' namespace"))?;
         let path = |index: usize| self.namespaces[index].path();
         let lines: Vec<String> = self.plan.cables.iter().map(|cable| self.plan.cable_command(cable, path)).collect();
-        Ok(tool::run("ip", first, &self.plan.namespaces[0].name, &lines)?)
+        Ok(tool::run("ip", &empty, "the cables' namespace", &lines)?)
     }
 }
 
