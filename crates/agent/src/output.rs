@@ -29,11 +29,10 @@ pub(crate) struct Output<W> {
 }
 
 impl<W: Write + Send + 'static> Output<W> {
-    /// Starts it; with `at_end` it writes nothing before [`finish`](Self::finish).
+    /// Starts it; with `at_end` it writes no batch before [`finish`](Self::finish).
     pub(crate) fn start(out: W, at_end: bool) -> Self {
         let (sender, receiver) = channel();
-        let thread =
-            spawn(move || if at_end { write_all(out, receive_all(&receiver)) } else { write_all(out, receiver) });
+        let thread = spawn(move || if at_end { write_at_end(out, receiver) } else { write_all(out, receiver) });
         Self { thread, sender }
     }
 
@@ -70,8 +69,15 @@ impl Sink for BatchSender {
     }
 }
 
-fn receive_all(receiver: &Receiver<Message>) -> Vec<Message> {
-    receiver.iter().collect()
+fn write_at_end<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message>) -> io::Result<W> {
+    let mut kept = Vec::new();
+    for message in messages {
+        match message {
+            Message::Progress(_) => out = write_all(out, [message])?,
+            Message::Batch(..) => kept.push(message),
+        }
+    }
+    write_all(out, kept)
 }
 
 fn write_all<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message>) -> io::Result<W> {
