@@ -1,7 +1,7 @@
 //! The way out: a thread that encodes and writes, so that neither a slow reader nor a large batch delays the traffic.
 
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{JoinHandle, spawn};
 
 use arrow_array::RecordBatch;
