@@ -7,7 +7,7 @@ use std::io;
 use crate::kernel::namespace::Namespace;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, StandbyTc, ToolError};
-use crate::kernel::{offload, qdisc_stats};
+use crate::kernel::{carrier, offload, qdisc_stats};
 use crate::plan::Plan;
 
 /// A network that stands.
@@ -56,6 +56,7 @@ impl Network {
             }
             tool::run("tc", namespace, &planned.name, &planned.tc)?;
         }
+        network.await_carriers()?;
         Ok(network)
     }
 
@@ -80,6 +81,14 @@ impl Network {
             qdisc_stats::read(&mut Netlink::open()?, |stats| lost += stats.drops)?;
         }
         Ok(lost)
+    }
+
+    fn await_carriers(&self) -> Result<(), NetworkError> {
+        for (planned, namespace) in self.plan.namespaces.iter().zip(&self.namespaces) {
+            let waited = namespace.enter().and_then(|()| carrier::wait(&planned.offloads_off));
+            waited.map_err(step("waiting for the devices", &planned.name))?;
+        }
+        Ok(())
     }
 
     fn lay_cables(&self) -> Result<(), NetworkError> {

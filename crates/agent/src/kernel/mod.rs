@@ -1,5 +1,6 @@
-//! The parts of Linux that the agent speaks to, one a file. Unsafe code is in here only.
+//! The parts of Linux that the agent speaks to, one a file. Unsafe code is in here only, and in `init::pause`.
 
+pub(crate) mod carrier;
 pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod namespace;

@@ -1,0 +1,32 @@
+//! Whether devices carry packets yet.
+
+use std::io;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+
+/// The kernel notes at most once a second that a device's other end has come up.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Waits until these devices of the calling thread's namespace carry packets. Until then they are up, and yet drop everything:
+/// a machine that builds a network in less than that second would lose its first packets.
+pub(crate) fn wait(devices: &[String]) -> io::Result<()> {
+    let start = Instant::now();
+    loop {
+        let carrying = carrying()?;
+        let Some(waiting) = devices.iter().find(|device| !carrying.contains(device)) else { return Ok(()) };
+        if start.elapsed() > PATIENCE {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{waiting} does not come up")));
+        }
+        sleep(PAUSE);
+    }
+}
+
+/// The devices of the calling thread's namespace that carry packets (`IFF_RUNNING`).
+fn carrying() -> io::Result<Vec<String>> {
+    let running = getifaddrs()?.filter(|device| device.flags.contains(InterfaceFlags::IFF_RUNNING));
+    Ok(running.map(|device| device.interface_name).collect())
+}
