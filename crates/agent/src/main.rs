@@ -1,4 +1,6 @@
-//! `bufferscope-agent`: see the library.
+//! `bufferscope-agent`: see the library. As the first process of a guest it does more, see `init`.
+
+mod init;
 
 use std::io::{self, Write, stdin, stdout};
 use std::process::ExitCode;
@@ -11,6 +13,9 @@ Without arguments: reads a request from standard input and writes frames to stan
 --script: reads a request and prints the shell script that builds its network by hand.";
 
 fn main() -> ExitCode {
+    if init::is_guest() {
+        return init::run();
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {

@@ -1,0 +1,69 @@
+//! The agent as a guest's first process: from the kernel's start to its end.
+//!
+//! It mounts, loads modules, and stops the machine where its state is saved. Restored from there, it reads the run's request,
+//! serves it like any other, and powers the machine off. Nothing before the stop may sleep: a machine that never idles is
+//! at the same instruction, at the same time, whenever it gets there.
+//!
+//! The other side of all paths and names in here is `python/bufferscope/guest`.
+
+mod frames;
+mod modules;
+mod mounts;
+mod pause;
+mod request;
+
+use std::convert::Infallible;
+use std::io;
+use std::process::ExitCode;
+
+use nix::sys::reboot::{RebootMode, reboot};
+
+/// Whether this is the first process of a guest, and not merely of a container.
+pub(crate) fn is_guest() -> bool {
+    std::process::id() == 1 && modules::are_here()
+}
+
+/// Runs the guest from start to end. Returns only if the machine cannot be powered off.
+pub(crate) fn run() -> ExitCode {
+    if let Err(error) = guest() {
+        // The console is where the machine's owner looks for what went wrong.
+        eprintln!("bufferscope-agent: {error}");
+    }
+    match power_off() {
+        Err(error) => {
+            eprintln!("bufferscope-agent: cannot power off: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn guest() -> Result<(), InitError> {
+    mounts::mount_all()?;
+    modules::load_all()?;
+    pause::pause()?;
+    let request = request::read()?;
+    let port = frames::open()?;
+    let reopen = || Ok(Box::new(port.try_clone()?) as Box<dyn io::Write + Send>);
+    bufferscope_agent::serve(&request[..], reopen).map_err(InitError::step("writing frames"))?;
+    Ok(())
+}
+
+fn power_off() -> nix::Result<Infallible> {
+    reboot(RebootMode::RB_POWER_OFF)
+}
+
+/// A step on the way to a run that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {source}")]
+pub(crate) struct InitError {
+    what: String,
+    source: io::Error,
+}
+
+impl InitError {
+    /// For `map_err`: says at which step.
+    fn step<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let what = what.into();
+        move |error| Self { what, source: error.into() }
+    }
+}

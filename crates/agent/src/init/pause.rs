@@ -1,0 +1,31 @@
+//! Stops the virtual machine from inside, at an exact instruction.
+//!
+//! Stopped from outside it would be wherever it had got to by then. A write to QEMU's `pvpanic` device, which is there to
+//! tell of crashes, stops the machine before its next instruction; here it tells that the guest is ready to be saved.
+
+use std::io;
+
+use nix::libc;
+
+use super::InitError;
+
+/// The device's I/O port (QEMU, `hw/misc/pvpanic-isa.c`).
+const PORT: u16 = 0x505;
+/// Its event "the guest has crashed", which QEMU answers with `-action panic=pause` (`PVPANIC_PANICKED`).
+const STOP: u8 = 1;
+
+/// Returns when the machine goes on: at once in the one that was saved, or later in one that was restored.
+pub(super) fn pause() -> Result<(), InitError> {
+    write_port(PORT, STOP).map_err(InitError::step("stopping the machine to be saved"))
+}
+
+#[allow(unsafe_code)]
+fn write_port(port: u16, value: u8) -> io::Result<()> {
+    // SAFETY: changes only which I/O ports this process may use; the kernel checks the range.
+    if unsafe { libc::ioperm(port.into(), 1, 1) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: this process may write to that port, and no device there writes to memory.
+    unsafe { std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) };
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Reads the request that the virtual machine was started with.
+//!
+//! It is a file of QEMU's firmware configuration (`-fw_cfg`), whose content is read at once and whenever it is asked for:
+//! a restored machine reads what its own command line says. Its size is fixed by the saved state, so NULs follow the document.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use super::InitError;
+
+const FILE: &str = "/sys/firmware/qemu_fw_cfg/by_name/opt/bufferscope/request/raw";
+/// The kernel hands out this much at a time.
+const PAGE_BYTES: usize = 4096;
+
+pub(super) fn read() -> Result<Vec<u8>, InitError> {
+    File::open(FILE).and_then(until_nul).map_err(InitError::step(format!("reading {FILE}")))
+}
+
+/// What precedes the first NUL. Reading stops there: the device is read from its start for every page.
+fn until_nul(mut file: impl Read) -> io::Result<Vec<u8>> {
+    let mut document = Vec::new();
+    let mut page = [0; PAGE_BYTES];
+    loop {
+        let read = file.read(&mut page)?;
+        let text = page[..read].split(|&byte| byte == 0).next().unwrap_or_default();
+        document.extend_from_slice(text);
+        if text.len() < PAGE_BYTES {
+            return Ok(document);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_ends_at_its_first_nul() {
+        let padded = [&b"{\"seed\":1}"[..], &[0; 9000], b"left over"].concat();
+        assert_eq!(until_nul(&padded[..]).unwrap(), b"{\"seed\":1}");
+    }
+
+    #[test]
+    fn a_document_may_fill_any_number_of_pages() {
+        for length in [PAGE_BYTES - 1, PAGE_BYTES, PAGE_BYTES + 1, 3 * PAGE_BYTES] {
+            let padded = [vec![b'x'; length], vec![0; PAGE_BYTES]].concat();
+            assert_eq!(until_nul(&padded[..]).unwrap().len(), length);
+        }
+    }
+}
