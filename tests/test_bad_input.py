@@ -82,7 +82,7 @@ BAD_ARGUMENTS = {
     "a directory": (["run", "./"], ["directory"]),
     "a name that no file can have": (["run", "a\0b.toml"], ["null byte"]),
     "no such engine": (["run", "lab.toml", "--engine", "ns3"], ["--engine", "ns3", "sim"]),
-    "an engine of later": (["run", "lab.toml", "--engine", "guest"], ["guest", "not in this version", "sim"]),
+    "an engine of later": (["run", "lab.toml", "--engine", "live"], ["live", "not in this version", "sim"]),
     "an override without a value": (["run", "lab.toml", "--set", "duration"], ["duration", "PATH=VALUE"]),
     "an override of nothing": (["run", "lab.toml", "--set", "link.lime.rate=1mbit"], ["link.lime", "line"]),
     "an impossible override": (["run", "lab.toml", "--set", "duration=0s"], ["duration", "0s"]),

@@ -71,7 +71,7 @@ def test_schema_is_json_schema_of_the_files(cli: Cli) -> None:
 def test_doctor_tells_what_is_there_and_what_is_not(cli: Cli) -> None:
     findings = {finding["what"]: finding for finding in json.loads(cli("doctor", "--json").out)}
     assert findings["engine sim"]["state"] == "ready"
-    assert findings["engine guest"]["state"] == "not in this version"
+    assert findings["engine live"]["state"] == "not in this version"
     assert findings["polars"]["state"] == "ready"
     table = cli("doctor")
     assert table.status == 0

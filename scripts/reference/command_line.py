@@ -17,9 +17,17 @@ ENVIRONMENT = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 def page() -> str:
     """The whole page."""
     *_, details = (cli.__doc__ or "").partition("\n\n")
-    names = [str(command.name) for command in app.registered_commands]
-    sections = "".join(heading(2, f"bufferscope {name}") + _help(name) for name in names)
+    sections = "".join(heading(2, f"bufferscope {' '.join(words)}") + _help(*words) for words in _commands())
     return f"# Command line\n\n{details.strip()}\n\n{_help()}{sections}".rstrip() + "\n"
+
+
+def _commands() -> list[tuple[str, ...]]:
+    """Every command by its words; those of a group after the others."""
+    alone = [(str(command.name),) for command in app.registered_commands]
+    groups = [group.typer_instance for group in app.registered_groups]
+    return alone + [
+        (str(group.info.name), str(command.name)) for group in groups if group for command in group.registered_commands
+    ]
 
 
 def _help(*command: str) -> str:

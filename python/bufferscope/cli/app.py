@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import browse, reproduce, run, system
+from bufferscope.cli import browse, guest, reproduce, run, system
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -53,3 +53,4 @@ app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
 app.command("schema")(system.schema)
 app.command("doctor")(system.doctor)
+app.add_typer(guest.app)

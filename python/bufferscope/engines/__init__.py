@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bufferscope.engines import host, sim
+from bufferscope.engines import guest, host, sim
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import InputError
 from bufferscope.experiment import Point
@@ -29,11 +29,13 @@ class Engine:
 
 ENGINES: Mapping[str, Engine] = {
     "sim": Engine("sim", "the embedded simulator: virtual time, repeatable, needs nothing", sim.run),
+    "guest": Engine(
+        "guest", "a real Linux kernel in a virtual machine: virtual time, repeatable", guest.run, guest.examine
+    ),
     "host": Engine("host", "this machine's kernel, in network namespaces: real time", host.run, host.examine),
 }
 
 NOT_YET: Mapping[str, str] = {
-    "guest": "a real Linux kernel in a virtual machine, in virtual time",
     "live": "the path between this machine and a server",
 }
 """Engines that the design has and this version has not."""

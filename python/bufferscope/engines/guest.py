@@ -1,0 +1,53 @@
+"""A real Linux kernel in a virtual machine: virtual time, the same records for the same seed, kernel and agent."""
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from bufferscope import _core
+from bufferscope.engines import agent
+from bufferscope.engines.frames import Receiver
+from bufferscope.engines.outcome import Outcome
+from bufferscope.experiment import Point
+from bufferscope.guest import image, kernels, machine, state
+from bufferscope.guest import run as guest_run
+from bufferscope.guest.image import Image
+
+OPTIONS = {
+    # The guest has one processor: writing during the run would compete with the traffic.
+    "deliver_at_end": True,
+    "progress_interval_ns": 1_000_000_000,
+    # Every run begins with the random state that was saved, so that it is the seed that makes runs differ.
+    "seed_kernel": True,
+    "delay": "netem",
+}
+"""How the agent runs in a guest."""
+
+
+def run(
+    point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool], *, kernel: str | None = None
+) -> Outcome:
+    """Run a point on a kernel series (`6.12`) or release; raises `EngineError`, or `_core.Interrupted` if told to."""
+    receiver = Receiver(directory, progress)
+    request = agent.request(point, seed, OPTIONS)
+    qemu = machine.find_qemu()
+    built = _image(kernel, agent.program())
+    done = guest_run.run(qemu, built, state.saved_state(qemu, built), request, receiver.feed)
+    if done is None:
+        raise _core.Interrupted
+    outcome = receiver.finish()
+    facts = {"release": built.release, "image": built.id, "qemu": qemu.version, "cpu_s": round(done.cpu_s, 3)}
+    return dataclasses.replace(outcome, summary={**outcome.summary, "guest": facts})
+
+
+@cache
+def _image(kernel: str | None, program: Path) -> Image:
+    return image.build(kernels.choose(kernel), program)
+
+
+def examine() -> str:
+    """What it would run on, for `doctor`. Raises `EngineError` where something is missing, with what brings it."""
+    qemu, kernel = machine.find_qemu(), kernels.choose(None)
+    agent.program()
+    return f", Linux {kernel.release} on {qemu.version}"

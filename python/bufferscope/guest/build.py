@@ -1,0 +1,56 @@
+"""Making guests ready, and telling which there are."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from . import fetch, image, kernels, machine, state
+from .image import Image
+from .kernels import Kernel
+
+
+@dataclass(frozen=True)
+class Known:
+    """A kernel that can be used, now or after it was fetched."""
+
+    release: str
+    series: str
+    state: Literal["ready", "at hand", "to be fetched"]
+    """`ready`: its image was built; `at hand`: `guest build` needs no network."""
+    origin: str
+
+
+def kernel(wanted: str | None, note: Callable[[str], None]) -> Kernel:
+    """The kernel at hand of that series or release, fetched if there is none."""
+    name = wanted or kernels.DEFAULT
+    found = kernels.matching(name, kernels.at_hand())
+    if found is None:
+        note(f"fetching Linux {name}")
+        found = fetch.fetch(name)
+    return found
+
+
+def packages(given: Iterable[Path]) -> Kernel:
+    """The kernel in given packages, which are kept for later runs."""
+    return kernels.adopt(given)
+
+
+def build(chosen: Kernel, agent: Path, note: Callable[[str], None]) -> Image:
+    """Build the image of a kernel and save its state, so that runs can start at once."""
+    qemu = machine.find_qemu()
+    built = image.build(chosen, agent, note)
+    state.saved_state(qemu, built, note)
+    return built
+
+
+def known() -> list[Known]:
+    """The kernels at hand, and then the newest of each series that apt offers."""
+    ready = {built.release for built in image.built()}
+    found = {
+        each.release: Known(each.release, each.series, "ready" if each.release in ready else "at hand", each.origin)
+        for each in reversed(kernels.at_hand())
+    }
+    for release in fetch.offered():
+        found.setdefault(release, Known(release, kernels.series_of(release), "to be fetched", "apt"))
+    return sorted(found.values(), key=lambda each: kernels.version_key(each.release))

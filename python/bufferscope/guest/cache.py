@@ -1,0 +1,43 @@
+"""Where built things are kept, and how they get there whole or not at all."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def root() -> Path:
+    """`$XDG_CACHE_HOME/bufferscope/guest`, by default `~/.cache/bufferscope/guest`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "bufferscope" / "guest"
+
+
+def directory(kind: str) -> Path:
+    """The directory for `packages`, `images` or `states`; it exists afterwards."""
+    path = root() / kind
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextmanager
+def new_directory(target: Path) -> Iterator[Path]:
+    """A directory to fill; it becomes `target` when the block ends without an exception, and is removed otherwise."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".partial-{target.name}-", dir=target.parent))
+    try:
+        yield partial
+        if not target.exists():
+            partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def lock(name: str) -> Iterator[None]:
+    """Held by one process at a time, and given back when it ends in whatever way."""
+    with (directory("locks") / name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

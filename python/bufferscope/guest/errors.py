@@ -1,0 +1,7 @@
+"""What goes wrong with a guest, in words that say what to do about it."""
+
+from bufferscope.errors import EngineError
+
+
+class GuestError(EngineError):
+    """A guest cannot be built or run; the message names what is missing and how to get it."""

@@ -1,0 +1,108 @@
+"""A guest's image: a kernel and an initial RAM file system with the agent as its first process.
+
+Images are cached under a hash of everything that goes into them, so that building one again is finding it.
+"""
+
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from . import cache
+from .errors import GuestError
+from .initramfs import Initramfs
+from .kernels import Kernel
+from .modules import Selection, select
+from .programs import add_programs, shared_libraries
+
+FORMAT = 1
+"""Changes whenever the same inputs would give another image."""
+
+_MOUNT_POINTS = ("/dev", "/proc", "/run", "/sys", "/tmp")
+"""Directories the agent's first steps need, see `crates/agent/src/init`."""
+_MODULES = "/lib/guest-modules"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A built image."""
+
+    id: str
+    """Hash of what is in it."""
+    directory: Path
+    release: str
+    """As `uname -r` prints it in the guest."""
+    missing: tuple[str, ...]
+    """Wanted kernel modules that this kernel lacks, e.g. `sch_dualpi2`."""
+
+    @property
+    def kernel(self) -> Path:
+        """The bootable kernel."""
+        return self.directory / "vmlinuz"
+
+    @property
+    def initrd(self) -> Path:
+        """The initial RAM file system."""
+        return self.directory / "initrd"
+
+
+def build(kernel: Kernel, agent: Path, note: Callable[[str], None] = lambda _: None) -> Image:
+    """The image of `kernel` with `agent` as its first process; `note` hears what takes time."""
+    if platform.machine() != "x86_64":
+        raise GuestError(
+            f"the guest borrows this machine's ip and tc, which must be x86-64 programs; this is {platform.machine()}"
+        )
+    root = Initramfs()
+    for path in _MOUNT_POINTS:
+        root.directory(path)
+    _add_agent(root, agent)
+    add_programs(root)
+    identity = sha256(f"{FORMAT}\n{kernel.identity()}\n".encode() + root.archive()).hexdigest()[:16]
+    directory = cache.root() / "images" / identity
+    if not directory.exists():
+        note(f"building a guest with Linux {kernel.release}")
+        _write(directory, kernel, root)
+    return load(directory)
+
+
+def load(directory: Path) -> Image:
+    """A built image."""
+    facts = json.loads((directory / "image.json").read_text())
+    return Image(directory.name, directory, facts["release"], tuple(facts["missing"]))
+
+
+def built() -> list[Image]:
+    """All images in the cache."""
+    return [load(path.parent) for path in sorted(cache.directory("images").glob("[!.]*/image.json"))]
+
+
+def _add_agent(root: Initramfs, agent: Path) -> None:
+    root.file("/init", agent.read_bytes(), executable=True)
+    for library in shared_libraries(str(agent)):
+        root.file(library, Path(library).read_bytes(), executable=True)
+
+
+def _write(directory: Path, kernel: Kernel, root: Initramfs) -> None:
+    selection = select(kernel.files, kernel.release)
+    _add_modules(root, selection)
+    with cache.new_directory(directory) as partial:
+        (partial / "vmlinuz").write_bytes(kernel.image())
+        (partial / "initrd").write_bytes(root.archive())
+        facts = {
+            "format": FORMAT,
+            "release": kernel.release,
+            "origin": kernel.origin,
+            "modules": [module.name for module in selection.modules],
+            "builtin": selection.builtin,
+            "missing": selection.missing,
+        }
+        (partial / "image.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def _add_modules(root: Initramfs, selection: Selection) -> None:
+    for module in selection.modules:
+        root.file(f"{_MODULES}/{module.name}.ko", module.content)
+    names = "".join(f"{module.name}\n" for module in selection.modules)
+    root.file(f"{_MODULES}/order", names.encode())

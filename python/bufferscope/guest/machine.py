@@ -1,0 +1,134 @@
+"""The virtual machine: which devices it has, and how its time is made.
+
+Its time is the number of instructions it has executed, one nanosecond each; where it has nothing to do, time jumps to
+its next timer. Neither looks at this machine's clock, so the same start gives the same run.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from .errors import GuestError
+from .image import Image
+
+REQUEST_NAME = "opt/bufferscope/request"
+"""The name under which the guest finds its request (`/sys/firmware/qemu_fw_cfg/by_name/...`)."""
+REQUEST_BYTES = 1 << 20
+"""Its size is part of the saved state, so every request is padded to it."""
+PORT_NAME = "bufferscope.frames"
+"""The virtio port on which the guest writes its frames."""
+_MEMORY_MIB = 512
+"""Enough for the kernel, the agent and the records of an hour of samples; pages never touched cost nothing."""
+
+_KERNEL_ARGUMENTS = (
+    "console=ttyS0",
+    "quiet",
+    "panic=-1",  # restart at once, which `-no-reboot` turns into an end
+    "nokaslr",
+    "random.trust_cpu=off",
+    "tsc=reliable",  # there is one clock in this machine; a watchdog over it would only cost instructions
+    "mitigations=off",  # nothing here is secret, and each costs virtual time
+    "audit=0",
+)
+
+
+@dataclass(frozen=True)
+class Qemu:
+    """The emulator on this machine."""
+
+    path: Path
+    version: str
+    """First line of `qemu-system-x86_64 --version`."""
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Open file descriptors that QEMU inherits; none of them has to have a name."""
+
+    request: int
+    """Holds the padded request."""
+    frames: int
+    """Receives the guest's frames."""
+    console: int
+    """Receives the guest's console."""
+    control: int
+    """One end of a socket pair, for QMP."""
+    state: int | None = None
+    """A saved state to start from."""
+
+    def all(self) -> list[int]:
+        """Every descriptor to pass on."""
+        return [self.request, self.frames, self.console, self.control, *([] if self.state is None else [self.state])]
+
+
+def find_qemu() -> Qemu:
+    """The emulator: `$BUFFERSCOPE_QEMU`, or `qemu-system-x86_64` in PATH."""
+    named = os.environ.get("BUFFERSCOPE_QEMU", "qemu-system-x86_64")
+    path = shutil.which(named)
+    if path is None:
+        raise GuestError(f"{named} not found, and the guest engine needs it: apt-get install qemu-system-x86")
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise GuestError(f"{path} --version: {done.stderr.strip()}")
+    return Qemu(Path(path), done.stdout.splitlines()[0])
+
+
+def boot(qemu: Qemu, image: Image, channels: Channels) -> list[str]:
+    """The command line that boots the image."""
+    return [str(qemu.path), *_time("shift=0,sleep=off"), *_devices(image), *_connections(channels)]
+
+
+def restore(qemu: Qemu, image: Image, channels: Channels) -> list[str]:
+    """The command line that goes on from a saved state.
+
+    `rr=record` is what makes idle time exact. QEMU's main loop makes time jump when the processor is halted; only with
+    the recorder is it kept from doing so while the processor is still on its way into the halt, with instructions not
+    yet counted. The recording itself is not needed.
+    """
+    time = _time("shift=0,sleep=off,rr=record,rrfile=/dev/null")
+    return [str(qemu.path), *time, *_devices(image), *_connections(channels), "-incoming", f"fd:{channels.state}"]
+
+
+def fingerprint(qemu: Qemu, image: Image) -> str:
+    """Changes with everything on which a saved state depends."""
+    parts = [qemu.version, image.id, *_time("shift=0,sleep=off"), *_devices(image), str(REQUEST_BYTES)]
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _time(icount: str) -> list[str]:
+    return [
+        *("-accel", "tcg,thread=single", "-icount", icount),
+        # x86-64-v2, enough for what distributions compile; nothing newer to save and restore, and no random numbers.
+        *("-cpu", "Nehalem", "-smp", "1", "-seed", "1"),
+        *("-rtc", "base=2020-01-01,clock=vm"),
+    ]
+
+
+def _devices(image: Image) -> list[str]:
+    return [
+        *("-machine", "pc,usb=off,vmport=off,graphics=off,hpet=off", "-m", str(_MEMORY_MIB)),
+        *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        # The guest stops itself at an exact instruction by writing to this device.
+        *("-device", "pvpanic", "-action", "panic=pause"),
+        # Without ioeventfd a write is carried out there and then, not by another thread some time later.
+        *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
+        *("-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", " ".join(_KERNEL_ARGUMENTS)),
+    ]
+
+
+def _connections(channels: Channels) -> Iterable[str]:
+    return [
+        *("-chardev", f"file,id=frames,path={_inherited(channels.frames)}"),
+        *("-device", f"virtserialport,chardev=frames,name={PORT_NAME}"),
+        *("-chardev", f"file,id=console,path={_inherited(channels.console)}", "-serial", "chardev:console"),
+        *("-chardev", f"socket,id=control,fd={channels.control}", "-mon", "chardev=control,mode=control"),
+        *("-fw_cfg", f"name={REQUEST_NAME},file={_inherited(channels.request)}"),
+    ]
+
+
+def _inherited(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"

@@ -1,0 +1,138 @@
+"""Kernel modules: which are wanted, what they depend on, in which order to load them.
+
+A kernel package has no `modules.dep` (depmod writes it when the package is installed), so dependencies are read where
+depmod reads them: from each module's `.modinfo` section.
+"""
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .compression import decompressed, without_suffix
+from .errors import GuestError
+from .files import Files
+
+REQUIRED = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "veth", "sch_netem", "sch_htb", "inet_diag", "tcp_diag")
+"""Without these there is no guest: the ways in and out for request and records, and the network."""
+
+WANTED = (
+    *(f"sch_{name}" for name in ("tbf", "red", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq")),
+    *(f"sch_{name}" for name in ("prio", "drr", "ets", "qfq", "hfsc", "choke", "sfb", "dualpi2", "ingress")),
+    *("cls_u32", "cls_fw", "cls_flower", "cls_matchall", "act_mirred", "ifb", "dummy", "tun", "bridge"),
+    *(f"tcp_{name}" for name in ("cubic", "bbr", "vegas", "westwood", "illinois", "htcp", "hybla", "bic", "yeah")),
+    *(f"tcp_{name}" for name in ("veno", "scalable", "highspeed", "lp", "nv", "cdg", "dctcp")),
+    *("udp_diag", "raw_diag", "virtio_net"),
+)
+"""Loaded where the kernel has them; an experiment that needs a missing one is refused by name."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module in the guest: its name and its uncompressed object file."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The modules of an image in an order in which each comes after those it needs."""
+
+    modules: tuple[Module, ...]
+    builtin: tuple[str, ...]
+    """Modules of `WANTED` that are compiled into the kernel."""
+    missing: tuple[str, ...]
+    """Modules of `WANTED` that this kernel does not have."""
+
+
+def select(files: Files, release: str) -> Selection:
+    """The modules of kernel `release` that a guest loads; fails, naming them, if required ones are missing."""
+    tree = _Tree(files, release)
+    order: dict[str, Module] = {}
+    missing = [name for name in (*REQUIRED, *WANTED) if not tree.has(name)]
+    if fatal := [name for name in missing if name in REQUIRED]:
+        raise GuestError(f"kernel {release} has no {', '.join(fatal)}: choose another with --kernel or --deb")
+    for name in (*REQUIRED, *WANTED):
+        if name in tree.paths:
+            tree.visit(name, order)
+    builtin = tuple(name for name in (*REQUIRED, *WANTED) if name in tree.builtin)
+    return Selection(tuple(order.values()), builtin, tuple(missing))
+
+
+class _Tree:
+    def __init__(self, files: Files, release: str) -> None:
+        self._files = files
+        top = f"lib/modules/{release}/"
+        names = [name for name in files.names() if name.startswith(top)]
+        # `updates` and `weak-updates` hold modules that replace those of `kernel`; a package has only the latter.
+        self.paths = {_module_name(name): name for name in names if without_suffix(name).endswith(".ko")}
+        listed = f"{top}modules.builtin"
+        text = files.read(listed).decode() if listed in names else ""
+        self.builtin = {_module_name(line) for line in text.split()}
+        if not self.paths:
+            raise GuestError(f"no modules of kernel {release}: {top} is missing")
+
+    def has(self, name: str) -> bool:
+        return name in self.paths or name in self.builtin
+
+    def visit(self, name: str, order: dict[str, Module]) -> None:
+        """Append `name` to `order` behind everything it depends on."""
+        if name in order or name in self.builtin:
+            return
+        path = self.paths.get(name)
+        if path is None:
+            raise GuestError(f"a wanted module depends on {name}, which this kernel does not have")
+        content = decompressed(path, self._files.read(path))
+        for needed in dependencies(content, path):
+            self.visit(needed, order)
+        order[name] = Module(name, content)
+
+
+def dependencies(content: bytes, path: str) -> list[str]:
+    """Names of the modules that the object file `content` needs, hard and soft (`softdep=pre:`) ones."""
+    needed: list[str] = []
+    for entry in _modinfo(content, path):
+        key, _, value = entry.partition("=")
+        if key == "depends":
+            needed += value.split(",")
+        elif key == "softdep":
+            needed += _soft_dependencies(value)
+    return [_module_name(name) for name in needed if name]
+
+
+def _soft_dependencies(value: str) -> Iterable[str]:
+    before = False
+    for word in value.split():
+        if word.endswith(":"):
+            before = word == "pre:"
+        elif before:
+            yield word
+
+
+def _modinfo(content: bytes, path: str) -> list[str]:
+    """The NUL-separated `key=value` strings of the ELF section `.modinfo`."""
+    try:
+        section = _elf_section(content, b".modinfo")
+    except (struct.error, IndexError, ValueError) as error:
+        raise GuestError(f"{path} is not a 64-bit little-endian kernel module") from error
+    return [entry.decode(errors="replace") for entry in section.split(b"\0") if entry]
+
+
+def _elf_section(content: bytes, wanted: bytes) -> bytes:
+    """Bytes of the section called `wanted` (System V ABI: `Elf64_Ehdr` and `Elf64_Shdr`, little endian)."""
+    if content[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("no ELF-64 header")
+    (table,) = struct.unpack_from("<Q", content, 0x28)
+    entry_bytes, count, names_index = struct.unpack_from("<HHH", content, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", content, table + index * entry_bytes) for index in range(count)]
+    _, _, _, _, names_offset, names_bytes = headers[names_index]
+    names = content[names_offset : names_offset + names_bytes]
+    for name, _, _, _, offset, size in headers:
+        if names[name : names.index(b"\0", name)] == wanted:
+            return content[offset : offset + size]
+    return b""
+
+
+def _module_name(path: str) -> str:
+    stem = without_suffix(path.rsplit("/", 1)[-1]).removesuffix(".ko")
+    return stem.replace("-", "_")

@@ -1,0 +1,143 @@
+"""A QEMU process that cannot outlive the one that started it."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import IO, Self
+
+from .errors import GuestError
+from .machine import REQUEST_BYTES, Channels
+from .qmp import Qmp
+
+_PR_SET_PDEATHSIG = 1
+_CONTROL_TIMEOUT_S = 60
+_CONSOLE_TAIL_BYTES = 1500
+
+# Loaded before any fork: the child may not load libraries.
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Process:
+    """QEMU, started; leaving its `with` block kills it if it still runs. Its files have no names on disk."""
+
+    def __init__(
+        self, request: bytes, command: Callable[[Channels], list[str]], state: IO[bytes] | None = None
+    ) -> None:
+        if len(request) >= REQUEST_BYTES:
+            raise GuestError(
+                f"this scenario takes {len(request)} bytes, and the guest reads at most {REQUEST_BYTES - 1}: "
+                "shorten its rate schedule, or use another engine"
+            )
+        self.cpu_s = 0.0
+        """CPU time it took, known when it has ended."""
+        with ExitStack() as stack:
+            request_file = stack.enter_context(tempfile.TemporaryFile())
+            request_file.write(request.ljust(REQUEST_BYTES, b"\0"))
+            request_file.flush()
+            self.frames = stack.enter_context(tempfile.TemporaryFile())
+            self._console = stack.enter_context(tempfile.TemporaryFile())
+            ours, theirs = socket.socketpair()
+            stack.enter_context(ours)
+            with theirs:
+                channels = Channels(
+                    request_file.fileno(),
+                    self.frames.fileno(),
+                    self._console.fileno(),
+                    theirs.fileno(),
+                    None if state is None else state.fileno(),
+                )
+                self._process = _spawn(command(channels), channels.all())
+            stack.callback(self._kill)
+            self._control = ours
+            self.qmp = Qmp(ours)
+            with self.explained():
+                self.qmp.negotiate(_CONTROL_TIMEOUT_S)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def send_descriptor(self, name: str, descriptor: int) -> None:
+        """Lend QEMU an open file under a name (QMP's `getfd`)."""
+        self.qmp.execute("getfd", {"fdname": name}, descriptor=descriptor)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it has ended, after waiting at most so long."""
+        until = time.monotonic() + timeout_s
+        while not self._reap(os.WNOHANG):
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.01)
+        return True
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status once it has ended."""
+        return self._process.returncode
+
+    def console(self) -> str:
+        """The end of what the guest's kernel and first process printed."""
+        size = os.fstat(self._console.fileno()).st_size
+        text = os.pread(self._console.fileno(), _CONSOLE_TAIL_BYTES, max(0, size - _CONSOLE_TAIL_BYTES))
+        return text.decode(errors="replace").strip()
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn a lost connection, or a wait without end, into an error that tells what QEMU and the guest said."""
+        try:
+            yield
+        except (ConnectionError, TimeoutError) as error:
+            raise GuestError(self.explanation()) from error
+
+    def explanation(self) -> str:
+        """What is known about why it ended or hangs."""
+        self.wait(1)
+        said = b"" if self._process.stderr is None or self.status is None else self._process.stderr.read()
+        ended = "still runs" if self.status is None else f"ended with status {self.status}"
+        return "\n".join(
+            part for part in (f"QEMU {ended}", said.decode(errors="replace").strip(), self.console()) if part
+        )
+
+    def _reap(self, options: int) -> bool:
+        if self._process.returncode is None:
+            pid, status, usage = os.wait4(self._process.pid, options)
+            if pid == 0:
+                return False
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self.cpu_s = usage.ru_utime + usage.ru_stime
+        return True
+
+    def _kill(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+            self._reap(0)
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+
+def _spawn(command: list[str], descriptors: list[int]) -> "subprocess.Popen[bytes]":
+    parent = os.getpid()
+
+    def die_with_parent() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died in between
+            os._exit(1)
+
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=descriptors,
+        start_new_session=True,  # the terminal's interrupt is for the one that started it
+        preexec_fn=die_with_parent,
+    )

@@ -1,0 +1,48 @@
+"""Kernel packages and modules made by hand, as small as they can be."""
+
+import io
+import lzma
+import struct
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+RELEASE = "6.1.0-9-cloud-amd64"
+
+
+def module(depends: str = "", softdep: str = "") -> bytes:
+    """A kernel module: an ELF-64 object with nothing but a section `.modinfo`."""
+    info = b"\0".join(
+        [b"license=GPL", f"depends={depends}".encode(), *([f"softdep={softdep}".encode()] if softdep else [])]
+    )
+    names = b"\0.modinfo\0.shstrtab\0"
+    body = info + b"\0" + names
+    start = 64
+    sections = [
+        (0, 0, 0, 0, 0, 0),
+        (1, 1, 0, 0, start, len(info) + 1),
+        (10, 3, 0, 0, start + len(info) + 1, len(names)),
+    ]
+    header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    header += struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, start + len(body), 0, 64, 0, 0, 64, len(sections), 2)
+    table = b"".join(struct.pack("<IIQQQQ", *section).ljust(64, b"\0") for section in sections)
+    return header + body + table
+
+
+def package(path: Path, files: Mapping[str, bytes], *, compress: bool = True) -> Path:
+    """A Debian package of these files."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"./{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    data = ("data.tar.xz", lzma.compress(tar.getvalue())) if compress else ("data.tar", tar.getvalue())
+    members = [("debian-binary", b"2.0\n"), ("control.tar", b"odd"), data]
+    path.write_bytes(b"!<arch>\n" + b"".join(_member(name, content) for name, content in members))
+    return path
+
+
+def _member(name: str, content: bytes) -> bytes:
+    header = f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode()
+    return header + content + b"\n" * (len(content) % 2)

@@ -1,0 +1,197 @@
+"""The guest engine, for real: QEMU, a Debian kernel, and what virtual time promises.
+
+The first test that needs the guest fetches a kernel and boots it, unless an earlier run of the tests did.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from laboratory import SMALL, TABLES, start, write
+
+import bufferscope as bs
+from bufferscope import _core
+from bufferscope.engines import agent, guest
+from bufferscope.errors import EngineError
+from bufferscope.experiment import Point, load
+from bufferscope.guest import build, cache, image, kernels, machine, run, state
+from bufferscope.guest.image import Image
+
+pytestmark = pytest.mark.guest
+
+CHANCE = SMALL.replace('{ qdisc = "pfifo", limit = "20p" }', '{ qdisc = "red", limit = "60kb", avpkt = "1000b" }')
+"""The small lab with a queue that draws random numbers."""
+IDLE = SMALL.split("[[traffic]]")[0] + "[[traffic]]" + SMALL.split("[[traffic]]")[2]
+"""The small lab with nothing but its ping."""
+
+Carry = Callable[..., dict[str, bytes]]
+
+
+@pytest.fixture(scope="session")
+def built() -> Image:
+    return build.build(build.kernel(None, print), agent.program(), print)
+
+
+@pytest.fixture
+def carry(tmp_path: Path, built: Image) -> Carry:
+    """Runs an experiment's text with a seed; gives its tables' bytes."""
+
+    def call(text: str, seed: int = 1) -> dict[str, bytes]:
+        directory = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
+        directory.mkdir()
+        guest.run(point(text, tmp_path), seed, directory, lambda *_: True)
+        return {table: (directory / f"{table}.parquet").read_bytes() for table in TABLES}
+
+    return call
+
+
+def point(text: str, directory: Path) -> Point:
+    return load(write(directory, text)).points[0]
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """Two processes a processor that do nothing but take time from others."""
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=_spin, daemon=True) for _ in range(2 * (os.cpu_count() or 1))]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_else_the_machine_does(carry: Carry) -> None:
+    alone = carry(CHANCE)
+    with busy_machine():
+        loaded = carry(CHANCE)
+    again = carry(CHANCE)
+    assert alone == loaded == again
+
+
+def test_another_seed_gives_other_records(carry: Carry) -> None:
+    assert carry(CHANCE, 1)["queues"] != carry(CHANCE, 2)["queues"]
+
+
+def test_runs_side_by_side_give_what_they_give_alone(tmp_path: Path, built: Image, carry: Carry) -> None:
+    alone = {seed: carry(CHANCE, seed) for seed in (1, 2)}
+    result = bs.run(write(tmp_path, CHANCE), engine="guest", seed=1, repeat=2, jobs=2, out=tmp_path / "out")
+    for each in result.runs:
+        assert {table: (each.path / f"{table}.parquet").read_bytes() for table in TABLES} == alone[each.seed]
+
+
+def test_a_state_saved_anew_gives_the_same_records(
+    tmp_path: Path, built: Image, carry: Carry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = carry(CHANCE)
+    packages = cache.directory("packages")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache.directory("packages").rmdir()
+    (cache.root() / "packages").symlink_to(packages)
+    guest._image.cache_clear()
+    with busy_machine():
+        after = carry(CHANCE)
+    guest._image.cache_clear()
+    assert before == after
+
+
+def test_an_idle_path_is_as_long_as_its_delays(tmp_path: Path, built: Image) -> None:
+    (each,) = bs.run(write(tmp_path, IDLE), engine="guest", out=tmp_path / "out").runs
+    rtt_ns = each.probes["rtt_ns"].to_list()
+    # Twice 10 ms, and what the kernel's own instructions take: under 0.1 ms, with no noise from this machine.
+    assert 20_000_000 <= min(rtt_ns) <= max(rtt_ns) < 20_100_000
+
+
+def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
+    (each,) = bs.run(write(tmp_path, IDLE), engine="guest", out=tmp_path / "out").runs
+    assert each.meta["summary"]["kernel"] == built.release == each.meta["summary"]["guest"]["release"]
+    assert each.meta["summary"]["guest"]["qemu"].startswith("QEMU emulator version")
+    assert each.meta["sampling"]["achieved_ns"] == pytest.approx(10_000_000, rel=0.01)
+
+
+def test_a_further_run_starts_within_two_seconds(tmp_path: Path, built: Image) -> None:
+    qemu = machine.find_qemu()
+    request = agent.request(point(IDLE.replace('"2s"', '"10ms"'), tmp_path), 1, guest.OPTIONS)
+    done = run.run(qemu, built, state.saved_state(qemu, built), request, lambda _: True)
+    assert done is not None
+    assert done.cpu_s < 2  # CPU time: on a busy machine the wall clock tells of the others
+
+
+def test_an_interrupted_run_ends_its_emulator(tmp_path: Path, built: Image) -> None:
+    with pytest.raises(_core.Interrupted):
+        guest.run(point(SMALL, tmp_path), 1, tmp_path, lambda now_ns, _: now_ns < 500_000_000)
+    assert not children(os.getpid())
+
+
+def test_a_killed_run_leaves_no_process_and_no_run(tmp_path: Path, built: Image) -> None:
+    write(tmp_path, SMALL.replace('"2s"', '"1000s"'))
+    process = start(["run", "lab.toml", "--engine", "guest"], tmp_path)
+    until = time.monotonic() + 120
+    while not (emulators := children(process.pid)):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    while any(Path(f"/proc/{emulator}").exists() for emulator in emulators):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert not list(tmp_path.glob("results/**/run.json"))
+
+
+def test_what_the_agent_refuses_is_told_as_it_says_it(tmp_path: Path, built: Image) -> None:
+    received: list[bytes] = []
+
+    def receive(data: bytes) -> bool:
+        received.append(data)
+        return True
+
+    qemu = machine.find_qemu()
+    assert run.run(qemu, built, state.saved_state(qemu, built), b'{"seed": 1}', receive) is not None
+    assert b"scenario" in b"".join(received)
+
+
+def test_a_request_that_does_not_fit_is_refused(built: Image) -> None:
+    qemu = machine.find_qemu()
+    saved = state.saved_state(qemu, built)
+    with pytest.raises(EngineError, match="the guest reads at most 1048575"):
+        run.run(qemu, built, saved, b" " * (1 << 20), lambda _: True)
+
+
+def test_a_damaged_state_is_told_with_what_qemu_says(tmp_path: Path, built: Image) -> None:
+    damaged = tmp_path / "state"
+    damaged.write_bytes(b"nothing of a state")
+    with pytest.raises(EngineError, match="QEMU ended with status 1"):
+        run.run(machine.find_qemu(), built, damaged, b"{}", lambda _: True)
+
+
+def test_an_emulator_that_is_missing_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUFFERSCOPE_QEMU", "qemu-that-is-not-there")
+    with pytest.raises(EngineError, match="apt-get install qemu-system-x86"):
+        machine.find_qemu()
+
+
+def test_an_image_is_found_again_instead_of_built(built: Image) -> None:
+    notes: list[str] = []
+    assert image.build(kernels.choose(None), agent.program(), notes.append) == built
+    assert notes == []
+
+
+def children(pid: int) -> list[int]:
+    """The emulators that a process has started."""
+    listed = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "qemu" in line]
