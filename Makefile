@@ -39,10 +39,12 @@ test: test-rust test-python ## Run every test, in Rust, Python and a browser
 
 test-rust: $(STAMPS)/run
 	@scripts/check-rust.sh
+	@scripts/ensure-system-packages.sh ip=iproute2
 	cargo test --workspace --locked --quiet
 
-test-python: $(STAMPS)/extension $(STAMPS)/check
-	@scripts/ensure-system-packages.sh 'chromium|chromium-browser|google-chrome=chromium'
+test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
+	@scripts/ensure-system-packages.sh 'chromium|chromium-browser|google-chrome=chromium' \
+	  ip=iproute2 ethtool=ethtool qemu-system-x86_64=qemu-system-x86
 	$(BIN)/python -m pytest
 
 test-slow: test ## Run every test, the property tests longer, and fuzz the loader where cargo-fuzz is installed
@@ -67,9 +69,7 @@ bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, beside ns-3 w
 	@scripts/check-rust.sh
 	$(BIN)/python benches/speed.py
 
-agent: ## Build the agent for the host and guest engines as one static file
-	@scripts/check-rust.sh
-	cargo build-agent --locked
+agent: $(STAMPS)/agent ## Build the agent for the host and guest engines as one static file
 
 docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site
@@ -96,6 +96,12 @@ $(STAMPS)/venv: scripts/make-venv.sh scripts/find-python.sh
 $(STAMPS)/run $(STAMPS)/check $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(STAMPS)/venv
 	@echo "==> Installing the Python packages of $<" >&2
 	@$(INSTALL) $<
+	@touch $@
+
+$(STAMPS)/agent: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
+	@scripts/check-rust.sh
+	@echo "==> Building the agent" >&2
+	@cargo build-agent --locked --quiet
 	@touch $@
 
 $(STAMPS)/extension: $(EXTENSION_SOURCES) $(STAMPS)/run
