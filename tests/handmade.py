@@ -106,6 +106,7 @@ class HandmadeRun:
     expectations: list[dict[str, Any]] = field(default_factory=list)
     overrides: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    engine: str = "sim"
     position: int = 0
     """Which of the experiment's points this is."""
 
@@ -119,7 +120,7 @@ class HandmadeRun:
             "document": self.document,
             "expectations": self.expectations,
             "overrides": self.overrides,
-            "engine": "sim",
+            "engine": self.engine,
             "engine_version": "0.1.0",
             "seed": self.seed,
             "point": self.point,

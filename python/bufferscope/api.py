@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from bufferscope.engines import engine as engine_named
+from bufferscope.engines import engines
 from bufferscope.experiment import load as load_experiment
 from bufferscope.result import Result
 from bufferscope.running import Watcher, execute, plan
@@ -19,25 +19,29 @@ def run(
     repeat: int = 1,
     jobs: int | None = None,
     out: str | PathLike[str] = "results",
-    engine: str = "sim",
+    engine: str | Sequence[str] = "sim",
+    reuse: bool = False,
     watcher: Watcher | None = None,
 ) -> Result:
     """Run an experiment: every point of its sweep with `repeat` seeds from `seed` on.
 
     `name_or_path` is a name of the catalogue (`bufferscope.catalogue()`) or a TOML file; `overrides` change keys of it.
-    The runs are stored under `out` and returned together. Equal arguments give equal records, whatever `jobs` is.
+    The runs are stored under `out` and returned together; those of several engines (`["sim", "guest"]`) side by side.
+    Equal arguments give equal records, whatever `jobs` is. With `reuse`, runs that are stored already and would come
+    out the same are not made again.
 
     >>> import bufferscope as bs
     >>> result = bs.run("ucas-reproduce", ["link.bottleneck.rate=2mbit"], repeat=3)             # doctest: +SKIP
     """
     experiment = load_experiment(name_or_path, overrides)
-    tasks = plan(experiment, engine_named(engine), Path(out), seed=seed, repeat=repeat)
-    return Result(execute(tasks, jobs=jobs, watcher=watcher))
+    tasks = plan(experiment, engines(engine), Path(out), seed=seed, repeat=repeat)
+    return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse))
 
 
 def load(path: str | PathLike[str], overrides: Sequence[str] | None = None) -> Result:
     """Load stored runs: one run's directory, or an experiment's directory of runs, as in `results/ucas-reproduce`.
 
-    Of runs made with different overrides, `overrides` chooses; without it those of the newest run are loaded.
+    Of runs made with different overrides, `overrides` chooses; without it those of the newest run are loaded. Runs of
+    several engines come side by side.
     """
     return Result(find(Path(path), overrides))

@@ -48,6 +48,8 @@ class Evaluated:
     """An expectation at one point, with its measurement."""
 
     expectation: Expectation
+    engine: str
+    """What carried the packets."""
     point: Mapping[str, str]
     """The point's swept values, path to label."""
     measured: float | None
@@ -60,8 +62,17 @@ class Evaluated:
 
 
 def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> list[Evaluated]:
-    """Measure and judge expectations, as `run.json` holds them, at every point they are about."""
-    return [evaluated for entry in entries for evaluated in _evaluate(entry, runs)]
+    """Measure and judge expectations, as `run.json` holds them, at every point they are about.
+
+    Of runs on several engines, each engine's are judged by themselves.
+    """
+    engines = dict.fromkeys(run.engine for run in runs)
+    return [
+        evaluated
+        for engine in engines
+        for entry in entries
+        for evaluated in _evaluate(entry, engine, [run for run in runs if run.engine == engine])
+    ]
 
 
 def judge(expectation: Expectation, measured: float) -> Verdict:
@@ -72,13 +83,13 @@ def judge(expectation: Expectation, measured: float) -> Verdict:
     return Verdict.EXPLAINED if expectation.differs else Verdict.NOT_REPRODUCED
 
 
-def _evaluate(entry: Mapping[str, Any], runs: Sequence["Run"]) -> Iterator[Evaluated]:
+def _evaluate(entry: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> Iterator[Evaluated]:
     expectation = _expectation(entry)
     if entry["not_applicable"] or not entry["comparisons"]:
         reason = entry["not_applicable"] or "no point is the one it is about"
-        yield Evaluated(expectation, expectation.where, None, 0, Verdict.NOT_APPLICABLE, reason)
+        yield Evaluated(expectation, engine, expectation.where, None, 0, Verdict.NOT_APPLICABLE, reason)
     for comparison in entry["comparisons"]:
-        yield _compare(expectation, comparison, runs)
+        yield _compare(expectation, comparison, engine, runs)
 
 
 def _expectation(entry: Mapping[str, Any]) -> Expectation:
@@ -94,7 +105,9 @@ def _expectation(entry: Mapping[str, Any]) -> Expectation:
     )
 
 
-def _compare(expectation: Expectation, comparison: Mapping[str, int | None], runs: Sequence["Run"]) -> Evaluated:
+def _compare(
+    expectation: Expectation, comparison: Mapping[str, int | None], engine: str, runs: Sequence["Run"]
+) -> Evaluated:
     """Measure at one point, or at one point relative to another."""
     from bufferscope.metrics import MetricError
 
@@ -102,16 +115,16 @@ def _compare(expectation: Expectation, comparison: Mapping[str, int | None], run
     point = chosen[0].point if chosen else expectation.where
     if not chosen or (expectation.relative_to is not None and not reference):
         reason = "there is no run of a point it is about"
-        return Evaluated(expectation, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
+        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
     try:
         measured = _mean(chosen, expectation.metric)
         if reference:
             measured = _ratio(measured, _mean(reference, expectation.metric))
     except MetricError as error:
-        return Evaluated(expectation, point, None, len(chosen), Verdict.NOT_APPLICABLE, str(error))
+        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, str(error))
     verdict = judge(expectation, measured)
     explanation = expectation.differs if verdict is Verdict.EXPLAINED else None
-    return Evaluated(expectation, point, measured, len(chosen), verdict, explanation)
+    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, explanation)
 
 
 def _mean(runs: Sequence["Run"], metric: str) -> float:

@@ -42,6 +42,12 @@ class Result:
         """What was changed with `--set PATH=VALUE`."""
         return list(self.runs[0].meta["overrides"])
 
+    @property
+    def by_engine(self) -> dict[str, list[Run]]:
+        """The runs of each engine, in their order."""
+        names = dict.fromkeys(run.engine for run in self.runs)
+        return {name: [run for run in self.runs if run.engine == name] for name in names}
+
     @cached_property
     def probes(self) -> "pl.DataFrame":
         """Every run's `Run.probes`."""
@@ -81,7 +87,7 @@ class Result:
 
     @cached_property
     def expectations(self) -> list[Evaluated]:
-        """What the experiment's document says, beside what these runs measured."""
+        """What the experiment's document says, beside what these runs measured: every engine's by themselves."""
         return evaluate(self.runs[0].meta["expectations"], self.runs)
 
     def _concatenated(self, table: str) -> "pl.DataFrame":

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError, InputError
 from bufferscope.experiment import Experiment, Point
 from bufferscope.store import FORMAT
+from bufferscope.store.reuse import stored
 from bufferscope.store.run import Run
 from bufferscope.store.writing import directory_name, prepare, staged, write_metadata
 
@@ -94,18 +95,26 @@ class RunsFailedError(EngineError):
         self.finished = tuple(finished)
 
 
-def plan(experiment: Experiment, engine: Engine, out: Path, *, seed: int = 1, repeat: int = 1) -> list[Task]:
-    """Every point with `repeat` seeds from `seed` on, point by point."""
+def plan(experiment: Experiment, engines: Sequence[Engine], out: Path, *, seed: int = 1, repeat: int = 1) -> list[Task]:
+    """Every point on each engine with `repeat` seeds from `seed` on, point by point."""
     _check("seed", seed, 0, LARGEST_SEED - repeat)
     _check("repeat", repeat, 1, MOST_RUNS // len(experiment.points))
     seeds = range(seed, seed + repeat)
     return [
-        Task(experiment, position, seed, engine, out) for position in range(len(experiment.points)) for seed in seeds
+        Task(experiment, position, seed, engine, out)
+        for position in range(len(experiment.points))
+        for engine in engines
+        for seed in seeds
     ]
 
 
-def execute(tasks: Sequence[Task], *, jobs: int | None = None, watcher: Watcher | None = None) -> list[Run]:
+def execute(
+    tasks: Sequence[Task], *, jobs: int | None = None, watcher: Watcher | None = None, reuse: bool = False
+) -> list[Run]:
     """Carry out the tasks, `jobs` at a time (default: as many as there are processors); the runs in the tasks' order.
+
+    Runs in real time come after all others, one at a time, whatever `jobs` is. With `reuse`, a run that is stored
+    already and would come out the same is taken as it is.
 
     Raises `RunsFailedError` when an engine failed, after all others are done, and `Interrupted` on Ctrl-C.
     """
@@ -114,22 +123,30 @@ def execute(tasks: Sequence[Task], *, jobs: int | None = None, watcher: Watcher 
     for directory in dict.fromkeys(task.directory.parent for task in tasks):
         prepare(directory)
     stop = threading.Event()
-    with ThreadPoolExecutor(jobs, thread_name_prefix="run") as pool:
-        futures = [pool.submit(_carry_out, task, watcher or Unwatched(), stop) for task in tasks]
-        try:
-            wait(futures)
-        except KeyboardInterrupt:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise Interrupted(_finished(futures), len(tasks)) from None
-    failures = [(task, error) for task, future in zip(tasks, futures, strict=True) if (error := _failure(future))]
+    together = [task for task in tasks if not task.engine.real_time]
+    alone = [task for task in tasks if task.engine.real_time]
+    futures: dict[Task, Future[Run]] = {}
+    for group, workers in ((together, jobs), (alone, 1)):
+        with ThreadPoolExecutor(workers, thread_name_prefix="run") as pool:
+            futures |= {task: pool.submit(_carry_out, task, watcher or Unwatched(), stop, reuse) for task in group}
+            try:
+                wait(futures.values())
+            except KeyboardInterrupt:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise Interrupted(_finished(tasks, futures), len(tasks)) from None
+    failures = [(task, error) for task in tasks if (error := _failure(futures[task]))]
     if failures:
-        raise RunsFailedError(failures, _finished(futures))
-    return [future.result() for future in futures]
+        raise RunsFailedError(failures, _finished(tasks, futures))
+    return [futures[task].result() for task in tasks]
 
 
-def _carry_out(task: Task, watcher: Watcher, stop: threading.Event) -> Run:
+def _carry_out(task: Task, watcher: Watcher, stop: threading.Event, reuse: bool) -> Run:
     """One run, in a thread of its own."""
+    identity = task.engine.identity()
+    if reuse and (run := stored(task.directory, identity, task.point.scenario, _about(task))):
+        watcher.finished(task)
+        return run
 
     def progress(now_ns: int, _duration_ns: int) -> bool:
         watcher.advanced(task, now_ns)
@@ -139,24 +156,37 @@ def _carry_out(task: Task, watcher: Watcher, stop: threading.Event) -> Run:
         started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.thread_time()
         outcome = task.engine.run(task.point, task.seed, place, progress)
         spent = (time.perf_counter() - wall, time.thread_time() - cpu)
-        write_metadata(place, _metadata(task, outcome, started, spent))
+        write_metadata(place, _metadata(task, outcome, identity, started, spent))
     watcher.finished(task)
     return Run(task.directory)
 
 
-def _metadata(task: Task, outcome: Outcome, started: datetime, spent: tuple[float, float]) -> dict[str, Any]:
-    experiment, (wall_s, cpu_s) = task.experiment, spent
+def _about(task: Task) -> dict[str, Any]:
+    """What `run.json` tells of the experiment's file, and nothing that an engine gets to see."""
+    experiment = task.experiment
+    return {
+        "title": experiment.title,
+        "overrides": list(experiment.overrides),
+        "position": task.position,
+        "document": experiment.document,
+        "expectations": experiment.expectations,
+    }
+
+
+def _metadata(
+    task: Task, outcome: Outcome, identity: str | None, started: datetime, spent: tuple[float, float]
+) -> dict[str, Any]:
+    wall_s, cpu_s = spent
     return {
         "format": FORMAT,
         "bufferscope": _core.__version__,
-        "experiment": experiment.name,
-        "title": experiment.title,
-        "overrides": list(experiment.overrides),
+        "experiment": task.experiment.name,
+        **_about(task),
         "engine": task.engine.name,
         "engine_version": outcome.engine_version,
+        **({} if identity is None else {"engine_identity": identity}),
         "seed": task.seed,
         "point": task.point.values,
-        "position": task.position,
         "started": started.isoformat(timespec="seconds"),
         "wall_s": round(wall_s, 6),
         "cpu_s": round(cpu_s, 6),
@@ -170,13 +200,13 @@ def _metadata(task: Task, outcome: Outcome, started: datetime, spent: tuple[floa
         "tables": outcome.tables,
         "summary": outcome.summary,
         "scenario": task.point.scenario,
-        "document": experiment.document,
-        "expectations": experiment.expectations,
     }
 
 
-def _finished(futures: Sequence[Future[Run]]) -> list[Run]:
-    return [future.result() for future in futures if not future.cancelled() and future.exception() is None]
+def _finished(tasks: Sequence[Task], futures: Mapping[Task, Future[Run]]) -> list[Run]:
+    """The runs that came to their end, in the tasks' order."""
+    begun = [futures[task] for task in tasks if task in futures]
+    return [future.result() for future in begun if not future.cancelled() and future.exception() is None]
 
 
 def _failure(future: Future[Run]) -> Exception | None:

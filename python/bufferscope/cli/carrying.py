@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bufferscope.cli.interruption import CutShortError
 from bufferscope.cli.progress import shown
-from bufferscope.engines import engine as engine_named
+from bufferscope.engines import engines
 from bufferscope.errors import EngineError
 from bufferscope.experiment import load
 from bufferscope.result import Result
@@ -15,22 +15,23 @@ from bufferscope.store.run import Run
 
 def carry_out(
     names: Sequence[str],
-    engine: str,
+    engine: str | Sequence[str],
     out: Path,
     overrides: Sequence[str],
     seed: int,
     repeat: int,
     jobs: int | None,
     silent: bool,
+    reuse: bool = False,
 ) -> list[Result]:
     """Run experiments, all their points in one pool; one result each, in the order of `names`."""
-    chosen = engine_named(engine)
+    chosen = engines(engine)
     experiments = [load(name, overrides) for name in dict.fromkeys(names)]
     plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]
     tasks = [task for tasks in plans for task in tasks]
     try:
         with shown(tasks, silent=silent) as watcher:
-            runs = iter(execute(tasks, jobs=jobs, watcher=watcher))
+            runs = iter(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse))
     except Interrupted as interruption:
         raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}") from None
     except RunsFailedError as failure:

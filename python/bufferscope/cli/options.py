@@ -15,7 +15,15 @@ ExperimentName = Annotated[
         autocompletion=complete_experiment,
     ),
 ]
-Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="What carries the packets: sim, the simulator.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="What carries the packets: sim, the simulator; guest, a real kernel in virtual time; host, this machine's "
+        "kernel. Several (sim,guest) are shown side by side.",
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False)]
 Set = Annotated[
     list[str] | None,
@@ -30,6 +38,13 @@ Repeat = Annotated[int, typer.Option("--repeat", metavar="N", help="Runs of each
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", metavar="N", help="Runs at the same time; changes no result. Default: one a processor."),
+]
+Reuse = Annotated[
+    bool,
+    typer.Option(
+        "--reuse",
+        help="Take stored runs of the same scenario, seed and build of the engine, instead of making them again.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")]

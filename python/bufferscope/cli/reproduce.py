@@ -2,16 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 from bufferscope.cli.run import insist
-
-if TYPE_CHECKING:
-    from bufferscope.result import Result
 
 
 def reproduce(
@@ -32,6 +29,7 @@ def reproduce(
     seed: options.Seed = 1,
     repeat: options.Repeat = 1,
     jobs: options.Jobs = None,
+    reuse: options.Reuse = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
     strict: options.Strict = False,
@@ -47,12 +45,14 @@ def reproduce(
       bufferscope reproduce --strict --quiet && echo "all as the documents say"
     """
     from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.pages import written
     from bufferscope.experiment import catalogue
+    from bufferscope.report import build
 
-    results = carry_out(names or catalogue(), engine, out, (), seed, repeat, jobs, quiet or json)
+    results = carry_out(names or catalogue(), engine, out, (), seed, repeat, jobs, quiet or json, reuse)
     if not (quiet or json):
         print("Drawing the figures", file=sys.stderr, flush=True)
-    page = _write_page(results, report)
+    page = written(report, lambda: build(results, report))
     if json:
         from bufferscope.cli.documents import print_document, result_document
 
@@ -65,13 +65,3 @@ def reproduce(
         print(f"The page: {page.resolve()}")
     if strict:
         insist(results)
-
-
-def _write_page(results: "list[Result]", directory: Path) -> Path:
-    from bufferscope import report
-    from bufferscope.errors import InputError
-
-    try:
-        return report.build(results, directory)
-    except OSError as error:
-        raise InputError(f"{error.filename or directory}: cannot write the report here: {error.strerror}") from None

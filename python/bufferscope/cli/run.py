@@ -19,6 +19,7 @@ def run(
     seed: options.Seed = 1,
     repeat: options.Repeat = 1,
     jobs: options.Jobs = None,
+    reuse: options.Reuse = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
     strict: options.Strict = False,
@@ -39,7 +40,7 @@ def run(
     """
     from bufferscope.cli.carrying import carry_out
 
-    result = carry_out([experiment], engine, out, overrides or (), seed, repeat, jobs, quiet or json)[0]
+    result = carry_out([experiment], engine, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
     _print(result, json, quiet)
     if strict:
         insist([result])

@@ -3,16 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from bufferscope.cli.terminal import console, plain_table
 from bufferscope.expectations import Evaluated, Verdict
 from bufferscope.result import Result
 from bufferscope.store.run import Run
 
-WIDTH_WITHOUT_TERMINAL = 160
 STYLES = {
     Verdict.REPRODUCED: "green",
     Verdict.EXPLAINED: "yellow",
@@ -33,19 +30,23 @@ MOST_SUBJECTS = 3
 
 def print_runs(result: Result) -> None:
     """One row a run with the metrics that say most."""
-    table = _table(f"{result.experiment}: {result.document['title']}")
+    table = plain_table(f"{result.experiment}: {result.document['title']}")
+    several = len(result.by_engine) > 1
     table.add_column("Point", overflow="fold")
+    if several:
+        table.add_column("Engine")
     table.add_column("Seed", justify="right")
     for heading in OVERVIEW.values():
         table.add_column(heading, justify="right")
     for run in result.runs:
-        table.add_row(Text(_point(run)), str(run.seed), *(_metric(run, name) for name in OVERVIEW))
-    _console().print(table)
+        engine = [run.engine] * several
+        table.add_row(Text(_point(run)), *engine, str(run.seed), *(_metric(run, name) for name in OVERVIEW))
+    console().print(table)
 
 
 def print_expectations(results: Sequence[Result]) -> None:
     """What the documents say beside what was measured, as far as it applies, and why where it does not."""
-    table = _table("What the documents say, and what was measured")
+    table = plain_table("What the documents say, and what was measured")
     for heading in ("Experiment", "Expectation", "Says"):
         table.add_column(heading, overflow="fold")
     table.add_column("Measured", justify="right")
@@ -56,7 +57,7 @@ def print_expectations(results: Sequence[Result]) -> None:
             if evaluated.verdict is not Verdict.NOT_APPLICABLE:
                 table.add_row(*_expectation_row(result, evaluated))
     if table.rows:
-        _console().print(table)
+        console().print(table)
     for result in results:
         _print_reasons(result)
 
@@ -64,42 +65,33 @@ def print_expectations(results: Sequence[Result]) -> None:
 def print_warnings(results: Sequence[Result]) -> None:
     """What the engine wants known."""
     for warning in dict.fromkeys(w for result in results for run in result.runs for w in run.warnings):
-        _console().print(Text(f"Warning: {warning}"))
+        console().print(Text(f"Warning: {warning}"))
 
 
 def print_run(run: Run) -> None:
     """A stored run: how it came about, and every metric."""
-    about = _table(run.id)
+    about = plain_table(run.id)
     about.show_header = False
     about.add_column()
     about.add_column(overflow="fold")
     for key, value in _about(run).items():
         about.add_row(key, Text(value))
-    metrics = _table("Metrics")
+    metrics = plain_table("Metrics")
     metrics.add_column("Name")
     metrics.add_column("Value", justify="right")
     for name in run.metrics:
         metrics.add_row(Text(name), _metric(run, name))
-    _console().print(about, metrics)
+    console().print(about, metrics)
 
 
 def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A plain table of texts."""
-    table = _table(title)
+    table = plain_table(title)
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    _console().print(table)
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
-
-
-def _table(title: str) -> Table:
-    return Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    console().print(table)
 
 
 def _about(run: Run) -> dict[str, str]:
@@ -137,7 +129,7 @@ def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
     expectation, measured = evaluated.expectation, evaluated.measured
     return (
         Text(result.experiment),
-        Text(_subject(evaluated)),
+        Text(_subject(evaluated, result)),
         Text(expectation.says),
         Text("-" if measured is None else _number(measured)),
         Text(_band(expectation.band)),
@@ -145,11 +137,12 @@ def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
     )
 
 
-def _subject(evaluated: Evaluated) -> str:
-    """The metric and where it is taken, by the swept values' labels."""
+def _subject(evaluated: Evaluated, result: Result) -> str:
+    """The metric and where it is taken: the swept values' labels, and the engine where there are several."""
     where = ", ".join(evaluated.point.values())
     relative = ", ".join((evaluated.expectation.relative_to or {}).values())
-    return evaluated.expectation.metric + (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
+    place = (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
+    return evaluated.expectation.metric + place + (f" on {evaluated.engine}" if len(result.by_engine) > 1 else "")
 
 
 def _band(band: tuple[float, float]) -> str:
@@ -164,7 +157,7 @@ def _print_reasons(result: Result) -> None:
     subjects: dict[str, list[str]] = {}
     for evaluated in result.expectations:
         if evaluated.reason:
-            subjects.setdefault(evaluated.reason, []).append(_subject(evaluated))
+            subjects.setdefault(evaluated.reason, []).append(_subject(evaluated, result))
     for reason, about in subjects.items():
         whom = "; ".join(about) if len(about) <= MOST_SUBJECTS else f"{len(about)} expectations"
-        _console().print(Text(f"{result.experiment}, {whom}: {reason}"))
+        console().print(Text(f"{result.experiment}, {whom}: {reason}"))

@@ -1,6 +1,6 @@
 """What carries the packets. Each engine is one function from a point to records."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,14 +25,30 @@ class Engine:
     run: Carry
     examine: Callable[[], str] = str
     """Adds what is to be known of it on this machine; raises `EngineError`, with what mends it, if it can't be used."""
+    identity: Callable[[], str | None] = lambda: None
+    """All that a run's records depend on besides scenario and seed, in one word: runs of one identity come out the
+    same. None where no run comes out like another."""
+    real_time: bool = False
+    """Whether its runs go by the machine's clock, so that whatever else the machine does disturbs them."""
 
 
 ENGINES: Mapping[str, Engine] = {
-    "sim": Engine("sim", "the embedded simulator: virtual time, repeatable, needs nothing", sim.run),
-    "guest": Engine(
-        "guest", "a real Linux kernel in a virtual machine: virtual time, repeatable", guest.run, guest.examine
+    "sim": Engine(
+        "sim",
+        "the embedded simulator: virtual time, repeatable, needs nothing",
+        sim.run,
+        identity=sim.identity,
     ),
-    "host": Engine("host", "this machine's kernel, in network namespaces: real time", host.run, host.examine),
+    "guest": Engine(
+        "guest",
+        "a real Linux kernel in a virtual machine: virtual time, repeatable",
+        guest.run,
+        guest.examine,
+        guest.identity,
+    ),
+    "host": Engine(
+        "host", "this machine's kernel, in network namespaces: real time", host.run, host.examine, real_time=True
+    ),
 }
 
 NOT_YET: Mapping[str, str] = {
@@ -41,11 +57,22 @@ NOT_YET: Mapping[str, str] = {
 """Engines that the design has and this version has not."""
 
 
-def engine(name: str) -> Engine:
-    """The engine of a name; raises `InputError` that tells which there are."""
+def engines(names: str | Sequence[str], option: str = "--engine") -> tuple[Engine, ...]:
+    """The engines of names, one or several, or of one text with commas: `sim,guest`.
+
+    Raises `InputError` that tells which there are, or that one is named twice; it calls `names` by the option's name.
+    """
+    words = names.split(",") if isinstance(names, str) else list(names)
+    chosen = [_engine(word.strip(), option) for word in words]
+    if len(set(chosen)) < len(chosen):
+        raise InputError(f"{option}: found {','.join(words)}; allowed: each engine once")
+    return tuple(chosen)
+
+
+def _engine(name: str, option: str) -> Engine:
     if name in ENGINES:
         return ENGINES[name]
     there = ", ".join(f"{known.name} ({known.about})" for known in ENGINES.values())
     if name in NOT_YET:
-        raise InputError(f"--engine {name}: not in this version of bufferscope; there is: {there}")
-    raise InputError(f"--engine: found {name!r}; allowed: {there}")
+        raise InputError(f"{option} {name}: not in this version of bufferscope; there is: {there}")
+    raise InputError(f"{option}: found {name!r}; allowed: {there}")

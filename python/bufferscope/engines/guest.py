@@ -1,8 +1,10 @@
 """A real Linux kernel in a virtual machine: virtual time, the same records for the same seed, kernel and agent."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from bufferscope import _core
@@ -44,6 +46,13 @@ def run(
 @cache
 def _image(kernel: str | None, program: Path) -> Image:
     return image.build(kernels.choose(kernel), program)
+
+
+def identity() -> str:
+    """Kernel, agent and tools (the image), QEMU, and how the agent is asked to run."""
+    qemu = machine.find_qemu()
+    depends_on = [machine.fingerprint(qemu, _image(None, agent.program())), json.dumps(OPTIONS)]
+    return sha256("\n".join(depends_on).encode()).hexdigest()[:16]
 
 
 def examine() -> str:

@@ -26,7 +26,7 @@ class ResultRecords(Protocol):
 
 @dataclass(frozen=True)
 class Point:
-    """The runs of one choice of swept values."""
+    """The runs of one choice of swept values; where several engines are compared, those of one engine."""
 
     label: str
     runs: tuple[RunRecords, ...]
@@ -38,23 +38,24 @@ class Point:
 
 
 def points(result: ResultRecords) -> list[Point]:
-    """The result's points in the order of their runs."""
+    """The result's points in the order of their runs; with runs of several engines, a point for each."""
     grouped: dict[str, list[RunRecords]] = {}
     for run in result.runs:
-        grouped.setdefault(point_label(run), []).append(run)
+        grouped.setdefault(_label(result, run), []).append(run)
     if not grouped:
         raise NoDataError("the result has no runs")
     return [Point(label, tuple(sorted(runs, key=lambda run: run.seed))) for label, runs in grouped.items()]
 
 
-def point_label(run: RunRecords) -> str:
-    """The swept values of a run, as in the file: `100p`; empty without a sweep."""
-    return ", ".join(run.point.values())
-
-
 def sweep_title(result: ResultRecords) -> str:
-    """What is swept, in words: `queue limit` for `link.bottleneck.queue.limit`."""
-    return ", ".join(_key_title(key) for key in result.runs[0].point)
+    """What is swept, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine` where there are several."""
+    swept = result.runs[0].point if _sweeps(result) else ()
+    return ", ".join([*(_key_title(key) for key in swept), *(["engine"] if _compares_engines(result) else [])])
+
+
+def engine(run: RunRecords) -> str:
+    """What carried the run's packets."""
+    return str(run.meta["engine"])
 
 
 def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
@@ -100,6 +101,21 @@ def probe_path(run: RunRecords) -> tuple[list[Port], list[Port]]:
         raise NoDataError("no traffic of kind ping, so there are no round-trip times")
     near, far = traffic_ends(run.scenario, pings[0])
     return path(run.scenario, near, far), path(run.scenario, far, near)
+
+
+def _label(result: ResultRecords, run: RunRecords) -> str:
+    """The swept values of a run, as in the file, and its engine as far as that tells it apart: `100p, guest`."""
+    swept = list(run.point.values()) if _sweeps(result) else []
+    return ", ".join(swept + [engine(run)] * _compares_engines(result))
+
+
+def _compares_engines(result: ResultRecords) -> bool:
+    return len({engine(run) for run in result.runs}) > 1
+
+
+def _sweeps(result: ResultRecords) -> bool:
+    """Whether swept values belong to a label: always, but for a single choice of them on several engines."""
+    return not _compares_engines(result) or len({tuple(run.point.items()) for run in result.runs}) > 1
 
 
 def _key_title(key: str) -> str:

@@ -30,5 +30,5 @@ def build(results: Sequence["Result"], path: str | PathLike[str]) -> Path:
         raise ValueError("a report needs at least one result")
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(page_view(results, page)), encoding="utf-8")
+    page.write_text(render(page_view(results, page), "page.html.jinja"), encoding="utf-8")
     return page

@@ -42,15 +42,18 @@ class Missing:
     reason: str
 
 
-def draw(result: "Result", name: str, page: Path) -> FigureView | Missing:
-    """Draw a figure of a result, and write its SVG and PNG into `figures/` beside the page."""
+def draw(result: "Result", name: str, page: Path, stem: str | None = None) -> FigureView | Missing:
+    """Draw a figure of a result, and write its SVG and PNG into `figures/` beside the page.
+
+    Their files are called `stem` and the figure's name; by default the experiment's.
+    """
     try:
         spec = figures.draw(result, name).to_dict()
     except figures.NoDataError as error:
         return Missing(name, str(error).removeprefix(f"{name}: "))
     directory = page.parent / DIRECTORY
     directory.mkdir(parents=True, exist_ok=True)
-    stem = f"{result.experiment}-{name}"
+    stem = f"{stem or result.experiment}-{name}"
     svg = pictures.svg(spec)
     (directory / f"{stem}.svg").write_text(svg, encoding="utf-8")
     (directory / f"{stem}.png").write_bytes(pictures.png(svg))

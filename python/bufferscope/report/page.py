@@ -1,41 +1,24 @@
 """The page's content: from results to what the template shows, every text ready to be read."""
 
-import os
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from markupsafe import Markup
 
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, metrics_table, parameters, verdicts
+from bufferscope.report import runs as stored
 from bufferscope.report.prose import markdown
-from bufferscope.report.words import number, plural
+from bufferscope.report.words import plural
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
-    from bufferscope.store.run import Run
 
 DEFAULT_FIGURES = ("queue_length", "rtt", "cwnd", "goodput")
 """What is drawn for an experiment that names no figures."""
-
-
-@dataclass(frozen=True)
-class RunView:
-    """One run: what it is and where its files are."""
-
-    point: str
-    seed: int
-    href: str
-    name: str
-    wall_s: str
-    rows: str
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -53,9 +36,11 @@ class ExperimentView:
     verdicts: tuple[verdicts.VerdictView, ...]
     parameters: tuple[parameters.Table, ...]
     metrics: metrics_table.MetricsTable
-    runs: tuple[RunView, ...]
-    command: str
-    provenance: str
+    runs: tuple[stored.RunView, ...]
+    commands: tuple[str, ...]
+    """How to make the runs again, one for each engine."""
+    provenance: tuple[str, ...]
+    """What made them, one for each engine."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +71,8 @@ def page_view(results: Sequence["Result"], page: Path) -> PageView:
 def _experiment(result: "Result", page: Path) -> ExperimentView:
     document = result.document
     grouped = points(result)
+    labels = {run.id: point.label for point in grouped for run in point.runs}
+    by_engine = result.by_engine
     drawn = [drawing.draw(result, name, page) for name in document.get("figures") or DEFAULT_FIGURES]
     return ExperimentView(
         name=result.experiment,
@@ -96,50 +83,10 @@ def _experiment(result: "Result", page: Path) -> ExperimentView:
         overrides=tuple(result.overrides),
         figures=tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView)),
         missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing)),
-        verdicts=tuple(verdicts.view(evaluated) for evaluated in result.expectations),
+        verdicts=tuple(verdicts.view(evaluated, len(by_engine) > 1) for evaluated in result.expectations),
         parameters=tuple(parameters.tables(grouped)),
         metrics=metrics_table.table(grouped),
-        runs=tuple(_run(point.label, run, page) for point in grouped for run in _stored(result, point.label)),
-        command=_command(result),
-        provenance=_provenance(result),
-    )
-
-
-def _stored(result: "Result", label: str) -> list["Run"]:
-    return [run for run in result.runs if ", ".join(run.point.values()) == label]
-
-
-def _run(label: str, run: "Run", page: Path) -> RunView:
-    return RunView(
-        point=label,
-        seed=run.seed,
-        href=quote(Path(os.path.relpath(run.path.resolve(), page.parent.resolve())).as_posix()) + "/",
-        name=run.id,
-        wall_s=f"{number(round(float(run.meta['wall_s']), 2))} s",
-        rows=number(sum(run.meta["tables"].values())),
-        warnings=tuple(run.warnings),
-    )
-
-
-def _command(result: "Result") -> str:
-    """The command that makes the same records again."""
-    seeds = sorted({run.seed for run in result.runs})
-    words = ["bufferscope", "run", result.experiment, "--seed", str(seeds[0])]
-    if len(seeds) > 1:
-        words += ["--repeat", str(len(seeds))]
-    for override in result.overrides:
-        words += ["--set", override]
-    return shlex.join(words)
-
-
-def _provenance(result: "Result") -> str:
-    """Which program, on which machine, when."""
-    meta = result.runs[0].meta
-    machine = meta["machine"]
-    on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))
-    sampled = number(meta["sampling"]["achieved_ns"] / 1e6)
-    started = datetime.fromisoformat(meta["started"]).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return (
-        f"bufferscope {meta['bufferscope']}, engine {meta['engine']} {meta['engine_version']}, "
-        f"sampled every {sampled} ms, started {started}, on {on}"
+        runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),
+        commands=tuple(stored.command(runs) for runs in by_engine.values()),
+        provenance=tuple(stored.provenance(runs[0]) for runs in by_engine.values()),
     )

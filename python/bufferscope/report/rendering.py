@@ -1,34 +1,38 @@
-"""The page as HTML: template, style sheet, scripts and the chart library put into one file."""
+"""A page as HTML: template, style sheet, scripts and the chart library put into one file."""
 
 from functools import cache
 
 import vl_convert
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bufferscope.figures import style
 from bufferscope.report.drawing import script_json
-from bufferscope.report.page import PageView
 from bufferscope.report.verdicts import GAUGE
 
+PACKAGE = "bufferscope.report"
 
-def render(page: PageView) -> str:
-    """The page's HTML."""
-    environment = _environment()
-    return environment.get_template("page.html.jinja").render(
-        page=page,
-        style=_resource("page.css"),
-        script=_resource("page.js"),
-        charts=_chart_library(),
-        themes=script_json({"light": _theme(style.LIGHT), "dark": _theme(style.DARK)}),
-        gauge_width=GAUGE,
+
+def render(page: object, template: str, package: str = PACKAGE) -> str:
+    """The HTML of a page's content by a template of a package; it may build on the templates of this one."""
+    return (
+        _environment(package)
+        .get_template(template)
+        .render(
+            page=page,
+            style=_resource("page.css"),
+            script=_resource("page.js"),
+            charts=_chart_library(),
+            themes=script_json({"light": _theme(style.LIGHT), "dark": _theme(style.DARK)}),
+            gauge_width=GAUGE,
+        )
     )
 
 
 @cache
-def _environment() -> Environment:
+def _environment(package: str = PACKAGE) -> Environment:
     return Environment(
-        loader=PackageLoader("bufferscope.report"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

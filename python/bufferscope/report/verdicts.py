@@ -41,8 +41,8 @@ class VerdictView:
     gauge: Gauge | None
 
 
-def view(evaluated: "Evaluated") -> VerdictView:
-    """An evaluated expectation in words."""
+def view(evaluated: "Evaluated", tells_engine: bool = False) -> VerdictView:
+    """An evaluated expectation in words, its engine's name among them if it has to be told from others."""
     expectation = evaluated.expectation
     verdict = evaluated.verdict.value
     known = definition(expectation.metric)
@@ -50,7 +50,7 @@ def view(evaluated: "Evaluated") -> VerdictView:
     low, high = expectation.band
     return VerdictView(
         says=expectation.says,
-        measure=_measure(evaluated),
+        measure=_measure(evaluated) + (f" on {evaluated.engine}" if tells_engine else ""),
         band=band(low, high, unit),
         measured=_measured(evaluated.measured, unit),
         verdict=verdict.replace("-", " "),

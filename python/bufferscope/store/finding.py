@@ -13,7 +13,8 @@ def find(path: Path, overrides: Sequence[str] | None = None) -> list[Run]:
     """The runs that a path means: a run directory, or an experiment's directory of runs.
 
     An experiment's directory may hold runs of several variants (other `--set`, an edited file). Those of `overrides`
-    are meant, or without `overrides` those of the newest run's variant; in the order of the experiment's points.
+    are meant, or without `overrides` those of the newest run's variant; in the order of the experiment's points, each
+    with all its engines.
     """
     if is_run(path) or not path.is_dir():
         return [Run(path)]
@@ -29,13 +30,14 @@ def _of_one_variant(runs: Sequence[Run], overrides: Sequence[str] | None, path: 
         variants = dict.fromkeys(" ".join(run.meta["overrides"]) or "none" for run in runs)
         raise StoreError(f"{path}: no run with these overrides; there are: {'; '.join(variants)}")
     newest = max(wanted, key=lambda run: run.meta["started"])
-    same = ("experiment", "overrides", "document", "engine")
+    same = ("experiment", "overrides", "document")
     return [run for run in wanted if all(run.meta[key] == newest.meta[key] for key in same)]
 
 
 def _in_order(runs: Sequence[Run]) -> list[Run]:
-    """By point in the sweep's order, then by seed; of two runs of the same point and seed the newer one."""
+    """By point in the sweep's order, then engine, then seed; of two runs alike in all three the newer one."""
     newest = {
-        (tuple(run.point.items()), run.seed): run for run in sorted(runs, key=lambda run: str(run.meta["started"]))
+        (tuple(run.point.items()), run.engine, run.seed): run
+        for run in sorted(runs, key=lambda run: str(run.meta["started"]))
     }
-    return sorted(newest.values(), key=lambda run: (run.position, run.seed))
+    return sorted(newest.values(), key=lambda run: (run.position, run.engine, run.seed))

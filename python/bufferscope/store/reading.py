@@ -33,8 +33,15 @@ REQUIRED: Mapping[str, type | tuple[type, ...]] = {
 }
 """The keys that `run.json` must have, and their types; further keys are let through."""
 
-OPTIONAL: Mapping[str, type] = {"document": dict, "expectations": list, "overrides": list, "position": int}
-"""The keys that `run.json` may leave out, which then are empty: records of other origin know of no experiment file."""
+OPTIONAL: Mapping[str, type] = {
+    "document": dict,
+    "expectations": list,
+    "overrides": list,
+    "position": int,
+    "engine_identity": str,
+}
+"""The keys that `run.json` may leave out, which then are empty: records of other origin know of no experiment file,
+and some engines have no identity."""
 
 
 def read_metadata(directory: Path) -> dict[str, Any]:

@@ -61,8 +61,21 @@ def staged(directory: Path) -> Iterator[Path]:
 
 def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
     """Write `run.json`; the last file of a run to be written."""
-    text = json.dumps(metadata, indent=1, ensure_ascii=False, allow_nan=False)
-    (directory / METADATA).write_text(text + "\n", encoding="utf-8")
+    (directory / METADATA).write_text(_text(metadata), encoding="utf-8")
+
+
+def rewrite_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
+    """Put another `run.json` in the place of a stored run's; whoever reads it meanwhile sees the one or the other."""
+    place = directory / f"{PARTIAL}{METADATA}-{secrets.token_hex(4)}"
+    try:
+        place.write_text(_text(metadata), encoding="utf-8")
+        place.replace(directory / METADATA)
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def _text(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(metadata, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _slug(point: Mapping[str, str]) -> str:

@@ -1,0 +1,72 @@
+"""Runs as a page shows them: where their files are, what made them, how to make them again."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from bufferscope.report.words import number
+
+if TYPE_CHECKING:
+    from bufferscope.store.run import Run
+
+UNLESS_SAID = "sim"
+"""The engine of a command that names none."""
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run: what it is and where its files are."""
+
+    point: str
+    seed: int
+    href: str
+    name: str
+    wall_s: str
+    rows: str
+    warnings: tuple[str, ...]
+
+
+def view(label: str, run: "Run", page: Path) -> RunView:
+    """A run of a point; `page` is where the link to it stands."""
+    return RunView(
+        point=label,
+        seed=run.seed,
+        href=quote(Path(os.path.relpath(run.path.resolve(), page.parent.resolve())).as_posix()) + "/",
+        name=run.id,
+        wall_s=f"{number(round(float(run.meta['wall_s']), 2))} s",
+        rows=number(sum(run.meta["tables"].values())),
+        warnings=tuple(run.warnings),
+    )
+
+
+def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") -> str:
+    """The command that makes the same records of one experiment again."""
+    seeds = sorted({run.seed for run in runs})
+    engines = ",".join(dict.fromkeys(run.engine for run in runs))
+    words = ["bufferscope", verb, runs[0].experiment, "--seed", str(seeds[0])]
+    if len(seeds) > 1:
+        words += ["--repeat", str(len(seeds))]
+    if engines != UNLESS_SAID:
+        words += [option, engines]
+    for override in runs[0].meta["overrides"]:
+        words += ["--set", override]
+    return shlex.join(words)
+
+
+def provenance(run: "Run") -> str:
+    """Which program, on which machine, when."""
+    meta = run.meta
+    machine = meta["machine"]
+    on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))
+    sampled = number(meta["sampling"]["achieved_ns"] / 1e6)
+    started = datetime.fromisoformat(meta["started"]).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    kernel = f" on Linux {meta['summary']['kernel']}" if "kernel" in meta["summary"] else ""
+    return (
+        f"bufferscope {meta['bufferscope']}, engine {meta['engine']} {meta['engine_version']}{kernel}, "
+        f"sampled every {sampled} ms, started {started}, on {on}"
+    )
