@@ -4,7 +4,9 @@ import json
 import math
 from typing import Any
 
+from bufferscope.agreement import Agreement, Comparison
 from bufferscope.expectations import Evaluated
+from bufferscope.metrics import Estimate
 from bufferscope.result import Result
 from bufferscope.store.run import Run
 
@@ -21,6 +23,40 @@ def result_document(result: Result) -> dict[str, Any]:
         "runs": [run_document(run) for run in result.runs],
         "expectations": [_expectation_document(evaluated) for evaluated in result.expectations],
     }
+
+
+def agreement_document(agreement: Agreement, result: Result) -> dict[str, Any]:
+    """Two engines' agreement, point by point and metric by metric; what is censored or not known is null."""
+    return {
+        "experiment": agreement.experiment,
+        "engines": list(agreement.engines),
+        "points": [
+            {
+                "point": dict(point.values),
+                "comparisons": [_comparison_document(comparison) for comparison in point.comparisons],
+            }
+            for point in agreement.points
+        ],
+        "runs": [run_document(run) for run in result.runs],
+    }
+
+
+def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "metric": comparison.metric,
+        "value": _estimate_document(comparison.value),
+        "reference": _estimate_document(comparison.reference),
+        "difference": _number(comparison.difference),
+        "relative": _number(comparison.relative),
+        "reach": _number(comparison.reach),
+        "within_spread": comparison.within_spread,
+        "aim": comparison.aim and comparison.aim.words,
+        "meets_aim": comparison.meets_aim,
+    }
+
+
+def _estimate_document(estimate: Estimate) -> dict[str, Any]:
+    return {"mean": _number(estimate.mean), "sem": _number(estimate.sem), "n": estimate.n}
 
 
 def run_document(run: Run) -> dict[str, Any]:
@@ -40,6 +76,7 @@ def _expectation_document(evaluated: Evaluated) -> dict[str, Any]:
     expectation, measured = evaluated.expectation, evaluated.measured
     return {
         "metric": expectation.metric,
+        "engine": evaluated.engine,
         "point": dict(evaluated.point),
         "relative_to": None if expectation.relative_to is None else dict(expectation.relative_to),
         "says": expectation.says,

@@ -1,0 +1,45 @@
+"""When two engines are near enough to one another to be used in each other's place.
+
+The aims say what matters to a reader of results, not what chance allows: that is what the repetitions' spread is for
+(`spread.py`). Each has a floor below which a difference is of no consequence, whatever share of a small value it is.
+"""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Aim:
+    """How far two engines' values of a metric may lie apart."""
+
+    metric: str
+    factor: float
+    """The larger value is at most so many times the smaller one ..."""
+    floor: float
+    """... or the two differ by at most this, in the metric's unit."""
+    words: str
+    """The same for readers."""
+
+    def is_met(self, value: float, reference: float) -> bool | None:
+        """Whether two values are near enough; None where what was lost hides one of them, or both."""
+        if not (math.isfinite(value) and math.isfinite(reference)):
+            return None if value == reference else False
+        if abs(value - reference) <= self.floor:
+            return True
+        low, high = sorted((value, reference))
+        return low > 0 and high <= self.factor * low
+
+
+AIMS: tuple[Aim, ...] = (
+    Aim("rtt.p50_ms", 1.10, 0.5, "within 10 % or 0.5 ms"),
+    Aim("rtt.p95_ms", 1.10, 0.5, "within 10 % or 0.5 ms"),
+    Aim("goodput.total_mbit", 1.02, 0.01, "within 2 % or 0.01 Mbit/s"),
+    Aim("retransmits.total", 1.5, 5, "within a factor of 1.5 or 5 segments"),
+)
+"""0.5 ms is half the time of a full packet at 10 Mbit/s and far below what anybody feels; 5 segments is what chance
+alone makes of a few losses (a count of n scatters by about its root); 0.01 Mbit/s is less than a packet a second."""
+
+
+def aim_of(metric: str) -> Aim | None:
+    """The aim for a metric, if there is one."""
+    return next((aim for aim in AIMS if aim.metric == metric), None)

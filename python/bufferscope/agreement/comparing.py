@@ -1,0 +1,123 @@
+"""From the runs of two engines to one comparison a metric, point by point."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bufferscope.agreement.aims import AIMS, Aim, aim_of
+from bufferscope.agreement.spread import reach
+from bufferscope.errors import StoreError
+from bufferscope.metrics.statistics import Estimate
+from bufferscope.metrics.tables import aggregate
+
+if TYPE_CHECKING:
+    from bufferscope.result import Result
+    from bufferscope.store.run import Run
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric on two engines; the second is the reference."""
+
+    metric: str
+    value: Estimate
+    reference: Estimate
+    aim: Aim | None
+
+    @property
+    def difference(self) -> float:
+        """Value less reference, in the metric's unit; NaN where both are hidden by what was lost."""
+        return self.value.mean - self.reference.mean
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of the reference; NaN where that is 0 or hidden."""
+        hidden = self.reference.mean == 0 or not math.isfinite(self.difference)
+        return math.nan if hidden else self.difference / abs(self.reference.mean)
+
+    @cached_property
+    def reach(self) -> float:
+        """How far apart chance alone may bring them (`spread.reach`); NaN where nothing is known of that."""
+        return reach(self.value, self.reference)
+
+    @property
+    def within_spread(self) -> bool | None:
+        """Whether chance can explain the difference; None where nothing is known of it: too few repetitions."""
+        return None if math.isnan(self.reach) else abs(self.difference) <= self.reach
+
+    @property
+    def meets_aim(self) -> bool | None:
+        """Whether the two are near enough; None without an aim, or where both are hidden by what was lost."""
+        return None if self.aim is None else self.aim.is_met(self.value.mean, self.reference.mean)
+
+
+@dataclass(frozen=True)
+class PointAgreement:
+    """One point of the experiment on both engines."""
+
+    runs: tuple["Run", ...]
+    """The first engine's, then the reference's."""
+    comparisons: tuple[Comparison, ...]
+    """Every metric that both measured: those with an aim first, then the others in the order of their definitions."""
+    unshared: Mapping[str, tuple[str, ...]]
+    """Metrics that only one engine measured, by engine."""
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The point's swept values, path to label."""
+        return self.runs[0].point
+
+    @property
+    def aimed(self) -> tuple[Comparison, ...]:
+        """The comparisons for which there is an aim."""
+        return tuple(comparison for comparison in self.comparisons if comparison.aim)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """An experiment on two engines."""
+
+    experiment: str
+    engines: tuple[str, str]
+    """The engine that is judged, and the reference."""
+    points: tuple[PointAgreement, ...]
+
+    def count(self, verdict: bool | None) -> int:
+        """At how many places an aim is met (True), missed (False) or can't be judged (None)."""
+        return sum(c.meets_aim is verdict for point in self.points for c in point.aimed)
+
+
+def compare(result: "Result") -> Agreement:
+    """Compare the two engines that a result has runs of; the second one is the reference.
+
+    Raises `StoreError` if there aren't two, or a point was not run on both.
+    """
+    engines = tuple(result.by_engine)
+    if len(engines) != 2:
+        raise StoreError(f"an agreement is between two engines: found {' and '.join(engines)}")
+    positions = dict.fromkeys(run.position for run in result.runs)
+    points = [[run for run in result.runs if run.position == position] for position in positions]
+    return Agreement(result.experiment, engines, tuple(_point(runs, engines) for runs in points))
+
+
+def _point(runs: Sequence["Run"], engines: tuple[str, str]) -> PointAgreement:
+    estimates = []
+    for engine in engines:
+        own = [run for run in runs if run.engine == engine]
+        if not own:
+            raise StoreError(f"{runs[0].path.parent}: the point of {runs[0].id} has no run on {engine}")
+        estimates.append(aggregate([run.metrics for run in own]))
+    value, reference = estimates
+    shared = [name for name in value if name in reference]
+    aimed = [aim.metric for aim in AIMS if aim.metric in shared]
+    names = [*aimed, *(name for name in shared if name not in aimed)]
+    return PointAgreement(
+        runs=tuple(runs),
+        comparisons=tuple(Comparison(name, value[name], reference[name], aim_of(name)) for name in names),
+        unshared={
+            engine: tuple(name for name in own if name not in shared)
+            for engine, own in zip(engines, estimates, strict=True)
+        },
+    )

@@ -1,0 +1,123 @@
+"""Two engines side by side as one self-contained page: every comparison, and the series of both in the same charts."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bufferscope.agreement.comparing import Agreement, PointAgreement, compare
+from bufferscope.agreement.wording import ComparisonView, counts, title, view
+from bufferscope.figures.source import points
+from bufferscope.report import drawing, parameters, rendering
+from bufferscope.report import runs as stored
+from bufferscope.report.words import plural
+from bufferscope.result import Result
+
+if TYPE_CHECKING:
+    from bufferscope.store.run import Run
+
+PAGE = "index.html"
+FIGURES = ("rtt", "queue_length", "cwnd", "rtt_cdf")
+"""Over time what a sender, a queue and a user make of it; and the delays of all repetitions together."""
+
+
+@dataclass(frozen=True)
+class PointView:
+    """One point on both engines."""
+
+    name: str
+    """Its anchor on the page."""
+    title: str
+    figures: tuple[drawing.FigureView, ...]
+    missing: tuple[drawing.Missing, ...]
+    aimed: tuple[ComparisonView, ...]
+    others: tuple[ComparisonView, ...]
+    unshared: tuple[tuple[str, str], ...]
+    """Engines, with the metrics that only they have."""
+
+
+@dataclass(frozen=True)
+class AgreementView:
+    """The whole page."""
+
+    title: str
+    name: str
+    summary: str
+    counts: tuple[tuple[str, str, int], ...]
+    """Verdicts as CSS class, words and number."""
+    engines: tuple[str, str]
+    repetitions: str
+    points: tuple[PointView, ...]
+    parameters: tuple[parameters.Table, ...]
+    runs: tuple[stored.RunView, ...]
+    commands: tuple[str, ...]
+    provenance: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+
+def build(result: Result, path: str | PathLike[str]) -> Path:
+    """Write `index.html` and `figures/` for a result of two engines into the directory `path`; the page's place."""
+    agreement = compare(result)
+    page = Path(path) / PAGE
+    page.parent.mkdir(parents=True, exist_ok=True)
+    view = _page_view(agreement, result, page)
+    page.write_text(rendering.render(view, "agreement.html.jinja", "bufferscope.agreement"), encoding="utf-8")
+    return page
+
+
+def _page_view(agreement: Agreement, result: Result, page: Path) -> AgreementView:
+    judged, reference = agreement.engines
+    labels = {run.id: point.label for point in points(result) for run in point.runs}
+    first = [runs[0] for runs in result.by_engine.values()]
+    return AgreementView(
+        title=f"{judged} against {reference}: {result.document['title']}",
+        name=result.experiment,
+        summary=f"{plural(len(agreement.points), 'point')}, {plural(len(result.runs), 'run')}",
+        counts=counts(agreement),
+        engines=agreement.engines,
+        repetitions=_repetitions(result),
+        points=tuple(_point_view(point, page) for point in agreement.points),
+        parameters=tuple(parameters.tables(points(Result(result.by_engine[reference])))),
+        runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),
+        commands=(stored.command(result.runs, "agree", "--engines"),),
+        provenance=tuple(stored.provenance(run) for run in first),
+        overrides=tuple(result.overrides),
+    )
+
+
+def _point_view(point: PointAgreement, page: Path) -> PointView:
+    result = Result(point.runs)
+    name = _anchor(point)
+    drawn = [drawing.draw(result, figure, page, name) for figure in FIGURES]
+    return PointView(
+        name=name,
+        title=title(point),
+        figures=tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView)),
+        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing)),
+        aimed=tuple(view(comparison) for comparison in point.aimed),
+        others=tuple(view(comparison) for comparison in point.comparisons if not comparison.aim),
+        unshared=tuple((engine, ", ".join(names)) for engine, names in point.unshared.items() if names),
+    )
+
+
+def _anchor(point: PointAgreement) -> str:
+    """A word of its own for each point that suits files and links."""
+    run = point.runs[0]
+    words = [run.experiment, str(run.position + 1), *run.point.values()]
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(words if run.point else words[:1]))[:80].strip("-.")
+
+
+def _repetitions(result: Result) -> str:
+    """How many repetitions the spread is known from."""
+    fewest = min(_repetitions_of(runs) for runs in result.by_engine.values())
+    if fewest == 1:
+        return "One repetition: what chance makes of these numbers is not known. Run it with --repeat 3 or more."
+    return f"Means of {fewest} repetitions."
+
+
+def _repetitions_of(runs: Sequence["Run"]) -> int:
+    """The fewest repetitions of any point."""
+    positions = [run.position for run in runs]
+    return min(positions.count(position) for position in positions)

@@ -1,0 +1,83 @@
+"""`bufferscope agree`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bufferscope.cli import options
+
+if TYPE_CHECKING:
+    from bufferscope.agreement import Agreement
+    from bufferscope.result import Result
+
+
+def agree(
+    experiment: options.ExperimentName,
+    engines: Annotated[
+        str | None,
+        typer.Option(
+            "--engines",
+            metavar="A,B",
+            help="The engine to judge, and the reference. Default: sim,guest; sim,host if only that is ready.",
+            show_default=False,
+        ),
+    ] = None,
+    out: options.Out = Path("results"),
+    report: Annotated[
+        Path, typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False)
+    ] = Path("agreement"),
+    overrides: options.Set = None,
+    seed: options.Seed = 1,
+    repeat: options.Repeat = 3,
+    jobs: options.Jobs = None,
+    reuse: options.Reuse = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if an aim is missed.")] = False,
+) -> None:
+    """Run an experiment on two engines, and tell how far apart they are.
+
+    Metric by metric: both means, their difference, whether chance explains it (the 95 % confidence interval that the \
+repetitions give it), and whether it is small enough not to matter (the aims). A page shows both engines' series in \
+the same charts.
+
+    [bold]Examples[/bold]
+
+      bufferscope agree ucas-reproduce
+
+      bufferscope agree ucas-reproduce --set traffic.bulk.congestion=cubic --repeat 5
+
+      bufferscope agree mininet-buffer-size --engines guest,host
+
+      bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
+    """
+    from bufferscope import agreement
+    from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.pages import written
+    from bufferscope.engines.pairing import pair
+
+    chosen = [engine.name for engine in pair(engines)]
+    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
+    if not (quiet or json):
+        print("Drawing the figures", file=sys.stderr, flush=True)
+    page = written(report, lambda: agreement.build(result, report))
+    compared = agreement.compare(result)
+    _print(compared, result, page, json, quiet)
+    if strict and compared.count(False):
+        raise typer.Exit(1)
+
+
+def _print(agreement: "Agreement", result: "Result", page: Path, json: bool, quiet: bool) -> None:
+    if json:
+        from bufferscope.cli.documents import agreement_document, print_document
+
+        print_document(agreement_document(agreement, result) | {"report": str(page)})
+    elif not quiet:
+        from bufferscope.cli.comparisons import print_agreement
+        from bufferscope.cli.tables import print_warnings
+
+        print_agreement(agreement)
+        print_warnings([result])
+        print(f"The page: {page.resolve()}")

@@ -1,0 +1,45 @@
+"""Two engines' agreement as tables for people, on standard output."""
+
+from rich.text import Text
+
+from bufferscope.agreement.aims import AIMS
+from bufferscope.agreement.comparing import Agreement, PointAgreement
+from bufferscope.agreement.wording import ComparisonView, counts, title, view
+from bufferscope.cli.terminal import console, plain_table
+
+STYLES = {"reproduced": "green", "not-reproduced": "bold red", "not-applicable": "dim"}
+
+
+def print_agreement(agreement: Agreement) -> None:
+    """A table a point, a row a metric, and how many aims are met."""
+    for point in agreement.points:
+        _print_point(agreement, point)
+    for aim in AIMS:
+        console().print(Text(f"Aim for {aim.metric}: {aim.words}", style="dim"))
+    told = ", ".join(f"{count} {words}" for _, words, count in counts(agreement))
+    console().print(Text(f"{agreement.engines[0]} against {agreement.engines[1]}: {told or 'no metric with an aim'}"))
+    if any(c.within_spread is None and c.value.n == 1 for point in agreement.points for c in point.comparisons):
+        console().print(Text("One repetition tells nothing of chance: --repeat 3 or more does."))
+
+
+def _print_point(agreement: Agreement, point: PointAgreement) -> None:
+    shown = plain_table(f"{agreement.experiment}: {title(point)}")
+    shown.add_column("Metric")
+    for heading in (*agreement.engines, "Difference"):
+        shown.add_column(heading, justify="right")
+    shown.add_column("Within spread?")
+    shown.add_column("Aim")
+    for comparison in point.comparisons:
+        shown.add_row(*_row(view(comparison)))
+    console().print(shown)
+
+
+def _row(comparison: ComparisonView) -> tuple[Text, ...]:
+    return (
+        Text(comparison.metric),
+        Text(comparison.value),
+        Text(comparison.reference),
+        Text(comparison.difference),
+        Text(comparison.spread, style="bold" if comparison.beyond else ""),
+        Text(comparison.verdict, style=STYLES[comparison.kind]),
+    )

@@ -1,0 +1,36 @@
+"""Which two engines to hold against each other when nobody says: the simulator and a real kernel."""
+
+from bufferscope.engines import ENGINES, Engine, engines
+from bufferscope.errors import EngineError, InputError
+
+KERNELS = ("guest", "host")
+"""The engines that are a real kernel: the repeatable one first."""
+
+
+def pair(names: str | None) -> tuple[Engine, Engine]:
+    """The two engines of a text such as `sim,guest`, both ready; without one the simulator and a kernel that is ready.
+
+    Raises `InputError` unless there are two, and `EngineError`, with what mends it, if one can't be used here.
+    """
+    if names is None:
+        return ENGINES["sim"], _ready_kernel()
+    if names.count(",") != 1:
+        raise InputError(
+            f"--engines: found {names!r}; allowed: two engines, as in sim,guest; the second is the reference"
+        )
+    judged, reference = engines(names, "--engines")
+    for engine in (judged, reference):
+        engine.examine()
+    return judged, reference
+
+
+def _ready_kernel() -> Engine:
+    reasons: list[str] = []
+    for name in KERNELS:
+        try:
+            ENGINES[name].examine()
+        except EngineError as error:
+            reasons.append(f"{name}: {error}")
+        else:
+            return ENGINES[name]
+    raise EngineError(f"no real kernel to hold the simulator against: {'; '.join(reasons)}")

@@ -1,0 +1,131 @@
+"""`bufferscope agree` and engines side by side, with a second engine made of the first."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+from laboratory import SMALL, SWEEP, Answer, write
+
+import bufferscope as bs
+from bufferscope.engines import ENGINES, Engine, guest, sim
+from bufferscope.engines.outcome import Outcome
+from bufferscope.experiment import Point, load
+
+Cli = Callable[..., Answer]
+
+LONGER = SMALL.replace('"2s"', '"20s"')
+"""The small lab for so many sawteeth that one more or less matters little."""
+
+
+def twin(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
+    """The simulator with other seeds: the same but for chance."""
+    return sim.run(point, seed + 1000, directory, progress)
+
+
+@pytest.fixture
+def second_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "twin", Engine("twin", "with other seeds", twin))
+
+
+@pytest.mark.usefixtures("second_engine")
+def test_equal_engines_agree_but_for_chance(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, LONGER + SWEEP)
+    answer = cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "4", "--json", "--strict")
+    assert (answer.status, answer.err) == (0, "")
+    document = json.loads(answer.out)
+    assert document["engines"] == ["sim", "twin"]
+    assert [point["point"]["link.line.queue.limit"] for point in document["points"]] == ["10p", "20p", "40p"]
+    assert len(document["runs"]) == 3 * 2 * 4
+    compared = [c for point in document["points"] for c in point["comparisons"]]
+    aimed = [c for c in compared if c["aim"]]
+    assert {c["metric"] for c in aimed} == {"rtt.p50_ms", "rtt.p95_ms", "goodput.total_mbit", "retransmits.total"}
+    assert [c["metric"] for c in aimed if not c["meets_aim"]] == []
+    judged = [c["within_spread"] for c in compared if c["within_spread"] is not None]
+    assert sum(judged) >= 0.8 * len(judged)
+    assert all(c["value"]["n"] == c["reference"]["n"] == 4 for c in compared)
+    assert (tmp_path / document["report"]).is_file()
+
+
+@pytest.mark.usefixtures("second_engine")
+def test_the_terminal_shows_both_and_what_is_aimed_at(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, LONGER)
+    answer = cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "1")
+    assert answer.status == 0
+    for words in ("rtt.p95_ms", "twin", "4 aims met", "within 10 %", "One repetition tells nothing of chance"):
+        assert words in answer.out, words
+    assert "agreement/index.html" in answer.out
+
+
+def test_an_engine_that_differs_is_told_and_strict_fails(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = write(tmp_path, SMALL)
+
+    def longer(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
+        return sim.run(load(lab, ["link.line.delay=40ms"]).points[0], seed, directory, progress)
+
+    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "longer", Engine("longer", "a longer path", longer))
+    arguments = ["agree", "lab.toml", "--engines", "sim,longer", "--repeat", "2"]
+    answer = cli(*arguments, "--strict", "--json")
+    assert answer.status == 1
+    median = json.loads(answer.out)["points"][0]["comparisons"][0]
+    assert (median["metric"], median["meets_aim"], median["within_spread"]) == ("rtt.p50_ms", False, False)
+    assert median["difference"] < -40
+    assert cli(*arguments, "--quiet") == Answer(0, "", "")
+
+
+def test_an_engine_that_is_not_ready_is_told_before_anything_runs(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, SMALL)
+    monkeypatch.setenv("BUFFERSCOPE_QEMU", "qemu-that-is-not-there")
+    monkeypatch.setenv("BUFFERSCOPE_AGENT", "/agent-that-is-not-there")
+    named = cli("agree", "lab.toml", "--engines", "sim,guest")
+    assert (named.status, named.out) == (1, "")
+    assert "apt-get install qemu-system-x86" in named.err
+    chosen = cli("agree", "lab.toml")
+    assert (chosen.status, chosen.out) == (1, "")
+    for words in ("no real kernel", "guest: ", "host: ", "cargo build-agent"):
+        assert words in chosen.err
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.usefixtures("second_engine")
+def test_run_shows_several_engines_side_by_side(cli: Cli, tmp_path: Path) -> None:
+    expect = '[[expect]]\nmetric = "rtt.sent"\nsays = "20"\nband = [20, 20]\n'
+    write(tmp_path, SMALL + expect + SWEEP)
+    document = json.loads(cli("run", "lab.toml", "--engine", "sim,twin", "--json").out)
+    assert [(run["point"]["link.line.queue.limit"], run["engine"]) for run in document["runs"]] == [
+        (label, engine) for label in ("10p", "20p", "40p") for engine in ("sim", "twin")
+    ]
+    assert [e["engine"] for e in document["expectations"]] == ["sim"] * 3 + ["twin"] * 3
+    table = cli("run", "lab.toml", "--engine", "sim,twin").out
+    assert "Engine" in table
+    assert "rtt.sent at 40p on twin" in table
+    loaded = bs.load(tmp_path / "results" / "lab")
+    assert list(loaded.by_engine) == ["sim", "twin"]
+    page = bs.report.build([loaded], tmp_path / "report").read_text(encoding="utf-8")
+    assert '"domain":["10p, sim","10p, twin","20p, sim"' in page
+    assert "bufferscope run lab --seed 1 --engine twin" in page
+
+
+@pytest.mark.guest
+def test_the_simulator_agrees_with_a_real_kernel(cli: Cli, tmp_path: Path) -> None:
+    from bufferscope.engines import agent
+    from bufferscope.guest import build
+
+    build.build(build.kernel(None, print), agent.program(), print)
+    # Slow start, its overshoot, and one whole sawtooth.
+    answer = cli("agree", "ucas-reproduce", "--set", "duration=8s", "--repeat", "2", "--json")
+    assert answer.status == 0, answer.err
+    document = json.loads(answer.out)
+    assert document["engines"] == ["sim", "guest"]
+    missed = [c for c in document["points"][0]["comparisons"] if c["meets_aim"] is False]
+    assert missed == []
+    assert {run["engine"] for run in document["runs"]} == {"sim", "guest"}
+    assert {run.meta["engine_identity"] for run in bs.load("results/ucas-reproduce").runs} == {
+        sim.identity(),
+        guest.identity(),
+    }
