@@ -15,6 +15,9 @@ MSS_BYTES: int
 class ExperimentError(ValueError):
     """An experiment file or an override is impossible; the text is one line that tells where and what is allowed."""
 
+class PlanError(ValueError):
+    """Linux can't be set to what a scenario asks for; the text tells what, where, and what is possible."""
+
 class SimulationError(RuntimeError):
     """The simulator could not complete a run."""
 
@@ -55,6 +58,9 @@ class Experiment:
 
 def load(content: bytes, file: str, overrides: list[str]) -> Experiment:
     """Parse and check an experiment; raises `ExperimentError`. `file` is what messages call it."""
+
+def commands(point: Point, about: list[str]) -> str:
+    """A shell script that builds the point's network by hand; it begins with the lines `about`. Raises `PlanError`."""
 
 def schema() -> str:
     """The JSON Schema of experiment files."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bufferscope import _core
-from bufferscope.errors import ExperimentError
+from bufferscope.errors import ExperimentError, InputError
 from bufferscope.figures import NAMES as FIGURES
 from bufferscope.metrics import naming
 
@@ -60,6 +60,21 @@ class Experiment:
     def title(self) -> str:
         """What the experiment shows, in one line."""
         return str(self.document["title"])
+
+    @property
+    def choices(self) -> str:
+        """The swept keys with their values, for people: `PATH=A or B or C`."""
+        swept = {path: dict.fromkeys(point.values[path] for point in self.points) for path in self.points[0].values}
+        return "; ".join(f"{path}={' or '.join(labels)}" for path, labels in swept.items())
+
+    def having(self, wanted: Sequence[str]) -> list[Point]:
+        """The points that have all `wanted` swept values (`PATH=LABEL`); raises `InputError` if none has."""
+        chosen = [choice.partition("=") for choice in wanted]
+        points = [p for p in self.points if all(p.values.get(path.strip()) == label for path, _, label in chosen)]
+        if not points:
+            allowed = self.choices or "nothing, as this experiment has a single point; --set changes a key"
+            raise InputError(f"--point: found {' and '.join(wanted)}; allowed: {allowed}")
+        return points
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, {len(self.points)} point{'s' * (len(self.points) != 1)})"

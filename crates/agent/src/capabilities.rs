@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use bufferscope_scenario::{Congestion, Qdisc, Scenario, TrafficKind};
+use bufferscope_plan::{congestion_name, module, needed_qdiscs};
+use bufferscope_scenario::{Congestion, Scenario, TrafficKind};
 use serde::Serialize;
 
 use crate::kernel::namespace::Namespace;
 use crate::kernel::privilege::Privilege;
 use crate::kernel::socket;
 use crate::kernel::tool::{self, ToolError};
-use crate::plan;
-use crate::plan::congestion_name;
 
 /// The queueing disciplines that scenarios may need, each with arguments that it accepts.
 const QDISCS: [(&str, &str); 6] = [
@@ -72,10 +71,7 @@ impl Capabilities {
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Lacking> {
         let qdiscs = needed_qdiscs(scenario).into_iter().filter(|kind| !self.has_qdisc(kind));
         let congestions = needed_congestions(scenario).into_iter().filter(|name| !self.congestion[name]);
-        let missing: Vec<String> = qdiscs
-            .map(|kind| format!("sch_{}", if kind.ends_with("fifo") { "fifo" } else { kind }))
-            .chain(congestions.map(|name| format!("tcp_{name}")))
-            .collect();
+        let missing: Vec<String> = qdiscs.map(module).chain(congestions.map(|name| format!("tcp_{name}"))).collect();
         if missing.is_empty() { Ok(()) } else { Err(self.lacking(missing)) }
     }
 
@@ -94,13 +90,6 @@ pub enum ProbeError {
     /// `tc` failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
-}
-
-fn needed_qdiscs(scenario: &Scenario) -> BTreeSet<&'static str> {
-    let ports = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
-    let queues: Vec<&Qdisc> = ports.filter(|port| port.rate.is_some()).map(|port| &port.queue).collect();
-    let shaper = if queues.is_empty() { None } else { Some("htb") };
-    queues.into_iter().map(plan::kind).chain(shaper).collect()
 }
 
 fn needed_congestions(scenario: &Scenario) -> BTreeSet<&'static str> {

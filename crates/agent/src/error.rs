@@ -2,13 +2,13 @@
 
 use std::io;
 
+use bufferscope_plan::PlanError;
 use bufferscope_records::RecordsError;
 
 use crate::capabilities::{Lacking, ProbeError};
 use crate::kernel::privilege::NoPrivilege;
 use crate::kernel::tool::ToolError;
 use crate::network::NetworkError;
-use crate::plan::PlanError;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]

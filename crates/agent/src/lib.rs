@@ -14,7 +14,6 @@ mod frame;
 mod kernel;
 mod network;
 mod output;
-pub mod plan;
 mod random;
 mod reactor;
 mod relay;
@@ -62,14 +61,6 @@ pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::
 /// What this kernel can do. The process must be single-threaded, and is in another network namespace afterwards.
 pub fn capabilities() -> Result<Capabilities, Error> {
     Ok(Capabilities::probe(kernel::privilege::acquire()?)?)
-}
-
-/// A request's network as a shell script that builds it by hand.
-pub fn script(mut input: impl Read) -> Result<String, Error> {
-    let mut text = Vec::new();
-    input.read_to_end(&mut text).map_err(Error::step("reading the request"))?;
-    let request: Request = serde_json::from_slice(&text)?;
-    Ok(plan::Plan::new(&request.scenario, plan::DelayBy::Netem)?.script().to_string())
 }
 
 #[derive(Serialize)]

@@ -7,10 +7,9 @@ use std::process::ExitCode;
 
 use bufferscope_agent::{Capabilities, Error};
 
-const USAGE: &str = "usage: bufferscope-agent [--capabilities | --script]
+const USAGE: &str = "usage: bufferscope-agent [--capabilities]
 Without arguments: reads a request from standard input and writes frames to standard output.
---capabilities: tells as JSON what this kernel can do.
---script: reads a request and prints the shell script that builds its network by hand.";
+--capabilities: tells as JSON what this kernel can do.";
 
 fn main() -> ExitCode {
     if init::is_guest() {
@@ -21,7 +20,6 @@ fn main() -> ExitCode {
     match arguments[..] {
         [] => answer(bufferscope_agent::serve(stdin().lock(), || Ok(Box::new(stdout())))),
         ["--capabilities"] => print(bufferscope_agent::capabilities().map(|capabilities| json(&capabilities))),
-        ["--script"] => print(bufferscope_agent::script(stdin().lock())),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
 
+use bufferscope_plan::Plan;
+
 use crate::kernel::namespace::Namespace;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, StandbyTc, ToolError};
 use crate::kernel::{carrier, offload, qdisc_stats};
-use crate::plan::Plan;
 
 /// A network that stands.
 #[derive(Debug)]

@@ -2,13 +2,13 @@
 
 use std::io;
 
+use bufferscope_plan::LEAF_HANDLE;
 use bufferscope_records::{DropReason, DropRow, Layer, Name, QueueRow};
 use bufferscope_scenario::{RateStep, Scenario};
 use nix::net::if_::if_nametoindex;
 
 use crate::kernel::netlink::Netlink;
 use crate::kernel::qdisc_stats::{self, OwnStats, QdiscStats};
-use crate::plan::LEAF_HANDLE;
 use crate::traffic::Desk;
 use crate::warnings::Warnings;
 use crate::wire_check::{Seen, WireCheck};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+use bufferscope_plan::{DelayBy, Plan};
 use bufferscope_records::Recorder;
 use bufferscope_scenario::Scenario;
 
@@ -14,7 +15,6 @@ use crate::kernel::tool::StandbyTc;
 use crate::kernel::{privilege, random};
 use crate::network::Network;
 use crate::output::{BatchSender, Output, Progress};
-use crate::plan::{DelayBy, Plan};
 use crate::reactor::{Event, Reactor};
 use crate::relay::Relay;
 use crate::request::{DelayChoice, Options, Request};

@@ -3,6 +3,7 @@
 //! No logic: arguments are handed on, results and errors are translated. What has structure crosses as JSON text, tables
 //! as Parquet files. `python/bufferscope/_core.pyi` describes it for Python's readers and type checkers.
 
+mod commands;
 mod experiment;
 mod simulate;
 mod tables;
@@ -12,6 +13,7 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(_core, ExperimentError, PyValueError, "An experiment file or an override is impossible.");
+create_exception!(_core, PlanError, PyValueError, "Linux can't be set to what the scenario asks for.");
 create_exception!(_core, SimulationError, PyRuntimeError, "The simulator could not complete a run.");
 create_exception!(_core, TablesError, PyRuntimeError, "Tables could not be written, or what came for them is none.");
 create_exception!(_core, Interrupted, PyException, "The progress callback asked to stop.");
@@ -25,13 +27,15 @@ mod _core {
     use pyo3::types::PyDict;
 
     #[pymodule_export]
+    use super::commands::commands;
+    #[pymodule_export]
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]
     use super::simulate::simulate;
     #[pymodule_export]
     use super::tables::TableWriter;
     #[pymodule_export]
-    use super::{ExperimentError, Interrupted, SimulationError, TablesError};
+    use super::{ExperimentError, Interrupted, PlanError, SimulationError, TablesError};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

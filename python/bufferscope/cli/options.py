@@ -33,6 +33,15 @@ Set = Annotated[
         help="Change a key of the experiment, as in link.bottleneck.rate=2mbit; may be given several times.",
     ),
 ]
+OnePoint = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--point",
+        metavar="PATH=VALUE",
+        help="Choose among the values that a key is swept over, as in link.bottleneck.queue.limit=100p; "
+        "may be given several times. Default: the first of each.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Where chance starts; equal seeds give equal records.")]
 Repeat = Annotated[int, typer.Option("--repeat", metavar="N", help="Runs of each point, with seeds N, N+1, ...")]
 Jobs = Annotated[

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
+use bufferscope_plan::congestion_name;
 use bufferscope_records::{Name, TransferRow};
 use bufferscope_scenario::{Congestion, Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
@@ -14,7 +15,6 @@ use super::connection::{Connection, Role, Served};
 use super::hosts::Host;
 use super::outgoing::Outgoing;
 use crate::kernel::socket::{self, TcpOptions};
-use crate::plan::congestion_name;
 use crate::reactor::Token;
 
 /// Servers listen on this port and those after it, one for each entry of the scenario's traffic.

@@ -15,7 +15,7 @@ const CATCH_UP_NS: u64 = 250_000;
 const LEAF: &str = "10:";
 
 /// Handle of every port's own queueing discipline (`10:0`), by which its statistics are found.
-pub(crate) const LEAF_HANDLE: u32 = 0x10 << 16;
+pub const LEAF_HANDLE: u32 = 0x10 << 16;
 
 /// Adds every port that has a rate.
 pub(super) fn add(scenario: &Scenario, plan: &mut Plan) -> Result<(), PlanError> {

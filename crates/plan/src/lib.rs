@@ -11,6 +11,7 @@
 //!
 //! Nothing is resolved at run time: neighbours are permanent, IPv6 is off, so that the only packets are the traffic's.
 
+mod hosts;
 mod network;
 mod qdisc;
 mod routes;
@@ -23,9 +24,10 @@ use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{NodeIndex, Scenario};
 
-pub use qdisc::kind;
-pub(crate) use shaper::LEAF_HANDLE;
-pub(crate) use sysctl::congestion_name;
+pub use qdisc::{module, needed as needed_qdiscs};
+pub use script::Script;
+pub use shaper::LEAF_HANDLE;
+pub use sysctl::congestion_name;
 
 /// Who holds packets back for the propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -37,7 +37,7 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
 }
 
 /// The congestion control's name in Linux.
-pub(crate) fn congestion_name(congestion: Congestion) -> &'static str {
+pub fn congestion_name(congestion: Congestion) -> &'static str {
     match congestion {
         Congestion::Reno => "reno",
         Congestion::Cubic => "cubic",

@@ -1,11 +1,26 @@
 //! A queueing discipline as arguments of `tc qdisc add`.
 
-use bufferscope_scenario::{Codel, Qdisc, Red};
+use std::collections::BTreeSet;
+
+use bufferscope_scenario::{Codel, Qdisc, Red, Scenario};
 
 use super::{PlanError, units};
 
+/// The queueing disciplines that a scenario's ports take, the shaper included; the propagation delay is not among them.
+pub fn needed(scenario: &Scenario) -> BTreeSet<&'static str> {
+    let ports = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+    let queues: Vec<&Qdisc> = ports.filter(|port| port.rate.is_some()).map(|port| &port.queue).collect();
+    let shaper = if queues.is_empty() { None } else { Some("htb") };
+    queues.into_iter().map(kind).chain(shaper).collect()
+}
+
+/// The kernel's module that has a queueing discipline.
+pub fn module(kind: &str) -> String {
+    format!("sch_{}", if kind.ends_with("fifo") { "fifo" } else { kind })
+}
+
 /// Its name in Linux.
-pub fn kind(qdisc: &Qdisc) -> &'static str {
+fn kind(qdisc: &Qdisc) -> &'static str {
     match qdisc {
         Qdisc::Pfifo(_) => "pfifo",
         Qdisc::Bfifo(_) => "bfifo",

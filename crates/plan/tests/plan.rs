@@ -1,0 +1,157 @@
+//! The commands that build a network, as a reviewer reads them.
+
+use bufferscope_plan::{DelayBy, Namespace, Plan, PlanError, Script};
+use bufferscope_scenario::testing::arbitrary_scenario;
+use bufferscope_scenario::{Experiment, Scenario};
+use proptest::prelude::*;
+
+fn scenario(toml: &str) -> Scenario {
+    let experiment = Experiment::parse(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    experiment.points()[0].scenario.clone()
+}
+
+fn script(toml: &str) -> String {
+    Script::new(&scenario(toml), &["A test".into()]).unwrap().to_string()
+}
+
+fn namespaces(toml: &str, delay_by: DelayBy) -> Vec<Namespace> {
+    Plan::new(&scenario(toml), delay_by).unwrap().namespaces
+}
+
+fn error(toml: &str) -> PlanError {
+    Plan::new(&scenario(toml), DelayBy::Netem).unwrap_err()
+}
+
+/// The network of the UCAS lab: a delay on both links, a rate on the second.
+const LAB: &str = r#"
+title = "Two links"
+duration = "60s"
+link = [
+  { name = "access", ends = ["h1", "r1"], delay = "5ms" },
+  { name = "bottleneck", ends = ["r1", "h2"], rate = "10mbit", delay = "5ms", queue = { qdisc = "pfifo", limit = "100p" } },
+]
+traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2", congestion = "reno" }]
+"#;
+
+#[test]
+fn the_lab_as_a_script() {
+    insta::assert_snapshot!(script(LAB));
+}
+
+#[test]
+fn the_lab_with_delays_by_the_relay_differs_in_the_delay_namespaces_only() {
+    let (netem, relay) = (namespaces(LAB, DelayBy::Netem), namespaces(LAB, DelayBy::Relay));
+    for (netem, relay) in netem.iter().zip(&relay) {
+        if netem.name.starts_with("delay-") {
+            assert!(netem.tc.iter().all(|line| line.contains(" netem ")), "{:?}", netem.tc);
+            assert_eq!(relay.tc, [""; 0]);
+            assert!(relay.ip.iter().all(|line| netem.ip.contains(line)), "{:?}", relay.ip);
+        } else {
+            assert_eq!(netem, relay);
+        }
+    }
+}
+
+/// Each direction its own rate, queue and delay; ADSL's overhead; a rate that changes; names that can't be devices'.
+#[test]
+fn directions_overheads_schedules_and_names() {
+    let toml = r#"
+        title = "Asymmetric"
+        duration = "60s"
+        traffic = [{ name = "bulk", kind = "tcp", from = "a-very-long-host-name", to = "server" }]
+        [[link]]
+        name = "dsl"
+        ends = ["a-very-long-host-name", "server"]
+        overhead = "40b"
+        forward = { rate = "1mbit", delay = "1500us", queue = { qdisc = "codel", target = "15ms", interval = "150ms", ecn = true } }
+        reverse = { rate = [["0s", "100mbit"], ["10s", "10mbit"], ["20.5s", "1gbit"]], queue = { qdisc = "red", limit = "1000000b", avpkt = "1000b" } }
+        [[host]]
+        name = "server"
+        tcp = { initial_window = 20, rmem_max = "1mb" }
+    "#;
+    insta::assert_snapshot!(script(toml));
+}
+
+/// A ring of four routers: from h1 to h2 both ways round are equally long, and the link named first wins.
+#[test]
+fn among_equally_short_ways_the_first_link_wins() {
+    let toml = r#"
+        title = "Ring"
+        duration = "1s"
+        link = [
+          { name = "h1-a", ends = ["h1", "a"] }, { name = "a-b", ends = ["a", "b"] }, { name = "a-c", ends = ["a", "c"] },
+          { name = "b-d", ends = ["b", "d"] }, { name = "c-d", ends = ["c", "d"] }, { name = "d-h2", ends = ["d", "h2"] },
+        ]
+        traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
+    "#;
+    let script = script(toml);
+    let routes: Vec<&str> = script.lines().filter(|line| line.contains(" route add ")).collect();
+    insta::assert_snapshot!(routes.join("\n"));
+}
+
+#[test]
+fn what_linux_cannot_hold_is_refused_by_name() {
+    let toml =
+        LAB.replace(r#"queue = { qdisc = "pfifo", limit = "100p" }"#, r#"queue = { qdisc = "bfifo", limit = "5gb" }"#);
+    let expected = "r1>h2: limit 5368709120 is more than Linux' sch_fifo can hold (4294967295)";
+    assert!(error(&toml).to_string().starts_with(expected), "{}", error(&toml));
+}
+
+#[test]
+fn times_finer_than_codel_counts_are_refused() {
+    let toml = LAB.replace(r#"qdisc = "pfifo", limit = "100p""#, r#"qdisc = "codel", target = "1500ns""#);
+    assert!(error(&toml).to_string().contains("target of 1500ns is not a whole number of microseconds"));
+}
+
+#[test]
+fn a_scenario_with_dangling_indices_is_refused() {
+    let mut broken = scenario(LAB);
+    broken.traffic[0].to = 7;
+    assert_eq!(
+        Plan::new(&broken, DelayBy::Netem).unwrap_err(),
+        PlanError::Malformed("traffic `bulk` is not between two nodes".into())
+    );
+}
+
+#[test]
+fn a_nodes_own_address_comes_before_those_of_its_other_links() {
+    let scenario = scenario(LAB);
+    let hosts = Plan::new(&scenario, DelayBy::Netem).unwrap().hosts(&scenario);
+    let expected = "127.0.0.1 localhost\n::1 localhost\n10.0.0.1 h1\n10.0.0.2 r1\n10.0.0.6 h2\n10.0.0.5 r1\n";
+    assert_eq!(hosts, expected);
+}
+
+/// Whoever wrote the title must not get to write the script.
+#[test]
+fn what_the_script_says_about_itself_stays_a_comment() {
+    let script = Script::new(&scenario(LAB), &["two\nlines\r\u{85}\u{2028}rm -rf /".into()]).unwrap().to_string();
+    let hostile: Vec<&str> = script.split(['\n', '\r']).filter(|line| line.contains("rm -rf")).collect();
+    assert_eq!(hostile.len(), 1);
+    assert!(hostile[0].starts_with("# "), "{hostile:?}");
+}
+
+/// What `sh` could read as anything but a word stands in the script's own frame alone, which the snapshots show.
+fn is_plain(line: &str) -> bool {
+    line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" .,:/_-='>\n".contains(&byte))
+}
+
+proptest! {
+    #[test]
+    fn any_scenario_becomes_commands_of_plain_words(scenario in arbitrary_scenario()) {
+        let plan = match Plan::new(&scenario, DelayBy::Netem) {
+            Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. }) => return Ok(()),
+            other => other.unwrap(),
+        };
+        let script = Script::new(&scenario, &[]).unwrap().to_string();
+        let commands: Vec<&str> =
+            script.lines().map(str::trim).filter(|line| line.starts_with("ip ") || line.starts_with("tc ")).collect();
+        for line in &commands {
+            prop_assert!(is_plain(line), "{line}");
+        }
+        let planned = |namespace: &Namespace| {
+            1 + namespace.sysctls.len() + namespace.ip.len() + namespace.offloads_off.len() + namespace.tc.len()
+        };
+        let count = plan.namespaces.iter().map(planned).sum::<usize>() + plan.cables.len() + plan.rate_changes.len();
+        prop_assert_eq!(commands.len(), count, "everything planned has its command");
+    }
+}

@@ -1,0 +1,18 @@
+"""One point out of an experiment's, for commands that take one."""
+
+import sys
+from collections.abc import Sequence
+
+from bufferscope.experiment import Experiment, Point
+
+
+def one_point(experiment: Experiment, wanted: Sequence[str]) -> Point:
+    """The first point that has the `wanted` values; where there are others, says so on standard error."""
+    points = experiment.having(wanted)
+    if others := len(points) - 1:
+        print(
+            f"This is the first of {len(points)} points: {points[0]}. For {'the other' if others == 1 else 'another'}: "
+            f"--point, with {experiment.choices}",
+            file=sys.stderr,
+        )
+    return points[0]

@@ -1,0 +1,25 @@
+"""`bufferscope commands`."""
+
+from bufferscope.cli import options
+
+
+def commands(experiment: options.ExperimentName, point: options.OnePoint = None, overrides: options.Set = None) -> None:
+    """Print the commands that build an experiment's network by hand, as a script for sh.
+
+    They are those by which [bold]--engine host[/bold] and [bold]--engine guest[/bold] build it: ip, tc, sysctl and
+    ethtool, with a network namespace for every node. To be run by root; the script also removes what it built.
+
+    [bold]Examples[/bold]
+
+      bufferscope commands ucas-reproduce | less
+
+      bufferscope commands ucas-queue-sizes --point link.bottleneck.queue.limit=200p > lab.sh
+
+      sudo sh lab.sh && sudo ip netns exec h1 ping 10.0.0.6; sudo sh lab.sh down
+    """
+    from bufferscope.cli.choosing import one_point
+    from bufferscope.commands import script
+    from bufferscope.experiment import load
+
+    loaded = load(experiment, overrides or ())
+    print(script(loaded, one_point(loaded, point or ())), end="")

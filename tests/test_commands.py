@@ -1,0 +1,123 @@
+"""`bufferscope commands`: the script is one that shells understand, and it builds what it says and removes it."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from laboratory import SMALL, SWEEP, Answer, write
+
+import bufferscope as bs
+from bufferscope.commands import script
+from bufferscope.experiment import Experiment, load
+
+Cli = Callable[..., Answer]
+
+# The line's rate changes, and has no delay: many kernels have no sch_netem.
+WITHOUT_DELAY = SMALL.replace('delay = "10ms"\n', "").replace('"10mbit"', '[["0s", "10mbit"], ["100ms", "2mbit"]]')
+
+KNOCK = shlex.quote(
+    "import errno, socket; knocked = socket.socket().connect_ex(('10.0.0.2', 1)); "
+    "print('answered:', 'refused' if knocked == errno.ECONNREFUSED else knocked)"
+)
+"""A port where nobody listens: the refusal comes from the other end of the line."""
+
+OWN_NAMES = "mount -t tmpfs names /run && "
+"""In a mount namespace of its own, so that the machine never sees the names that `ip netns` gives."""
+
+
+def isolated(command: str) -> subprocess.CompletedProcess[str]:
+    """Run by root (of a user namespace if need be) where nothing of this machine's network can be reached."""
+    words = ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", OWN_NAMES + command]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """The script of a network that every kernel with HTB can build."""
+    if (probe := isolated("tc qdisc add dev lo root htb")).returncode:
+        pytest.skip(f"no network namespaces, or no sch_htb: {probe.stderr.strip()}")
+    experiment = load(write(tmp_path, WITHOUT_DELAY))
+    path = tmp_path / "lab.sh"
+    path.write_text(script(experiment, experiment.points[0]))
+    return path
+
+
+@pytest.mark.parametrize("name", bs.catalogue())
+def test_every_point_of_the_catalogue_is_a_script_that_shells_understand(name: str) -> None:
+    experiment = load(name)
+    for point in experiment.points:
+        text = script(experiment, point)
+        subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+        if shutil.which("shellcheck"):
+            said = subprocess.run(["shellcheck", "-"], input=text, capture_output=True, text=True, check=False)
+            assert said.stdout == ""
+
+
+def test_the_network_is_built_changed_and_removed(lab: Path) -> None:
+    show = "tc -n h1 -s class show dev to-h2 | grep -o 'rate [^ ]*'"
+    done = isolated(
+        f"sh {lab} && {show} && tc -n h1 qdisc show dev to-h2 && ip netns exec h1 {sys.executable} -c {KNOCK} "
+        f"&& sh {lab} rates && {show} && sh {lab} down && echo left: && ip netns list && ip -br link show type veth"
+    )
+    assert done.returncode == 0, done.stderr
+    said = done.stdout
+    assert "qdisc pfifo 10: parent 1:1 limit 20p" in said
+    assert "answered: refused" in said
+    assert said.index("rate 10Mbit") < said.index("rate 2Mbit")
+    assert said.partition("left:\n")[2] == ""
+
+
+def test_a_build_that_fails_halfway_leaves_nothing(lab: Path) -> None:
+    lab.write_text(lab.read_text().replace("pfifo limit 20", "no-such-qdisc"))
+    done = isolated(f"sh {lab}; echo status $?; ip netns list; ip -br link show type veth")
+    assert done.stdout == "status 2\n"
+    assert "qdisc kind is unknown" in done.stderr
+
+
+def test_somebody_elses_namespace_is_not_touched(lab: Path) -> None:
+    done = isolated(f"ip netns add h2; sh {lab}; echo status $?; ip netns list")
+    assert done.stdout == "status 1\nh2\n"
+    assert "namespace h2 is there already" in done.stderr
+
+
+def test_a_point_is_chosen_by_its_values(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + SWEEP)
+    first, third = cli("commands", "lab.toml"), cli("commands", "lab.toml", "--point", "link.line.queue.limit=40p")
+    assert "pfifo limit 10" in first.out
+    assert "first of 3 points: link.line.queue.limit = 10p" in first.err
+    assert "link.line.queue.limit=10p or 20p or 40p" in first.err
+    assert "pfifo limit 40" in third.out
+    assert third.err == ""
+
+
+@pytest.mark.parametrize("choice", ["link.line.queue.limit=30p", "link.line.rate=10mbit", "30p"])
+def test_a_choice_that_there_is_not_is_told_with_those_there_are(cli: Cli, tmp_path: Path, choice: str) -> None:
+    write(tmp_path, SMALL + SWEEP)
+    answer = cli("commands", "lab.toml", "--point", choice)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.endswith(f"--point: found {choice}; allowed: link.line.queue.limit=10p or 20p or 40p\n")
+
+
+def test_an_experiment_without_a_sweep_has_nothing_to_choose_from(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    answer = cli("commands", "lab.toml", "--point", "duration=1s")
+    assert answer.status == 2
+    assert "a single point; --set changes a key" in answer.err
+
+
+def test_what_linux_cannot_be_set_to_is_refused(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    answer = cli("commands", "lab.toml", "--set", 'link.line.queue={qdisc="codel", target="1500ns"}')
+    assert (answer.status, answer.out) == (2, "")
+    assert "h1>h2: target of 1500ns is not a whole number of microseconds" in answer.err
+
+
+def test_the_script_says_what_it_is_of(tmp_path: Path) -> None:
+    experiment: Experiment = load(write(tmp_path, SMALL + SWEEP), ["link.line.rate=2mbit"])
+    text = script(experiment, experiment.points[1])
+    assert "# lab: A small lab\n# link.line.queue.limit = 20p\n# --set link.line.rate=2mbit\n" in text
+    assert "#   10.0.0.1         h1\n#   10.0.0.2         h2\n" in text
