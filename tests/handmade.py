@@ -26,7 +26,7 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
     "queues": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "packets": pl.Int64, "bytes": pl.Int64,
                "dropped": pl.Int64, "marked": pl.Int64, "sent_packets": pl.Int64, "sent_bytes": pl.Int64},
     "drops": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "flow": pl.String, "bytes": pl.Int64,
-              "reason": pl.String},
+              "reason": pl.String, "observed": pl.String},
     "transfers": {"traffic": pl.String, "flow": pl.String, "started_ns": pl.Int64, "finished_ns": pl.Int64,
                   "bytes": pl.Int64},
     "sojourns": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "sojourn_ns": pl.Int64, "packets": pl.Int64},
@@ -109,11 +109,12 @@ class HandmadeRun:
     engine: str = "sim"
     position: int = 0
     """Which of the experiment's points this is."""
+    summary: dict[str, Any] = field(default_factory=lambda: {"events": 1, "hops": 1})
 
     @property
     def meta(self) -> dict[str, Any]:
         return {
-            "format": 1,
+            "format": 2,
             "bufferscope": "0.1.0",
             "experiment": self.experiment,
             "title": self.document["title"],
@@ -132,7 +133,7 @@ class HandmadeRun:
             "sampling": {"asked_ns": 10 * MS, "achieved_ns": 10 * MS},
             "mss_bytes": MSS,
             "machine": {"system": "Linux", "machine": "x86_64", "cpu": "a processor", "cpus": 2, "python": "3.11"},
-            "summary": {"events": 1, "hops": 1},
+            "summary": self.summary,
             "warnings": self.warnings,
             "tables": {name: len(self.rows.get(name, [])) for name in SCHEMAS},
         }

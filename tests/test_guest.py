@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import polars as pl
 import pytest
 from laboratory import SMALL, TABLES, start, write
 
@@ -29,6 +30,10 @@ CHANCE = SMALL.replace('{ qdisc = "pfifo", limit = "20p" }', '{ qdisc = "red", l
 """The small lab with a queue that draws random numbers."""
 IDLE = SMALL.split("[[traffic]]")[0] + "[[traffic]]" + SMALL.split("[[traffic]]")[2]
 """The small lab with nothing but its ping."""
+ROUTED = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
+    "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
+)
+"""The small lab with its queue on a router: a Linux host keeps its flows from filling its own queue."""
 
 Carry = Callable[..., dict[str, bytes]]
 
@@ -121,6 +126,29 @@ def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
     assert each.meta["summary"]["kernel"] == built.release == each.meta["summary"]["guest"]["release"]
     assert each.meta["summary"]["guest"]["qemu"].startswith("QEMU emulator version")
     assert each.meta["sampling"]["achieved_ns"] == pytest.approx(10_000_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("queue", "reasons"),
+    [
+        ('qdisc = "pfifo", limit = "20p"', {"overlimit"}),
+        ('qdisc = "codel", limit = "20p"', {"overlimit", "codel"}),
+        ('qdisc = "red", limit = "60kb", min = "3kb", max = "9kb", avpkt = "1000b"', {"red"}),
+        # The average of a hundred packets' memory stays below `min` when slow start overruns the limit.
+        ('qdisc = "red", limit = "20kb", min = "18kb", max = "19kb", avpkt = "1000b", burst = 99', {"overlimit"}),
+    ],
+)
+def test_the_kernels_counters_tell_why_packets_were_dropped(
+    tmp_path: Path, built: Image, queue: str, reasons: set[str]
+) -> None:
+    text = ROUTED.replace('qdisc = "pfifo", limit = "20p"', queue)
+    (each,) = bs.run(write(tmp_path, text), engine="guest", out=tmp_path / "out").runs
+    assert set(each.drops["reason"]) == reasons
+    assert set(each.drops["observed"]) == {"counter"}
+    assert each.drops["flow"].null_count() == each.drops["bytes"].null_count() == each.drops.height
+    counted = each.queues.group_by("port").agg(pl.col("dropped").max())
+    assert each.drops.height == counted["dropped"].sum()
+    assert "sojourn.r1>h2.p<N>_ms" in bs.metrics.not_measured(each)
 
 
 def test_a_further_run_starts_within_two_seconds(tmp_path: Path, built: Image) -> None:

@@ -166,6 +166,25 @@ def test_sojourn_percentiles_weigh_by_packets() -> None:
     assert found["sojourn.r1>h2.p99_ms"] == pytest.approx(2)
 
 
+def test_what_an_engine_cannot_measure_is_told_and_not_zero() -> None:
+    summary = {"not_measured": ["sojourns"]}
+    run = HandmadeRun(scenario({}), {"queues": [{"t_ns": 0}]}, engine="guest", summary=summary)
+    assert metrics.not_measured(run) == ["sojourn.r1>h2.p<N>_ms", "sojourn.h2>r1.p<N>_ms"]
+    assert not [name for name in metrics.compute(run) if name.startswith("sojourn")]
+    with pytest.raises(metrics.NotMeasuredError, match=r"p30_ms: not measured by the engine guest"):
+        metrics.metric(run, "sojourn.r1>h2.p30_ms")
+    assert metrics.not_measured(HandmadeRun(scenario({}))) == []
+
+
+def test_drops_that_were_only_counted_count_like_any_other() -> None:
+    seen = [{"t_ns": n, "flow": "bulk/1", "bytes": 1514, "reason": "red_early", "observed": "packet"} for n in (1, 2)]
+    counted = [{"t_ns": n, "flow": None, "bytes": None, "reason": "red", "observed": "counter"} for n in (1, 2)]
+    mark = {"t_ns": 3, "flow": None, "bytes": None, "reason": "red_mark", "observed": "counter"}
+    for rows in (seen, counted):
+        found = metrics.compute(HandmadeRun(scenario({}), {"drops": [*rows, mark]}))
+        assert (found["drops.r1>h2"], found["marks.r1>h2"]) == (2, 1)
+
+
 def test_cwnd_and_retransmissions() -> None:
     rows = _samples("bulk/1", [0, 0, 0], cwnd_bytes=[10 * MSS, 20 * MSS, 60 * MSS], retransmits=[0, 4, 9])
     rows += _samples("bulk/2", [0], retransmits=[2])  # closed before the second sample: keeps what it had

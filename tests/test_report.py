@@ -178,6 +178,12 @@ def test_overrides_and_warnings_are_shown(tmp_path: Path) -> None:
     assert "bufferscope run two-queues --seed 1 --set duration=2s" in words
 
 
+def test_metrics_that_the_engine_cannot_measure_are_named(tmp_path: Path) -> None:
+    path = built(tmp_path, [run("50p", engine="guest", summary={"not_measured": ["sojourns"]})])
+    words = spaced(Page(path.read_text(encoding="utf-8")).words)
+    assert "Not measured by the engine that made these runs: sojourn.r1>h2.p<N>_ms, sojourn.h2>r1.p<N>_ms." in words
+
+
 def test_nothing_in_an_experiment_file_can_act(tmp_path: Path) -> None:
     words = document(
         title=EVIL,

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bufferscope as bs
+from bufferscope.store import FORMAT
 from bufferscope.store.writing import directory_name, prepare, staged
 
 TRAFFIC = {"bulk": TCP, "ping": PING}
@@ -63,10 +64,10 @@ Damage = Callable[[Path], object]
 BROKEN: dict[str, tuple[Damage, str]] = {
     "not there": (shutil.rmtree, "no such run"),
     "without metadata": (lambda run: (run / "run.json").unlink(), "not a run"),
-    "cut off": (lambda run: (run / "run.json").write_text('{"format": 1, "ex'), "not JSON"),
+    "cut off": (lambda run: (run / "run.json").write_text('{"format": 2, "ex'), "not JSON"),
     "no text": (lambda run: (run / "run.json").write_bytes(b"\xff\xfe\x00"), "not JSON"),
     "something else": (lambda run: (run / "run.json").write_text("[1, 2]"), "not written by bufferscope"),
-    "of the future": (lambda run: alter(run, format=2), "reads 1"),
+    "of the future": (lambda run: alter(run, format=FORMAT + 1), f"reads {FORMAT}"),
     "without a seed": (lambda run: alter(run, seed=None), "seed: found None"),
     "without a table": (lambda run: (run / "probes.parquet").unlink(), "probes.parquet: not there"),
     "with an empty table": (lambda run: (run / "probes.parquet").write_bytes(b""), "probes.parquet: not readable"),

@@ -10,6 +10,7 @@
 
 mod capabilities;
 mod error;
+mod fates;
 mod frame;
 mod kernel;
 mod network;

@@ -3,12 +3,13 @@
 use std::io;
 
 use bufferscope_plan::LEAF_HANDLE;
-use bufferscope_records::{DropReason, DropRow, Layer, Name, QueueRow};
+use bufferscope_records::{Layer, Name, QueueRow};
 use bufferscope_scenario::{RateStep, Scenario};
 use nix::net::if_::if_nametoindex;
 
+use crate::fates::{self, Fates};
 use crate::kernel::netlink::Netlink;
-use crate::kernel::qdisc_stats::{self, OwnStats, QdiscStats};
+use crate::kernel::qdisc_stats::{self, QdiscStats};
 use crate::traffic::Desk;
 use crate::warnings::Warnings;
 use crate::wire_check::{Seen, WireCheck};
@@ -17,8 +18,6 @@ use crate::wire_check::{Seen, WireCheck};
 #[derive(Debug)]
 pub(crate) struct Sampler {
     hosts: Vec<Host>,
-    /// The kernel's counters don't tell whose packet was dropped.
-    unknown_flow: Name,
 }
 
 /// The ports of one namespace.
@@ -36,14 +35,10 @@ struct Port {
     /// Whether the sample being taken has it.
     seen: bool,
     sent_packets: Counter,
-    /// Packets dropped or marked so far, by reason.
     fates: Fates,
     label: String,
     check: WireCheck,
 }
-
-/// Packets dropped or marked since the start, by reason.
-type Fates = [(DropReason, u64); 3];
 
 /// A count that goes on where the kernel's 32 bits begin anew, as those of a fast port do within hours.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,24 +66,23 @@ impl Sampler {
                 interface: if_nametoindex(port.device.as_str())?,
                 seen: false,
                 sent_packets: Counter::default(),
-                fates: fates(&QdiscStats::default()),
+                fates: Fates::default(),
                 label: port.name.clone(),
                 check: WireCheck::new(steps(desk.scenario, port.place)),
             });
         }
-        Ok(Self { hosts, unknown_flow: desk.recorder.intern("") })
+        Ok(Self { hosts })
     }
 
     /// Records what stands in every port now.
     pub(crate) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        let unknown_flow = self.unknown_flow;
         for Host { netlink, ports, .. } in &mut self.hosts {
             let t_ns = desk.now_ns();
             ports.iter_mut().for_each(|port| port.seen = false);
             qdisc_stats::read(netlink, |stats| {
                 let port = ports.iter_mut().find(|port| port.interface == stats.interface);
                 if let Some(port) = port.filter(|_| stats.handle == LEAF_HANDLE) {
-                    port.record(t_ns, &stats, unknown_flow, desk);
+                    port.record(t_ns, &stats, desk);
                 }
             })?;
             if let Some(port) = ports.iter().find(|port| !port.seen) {
@@ -113,16 +107,9 @@ fn steps(scenario: &Scenario, (link, side): (usize, usize)) -> &[RateStep] {
 }
 
 impl Port {
-    fn record(&mut self, t_ns: u64, stats: &QdiscStats, unknown_flow: Name, desk: &mut Desk<'_>) {
+    fn record(&mut self, t_ns: u64, stats: &QdiscStats, desk: &mut Desk<'_>) {
         self.seen = true;
-        let fates = fates(stats);
-        for ((reason, now), (_, before)) in fates.into_iter().zip(self.fates) {
-            for _ in before..now {
-                let row = DropRow { t_ns, port: self.name, layer: Layer::Qdisc, flow: unknown_flow, bytes: 0, reason };
-                desk.recorder.dropped(row);
-            }
-        }
-        self.fates = fates;
+        self.fates.tell(stats, t_ns, self.name, |row| desk.recorder.dropped(row));
         self.check.see(Seen { t_ns, packets: stats.packets, sent_bytes: stats.sent_bytes });
         desk.recorder.queue(QueueRow {
             t_ns,
@@ -131,31 +118,11 @@ impl Port {
             packets: stats.packets,
             bytes: stats.bytes,
             dropped: stats.drops,
-            marked: fates.iter().filter(|(reason, _)| is_mark(*reason)).map(|(_, count)| count).sum(),
+            marked: fates::marked(stats),
             sent_packets: self.sent_packets.advance(stats.sent_packets as u32),
             sent_bytes: stats.sent_bytes,
         });
     }
-}
-
-/// What a discipline's counters tell. RED counts what it drops below `max` and above it together; both are called early.
-fn fates(stats: &QdiscStats) -> Fates {
-    let other_than = |count: u64| stats.drops.saturating_sub(count);
-    match stats.own {
-        OwnStats::None => [(DropReason::Overlimit, stats.drops), (DropReason::Codel, 0), (DropReason::CodelMark, 0)],
-        OwnStats::Red { early, marked } => {
-            [(DropReason::Overlimit, other_than(early)), (DropReason::RedEarly, early), (DropReason::RedMark, marked)]
-        }
-        OwnStats::Codel { overlimit, marked, over_threshold } => [
-            (DropReason::Overlimit, overlimit),
-            (DropReason::Codel, other_than(overlimit)),
-            (DropReason::CodelMark, marked + over_threshold),
-        ],
-    }
-}
-
-fn is_mark(reason: DropReason) -> bool {
-    matches!(reason, DropReason::RedMark | DropReason::CodelMark)
 }
 
 impl Counter {
@@ -175,18 +142,5 @@ mod tests {
         let mut counter = Counter::default();
         assert_eq!(counter.advance(u32::MAX - 1), u64::from(u32::MAX) - 1);
         assert_eq!(counter.advance(3), u64::from(u32::MAX) + 4);
-    }
-
-    #[test]
-    fn codel_drops_beyond_its_limit_are_told_apart() {
-        let own = OwnStats::Codel { overlimit: 2, marked: 3, over_threshold: 1 };
-        let stats = QdiscStats { drops: 7, own, ..QdiscStats::default() };
-        assert_eq!(fates(&stats), [(DropReason::Overlimit, 2), (DropReason::Codel, 5), (DropReason::CodelMark, 4)]);
-    }
-
-    #[test]
-    fn a_fifo_drops_at_its_limit_only() {
-        let stats = QdiscStats { drops: 7, ..QdiscStats::default() };
-        assert_eq!(fates(&stats)[0], (DropReason::Overlimit, 7));
     }
 }

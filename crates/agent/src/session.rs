@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use bufferscope_plan::{DelayBy, Plan};
-use bufferscope_records::Recorder;
+use bufferscope_records::{Recorder, Table};
 use bufferscope_scenario::Scenario;
 
 use crate::capabilities::Capabilities;
@@ -232,6 +232,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             cpu,
             relay,
             drops_from: "counters",
+            not_measured: vec![Table::Sojourns.name()],
             warnings: warnings.into_texts(),
         })
     }

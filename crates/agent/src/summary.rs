@@ -24,8 +24,10 @@ pub struct Summary {
     /// What the relay did, if it made the delay.
     pub relay: Option<RelayReport>,
     /// How the table `drops` came about: `counters` are read with every sample, so that its times are those of the samples,
-    /// its flows and sizes are unknown (empty and 0).
+    /// its flows and sizes are unknown.
     pub drops_from: &'static str,
+    /// The tables that stay empty because the kernel does not tell: how long each packet stood in a queue.
+    pub not_measured: Vec<&'static str>,
     /// What a reader of the results must know.
     pub warnings: Vec<String>,
 }

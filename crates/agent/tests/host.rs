@@ -104,7 +104,11 @@ fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
     assert!(queued.iter().zip(bytes).all(|(packets, bytes)| bytes <= packets * 1514), "no packet is several in one");
     let dropped = *report.of(Table::Queues, "port", "r1>h2", "dropped").last().unwrap();
     assert!(dropped > 0, "Reno finds the limit by overrunning it");
-    assert_eq!(report.texts(Table::Drops, "reason").len() as i64, dropped, "each counted drop has its row");
+    let reasons = report.texts(Table::Drops, "reason");
+    assert_eq!(reasons.len() as i64, dropped, "each counted drop has its row");
+    assert!(reasons.iter().all(|reason| reason == "overlimit"), "a fifo has no other: {reasons:?}");
+    assert!(report.texts(Table::Drops, "observed").iter().all(|observed| observed == "counter"));
+    assert!(report.integers(Table::Drops, "bytes").iter().all(Option::is_none), "a counter knows no size");
     // A full queue is 50 x 1514 x 8 / 10 Mbit/s = 60.6 ms, on top of 20.
     let longest = *rtts_ms(&report).last().unwrap();
     assert!((60.0..90.0).contains(&longest) || was_disturbed(&report), "{longest} ms");

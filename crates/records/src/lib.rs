@@ -28,4 +28,4 @@ pub use recorder::Recorder;
 pub use rows::{DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
 pub use table::Table;
-pub use value::{DropReason, FlowState, Layer};
+pub use value::{DropReason, FlowState, Layer, Observed};

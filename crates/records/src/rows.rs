@@ -5,7 +5,7 @@ use arrow_schema::Field;
 
 use crate::Table;
 use crate::names::{Name, Names};
-use crate::value::{DropReason, FlowState, Layer, Value};
+use crate::value::{DropReason, FlowState, Layer, Observed, Value};
 
 /// A row type: one table's columns.
 pub(crate) trait Row: Copy {
@@ -116,18 +116,20 @@ row! {
 row! {
     /// One packet dropped or marked.
     DropRow in Drops {
-        /// When.
+        /// When; of a drop derived from a counter, when the sample was taken that found it.
         t_ns: u64,
         /// The port where it happened.
         port: Name,
         /// The layer of the port.
         layer: Layer,
-        /// The flow the packet belonged to; an empty name where an engine has counters only.
-        flow: Name,
-        /// Its size, link-layer overhead included; 0 where an engine has counters only.
-        bytes: u64,
+        /// The flow the packet belonged to; `None` where an engine has counters only.
+        flow: Option<Name>,
+        /// Its size, link-layer overhead included; `None` where an engine has counters only.
+        bytes: Option<u64>,
         /// Why.
         reason: DropReason,
+        /// Whether the engine saw the packet or a counter of such packets.
+        observed: Observed,
     }
 }
 

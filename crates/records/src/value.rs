@@ -42,6 +42,15 @@ impl Value for Name {
     }
 }
 
+impl Value for Option<Name> {
+    const DATA_TYPE: DataType = DataType::Utf8;
+    const NULLABLE: bool = true;
+
+    fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef {
+        Arc::new(values.map(|value| value.map(|name| names.text(name))).collect::<StringArray>())
+    }
+}
+
 /// Columns are signed, as most readers expect; no quantity of a run comes near 2^63, and if one did it would stay there.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
@@ -104,6 +113,16 @@ words! {
 }
 
 words! {
+    /// How an engine knows of something that happened to a packet.
+    Observed {
+        /// It saw the packet.
+        Packet = "packet",
+        /// A sample found a counter raised: when between two samples it was, and to which packet, is not known.
+        Counter = "counter",
+    }
+}
+
+words! {
     /// Why a packet was dropped, or marked with Congestion Experienced.
     DropReason {
         /// The queue was at its limit.
@@ -112,6 +131,8 @@ words! {
         RedEarly = "red_early",
         /// RED, average backlog above `max`.
         RedForced = "red_forced",
+        /// RED, one of these two: Linux counts them together and does not tell which.
+        Red = "red",
         /// CoDel, delay above target for too long.
         Codel = "codel",
         /// Marked by RED instead of dropped.

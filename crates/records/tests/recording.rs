@@ -97,10 +97,14 @@ fn every_kind_of_row_keeps_its_values() {
             t_ns: 3,
             port,
             layer: Layer::Ring,
-            flow,
-            bytes: 1514,
+            flow: Some(flow),
+            bytes: Some(1514),
             reason: DropReason::RedEarly,
+            observed: Observed::Packet,
         });
+        let (unknown, reason) = (None, DropReason::Red);
+        let observed = Observed::Counter;
+        recorder.dropped(DropRow { t_ns: 3, port, layer: Layer::Qdisc, flow: unknown, bytes: None, reason, observed });
         recorder.transfer(TransferRow { traffic: web, flow, started_ns: 4, finished_ns: None, bytes: 177_669 });
         recorder.sojourn(SojournRow { t_ns: 5, port, layer: Layer::Qdisc, sojourn_ns: 6, packets: u64::MAX });
     });
@@ -115,8 +119,12 @@ fn every_kind_of_row_keeps_its_values() {
     assert_eq!(numbers(Table::Flows, "lost"), [Some(7)]);
     assert_eq!(words(Table::Queues, "layer"), ["qdisc"]);
     assert_eq!(numbers(Table::Queues, "sent_bytes"), [Some(10_598)]);
-    assert_eq!(words(Table::Drops, "layer"), ["ring"]);
-    assert_eq!(words(Table::Drops, "reason"), ["red_early"]);
+    assert_eq!(words(Table::Drops, "layer"), ["ring", "qdisc"]);
+    let flows = sink.batches(Table::Drops).iter().flat_map(|batch| batch["flow"].as_string::<i32>().iter());
+    assert_eq!(flows.collect::<Vec<_>>(), [Some("web/17"), None]);
+    assert_eq!(numbers(Table::Drops, "bytes"), [Some(1514), None]);
+    assert_eq!(words(Table::Drops, "reason"), ["red_early", "red"]);
+    assert_eq!(words(Table::Drops, "observed"), ["packet", "counter"]);
     assert_eq!(words(Table::Transfers, "traffic"), ["web"]);
     assert_eq!(numbers(Table::Transfers, "finished_ns"), [None]);
     assert_eq!(numbers(Table::Sojourns, "packets"), [Some(i64::MAX)], "what does not fit stays at the largest number");
@@ -174,7 +182,17 @@ fn a_nullable_column_is_one_that_may_be_unknown() {
         .collect();
     assert_eq!(
         nullable,
-        ["rtt_ns", "owd_up_ns", "owd_down_ns", "ssthresh_bytes", "srtt_ns", "pacing_bps", "finished_ns"]
+        [
+            "rtt_ns",
+            "owd_up_ns",
+            "owd_down_ns",
+            "ssthresh_bytes",
+            "srtt_ns",
+            "pacing_bps",
+            "flow",
+            "bytes",
+            "finished_ns"
+        ]
     );
 }
 

@@ -1,6 +1,8 @@
 //! From what happens to rows of the records.
 
-use bufferscope_records::{DropReason, DropRow, Layer, Name, QueueRow, Recorder, Sink, SojournHistogram, SojournRow};
+use bufferscope_records::{
+    DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow,
+};
 use bufferscope_scenario::{Scenario, SojournDetail};
 
 use crate::port::Port;
@@ -56,8 +58,15 @@ impl<S: Sink> Recording<S> {
     /// A packet was dropped or marked.
     pub(crate) fn fate(&mut self, now_ns: u64, port: PortIndex, flow: Name, frame_bytes: u32, reason: DropReason) {
         let port = self.ports[port as usize];
-        let bytes = u64::from(frame_bytes);
-        self.recorder.dropped(DropRow { t_ns: now_ns, port, layer: Layer::Qdisc, flow, bytes, reason });
+        self.recorder.dropped(DropRow {
+            t_ns: now_ns,
+            port,
+            layer: Layer::Qdisc,
+            flow: Some(flow),
+            bytes: Some(frame_bytes.into()),
+            reason,
+            observed: Observed::Packet,
+        });
     }
 
     /// Samples every port that has a queue.

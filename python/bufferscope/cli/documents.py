@@ -61,12 +61,15 @@ def _estimate_document(estimate: Estimate) -> dict[str, Any]:
 
 def run_document(run: Run) -> dict[str, Any]:
     """A run; the value of a censored metric is null, and its name is in `censored`."""
+    from bufferscope.metrics import not_measured
+
     return {
         "engine": run.engine,
         "seed": run.seed,
         "point": run.point,
         "metrics": {name: _number(value) for name, value in run.metrics.items()},
         "censored": sorted(run.metrics.censored),
+        "not_measured": not_measured(run),
         "warnings": run.warnings,
         "path": str(run.path),
     }

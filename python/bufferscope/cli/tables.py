@@ -70,6 +70,8 @@ def print_warnings(results: Sequence[Result]) -> None:
 
 def print_run(run: Run) -> None:
     """A stored run: how it came about, and every metric."""
+    from bufferscope.metrics import not_measured
+
     about = plain_table(run.id)
     about.show_header = False
     about.add_column()
@@ -81,6 +83,8 @@ def print_run(run: Run) -> None:
     metrics.add_column("Value", justify="right")
     for name in run.metrics:
         metrics.add_row(Text(name), _metric(run, name))
+    for name in not_measured(run):
+        metrics.add_row(Text(name), "not measured by this engine", style="dim")
     console().print(about, metrics)
 
 

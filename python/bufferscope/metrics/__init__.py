@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Value,
         compute,
         metric,
+        not_measured,
     )
     from bufferscope.metrics.naming import names
     from bufferscope.metrics.statistics import Estimate
@@ -41,11 +42,15 @@ __all__ = [
     "frame",
     "metric",
     "names",
+    "not_measured",
 ]
 
 _HOMES = {
     "definitions": ("Definition", "definition"),
-    "measuring": ("MetricError", "Metrics", "NotMeasuredError", "UnknownMetricError", "Value", "compute", "metric"),
+    "measuring": (
+        *("MetricError", "Metrics", "NotMeasuredError", "UnknownMetricError", "Value"),
+        *("compute", "metric", "not_measured"),
+    ),
     "naming": ("names",),
     "statistics": ("Estimate",),
     "tables": ("aggregate", "describe", "frame"),

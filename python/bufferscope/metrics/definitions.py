@@ -21,6 +21,11 @@ class Definition:
     meaning: str
     source: str
 
+    @property
+    def table(self) -> str:
+        """The table of the records that it is first of all made from."""
+        return self.source.partition(":")[0]
+
     def fits(self, name: str) -> bool:
         """Whether `name` is one of those that this definition stands for."""
         pattern = re.escape(self.name).replace("<N>", r"(\d{1,2}|100)")

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bufferscope.metrics import flows, goodput, queues, rtt, sojourns, transfers
-from bufferscope.metrics.naming import PERCENTILE, closest, exists
+from bufferscope.metrics.definitions import DEFINITIONS
+from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
 from bufferscope.metrics.records import RunRecords
 
 Family = Callable[[RunRecords], Iterator[tuple[str, float]]]
@@ -116,8 +117,16 @@ def metric(run: RunRecords, name: str) -> Value:
     return Value(float(measured[name]))
 
 
+def not_measured(run: RunRecords) -> list[str]:
+    """The metrics that the run's engine cannot measure, because it keeps no record of what they are made from."""
+    empty: Sequence[str] = run.meta["summary"].get("not_measured", ())
+    return names(run.scenario, [definition for definition in DEFINITIONS if definition.table in empty])
+
+
 def _explanation(run: RunRecords, name: str) -> MetricError:
     if exists(run.scenario, name):
+        if any_percentile(name) in not_measured(run):
+            return NotMeasuredError(f"{name}: not measured by the engine {run.meta['engine']} (run {run.id})")
         return NotMeasuredError(f"{name}: run {run.id} has no record of it in its window from warm-up to duration")
     close = ", ".join(closest(run.scenario, name))
     return UnknownMetricError(f"{name}: no metric of run {run.id} has this name; close: {close}")

@@ -2,26 +2,31 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bufferscope.metrics.definitions import DEFINITIONS
+from bufferscope.metrics.definitions import DEFINITIONS, Definition
 from bufferscope.metrics.network import ports, traffic_named
 
 PERCENTILE = re.compile(r"\.p(\d{1,2}|100)_")
 """Where a metric's name says which percentile it is."""
 
 
-def names(scenario: Mapping[str, Any]) -> list[str]:
+def names(scenario: Mapping[str, Any], definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
     """The names that metrics of this scenario can have, measured or not; `p<N>` stands for any percentile."""
     rated = [port.name for port in ports(scenario).values() if port.rate]
     traffic = [entry["name"] for entry in traffic_named(scenario)]
-    return [name for definition in DEFINITIONS for name in definition.names(rated, traffic)]
+    return [name for definition in definitions for name in definition.names(rated, traffic)]
 
 
 def exists(scenario: Mapping[str, Any], name: str) -> bool:
     """Whether a metric of this scenario can have this name."""
-    return PERCENTILE.sub(".p<N>_", name) in names(scenario)
+    return any_percentile(name) in names(scenario)
+
+
+def any_percentile(name: str) -> str:
+    """The name with `p<N>` for the percentile that it names, if it names one."""
+    return PERCENTILE.sub(".p<N>_", name)
 
 
 def closest(scenario: Mapping[str, Any], name: str) -> list[str]:

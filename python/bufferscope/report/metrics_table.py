@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bufferscope.figures.source import Point
-from bufferscope.metrics import Estimate, aggregate, compute, definition
+from bufferscope.metrics import Estimate, aggregate, compute, definition, not_measured
 from bufferscope.report.words import NBSP, number
 
 
@@ -25,6 +25,8 @@ class MetricsTable:
 
     points: tuple[str, ...]
     rows: tuple[MetricRow, ...]
+    not_measured: tuple[str, ...]
+    """The metrics that an engine of these runs cannot measure."""
 
 
 def table(points: Sequence[Point]) -> MetricsTable:
@@ -32,7 +34,8 @@ def table(points: Sequence[Point]) -> MetricsTable:
     estimates = [aggregate([compute(run) for run in point.runs]) for point in points]
     names = dict.fromkeys(name for found in estimates for name in found)
     rows = tuple(_row(name, [found.get(name) for found in estimates]) for name in names)
-    return MetricsTable(tuple(point.label or "value" for point in points), rows)
+    absent = dict.fromkeys(name for point in points for run in point.runs for name in not_measured(run))
+    return MetricsTable(tuple(point.label or "value" for point in points), rows, tuple(absent))
 
 
 def _row(name: str, estimates: Sequence[Estimate | None]) -> MetricRow:

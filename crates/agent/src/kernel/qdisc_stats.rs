@@ -40,8 +40,10 @@ pub(crate) enum OwnStats {
     None,
     /// `struct tc_red_xstats`.
     Red {
-        /// Dropped early.
+        /// Dropped for the average's sake, be it below `max` or above: `early` in the kernel's structure.
         early: u64,
+        /// Dropped because the queue was at its limit (`pdrop`).
+        overlimit: u64,
         /// Marked instead of dropped.
         marked: u64,
     },
@@ -51,7 +53,7 @@ pub(crate) enum OwnStats {
         overlimit: u64,
         /// Marked instead of dropped.
         marked: u64,
-        /// Marked for exceeding `ce_threshold`.
+        /// Marked for exceeding `ce_threshold`, packets that were `marked` already included.
         over_threshold: u64,
     },
 }
@@ -114,7 +116,9 @@ fn parse_own(kind: &[u8], bytes: &[u8]) -> Result<OwnStats, Malformed> {
     let cut = Malformed("a qdisc's own statistics are cut off");
     Ok(match kind {
         // u32 early, pdrop, other, marked.
-        b"red\0" => OwnStats::Red { early: at(0).ok_or(cut)?, marked: at(12).ok_or(cut)? },
+        b"red\0" => {
+            OwnStats::Red { early: at(0).ok_or(cut)?, overlimit: at(4).ok_or(cut)?, marked: at(12).ok_or(cut)? }
+        }
         // u32 maxpacket, count, lastcount, ldelay, drop_next, drop_overlimit, ecn_mark, dropping, ce_mark.
         b"codel\0" => OwnStats::Codel {
             overlimit: at(20).ok_or(cut)?,

@@ -50,12 +50,6 @@ impl TcpInfo {
         let left_network = u64::from(self.sacked) + u64::from(self.lost);
         (u64::from(self.unacked) + u64::from(self.retrans)).saturating_sub(left_network)
     }
-
-    /// Segments concluded lost since the start. The kernel tells only how many are marked lost now; each was sent again or
-    /// still waits for it.
-    pub(crate) fn lost_so_far(&self) -> u64 {
-        u64::from(self.total_retrans) + u64::from(self.lost.saturating_sub(self.retrans))
-    }
 }
 
 #[cfg(test)]
@@ -79,12 +73,6 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_segment_is_counted_once_whether_or_not_it_was_sent_again() {
-        let waiting = TcpInfo::parse(&with(&[(32, 3), (36, 1), (100, 7)])).unwrap();
-        assert_eq!(waiting.lost_so_far(), 7 + 2);
-    }
-
-    #[test]
     fn an_unlimited_threshold_is_none() {
         assert_eq!(TcpInfo::parse(&with(&[(76, 0x7fff_ffff)])).unwrap().snd_ssthresh, None);
         assert_eq!(TcpInfo::parse(&with(&[(76, 12)])).unwrap().snd_ssthresh, Some(12));
@@ -99,7 +87,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Some(info) = TcpInfo::parse(&bytes) {
-                let _ = (info.in_flight(), info.lost_so_far());
+                let _ = info.in_flight();
             }
         }
     }

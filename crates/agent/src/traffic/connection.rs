@@ -26,8 +26,6 @@ pub(super) struct Connection {
     stands: bool,
     /// What epoll watches for.
     pub(super) interest: EpollFlags,
-    /// Losses never become fewer, though the kernel's marks do.
-    lost: u64,
 }
 
 /// What the program at this end does.
@@ -53,12 +51,12 @@ pub(super) struct Served {
 impl Connection {
     /// The end that connects.
     pub(super) fn client(socket: OwnedFd, flow: usize, role: Role) -> Self {
-        Self { socket, flow, role, stands: false, interest: EpollFlags::EPOLLOUT, lost: 0 }
+        Self { socket, flow, role, stands: false, interest: EpollFlags::EPOLLOUT }
     }
 
     /// The end that was connected to.
     pub(super) fn server(socket: OwnedFd, flow: usize, role: Role) -> io::Result<Self> {
-        let mut connection = Self { socket, flow, role, stands: false, interest: EpollFlags::EPOLLIN, lost: 0 };
+        let mut connection = Self { socket, flow, role, stands: false, interest: EpollFlags::EPOLLIN };
         connection.stand()?;
         Ok(connection)
     }
@@ -126,7 +124,7 @@ impl Connection {
     }
 
     /// A sample of it, if it is the end that sends the flow's data.
-    pub(super) fn sample(&mut self, t_ns: u64, flow: Name) -> io::Result<Option<FlowRow>> {
+    pub(super) fn sample(&self, t_ns: u64, flow: Name) -> io::Result<Option<FlowRow>> {
         let outgoing = match &self.role {
             Role::Sender(outgoing) | Role::Server { response: outgoing, .. } => outgoing,
             Role::Receiver { .. } => return Ok(None),
@@ -136,7 +134,6 @@ impl Connection {
         }
         let info = socket::tcp_info(&self.socket)?;
         let mss = u64::from(info.snd_mss);
-        self.lost = self.lost.max(info.lost_so_far());
         Ok(Some(FlowRow {
             t_ns,
             flow,
@@ -149,7 +146,7 @@ impl Connection {
             pacing_bps: None,
             delivered_bytes: outgoing.delivered(info.bytes_acked),
             retransmits: info.total_retrans.into(),
-            lost: self.lost,
+            lost: info.lost.into(),
             state: state(&info),
         }))
     }

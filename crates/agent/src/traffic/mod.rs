@@ -120,7 +120,7 @@ impl Traffic {
     }
 
     /// Records a sample of every flow.
-    pub(crate) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(crate) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.tcp.sample(desk)
     }
 

@@ -181,8 +181,8 @@ impl Tcp {
     }
 
     /// Records a sample of every flow.
-    pub(super) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        for connection in self.connections.values_mut() {
+    pub(super) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
+        for connection in self.connections.values() {
             let flow = self.flows[connection.flow].name;
             if let Some(row) = connection.sample(desk.now_ns(), flow)? {
                 desk.recorder.flow(row);
