@@ -69,13 +69,15 @@ def test_schema_is_json_schema_of_the_files(cli: Cli) -> None:
 
 
 def test_doctor_tells_what_is_there_and_what_is_not(cli: Cli) -> None:
-    findings = {finding["what"]: finding for finding in json.loads(cli("doctor", "--json").out)}
-    assert findings["engine sim"]["state"] == "ready"
-    assert findings["engine live"]["state"] == "not in this version"
-    assert findings["polars"]["state"] == "ready"
+    engines = {engine["engine"]: engine for engine in json.loads(cli("doctor", "--json").out)["engines"]}
+    assert engines.keys() >= {"sim", "guest", "host"}
+    assert engines["sim"]["state"] == "ready"
+    assert engines["live"]["state"] == "not in this version"
     table = cli("doctor")
     assert table.status == 0
-    assert "native core" in table.out
+    for engine in engines.values():
+        assert f"engine {engine['engine']}: {engine['state']}" in table.out
+        assert (engine["install"] or "") in table.out
 
 
 def test_json_is_one_document_of_the_documented_shape(cli: Cli, tmp_path: Path) -> None:

@@ -18,17 +18,21 @@ def schema() -> None:
 
 
 def doctor(json: options.Json = False) -> None:
-    """Tell what this machine can do, engine by engine, and what is missing for the rest."""
+    """Tell what each engine needs, what of it is missing, and the one command that brings it.
+
+    The real thing is tried: the emulator is started, the kernel is asked for every queueing discipline. Nothing is \
+installed or changed. [bold]limited[/bold] is an engine that works, but not for every experiment.
+    """
+    from bufferscope import machine
+    from bufferscope.cli import diagnoses
     from bufferscope.doctor import examine
 
-    findings = examine()
+    about, found = machine.describe(), examine()
     if json:
         from bufferscope.cli.documents import print_document
 
-        print_document([{"what": f.what, "state": f.state, "details": f.details} for f in findings])
+        print_document({"machine": about, "engines": [diagnoses.document(each) for each in found]})
     else:
-        from bufferscope.cli.tables import print_rows
-
-        print_rows(
-            "What this machine can do", ("", "State", "Details"), [(f.what, f.state, f.details) for f in findings]
-        )
+        print(f"{about['cpus']} x {about['cpu']}, {about['system']} {about['release']}, {about['machine']}")
+        for each in found:
+            diagnoses.print_diagnosis(each)

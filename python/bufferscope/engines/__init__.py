@@ -23,8 +23,8 @@ class Engine:
     name: str
     about: str
     run: Carry
-    examine: Callable[[], str] = str
-    """Adds what is to be known of it on this machine; raises `EngineError`, with what mends it, if it can't be used."""
+    examine: Callable[[], object] = lambda: None
+    """Raises `EngineError`, with what mends it, if this machine lacks what every run needs."""
     identity: Callable[[], str | None] = lambda: None
     """All that a run's records depend on besides scenario and seed, in one word: runs of one identity come out the
     same. None where no run comes out like another."""
@@ -47,7 +47,7 @@ ENGINES: Mapping[str, Engine] = {
         guest.identity,
     ),
     "host": Engine(
-        "host", "this machine's kernel, in network namespaces: real time", host.run, host.examine, real_time=True
+        "host", "this machine's kernel, in network namespaces: real time", host.run, host.capabilities, real_time=True
     ),
 }
 

@@ -48,15 +48,15 @@ def _image(kernel: str | None, program: Path) -> Image:
     return image.build(kernels.choose(kernel), program)
 
 
+def examine() -> None:
+    """Raise `EngineError`, with what brings it, where the emulator, a kernel or the agent is missing."""
+    machine.find_qemu()
+    kernels.choose(None)
+    agent.program()
+
+
 def identity() -> str:
     """Kernel, agent and tools (the image), QEMU, and how the agent is asked to run."""
     qemu = machine.find_qemu()
     depends_on = [machine.fingerprint(qemu, _image(None, agent.program())), json.dumps(OPTIONS)]
     return sha256("\n".join(depends_on).encode()).hexdigest()[:16]
-
-
-def examine() -> str:
-    """What it would run on, for `doctor`. Raises `EngineError` where something is missing, with what brings it."""
-    qemu, kernel = machine.find_qemu(), kernels.choose(None)
-    agent.program()
-    return f", Linux {kernel.release} on {qemu.version}"

@@ -6,7 +6,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from bufferscope import _core
 from bufferscope.engines import agent
@@ -42,8 +42,11 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
     return receiver.finish()
 
 
-def examine() -> str:
-    """What this kernel lacks, for `doctor`. Raises `EngineError` where it lets nobody make network namespaces."""
+def capabilities() -> dict[str, Any]:
+    """What this machine's kernel can do, as the agent tells it: `kernel, privilege, qdiscs, congestion`.
+
+    Raises `EngineError` where it lets nobody make network namespaces.
+    """
     command = [str(agent.program()), "--capabilities"]
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=_EXAMINE_TIMEOUT_S, check=False)
@@ -51,10 +54,11 @@ def examine() -> str:
         raise EngineError(f"{command[0]}: {error}") from error
     if told.returncode != 0:
         raise EngineError(told.stderr.strip().removeprefix("bufferscope-agent: "))
-    found = json.loads(told.stdout)
-    by = "as root" if found["privilege"] == "root" else "in user namespaces, as an ordinary user"
-    lacking = [name for name, there in (found["qdiscs"] | found["congestion"]).items() if not there]
-    return f", {by}" + (f"; this kernel has no {', no '.join(lacking)}" if lacking else "")
+    try:
+        found: dict[str, Any] = json.loads(told.stdout)
+    except ValueError as error:
+        raise EngineError(f"{command[0]} --capabilities: not JSON: {error}") from error
+    return found
 
 
 def _ask(stdin: IO[bytes], request: bytes) -> None:

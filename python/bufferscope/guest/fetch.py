@@ -69,6 +69,16 @@ def fetch(wanted: str) -> Kernel:
         return _download(apt, package)
 
 
+def can_fetch() -> bool:
+    """Whether apt knows where kernels are to be had; not whether they can be reached."""
+    if shutil.which("apt-get") is None or shutil.which("apt-cache") is None:
+        return False
+    try:
+        return bool(offered() or _debian_mirrors())
+    except GuestError:
+        return False
+
+
 def offered() -> list[str]:
     """Releases of the newest kernel of each series in the system's package lists; empty where there is no apt."""
     if shutil.which("apt-cache") is None:

@@ -5,6 +5,7 @@ its next timer. Neither looks at this machine's clock, so the same start gives t
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -43,6 +44,12 @@ class Qemu:
     path: Path
     version: str
     """First line of `qemu-system-x86_64 --version`."""
+
+    @property
+    def number(self) -> tuple[int, ...]:
+        """`(7, 2, 22)`; empty if the version has no number."""
+        found = re.search(r"version (\d+(?:\.\d+)*)", self.version)
+        return tuple(int(part) for part in found[1].split(".")) if found else ()
 
 
 @dataclass(frozen=True)

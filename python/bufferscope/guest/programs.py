@@ -12,14 +12,14 @@ from .initramfs import Initramfs
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 """Program and the Debian package that has it."""
 
-_SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
+SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
 """Where distributions put them; ordinary users often lack the `sbin` directories in PATH."""
 _LIBRARY = re.compile(r"(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)")
 
 
 def add_programs(root: Initramfs) -> None:
     """Put every program of `PROGRAMS` at `/usr/sbin/NAME`, and its libraries where its loader looks for them."""
-    paths = {name: shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_SBIN}") for name in PROGRAMS}
+    paths = {name: find(name) for name in PROGRAMS}
     if missing := [name for name, path in paths.items() if path is None]:
         packages = " ".join(sorted({PROGRAMS[name] for name in missing}))
         raise GuestError(f"{', '.join(missing)} not found, and the guest needs them: apt-get install {packages}")
@@ -28,6 +28,11 @@ def add_programs(root: Initramfs) -> None:
         root.file(f"/usr/sbin/{name}", Path(path).read_bytes(), executable=True)
         for library in shared_libraries(path):
             root.file(library, Path(library).read_bytes(), executable=True)
+
+
+def find(name: str) -> str | None:
+    """Path of a program, in PATH or where distributions put those for root."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SBIN}")
 
 
 def shared_libraries(program: str) -> list[str]:

@@ -1,0 +1,28 @@
+"""What `doctor` found, for people and for programs."""
+
+from typing import Any
+
+from bufferscope.cli.tables import print_rows
+from bufferscope.doctor import Diagnosis
+
+
+def document(diagnosis: Diagnosis) -> dict[str, Any]:
+    """An engine's diagnosis for `--json`."""
+    return {
+        "engine": diagnosis.engine,
+        "about": diagnosis.about,
+        "state": diagnosis.state,
+        "checks": [{"what": c.what, "state": c.state, "details": c.details} for c in diagnosis.checks],
+        "install": diagnosis.install,
+        "install_by_hand": list(diagnosis.by_hand),
+    }
+
+
+def print_diagnosis(diagnosis: Diagnosis) -> None:
+    """An engine's checks as a table, and below it what brings the missing ones, on a line of its own to be copied."""
+    title = f"\nengine {diagnosis.engine}: {diagnosis.state}"
+    print_rows(title, ("", "State", "Details"), [(c.what, c.state, c.details) for c in diagnosis.checks])
+    if diagnosis.by_hand:
+        print(f"To be installed with this system's package manager (Debian's names): {', '.join(diagnosis.by_hand)}")
+    if diagnosis.install:
+        print(f"What brings the rest:\n\n    {diagnosis.install}\n")

@@ -1,0 +1,34 @@
+"""What this machine can do: for each engine what is there, what is missing, and the one command that brings it."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from bufferscope.doctor import guest, host, sim
+from bufferscope.doctor.findings import Check, Diagnosis, State
+from bufferscope.doctor.system import System
+from bufferscope.engines import ENGINES, NOT_YET
+
+__all__ = ["Check", "Diagnosis", "State", "System", "examine"]
+
+_CHECKS: Mapping[str, Callable[[System], Iterable[Check]]] = {
+    "sim": sim.checks,
+    "guest": guest.checks,
+    "host": host.checks,
+}
+
+
+def examine(system: System | None = None) -> list[Diagnosis]:
+    """Look at everything that the engines need."""
+    system = system or System()
+    found = [_diagnosis(name, engine.about, tuple(_CHECKS[name](system)), system) for name, engine in ENGINES.items()]
+    absent = [
+        Diagnosis(name, about, (Check("engine", "not in this version", about),)) for name, about in NOT_YET.items()
+    ]
+    return found + absent
+
+
+def _diagnosis(name: str, about: str, checks: tuple[Check, ...], system: System) -> Diagnosis:
+    packages = tuple(dict.fromkeys(package for check in checks for package in check.remedy.packages))
+    commands = dict.fromkeys(command for check in checks for command in check.remedy.commands)
+    install = " && ".join([*system.install(packages), *commands])
+    by_hand = () if system.can_install() else packages
+    return Diagnosis(name, about, checks, install or None, by_hand)

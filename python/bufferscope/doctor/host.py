@@ -1,0 +1,86 @@
+"""What the host engine needs of this machine and its kernel; the agent tries the kernel out."""
+
+import sys
+from collections.abc import Iterator, Mapping
+
+from bufferscope.doctor.findings import NOTHING, Check, Remedy, State
+from bufferscope.doctor.programs import agent_check, tool_checks
+from bufferscope.doctor.system import System
+from bufferscope.engines import host
+from bufferscope.errors import EngineError
+
+TOOLS = ("ip", "tc")
+
+_ESSENTIAL = ("htb", "pfifo", "bfifo")
+"""Without these no link has a rate, or no queue."""
+_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo", "reno": "tcp_reno", "cubic": "tcp_cubic"}
+"""The modules of what is not called `sch_` and its name."""
+_MODULE_PACKAGES = {"ubuntu": "linux-modules-extra-{kernel}", "fedora": "kernel-modules-extra-{kernel}"}
+"""Where distributions keep the rarer modules of a kernel apart."""
+_USER_NAMESPACES = (
+    ("kernel.unprivileged_userns_clone", 0, 1),
+    ("kernel.apparmor_restrict_unprivileged_userns", 1, 0),
+    ("user.max_user_namespaces", 0, 15_000),
+)
+"""Settings that keep user namespaces from ordinary users: name, the value that does, and one that does not."""
+
+
+def checks(system: System) -> Iterator[Check]:
+    """The agent and its tools, the right to make networks, and what the kernel has."""
+    if sys.platform != "linux":
+        yield Check("Linux", "missing", "this engine is a Linux machine's own kernel: use --engine sim")
+        return
+    programs = [agent_check(), *tool_checks(TOOLS)]
+    yield from programs
+    if any(check.state == "missing" for check in programs):
+        yield Check("kernel", "missing", "not looked at: that takes the programs that are missing")
+        return
+    try:
+        found = host.capabilities()
+    except EngineError as error:
+        yield Check("permission", "missing", str(error), _allow_namespaces(system))
+        return
+    yield _permission(found["privilege"])
+    yield from _kernel(system, found["kernel"], {**found["qdiscs"], **found["congestion"]})
+
+
+def _allow_namespaces(system: System) -> Remedy:
+    refusing = [(name, allows) for name, refuses, allows in _USER_NAMESPACES if system.setting(name) == refuses]
+    return Remedy(commands=tuple(system.as_root(f"sysctl -w {name}={allows}") for name, allows in refusing))
+
+
+def _permission(privilege: str) -> Check:
+    if privilege == "root":
+        return Check("permission", "ready", "root")
+    return Check("permission", "ready", "an ordinary user's, in user namespaces")
+
+
+def _kernel(system: System, release: str, parts: Mapping[str, bool]) -> Iterator[Check]:
+    """What it has together, and each part that it lacks."""
+    yield Check("kernel", "ready", f"Linux {release} has {', '.join(name for name, there in parts.items() if there)}")
+    yield from (_lacking(system, name) for name, there in parts.items() if not there)
+
+
+def _lacking(system: System, name: str) -> Check:
+    module = _MODULES.get(name, f"sch_{name}")
+    state: State = "limited"
+    if name in _ESSENTIAL:
+        state, follows = "missing", "no link can have a rate: use --engine guest"
+    elif name == "netem":
+        follows = "the agent makes propagation delays itself, which takes CPU time"
+    else:
+        follows = f"experiments with {name} are refused: use --engine guest for them"
+    remedy = _bring_module(system, module)
+    brought = "" if remedy != NOTHING else "; no such module is installed"
+    return Check(module, state, follows + brought, remedy)
+
+
+def _bring_module(system: System, module: str) -> Remedy:
+    """A module that is installed only has to be loaded; some distributions pack rarer ones apart."""
+    load = system.as_root(f"modprobe {module}")
+    if system.has_module(module):
+        return Remedy(commands=(load,))
+    package = _MODULE_PACKAGES.get(system.distribution)
+    if package is None or not system.has_module("veth"):
+        return NOTHING
+    return Remedy(packages=(package.format(kernel=system.kernel),), commands=(load,))

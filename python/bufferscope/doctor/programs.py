@@ -1,0 +1,52 @@
+"""The programs that the kernel engines start: the agent, and the tools of the distribution."""
+
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import bufferscope
+from bufferscope.doctor.findings import Check, Remedy
+from bufferscope.engines import agent
+from bufferscope.errors import EngineError
+from bufferscope.guest import programs
+
+_CHECKOUT = Path(bufferscope.__file__).parents[2]
+"""The source tree, if this package runs from one."""
+_ELF_X86_64 = 62
+"""`EM_X86_64` of elf(5)."""
+
+
+def agent_check() -> Check:
+    """Whether the agent is there, and a program that can run."""
+    try:
+        path = agent.program()
+    except EngineError as error:
+        return Check("agent", "missing", str(error), _build_agent())
+    if not _is_for_x86_64(path):
+        return Check("agent", "missing", f"{path} is no program for x86-64 Linux", _build_agent())
+    return Check("agent", "ready", str(path))
+
+
+def tool_checks(names: Iterable[str]) -> Iterator[Check]:
+    """Tools of the distribution, which are started by name."""
+    for name in names:
+        path, package = programs.find(name), programs.PROGRAMS[name]
+        if path is None:
+            yield Check(name, "missing", "not found in PATH", Remedy(packages=(package,)))
+        else:
+            yield Check(name, "ready", path)
+
+
+def _build_agent() -> Remedy:
+    """A source tree can build it; an installation without it is one that was built without it."""
+    is_checkout = (_CHECKOUT / "Makefile").is_file() and (_CHECKOUT / "crates/agent").is_dir()
+    return Remedy(commands=(f"make -C {_CHECKOUT} agent",) if is_checkout else ())
+
+
+def _is_for_x86_64(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            header = file.read(20)
+    except OSError:
+        return False
+    return header[:6] == b"\x7fELF\x02\x01" and struct.unpack_from("<H", header, 18) == (_ELF_X86_64,)

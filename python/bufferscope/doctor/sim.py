@@ -1,0 +1,28 @@
+"""What the simulator needs, and all that is made of records: the package itself and those that it stands on."""
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from bufferscope import _core
+from bufferscope.doctor.findings import Check, Remedy
+from bufferscope.doctor.system import System
+
+PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "scipy", "typer", "rich")
+"""What records, figures, report and command line are made with."""
+
+
+def checks(_system: System) -> Iterator[Check]:
+    """The native core, the interpreter and the packages."""
+    yield Check("native core", "ready", f"bufferscope {_core.__version__}")
+    yield Check("python", "ready", f"{platform.python_version()} ({platform.python_implementation()})")
+    yield from map(_package, PACKAGES)
+
+
+def _package(name: str) -> Check:
+    try:
+        return Check(name, "ready", version(name))
+    except PackageNotFoundError:
+        install = Remedy(commands=(f"{sys.executable} -m pip install {name}",))
+        return Check(name, "missing", "metrics, figures or reports can't be made", install)
