@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use bufferscope_plan::{congestion_name, module, needed_qdiscs};
+use bufferscope_plan::{module, needed_qdiscs};
 use bufferscope_scenario::{Congestion, Scenario, TrafficKind};
 use serde::Serialize;
 
@@ -21,7 +21,6 @@ const QDISCS: [(&str, &str); 6] = [
     ("codel", "codel"),
     ("netem", "netem delay 1ms"),
 ];
-const CONGESTIONS: [Congestion; 2] = [Congestion::Reno, Congestion::Cubic];
 
 /// What this kernel can do.
 #[derive(Clone, Debug, Serialize)]
@@ -57,7 +56,7 @@ impl Capabilities {
             kernel: release.trim().to_owned(),
             privilege,
             qdiscs: QDISCS.iter().zip(answers).map(|((kind, _), has)| (*kind, has)).collect(),
-            congestion: CONGESTIONS.map(congestion_name).map(|name| (name, socket::has_congestion(name))).into(),
+            congestion: linux_names(Congestion::ALL).map(|name| (name, socket::has_congestion(name))).collect(),
         })
     }
 
@@ -66,12 +65,17 @@ impl Capabilities {
         self.qdiscs.get(kind).is_some_and(|&has| has)
     }
 
+    /// Whether the kernel has a congestion control.
+    fn has_congestion(&self, congestion: Congestion) -> bool {
+        congestion.linux_name().is_some_and(|name| self.congestion.get(name).is_some_and(|&has| has))
+    }
+
     /// An error that names all that a scenario needs and this kernel lacks. The propagation delay is not its concern: the
     /// agent can make that itself.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Lacking> {
         let qdiscs = needed_qdiscs(scenario).into_iter().filter(|kind| !self.has_qdisc(kind));
-        let congestions = needed_congestions(scenario).into_iter().filter(|name| !self.congestion[name]);
-        let missing: Vec<String> = qdiscs.map(module).chain(congestions.map(|name| format!("tcp_{name}"))).collect();
+        let congestions = needed_congestions(scenario).into_iter().filter(|&control| !self.has_congestion(control));
+        let missing: Vec<String> = qdiscs.map(module).chain(congestions.map(missing_congestion)).collect();
         if missing.is_empty() { Ok(()) } else { Err(self.lacking(missing)) }
     }
 
@@ -92,11 +96,23 @@ pub enum ProbeError {
     Tool(#[from] ToolError),
 }
 
-fn needed_congestions(scenario: &Scenario) -> BTreeSet<&'static str> {
+fn needed_congestions(scenario: &Scenario) -> BTreeSet<Congestion> {
     let congestion = |kind: &TrafficKind| match kind {
-        TrafficKind::Tcp(tcp) => Some(congestion_name(tcp.congestion)),
-        TrafficKind::Web(web) => Some(congestion_name(web.congestion)),
+        TrafficKind::Tcp(tcp) => Some(tcp.congestion),
+        TrafficKind::Web(web) => Some(web.congestion),
         TrafficKind::Ping(_) => None,
     };
     scenario.traffic.iter().filter_map(|traffic| congestion(&traffic.kind)).collect()
+}
+
+fn linux_names(controls: &[Congestion]) -> impl Iterator<Item = &'static str> {
+    controls.iter().filter_map(|control| control.linux_name())
+}
+
+/// How a congestion control that is missing is called: as its module, if there is one in any kernel.
+fn missing_congestion(congestion: Congestion) -> String {
+    match congestion.linux_name() {
+        Some(name) => format!("tcp_{name}"),
+        None => format!("{} (nor has any released kernel: --engine sim has)", congestion.name()),
+    }
 }

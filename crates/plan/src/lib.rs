@@ -27,7 +27,6 @@ use bufferscope_scenario::{NodeIndex, Scenario};
 pub use qdisc::{module, needed as needed_qdiscs};
 pub use script::Script;
 pub use shaper::LEAF_HANDLE;
-pub use sysctl::congestion_name;
 
 /// Who holds packets back for the propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

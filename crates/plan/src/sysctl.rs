@@ -3,7 +3,7 @@
 //! The congestion control is not among them: Linux lets a namespace have only its machine's own as default, so every
 //! socket sets its own.
 
-use bufferscope_scenario::{Congestion, Scenario};
+use bufferscope_scenario::Scenario;
 
 use super::Plan;
 
@@ -33,13 +33,5 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
             ("net.ipv4.tcp_rmem", format!("4096 {} {}", tcp.rmem_default_bytes, tcp.rmem_max_bytes)),
             ("net.ipv4.tcp_wmem", format!("4096 16384 {WMEM_MAX_BYTES}")),
         ]);
-    }
-}
-
-/// The congestion control's name in Linux.
-pub fn congestion_name(congestion: Congestion) -> &'static str {
-    match congestion {
-        Congestion::Reno => "reno",
-        Congestion::Cubic => "cubic",
     }
 }

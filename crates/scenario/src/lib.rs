@@ -8,6 +8,7 @@
 //! as written) -> `overrides` and `sweep` (which values) -> `resolve` (the scenario). It does no I/O.
 
 mod check;
+mod congestion;
 mod error;
 mod expect;
 mod experiment;
@@ -27,6 +28,7 @@ pub mod testing;
 mod text;
 mod units;
 
+pub use congestion::Congestion;
 pub use error::{ExperimentError, Problem};
 pub use expect::{Band, Comparison, Expectation};
 pub use experiment::{Document, Experiment, Point};

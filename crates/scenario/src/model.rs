@@ -7,6 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::congestion::Congestion;
+
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;
 /// Index of a link in [`Scenario::links`].
@@ -234,16 +236,6 @@ pub struct WebTraffic {
     pub congestion: Congestion,
     /// Negotiate and use ECN (RFC 3168).
     pub ecn: bool,
-}
-
-/// TCP congestion controls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Congestion {
-    /// RFC 5681.
-    Reno,
-    /// RFC 9438 with the kernel's constants.
-    Cubic,
 }
 
 impl RateSchedule {

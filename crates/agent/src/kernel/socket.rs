@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use bufferscope_scenario::Congestion;
 use nix::libc::{self, c_int, c_void, socklen_t};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockProtocol, SockType, SockaddrIn, SockaddrStorage, bind, connect, listen,
@@ -22,7 +23,7 @@ const BACKLOG: i32 = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpOptions {
     /// The sender's congestion control.
-    pub(crate) congestion: &'static str,
+    pub(crate) congestion: Congestion,
     /// Unsent bytes that the kernel holds (`TCP_NOTSENT_LOWAT`).
     pub(crate) unsent_bytes: u32,
 }
@@ -34,7 +35,10 @@ pub(crate) fn tcp(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedF
     set_int(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
     set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, options.unsent_bytes as c_int)?;
-    set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, options.congestion.as_bytes())?;
+    let congestion = options.congestion;
+    let name =
+        congestion.linux_name().ok_or_else(|| io::Error::other(format!("Linux has no {}", congestion.name())))?;
+    set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(local))?;
     Ok(socket)
 }

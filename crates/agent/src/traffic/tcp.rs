@@ -5,7 +5,6 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
-use bufferscope_plan::congestion_name;
 use bufferscope_records::{Name, TransferRow};
 use bufferscope_scenario::{Congestion, Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
@@ -117,7 +116,7 @@ impl Tcp {
         host.ask_for_ecn(service.ecn)?;
         desk.network.namespaces[service.client].enter()?;
         let local = SocketAddrV4::new(desk.network.plan.addresses[service.client], port);
-        let options = TcpOptions { congestion: congestion_name(service.congestion), unsent_bytes: self.unsent_bytes };
+        let options = TcpOptions { congestion: service.congestion, unsent_bytes: self.unsent_bytes };
         let socket = socket::tcp(local, options)?;
         let name = desk.recorder.intern(&format!("{}/{number}", desk.scenario.traffic[traffic].name));
         let started_ns = desk.now_ns();
@@ -222,7 +221,7 @@ impl Tcp {
         let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
         let address = SocketAddrV4::new(desk.network.plan.addresses[server], port);
         desk.network.namespaces[server].enter()?;
-        let options = TcpOptions { congestion: congestion_name(congestion), unsent_bytes: self.unsent_bytes };
+        let options = TcpOptions { congestion, unsent_bytes: self.unsent_bytes };
         let listener = socket::listener(address, options)?;
         desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
         Ok(Service { listener, address, client, job, congestion, ecn })

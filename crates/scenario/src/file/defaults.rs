@@ -3,7 +3,8 @@
 use super::link::{Delay, Overhead};
 use super::queue::{CodelTime, PacketLimit, Probability};
 use super::traffic::{Payload, PingTimeout, RequestSize};
-use super::{CongestionName, Interval, Moment};
+use super::{Interval, Moment};
+use crate::congestion::Congestion;
 use crate::file::host::{InitialWindow, ReceiveBuffer};
 use crate::file::link::Rate;
 use crate::units::{KB, MB, MS, SECOND};
@@ -64,8 +65,8 @@ pub(super) fn flows() -> u32 {
 }
 
 /// Linux since 2.6.19.
-pub(super) fn congestion() -> CongestionName {
-    CongestionName::Cubic
+pub(super) fn congestion() -> Congestion {
+    Congestion::Cubic
 }
 
 pub(super) fn ping_interval() -> Interval {

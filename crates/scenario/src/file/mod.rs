@@ -22,7 +22,7 @@ pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, RateSetting};
 pub(crate) use queue::{CodelQueue, PfifoQueue, Queue, RedQueue};
 pub(crate) use sweep::SweepValues;
-pub(crate) use traffic::{CongestionName, Traffic, TrafficCommon};
+pub(crate) use traffic::{Traffic, TrafficCommon};
 
 use crate::quantity::{Quantity, Times};
 use crate::text::{Line, Name, Text};

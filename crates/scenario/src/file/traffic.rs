@@ -1,9 +1,10 @@
 //! `[[traffic]]`: who sends what to whom, and when.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Interval, Moment, defaults};
+use crate::congestion::Congestion;
 use crate::quantity::{Quantity, Sizes, Times};
 use crate::text::Name;
 use crate::units::{GB, KB, MINUTE, MS};
@@ -62,7 +63,7 @@ pub(crate) struct Tcp {
     pub(crate) bytes: Option<TransferSize>,
     /// The sender's congestion control.
     #[serde(default = "defaults::congestion")]
-    pub(crate) congestion: CongestionName,
+    pub(crate) congestion: Congestion,
     /// Negotiate and use ECN (RFC 3168).
     #[serde(default)]
     pub(crate) ecn: bool,
@@ -102,20 +103,10 @@ pub(crate) struct Web {
     pub(crate) request: RequestSize,
     /// The server's congestion control.
     #[serde(default = "defaults::congestion")]
-    pub(crate) congestion: CongestionName,
+    pub(crate) congestion: Congestion,
     /// Negotiate and use ECN (RFC 3168).
     #[serde(default)]
     pub(crate) ecn: bool,
-}
-
-/// A congestion control.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum CongestionName {
-    /// RFC 5681.
-    Reno,
-    /// RFC 9438, with the Linux kernel's constants.
-    Cubic,
 }
 
 impl Traffic {

@@ -2,8 +2,8 @@
 
 use super::nodes::Nodes;
 use crate::error::{Problem, Problems};
-use crate::file::{CongestionName, Setup, Traffic as TrafficTable, TrafficCommon};
-use crate::model::{Congestion, PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::file::{Setup, Traffic as TrafficTable, TrafficCommon};
+use crate::model::{PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 use crate::path::join;
 use crate::units::TIME;
 
@@ -45,7 +45,7 @@ fn kind(table: &TrafficTable) -> TrafficKind {
         TrafficTable::Tcp(tcp) => TrafficKind::Tcp(TcpTraffic {
             flows: tcp.flows,
             bytes: tcp.bytes.map(|bytes| bytes.get()),
-            congestion: tcp.congestion.into(),
+            congestion: tcp.congestion,
             ecn: tcp.ecn,
         }),
         TrafficTable::Ping(ping) => TrafficKind::Ping(PingTraffic {
@@ -57,17 +57,8 @@ fn kind(table: &TrafficTable) -> TrafficKind {
             interval_ns: web.interval.get(),
             bytes: web.bytes.get(),
             request_bytes: web.request.get_u32(),
-            congestion: web.congestion.into(),
+            congestion: web.congestion,
             ecn: web.ecn,
         }),
-    }
-}
-
-impl From<CongestionName> for Congestion {
-    fn from(name: CongestionName) -> Self {
-        match name {
-            CongestionName::Reno => Self::Reno,
-            CongestionName::Cubic => Self::Cubic,
-        }
     }
 }

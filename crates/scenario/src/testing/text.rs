@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::model::{Congestion, Node, Port, Qdisc, Scenario, SojournDetail, Traffic, TrafficKind};
+use crate::model::{Node, Port, Qdisc, Scenario, SojournDetail, Traffic, TrafficKind};
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
 /// The text of an experiment whose only point is this scenario: to run by hand what a property test found. Every key is
@@ -120,7 +120,7 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             let keys = table([
                 ("kind", Value::from("tcp")),
                 ("flows", number(tcp.flows)),
-                ("congestion", congestion(tcp.congestion)),
+                ("congestion", Value::from(tcp.congestion.name())),
                 ("ecn", Value::from(tcp.ecn)),
             ]);
             with(keys, "bytes", tcp.bytes.map(size))
@@ -136,7 +136,7 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ("interval", time(web.interval_ns)),
             ("bytes", size(web.bytes)),
             ("request", size(web.request_bytes)),
-            ("congestion", congestion(web.congestion)),
+            ("congestion", Value::from(web.congestion.name())),
             ("ecn", Value::from(web.ecn)),
         ]),
     };
@@ -145,13 +145,6 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     keys = with(keys, "to", Some(name(traffic.to)));
     keys = with(keys, "start", Some(time(traffic.start_ns)));
     with(keys, "stop", Some(time(traffic.stop_ns)))
-}
-
-fn congestion(congestion: Congestion) -> Value {
-    Value::from(match congestion {
-        Congestion::Reno => "reno",
-        Congestion::Cubic => "cubic",
-    })
 }
 
 fn with(mut keys: Value, key: &str, value: Option<Value>) -> Value {

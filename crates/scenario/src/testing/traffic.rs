@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Congestion, NodeIndex, PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::congestion::Congestion;
+use crate::model::{NodeIndex, PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 use crate::units::MS;
 
 /// Traffic without a name.
@@ -35,7 +36,7 @@ fn kind() -> impl Strategy<Value = TrafficKind> {
 }
 
 fn congestion() -> impl Strategy<Value = Congestion> {
-    select(vec![Congestion::Reno, Congestion::Cubic])
+    select(Congestion::ALL)
 }
 
 fn tcp() -> impl Strategy<Value = TcpTraffic> {

@@ -1,0 +1,55 @@
+//! The congestion controls that a scenario can name: one line each, from which everything else that needs their names is made.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Declares the enum, its names in experiment files and its names in Linux.
+macro_rules! congestion_controls {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, in Linux: $linux:expr;)+) => {
+        /// A congestion control.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        pub enum Congestion {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Congestion {
+            /// All there are.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Its name in experiment files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// Its name in Linux (`net.ipv4.tcp_congestion_control`); `None` where no released kernel has it.
+            pub fn linux_name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => $linux,)+
+                }
+            }
+        }
+    };
+}
+
+congestion_controls! {
+    /// RFC 5681.
+    Reno = "reno", in Linux: Some("reno");
+    /// RFC 9438, with the Linux kernel's constants.
+    Cubic = "cubic", in Linux: Some("cubic");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for &congestion in Congestion::ALL {
+            let written = toml::Value::try_from(congestion).unwrap();
+            assert_eq!(written.as_str(), Some(congestion.name()));
+            assert_eq!(written.try_into::<Congestion>().unwrap(), congestion);
+        }
+    }
+}
