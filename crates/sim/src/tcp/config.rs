@@ -18,6 +18,8 @@ pub struct Config {
     pub rmem_max_bytes: u64,
     /// Congestion control of the data this endpoint sends.
     pub congestion: Congestion,
+    /// Space packets by the pacing rate also where the congestion control does not need it (`SO_MAX_PACING_RATE`).
+    pub pacing: bool,
     /// Ask for ECN (client) or accept it (server); used when both ends want it (RFC 3168, section 6.1.1).
     pub ecn: bool,
 }
@@ -31,16 +33,21 @@ pub enum Role {
     Server,
 }
 
-impl Default for Config {
+impl Config {
     /// Linux' defaults with CUBIC and without ECN.
+    pub const DEFAULT: Self = Self {
+        mss_bytes: MSS_BYTES,
+        initial_window_packets: 10,
+        rmem_default_bytes: 131_072,
+        rmem_max_bytes: 6 << 20,
+        congestion: Congestion::Cubic,
+        pacing: false,
+        ecn: false,
+    };
+}
+
+impl Default for Config {
     fn default() -> Self {
-        Self {
-            mss_bytes: MSS_BYTES,
-            initial_window_packets: 10,
-            rmem_default_bytes: 131_072,
-            rmem_max_bytes: 6 << 20,
-            congestion: Congestion::Cubic,
-            ecn: false,
-        }
+        Self::DEFAULT
     }
 }

@@ -13,6 +13,7 @@
 mod config;
 mod congestion;
 mod endpoint;
+mod extremes;
 mod receiver;
 mod sample;
 mod segment;

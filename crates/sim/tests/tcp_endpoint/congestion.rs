@@ -7,14 +7,7 @@ use bufferscope_sim::tcp::{Config, State};
 const RENO: Config = Config { congestion: Congestion::Reno, ..WIDE };
 
 /// A receive window that never limits.
-const WIDE: Config = Config {
-    mss_bytes: 1448,
-    initial_window_packets: 10,
-    rmem_default_bytes: 64 << 20,
-    rmem_max_bytes: 64 << 20,
-    congestion: Congestion::Cubic,
-    ecn: false,
-};
+const WIDE: Config = Config { rmem_default_bytes: 64 << 20, rmem_max_bytes: 64 << 20, ..Config::DEFAULT };
 
 #[test]
 fn slow_start_doubles_every_round_trip() {

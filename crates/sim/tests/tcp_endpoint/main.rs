@@ -4,6 +4,7 @@ mod acknowledgements;
 mod congestion;
 mod handshake;
 mod net;
+mod pacing;
 mod random;
 mod receive_window;
 mod recovery;

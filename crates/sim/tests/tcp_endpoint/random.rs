@@ -18,11 +18,12 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 }
 
 fn configs() -> impl Strategy<Value = Config> {
-    let congestion = prop_oneof![Just(Congestion::Reno), Just(Congestion::Cubic)];
-    (congestion, any::<bool>(), 1u32..20, 6_000u64..300_000, 1u64..20).prop_map(
-        |(congestion, ecn, initial_window_packets, rmem_default_bytes, growth)| Config {
+    let congestion = prop::sample::select(Congestion::ALL);
+    (congestion, any::<bool>(), any::<bool>(), 1u32..20, 6_000u64..300_000, 1u64..20).prop_map(
+        |(congestion, ecn, pacing, initial_window_packets, rmem_default_bytes, growth)| Config {
             congestion,
             ecn,
+            pacing,
             initial_window_packets,
             rmem_default_bytes,
             rmem_max_bytes: rmem_default_bytes * growth,

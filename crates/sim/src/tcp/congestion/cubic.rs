@@ -6,7 +6,9 @@
 //! Departs: the cube root is exact (the kernel's is within 0.2 %), and the window's target is also recomputed within a
 //! jiffy.
 
-use super::{Avoidance, RttSample};
+use super::hystart::HyStart;
+use super::{Ack, Acked, Context, Control, Event, MIN_SSTHRESH_PACKETS, Window};
+use crate::tcp::{Config, State};
 
 /// The window after congestion: 717/1024, about 0.7 (section 4.6).
 const BETA: u32 = 717;
@@ -26,6 +28,13 @@ const RENO_PACKETS: (u32, u32) = (15, 8);
 /// What CUBIC remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Cubic {
+    slow_start: HyStart,
+    curve: Curve,
+}
+
+/// What it knows of the path above the threshold.
+#[derive(Debug, Default)]
+struct Curve {
     /// The window before the last reduction; 0 before the first.
     last_max: u32,
     /// The growth since the last reduction; `None` until the first acknowledgement after it.
@@ -51,7 +60,55 @@ struct Epoch {
     per_increment: u32,
 }
 
-impl Avoidance for Cubic {
+impl Control for Cubic {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
+    fn init(&mut self, _window: &mut Window, context: &Context) {
+        self.slow_start.restart(context);
+    }
+
+    fn on_acked(&mut self, window: &mut Window, context: &Context, acked: &Acked) {
+        let Some(rtt_ns) = acked.rtt_ns else { return };
+        let Some(min_rtt_ns) = self.curve.note_rtt(context.now_ns, rtt_ns) else { return };
+        if window.in_slow_start() && self.slow_start.is_over(window, context, rtt_ns, min_rtt_ns) {
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, context: &Context, ack: &Ack) {
+        if !context.cwnd_limited {
+            return;
+        }
+        let left = if window.in_slow_start() { window.slow_start(ack.acked) } else { ack.acked };
+        if left > 0 {
+            let per_increment = self.curve.packets_per_increment(context.now_ns, window.cwnd, left);
+            window.grow(per_increment, left);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
+        self.curve.reduce(window.cwnd).max(MIN_SSTHRESH_PACKETS)
+    }
+
+    /// After a timeout what was learnt no longer holds.
+    fn on_state(&mut self, _window: &mut Window, context: &Context, state: State) {
+        if state == State::Loss {
+            self.curve = Curve::default();
+            self.slow_start.restart(context);
+        }
+    }
+
+    fn on_event(&mut self, _window: &mut Window, context: &Context, event: Event) {
+        if event == Event::TxStart {
+            self.curve.shift(context.now_ns, context.last_sent_ns);
+        }
+    }
+}
+
+impl Curve {
+    /// Packets that have to be acknowledged for the window to grow by one; `acked` more just were.
     fn packets_per_increment(&mut self, now_ns: u64, cwnd: u32, acked: u32) -> u32 {
         let (last_max, min_rtt_ns) = (self.last_max, self.min_rtt_ns.unwrap_or(0));
         let epoch = match &mut self.epoch {
@@ -76,21 +133,17 @@ impl Avoidance for Cubic {
         scaled(cwnd, BETA)
     }
 
-    fn on_rtt(&mut self, sample: &RttSample) -> Option<u64> {
-        if self.epoch.as_ref().is_some_and(|epoch| sample.now_ns - epoch.start_ns < SETTLING_NS) {
+    /// Takes note of a round-trip time; the smallest so far, or `None` if this one says nothing about the path.
+    fn note_rtt(&mut self, now_ns: u64, rtt_ns: u64) -> Option<u64> {
+        if self.epoch.as_ref().is_some_and(|epoch| now_ns - epoch.start_ns < SETTLING_NS) {
             return None;
         }
-        let min_rtt_ns = self.min_rtt_ns.map_or(sample.rtt_ns, |min| min.min(sample.rtt_ns));
-        self.min_rtt_ns = Some(min_rtt_ns);
+        self.min_rtt_ns = Some(self.min_rtt_ns.map_or(rtt_ns, |min| min.min(rtt_ns)));
         self.min_rtt_ns
     }
 
-    fn on_timeout(&mut self) {
-        *self = Self::default();
-    }
-
-    /// An idle time does not count as growth (section 4.2): shift the curve by it.
-    fn on_restart(&mut self, now_ns: u64, idle_since_ns: u64) {
+    /// An idle time does not count as growth (section 4.2): shifts the curve by it.
+    fn shift(&mut self, now_ns: u64, idle_since_ns: u64) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start_ns = (epoch.start_ns + (now_ns - idle_since_ns)).min(now_ns);
         }
@@ -173,17 +226,18 @@ mod tests {
 
     /// The window over time after a reduction at `max` packets, every round trip of `rtt_ms`, one acknowledgement a packet.
     fn grow(max: u32, rtt_ms: u64, rounds: u64) -> Vec<u32> {
-        let mut controller = super::super::Controller::new(bufferscope_scenario::Congestion::Cubic, max);
-        controller.on_rtt(&RttSample { now_ns: 0, rtt_ns: rtt_ms * MS, una: 1, nxt: 2 });
-        controller.on_congestion();
-        controller.set_cwnd(controller.window().ssthresh);
+        let (mut cubic, mut window) = (Cubic::default(), Window::new(max));
+        cubic.curve.note_rtt(0, rtt_ms * MS);
+        window.ssthresh = cubic.ssthresh(&mut window, &Context::EMPTY);
+        window.cwnd = window.ssthresh;
         (0..rounds)
             .map(|round| {
-                let cwnd = controller.window().cwnd;
-                for packet in 0..u64::from(cwnd) {
-                    controller.on_ack((round * rtt_ms + packet * rtt_ms / u64::from(cwnd)) * MS, 1);
+                let cwnd = u64::from(window.cwnd);
+                for packet in 0..cwnd {
+                    let now_ns = (round * rtt_ms + packet * rtt_ms / cwnd) * MS;
+                    cubic.on_ack(&mut window, &Context { now_ns, ..Context::EMPTY }, &Ack::of(1));
                 }
-                controller.window().cwnd
+                window.cwnd
             })
             .collect()
     }
@@ -220,35 +274,35 @@ mod tests {
     #[test]
     fn congestion_multiplies_the_window_by_717_over_1024() {
         // 1000 * 717 / 1024 = 700.2; 10 * 717 / 1024 = 7.002.
-        assert_eq!(Cubic::default().reduce(1000), 700);
-        assert_eq!(Cubic::default().reduce(10), 7);
+        assert_eq!(Curve::default().reduce(1000), 700);
+        assert_eq!(Curve::default().reduce(10), 7);
     }
 
     #[test]
     fn fast_convergence_gives_way_when_the_window_did_not_recover() {
-        let mut cubic = Cubic::default();
-        cubic.reduce(1000);
-        assert_eq!(cubic.last_max, 1000);
+        let mut curve = Curve::default();
+        curve.reduce(1000);
+        assert_eq!(curve.last_max, 1000);
         // Reduced again at 800 < 1000: 800 * (1024 + 717) / 2048 = 680.08.
-        cubic.reduce(800);
-        assert_eq!(cubic.last_max, 680);
+        curve.reduce(800);
+        assert_eq!(curve.last_max, 680);
         // Reduced at 900 > 680: remembered as it is.
-        cubic.reduce(900);
-        assert_eq!(cubic.last_max, 900);
+        curve.reduce(900);
+        assert_eq!(curve.last_max, 900);
     }
 
     #[test]
     fn idle_time_is_no_growth() {
-        let mut cubic = Cubic { last_max: 1000, ..Cubic::default() };
-        cubic.packets_per_increment(0, 700, 1);
-        cubic.on_restart(100_000 * MS, 1_000 * MS);
-        assert_eq!(cubic.epoch.unwrap().start_ns, 99_000 * MS);
+        let mut curve = Curve { last_max: 1000, ..Curve::default() };
+        curve.packets_per_increment(0, 700, 1);
+        curve.shift(100_000 * MS, 1_000 * MS);
+        assert_eq!(curve.epoch.unwrap().start_ns, 99_000 * MS);
     }
 
     #[test]
     fn a_very_long_epoch_does_not_overflow() {
-        let mut cubic = Cubic { last_max: 1000, ..Cubic::default() };
-        cubic.packets_per_increment(0, 700, 1);
-        assert_eq!(cubic.packets_per_increment(86_400 * NS_PER_S, 1000, 1), 2);
+        let mut curve = Curve { last_max: 1000, ..Curve::default() };
+        curve.packets_per_increment(0, 700, 1);
+        assert_eq!(curve.packets_per_increment(86_400 * NS_PER_S, 1000, 1), 2);
     }
 }

@@ -3,18 +3,17 @@
 //! Slow start ends when either the train of acknowledgements of one round is half as long as the path is (so the pipe is
 //! full) or the round-trip time of a round's first packets has risen (so a queue builds up).
 //!
-//! Departs: the kernel allows an acknowledgement train up to 1 ms for segmentation offload, less above about 2 Gbit/s; here
-//! it is always 1 ms.
-
-use super::RttSample;
-use super::slow_start::SlowStart;
+use super::{Context, Window};
+use crate::tcp::sender::pacing;
 
 /// Below this window neither sign means anything.
 const LOW_WINDOW_PACKETS: u32 = 16;
 /// Acknowledgements closer together than this belong to one train.
 const TRAIN_GAP_NS: u64 = 2_000_000;
-/// What segmentation offload may add to a train's length.
+/// Most that segmentation offload may add to a train's length, and of how many bytes the sending is waited for at most
+/// (`hystart_ack_delay`: four segments of the largest size).
 const OFFLOAD_NS: u64 = 1_000_000;
+const OFFLOAD_BYTES: u64 = 4 * 65_536;
 /// Samples of a round that make its round-trip time known.
 const MIN_SAMPLES: u32 = 8;
 /// Bounds of the rise that counts: an eighth of the smallest round-trip time, but within these.
@@ -23,64 +22,72 @@ const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
 /// What was seen in the current round.
 #[derive(Debug, Default)]
 pub(crate) struct HyStart {
-    round: Option<Round>,
+    round: Round,
     found: bool,
 }
 
 /// One round trip, from the first acknowledgement after `end` was reached.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Round {
     start_ns: u64,
     last_ack_ns: u64,
     end: u64,
-    min_rtt_ns: u64,
+    /// Smallest round-trip time of the round's samples; `None` before the first.
+    min_rtt_ns: Option<u64>,
     samples: u32,
 }
 
-impl SlowStart for HyStart {
-    fn is_over(&mut self, sample: &RttSample, min_rtt_ns: u64, cwnd: u32) -> bool {
-        if self.found {
-            return false;
-        }
-        let round = match &mut self.round {
-            Some(round) if sample.una <= round.end => round,
-            finished => finished.insert(Round::begin(sample)),
-        };
-        if cwnd < LOW_WINDOW_PACKETS {
-            return false;
-        }
-        self.found = round.train_is_long(sample, min_rtt_ns) | round.delay_has_risen(sample, min_rtt_ns);
-        self.found
+impl HyStart {
+    /// Slow start begins (again).
+    pub(crate) fn restart(&mut self, context: &Context) {
+        *self = Self { round: Round::begin(context), found: false };
     }
 
-    fn on_timeout(&mut self, sample: &RttSample) {
-        *self = Self { round: Some(Round::begin(sample)), found: false };
+    /// Should slow start end, now that a round-trip time of `rtt_ns` was measured?
+    pub(crate) fn is_over(&mut self, window: &Window, context: &Context, rtt_ns: u64, min_rtt_ns: u64) -> bool {
+        if self.found || window.cwnd < LOW_WINDOW_PACKETS {
+            return false;
+        }
+        if context.una > self.round.end {
+            self.round = Round::begin(context);
+        }
+        let train = self.round.train_is_long(context, || train_limit_ns(window, context, min_rtt_ns));
+        self.found = train | self.round.delay_has_risen(rtt_ns, min_rtt_ns);
+        self.found
     }
 }
 
+/// How long a train may be: the path, and what offload adds. Half of that where nothing paces the packets (a pacer spreads
+/// them over the round trip).
+fn train_limit_ns(window: &Window, context: &Context, min_rtt_ns: u64) -> u64 {
+    let rate = if context.paced { window.pacing_bytes_per_s } else { pacing::rate_of_window(window, context) };
+    let offload_ns = (OFFLOAD_BYTES * 1_000_000_000).checked_div(rate).map_or(0, |ns| ns.min(OFFLOAD_NS));
+    (min_rtt_ns + offload_ns) >> u32::from(!context.paced)
+}
+
 impl Round {
-    fn begin(sample: &RttSample) -> Self {
-        let now = sample.now_ns;
-        Self { start_ns: now, last_ack_ns: now, end: sample.nxt, min_rtt_ns: u64::MAX, samples: 0 }
+    fn begin(context: &Context) -> Self {
+        let now_ns = context.now_ns;
+        Self { start_ns: now_ns, last_ack_ns: now_ns, end: context.nxt, min_rtt_ns: None, samples: 0 }
     }
 
-    /// Half of the round-trip time: the kernel halves because nothing paces the packets (a pacer spreads them over it).
-    fn train_is_long(&mut self, sample: &RttSample, min_rtt_ns: u64) -> bool {
-        if sample.now_ns - self.last_ack_ns > TRAIN_GAP_NS {
+    fn train_is_long(&mut self, context: &Context, limit_ns: impl FnOnce() -> u64) -> bool {
+        if context.now_ns - self.last_ack_ns > TRAIN_GAP_NS {
             return false;
         }
-        self.last_ack_ns = sample.now_ns;
-        sample.now_ns - self.start_ns > (min_rtt_ns + OFFLOAD_NS) / 2
+        self.last_ack_ns = context.now_ns;
+        context.now_ns - self.start_ns > limit_ns()
     }
 
-    fn delay_has_risen(&mut self, sample: &RttSample, min_rtt_ns: u64) -> bool {
-        self.min_rtt_ns = self.min_rtt_ns.min(sample.rtt_ns);
+    fn delay_has_risen(&mut self, rtt_ns: u64, min_rtt_ns: u64) -> bool {
+        let round_ns = self.min_rtt_ns.map_or(rtt_ns, |min| min.min(rtt_ns));
+        self.min_rtt_ns = Some(round_ns);
         if self.samples < MIN_SAMPLES {
             self.samples += 1;
             return false;
         }
         let rise_ns = (min_rtt_ns / 8).clamp(RISE_NS.0, RISE_NS.1);
-        self.min_rtt_ns > min_rtt_ns + rise_ns
+        round_ns > min_rtt_ns + rise_ns
     }
 }
 
@@ -90,14 +97,22 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn sample(now_ms: u64, rtt_ms: u64, una: u64, nxt: u64) -> RttSample {
-        RttSample { now_ns: now_ms * MS, rtt_ns: rtt_ms * MS, una, nxt }
+    /// An acknowledgement of everything before `una`.
+    fn at(now_ms: u64, una: u64, nxt: u64) -> Context {
+        Context { now_ns: now_ms * MS, una, nxt, srtt_ns: Some(100 * MS), ..Context::EMPTY }
+    }
+
+    fn begun() -> HyStart {
+        let mut hystart = HyStart::default();
+        hystart.restart(&at(0, 1, 100));
+        hystart
     }
 
     /// Acknowledgements every 10 ms, too far apart for a train; `true` for the one that ends slow start.
     fn verdicts(rtt_ms: u64, min_rtt_ms: u64, count: u64) -> Vec<bool> {
-        let mut hystart = HyStart::default();
-        (0..count).map(|i| hystart.is_over(&sample(10 * i, rtt_ms, 1, 100), min_rtt_ms * MS, 20)).collect()
+        let mut hystart = begun();
+        let window = Window::new(20);
+        (0..count).map(|i| hystart.is_over(&window, &at(10 * i, 1, 100), rtt_ms * MS, min_rtt_ms * MS)).collect()
     }
 
     #[test]
@@ -118,32 +133,43 @@ mod tests {
 
     #[test]
     fn a_train_longer_than_half_the_path_ends_slow_start() {
-        // (19 ms + 1 ms) / 2 = 10 ms of acknowledgements 1 ms apart: the one at 11 ms is the first beyond it.
-        let mut hystart = HyStart::default();
-        let over: Vec<u64> = (0..20).filter(|&ms| hystart.is_over(&sample(ms, 19, 1, 100), 19 * MS, 20)).collect();
+        // (19 ms + 1 ms) / 2 = 10 ms of acknowledgements 1 ms apart: the one at 11 ms is the first beyond it. The offload's
+        // share is the full 1 ms, as 20 packets in 100 ms are 290 kB/s, at which 256 KiB take longer.
+        let (mut hystart, window) = (begun(), Window::new(20));
+        let over: Vec<u64> =
+            (0..20).filter(|&ms| hystart.is_over(&window, &at(ms, 1, 100), 19 * MS, 19 * MS)).collect();
         assert_eq!(over, [11]);
     }
 
     #[test]
+    fn a_paced_train_may_be_as_long_as_the_path() {
+        let (mut hystart, window) = (begun(), Window { pacing_bytes_per_s: 1_000_000, ..Window::new(20) });
+        let paced = |ms| Context { paced: true, ..at(ms, 1, 100) };
+        let over: Vec<u64> = (0..30).filter(|&ms| hystart.is_over(&window, &paced(ms), 19 * MS, 19 * MS)).collect();
+        assert_eq!(over, [21]);
+    }
+
+    #[test]
     fn a_gap_breaks_the_train() {
-        let mut hystart = HyStart::default();
+        let (mut hystart, window) = (begun(), Window::new(20));
         let times = [0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12];
-        assert!(!times.iter().any(|&ms| hystart.is_over(&sample(ms, 19, 1, 100), 19 * MS, 20)));
+        assert!(!times.iter().any(|&ms| hystart.is_over(&window, &at(ms, 1, 100), 19 * MS, 19 * MS)));
     }
 
     #[test]
     fn small_windows_are_left_alone() {
-        let mut hystart = HyStart::default();
-        assert!(!(0..20).any(|ms| hystart.is_over(&sample(ms, 100, 1, 100), 19 * MS, 15)));
+        let (mut hystart, window) = (begun(), Window::new(15));
+        assert!(!(0..20).any(|ms| hystart.is_over(&window, &at(ms, 1, 100), 100 * MS, 19 * MS)));
     }
 
     #[test]
     fn each_round_starts_afresh() {
         // Four samples in each round, all slow: none reaches the ninth.
-        let mut hystart = HyStart::default();
+        let (mut hystart, window) = (begun(), Window::new(20));
         for round in 0..10 {
             let (una, nxt) = (100 * round + 1, 100 * round + 100);
-            assert!(!(0..4).any(|i| hystart.is_over(&sample(100 * round + 10 * i, 50, una, nxt), 20 * MS, 20)));
+            let now_ms = |i: u64| 100 * round + 10 * i;
+            assert!(!(0..4).any(|i| hystart.is_over(&window, &at(now_ms(i), una, nxt), 50 * MS, 20 * MS)));
         }
     }
 }

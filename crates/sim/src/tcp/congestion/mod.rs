@@ -1,201 +1,77 @@
-//! Congestion control: how large the window is.
+//! Congestion control: how much may be in flight, and how fast it leaves.
 //!
-//! One classic controller is generic over *slow start* (plain or HyStart) and over *congestion avoidance* (Reno or CUBIC).
-//! Dispatch is by enum: it happens for every acknowledgement, and a closed set inlines where a box would not. When losses
-//! are noticed and how the window shrinks during recovery is not decided here but in `sender`.
+//! Each control is a file that implements [`Control`], the counterpart of the kernel's `struct tcp_congestion_ops`, and one
+//! line at the end of this one. Dispatch is by enum: it happens for every acknowledgement, and a closed set inlines where a
+//! box would not.
 //!
-//! Windows are counted in packets, as in the kernel.
+//! What is lost, how the window shrinks during recovery and when a reduction is undone is not decided here but in `sender`.
+//! A control that *governs* ([`Control::GOVERNS`]) decides about its window alone, in recovery too.
 
+mod context;
+#[macro_use]
+mod controller;
 mod cubic;
 mod hystart;
 mod reno;
-mod slow_start;
+// What controls to come count by.
+#[allow(dead_code)]
+mod rounds;
+mod window;
 
-use bufferscope_scenario::Congestion;
-use cubic::Cubic;
-use hystart::HyStart;
-use reno::Reno;
-use slow_start::{SlowStart, Standard};
+use super::config::Config;
+use super::sample::State;
 
-/// Fewest packets a window shrinks to on congestion (RFC 5681, section 3.1, equation 4).
-const MIN_SSTHRESH_PACKETS: u32 = 2;
+pub(crate) use context::{Ack, Acked, Context, Event, LostPacket, RateSample};
+pub(crate) use window::{MIN_SSTHRESH_PACKETS, UNPACED, Window};
 
-/// The congestion control of one connection.
-#[derive(Debug)]
-pub(crate) enum Controller {
-    /// RFC 5681.
-    Reno(Classic<Standard, Reno>),
-    /// RFC 9438 with HyStart, Linux' default.
-    Cubic(Classic<HyStart, Cubic>),
+/// A congestion control. Every hook gets the window, which it may change, and what there is to know of the connection.
+///
+/// The hooks come in the kernel's order; for one acknowledgement: [`on_acked`](Self::on_acked), then, as losses are found,
+/// [`on_lost`](Self::on_lost), [`ssthresh`](Self::ssthresh), [`undo`](Self::undo) and [`on_state`](Self::on_state), then
+/// [`on_ack`](Self::on_ack), and [`on_event`](Self::on_event) when data is sent.
+pub(crate) trait Control: Sized {
+    /// It decides about the window in every state (the kernel's `cong_control`): proportional rate reduction does not touch the
+    /// window, [`on_ack`](Self::on_ack) is called for every acknowledgement, and it sets the pacing rate.
+    const GOVERNS: bool = false;
+    /// The sender paces even if the connection was not asked to.
+    const PACES: bool = false;
+    /// It is to be told of every packet lost ([`on_lost`](Self::on_lost)).
+    const WATCHES_LOSSES: bool = false;
+
+    /// For a connection with these settings.
+    fn new(config: &Config) -> Self;
+
+    /// The handshake is complete (`init`). The window has its initial value.
+    fn init(&mut self, _window: &mut Window, _context: &Context) {}
+
+    /// An acknowledgement has arrived for something outstanding, and what it newly acknowledges has been counted
+    /// (`pkts_acked`, `in_ack_event`). Called in every state; losses have not been looked for yet.
+    fn on_acked(&mut self, _window: &mut Window, _context: &Context, _acked: &Acked) {}
+
+    /// Time to grow (`cong_avoid`): packets were delivered and the window is not being reduced. Look at
+    /// [`Context::cwnd_limited`] before growing. For a control that governs (`cong_control`): every acknowledgement.
+    fn on_ack(&mut self, window: &mut Window, context: &Context, ack: &Ack);
+
+    /// The threshold after congestion: losses, an ECN echo, or a timeout (`ssthresh`). The window is left to the sender.
+    fn ssthresh(&mut self, window: &mut Window, context: &Context) -> u32;
+
+    /// The window after a reduction that was unfounded (`undo_cwnd`).
+    #[allow(dead_code)] // until recovery asks for it
+    fn undo(&mut self, window: &mut Window, _context: &Context) -> u32 {
+        window.undone()
+    }
+
+    /// The congestion machinery enters `state` (`set_state`).
+    fn on_state(&mut self, _window: &mut Window, _context: &Context, _state: State) {}
+
+    /// See [`Event`] (`cwnd_event`).
+    fn on_event(&mut self, _window: &mut Window, _context: &Context, _event: Event) {}
+
+    /// A packet was marked lost; only with [`WATCHES_LOSSES`](Self::WATCHES_LOSSES).
+    fn on_lost(&mut self, _window: &mut Window, _context: &Context, _lost: &LostPacket) {}
 }
 
-/// A loss-based controller: slow start up to a threshold, then congestion avoidance.
-#[derive(Debug)]
-pub(crate) struct Classic<S, A> {
-    window: Window,
-    slow_start: S,
-    avoidance: A,
-}
-
-/// The congestion window and its threshold, in packets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    /// Packets that may be in flight.
-    pub(crate) cwnd: u32,
-    /// Below this the window grows by slow start; `u32::MAX` until the first congestion.
-    pub(crate) ssthresh: u32,
-    /// Packets acknowledged towards the next increment in congestion avoidance.
-    credit: u32,
-}
-
-/// One round-trip measurement, as the controllers use it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RttSample {
-    /// Time of the acknowledgement.
-    pub(crate) now_ns: u64,
-    /// Round-trip time of the newest packet acknowledged.
-    pub(crate) rtt_ns: u64,
-    /// First sequence number not yet acknowledged.
-    pub(crate) una: u64,
-    /// Next sequence number to be sent.
-    pub(crate) nxt: u64,
-}
-
-/// How a window grows above the threshold, and how far it falls on congestion.
-pub(crate) trait Avoidance {
-    /// Packets that have to be acknowledged for the window to grow by one; `acked` more just were.
-    fn packets_per_increment(&mut self, now_ns: u64, cwnd: u32, acked: u32) -> u32;
-
-    /// The threshold after congestion at `cwnd`.
-    fn reduce(&mut self, cwnd: u32) -> u32;
-
-    /// Takes note of a round-trip time; the smallest so far, or `None` if this sample says nothing about the path.
-    fn on_rtt(&mut self, sample: &RttSample) -> Option<u64>;
-
-    /// A retransmission timeout: what was learnt no longer holds.
-    fn on_timeout(&mut self) {}
-
-    /// Data is sent again after nothing was in flight since `idle_since_ns`.
-    fn on_restart(&mut self, _now_ns: u64, _idle_since_ns: u64) {}
-}
-
-macro_rules! dispatch {
-    ($self:expr, $controller:ident => $body:expr) => {
-        match $self {
-            Controller::Reno($controller) => $body,
-            Controller::Cubic($controller) => $body,
-        }
-    };
-}
-
-impl Controller {
-    /// A controller that starts with `initial_window` packets.
-    pub(crate) fn new(congestion: Congestion, initial_window: u32) -> Self {
-        match congestion {
-            Congestion::Reno => Self::Reno(Classic::new(initial_window, Standard, Reno)),
-            Congestion::Cubic => Self::Cubic(Classic::new(initial_window, HyStart::default(), Cubic::default())),
-        }
-    }
-
-    /// The window.
-    #[inline]
-    pub(crate) fn window(&self) -> &Window {
-        dispatch!(self, c => &c.window)
-    }
-
-    /// Sets the window directly: recovery does, while it is in charge.
-    #[inline]
-    pub(crate) fn set_cwnd(&mut self, packets: u32) {
-        dispatch!(self, c => c.window.cwnd = packets.max(1));
-    }
-
-    /// `acked` packets were delivered while the window was in full use.
-    #[inline]
-    pub(crate) fn on_ack(&mut self, now_ns: u64, acked: u32) {
-        dispatch!(self, c => c.on_ack(now_ns, acked));
-    }
-
-    /// A round-trip time was measured.
-    #[inline]
-    pub(crate) fn on_rtt(&mut self, sample: &RttSample) {
-        dispatch!(self, c => c.on_rtt(sample));
-    }
-
-    /// Congestion: sets the threshold and leaves the window to recovery.
-    pub(crate) fn on_congestion(&mut self) {
-        dispatch!(self, c => c.on_congestion());
-    }
-
-    /// A retransmission timeout. The first one for a flight of data also counts as congestion: call
-    /// [`on_congestion`](Self::on_congestion) before.
-    pub(crate) fn on_timeout(&mut self, sample: &RttSample) {
-        dispatch!(self, c => c.on_timeout(sample));
-    }
-
-    /// Data is sent again after nothing was in flight since `idle_since_ns`.
-    pub(crate) fn on_restart(&mut self, now_ns: u64, idle_since_ns: u64) {
-        dispatch!(self, c => c.avoidance.on_restart(now_ns, idle_since_ns));
-    }
-}
-
-impl<S: SlowStart, A: Avoidance> Classic<S, A> {
-    fn new(initial_window: u32, slow_start: S, avoidance: A) -> Self {
-        let window = Window { cwnd: initial_window, ssthresh: u32::MAX, credit: 0 };
-        Self { window, slow_start, avoidance }
-    }
-
-    fn on_ack(&mut self, now_ns: u64, acked: u32) {
-        let left = if self.window.in_slow_start() { self.window.grow_by_slow_start(acked) } else { acked };
-        if left > 0 {
-            let per_increment = self.avoidance.packets_per_increment(now_ns, self.window.cwnd, left);
-            self.window.grow_by_credit(per_increment, left);
-        }
-    }
-
-    fn on_rtt(&mut self, sample: &RttSample) {
-        let Some(min_rtt_ns) = self.avoidance.on_rtt(sample) else { return };
-        if self.window.in_slow_start() && self.slow_start.is_over(sample, min_rtt_ns, self.window.cwnd) {
-            self.window.ssthresh = self.window.cwnd;
-        }
-    }
-
-    fn on_congestion(&mut self) {
-        self.window.ssthresh = self.avoidance.reduce(self.window.cwnd).max(MIN_SSTHRESH_PACKETS);
-        self.window.credit = 0;
-    }
-
-    fn on_timeout(&mut self, sample: &RttSample) {
-        self.window.credit = 0;
-        self.avoidance.on_timeout();
-        self.slow_start.on_timeout(sample);
-    }
-}
-
-impl Window {
-    /// Is the window below the threshold?
-    #[inline]
-    pub(crate) fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
-    }
-
-    /// Grows by one packet for each packet acknowledged, up to the threshold (RFC 5681, section 3.1, with the appropriate
-    /// byte counting of RFC 3465 and no limit, as the kernel). Returns the packets left over for congestion avoidance.
-    fn grow_by_slow_start(&mut self, acked: u32) -> u32 {
-        let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
-        let left = acked - (grown - self.cwnd);
-        self.cwnd = grown;
-        left
-    }
-
-    /// Grows by one packet for every `per_increment` acknowledged, counting across acknowledgements.
-    fn grow_by_credit(&mut self, per_increment: u32, acked: u32) {
-        if self.credit >= per_increment {
-            self.credit = 0;
-            self.cwnd += 1;
-        }
-        self.credit += acked;
-        let increments = self.credit / per_increment;
-        self.credit -= increments * per_increment;
-        self.cwnd += increments;
-    }
+controls! {
+    Reno(reno::Reno),
+    Cubic(cubic::Cubic),
 }

@@ -1,6 +1,6 @@
 //! What an acknowledgement means (the kernel's `tcp_ack` and `tcp_fastretrans_alert`).
 
-use super::super::congestion::RttSample;
+use super::super::congestion::{Ack, Acked};
 use super::super::segment::{SackBlock, SackBlocks, Segment};
 use super::super::timestamps;
 use super::probe::Answer;
@@ -46,14 +46,21 @@ impl Sender {
         if segment.ack > self.nxt {
             return;
         }
+        let (packets_before, prior_in_flight) = (self.board.packets_out(), self.board.in_flight());
         let lost_before = self.board.lost_total();
         let highest_before = self.board.highest_sacked(self.una);
         let mut news = News { echo: segment.flags.ece() && self.ecn.enabled, ..News::default() };
+        self.delivery.begin();
         self.update_peer_window(segment, &mut news);
         self.take_sack(output.now_ns, segment, &mut news);
         self.take_cumulative(output.now_ns, segment.ack, highest_before, &mut news);
-        self.take_rtt(output.now_ns, segment.ts_ecr, &news);
-        self.check_probe(segment, &news);
+        self.delivery.count(news.delivered, news.echo);
+        let rtt_ns = self.take_rtt(output.now_ns, segment.ts_ecr, &news);
+        if packets_before > 0 {
+            let acked = Acked { packets: news.delivered, rtt_ns, echo: news.echo };
+            self.cc.on_acked(&self.context(output.now_ns), &acked);
+        }
+        self.check_probe(output.now_ns, segment, &news);
 
         let mut reorder_wait = false;
         if news.is_alarming() || self.recovery.state() != State::Open {
@@ -62,7 +69,11 @@ impl Sender {
         if news.advanced && !reorder_wait && !self.schedule_probe(output.now_ns, self.timer.rto_ns(&self.rtt)) {
             self.rearm_retransmit(output.now_ns);
         }
-        self.adjust_window(output.now_ns, &news, (self.board.lost_total() - lost_before) as u32);
+        if packets_before > 0 {
+            let lost = (self.board.lost_total() - lost_before) as u32;
+            let ack = self.summary(output.now_ns, &news, Ack { lost, prior_in_flight, rtt_ns, ..Ack::NOTHING });
+            self.adjust_window(output.now_ns, &news, &ack);
+        }
         if self.recovery.state() >= State::Recovery {
             self.repair(output);
         }
@@ -95,11 +106,12 @@ impl Sender {
             blocks = &blocks[1..];
         }
         let highest = self.board.highest_sacked(self.una);
-        let (rack, min_rtt_ns) = (&mut self.rack, self.rtt.min_ns().unwrap_or(0));
+        let (rack, delivery, min_rtt_ns) = (&mut self.rack, &mut self.delivery, self.rtt.min_ns().unwrap_or(0));
         self.board.sack(blocks, |sent| {
             news.delivered += 1;
             news.sacked = true;
             rack.on_delivered(sent, now_ns, min_rtt_ns);
+            delivery.on_delivered(sent);
             if !sent.ever_retransmitted {
                 extend(&mut news.sacked_span, sent.sent_ns);
                 if sent.seq < highest {
@@ -119,6 +131,7 @@ impl Sender {
             if !sent.sacked {
                 news.delivered += 1;
                 self.rack.on_delivered(&sent, now_ns, min_rtt_ns);
+                self.delivery.on_delivered(&sent);
             }
             if sent.ever_retransmitted {
                 news.retransmission_acked = true;
@@ -136,7 +149,8 @@ impl Sender {
     }
 
     /// Measures the round trip on segments that were sent once (Karn's rule: RFC 6298, section 3), or else by timestamp.
-    fn take_rtt(&mut self, now_ns: u64, ts_ecr: u32, news: &News) {
+    /// Returns that of the newest segment.
+    fn take_rtt(&mut self, now_ns: u64, ts_ecr: u32, news: &News) -> Option<u64> {
         let acked = news.acked_span.filter(|_| !news.retransmission_acked);
         let (oldest, newest) = match (acked, news.sacked_span) {
             (Some((first, last)), None) => (Some(first), Some(last)),
@@ -149,31 +163,32 @@ impl Sender {
             rtt_ns = timestamps::elapsed_ns(now_ns, ts_ecr);
             newest_ns = rtt_ns;
         }
-        let (Some(rtt_ns), Some(newest_ns)) = (rtt_ns, newest_ns) else { return };
+        let (rtt_ns, newest_ns) = (rtt_ns?, newest_ns?);
         self.rtt.add_min(now_ns, newest_ns);
         self.rtt.add(rtt_ns, self.una, self.nxt);
         self.timer.reset_backoff();
-        self.cc.on_rtt(&RttSample { now_ns, rtt_ns: newest_ns, una: self.una, nxt: self.nxt });
+        Some(newest_ns)
     }
 
     /// RFC 8985, section 7.4: a probe that repaired a loss is congestion, and over at once.
-    fn check_probe(&mut self, segment: &Segment, news: &News) {
+    fn check_probe(&mut self, now_ns: u64, segment: &Segment, news: &News) {
         let duplicate = news.duplicate.is_some_and(|block| Some(block.end) == self.probe.repeated_end());
         let pure_repeat = news.repeats && !news.sacked && news.duplicate.is_none();
         if self.probe.on_ack(Answer { ack: segment.ack, duplicate, pure_repeat }) && !self.recovery.is_reducing() {
-            self.begin_reduction(State::Cwr);
-            self.end_reduction();
-            self.recovery.enter(self.undisturbed_state(), self.nxt);
+            self.begin_reduction(now_ns, State::Cwr);
+            self.end_reduction(now_ns);
+            self.enter(now_ns, self.undisturbed_state(), self.nxt);
         }
     }
 
     /// Something is or was amiss: leaves states that are over, looks for losses, enters states that begin. Returns whether
     /// the timer now waits for reordered segments.
     fn on_alarm(&mut self, now_ns: u64, news: &mut News) -> bool {
-        self.leave_finished_state();
+        self.leave_finished_state(now_ns);
         let retransmitted_before = self.board.retransmitted();
         let situation = self.situation(now_ns);
         let look_again = self.rack.detect_after_ack(&mut self.board, situation);
+        self.report_losses(now_ns);
         news.retransmission_lost = self.board.retransmitted() < retransmitted_before;
         if let Some(look_again_ns) = look_again {
             self.timer.arm(Wait::Reorder, look_again_ns.max(now_ns) + REORDER_SLACK_NS);
@@ -181,47 +196,57 @@ impl Sender {
         match self.recovery.state() {
             State::Recovery => {}
             State::Loss if !news.retransmission_lost => {}
-            _ if self.board.lost() > 0 => self.enter_recovery(),
-            _ => self.stay_open(news.echo),
+            _ if self.board.lost() > 0 => self.enter_recovery(now_ns),
+            _ => self.stay_open(now_ns, news.echo),
         }
         look_again.is_some()
     }
 
     /// A state that lasts until a sequence number is acknowledged may be over.
-    fn leave_finished_state(&mut self) {
+    fn leave_finished_state(&mut self, now_ns: u64) {
         let (state, end) = (self.recovery.state(), self.recovery.end());
         match state {
             // One more must be acknowledged, so that the CWR flag has reached the receiver.
-            State::Cwr if self.una > end => self.end_reduction(),
+            State::Cwr if self.una > end => self.end_reduction(now_ns),
             State::Recovery if self.una >= end => {
-                self.end_reduction();
+                self.end_reduction(now_ns);
                 self.rack.on_recovered();
             }
             State::Loss if self.una >= end => self.rack.on_recovered(),
             _ => return,
         }
-        self.recovery.enter(self.undisturbed_state(), self.nxt);
+        self.enter(now_ns, self.undisturbed_state(), self.nxt);
     }
 
-    pub(super) fn enter_recovery(&mut self) {
+    /// Fast recovery begins. A reduction for an ECN echo that is under way goes on: the window is reduced once.
+    pub(super) fn enter_recovery(&mut self, now_ns: u64) {
         if self.recovery.is_reducing() {
-            self.recovery.continue_as_recovery();
+            self.enter(now_ns, State::Recovery, self.recovery.end());
         } else {
-            self.begin_reduction(State::Recovery);
+            self.begin_reduction(now_ns, State::Recovery);
+        }
+    }
+
+    /// Tells the congestion control which packets were marked lost, if it wants to know.
+    pub(super) fn report_losses(&mut self, now_ns: u64) {
+        if self.cc.watches_losses() {
+            for lost in self.board.take_losses() {
+                self.cc.on_lost(&self.context(now_ns), &lost);
+            }
         }
     }
 
     /// Nothing is lost: reduces the window if the peer echoed congestion, else notes whether anything is out of order.
-    fn stay_open(&mut self, echo: bool) {
+    fn stay_open(&mut self, now_ns: u64, echo: bool) {
         if self.recovery.state() >= State::Cwr {
             return;
         }
         if echo {
-            return self.begin_reduction(State::Cwr);
+            return self.begin_reduction(now_ns, State::Cwr);
         }
         let state = self.undisturbed_state();
         if state != self.recovery.state() {
-            self.recovery.enter(state, self.nxt);
+            self.enter(now_ns, state, self.nxt);
         }
     }
 
@@ -232,28 +257,39 @@ impl Sender {
         if untidy { State::Disorder } else { State::Open }
     }
 
-    /// Lets the window shrink or grow by what was delivered.
-    fn adjust_window(&mut self, now_ns: u64, news: &News, lost: u32) {
-        if self.recovery.is_reducing() {
-            self.reduce_window(Progress { delivered: news.delivered, lost, advanced: news.advanced });
-            return;
-        }
+    /// What the acknowledgement comes to for the congestion control.
+    fn summary(&mut self, now_ns: u64, news: &News, ack: Ack) -> Ack {
+        let min_rtt_ns = self.rtt.min_ns().unwrap_or(0);
+        let rate = self.delivery.sample(now_ns, news.delivered, self.board.lost_total(), min_rtt_ns);
+        Ack { acked: news.delivered, rate, ..ack }
+    }
+
+    /// Lets the window shrink or grow by what was delivered (`tcp_cong_control`).
+    fn adjust_window(&mut self, now_ns: u64, news: &News, ack: &Ack) {
         // With reordering, selective acknowledgements are progress too.
-        let progress = news.advanced || (self.rack.reorders() && news.sacked);
-        if progress && news.delivered > 0 && self.is_cwnd_limited() {
-            self.cc.on_ack(now_ns, news.delivered);
+        let progress = ack.acked > 0 && (news.advanced || (self.rack.reorders() && news.sacked));
+        if self.cc.governs() {
+            self.cc.on_ack(&self.context(now_ns), ack);
+        } else if self.recovery.is_reducing() {
+            self.reduce_window(Progress { delivered: ack.acked, lost: ack.lost, advanced: news.advanced });
+        } else if progress {
+            self.cc.on_ack(&self.context(now_ns), ack);
+        }
+        self.update_pacing(now_ns);
+        if std::mem::take(&mut self.cc.window_mut().mark_app_limited) {
+            self.delivery.mark_app_limited(self.board.in_flight());
         }
     }
 
     pub(super) fn reduce_window(&mut self, progress: Progress) {
         let ssthresh = self.cc.window().ssthresh;
         if let Some(cwnd) = self.recovery.reduced_cwnd(progress, self.board.in_flight(), ssthresh) {
-            self.cc.set_cwnd(cwnd);
+            self.set_cwnd(cwnd);
         }
     }
 
     /// A window that was not used up must not grow; in slow start half of it is enough, since it doubles.
-    fn is_cwnd_limited(&self) -> bool {
+    pub(super) fn is_cwnd_limited(&self) -> bool {
         let window = self.cc.window();
         self.usage.limited || (window.in_slow_start() && window.cwnd < 2 * self.usage.max_packets_out)
     }

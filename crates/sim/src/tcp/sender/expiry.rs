@@ -1,6 +1,6 @@
 //! What happens when the sender's timer expires (the kernel's `tcp_timer.c`).
 
-use super::super::congestion::RttSample;
+use super::super::congestion::Event;
 use super::recovery::Progress;
 use super::timer::Wait;
 use super::transmit::Output;
@@ -16,6 +16,17 @@ impl Sender {
             Some(Wait::Persist) => self.probe_window(output),
             None => {}
         }
+        if self.pacer.wakes(output.now_ns) {
+            self.on_pace(output);
+        }
+    }
+
+    /// The pacer lets go: repairs come first (`tcp_tsq_write`).
+    fn on_pace(&mut self, output: &mut Output) {
+        if self.recovery.state() >= State::Recovery {
+            self.repair(output);
+        }
+        self.transmit(output);
     }
 
     /// The retransmission timeout (RFC 6298, rules 5.4 to 5.6; RFC 5681, section 3.1, equation 4).
@@ -33,14 +44,17 @@ impl Sender {
     /// Everything outstanding is lost, unless it was sent just now; the window starts from one packet.
     fn enter_loss(&mut self, now_ns: u64) {
         self.rack.detect_after_timeout(&mut self.board, now_ns);
+        self.report_losses(now_ns);
         // The threshold is set once for a flight of data, however often it times out.
         if self.recovery.state() <= State::Disorder || self.una >= self.recovery.end() {
-            self.cc.on_congestion();
-            self.ecn.cwr_due = self.ecn.enabled;
+            let window = self.cc.window_mut();
+            window.prior_cwnd = window.cwnd;
+            self.reduce_threshold(now_ns);
+            self.cc.on_event(&self.context(now_ns), Event::Timeout);
         }
-        self.cc.set_cwnd(self.board.in_flight() + 1);
-        self.cc.on_timeout(&RttSample { now_ns, rtt_ns: 0, una: self.una, nxt: self.nxt });
-        self.recovery.enter(State::Loss, self.nxt);
+        self.set_cwnd(self.board.in_flight() + 1);
+        self.cc.window_mut().credit = 0;
+        self.enter(now_ns, State::Loss, self.nxt);
         self.probe.cancel();
     }
 
@@ -49,11 +63,14 @@ impl Sender {
         let lost_before = self.board.lost_total();
         let situation = self.situation(output.now_ns);
         let look_again = self.rack.detect(&mut self.board, situation);
+        self.report_losses(output.now_ns);
         if self.board.lost_total() > lost_before {
             if self.recovery.state() < State::Recovery {
-                self.enter_recovery();
+                self.enter_recovery(output.now_ns);
             }
-            self.reduce_window(Progress { delivered: 1, lost: 0, advanced: false });
+            if !self.cc.governs() {
+                self.reduce_window(Progress { delivered: 1, lost: 0, advanced: false });
+            }
             self.repair(output);
         }
         if let Some(look_again_ns) = look_again {

@@ -2,17 +2,18 @@
 //!
 //! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`]), how the
 //! window shrinks ([`recovery`]) and otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), and what the
-//! timer waits for ([`timer`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
+//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
 //! `tcp_write_xmit`.
 //!
-//! Departs: no pacing, no segmentation offload, no limit of bytes in the local queue, and the window is not cut after idle
-//! times (RFC 2861).
+//! Departs: no segmentation offload, no limit of bytes in the local queue, and the window is not cut after idle times
+//! (RFC 2861).
 
 mod ack;
 mod expiry;
-mod min_filter;
+pub(crate) mod pacing;
 mod probe;
 mod rack;
+mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
@@ -23,10 +24,12 @@ pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 pub(crate) use transmit::Output;
 
 use super::config::Config;
-use super::congestion::{Controller, RttSample};
+use super::congestion::{Context, Controller, Event};
 use super::sample::{Sample, State};
+use pacing::Pacer;
 use probe::TailProbe;
 use rack::Rack;
+use rate::Delivery;
 use recovery::Recovery;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
@@ -49,6 +52,8 @@ pub(crate) struct Sender {
     rack: Rack,
     probe: TailProbe,
     rtt: Rtt,
+    delivery: Delivery,
+    pacer: Pacer,
     timer: Timer,
     ecn: Ecn,
     last_sent_ns: u64,
@@ -117,19 +122,22 @@ const FIRST_BYTE: u64 = 1;
 impl Sender {
     /// A sender that waits for the handshake.
     pub(crate) fn new(config: &Config) -> Self {
+        let cc = Controller::new(config);
         Self {
             mss_bytes: config.mss_bytes,
             data: Data { end: FIRST_BYTE, finish: false, fin_sent: false, small_end: 0 },
             una: 0,
             nxt: FIRST_BYTE,
             peer: PeerWindow::default(),
-            board: Scoreboard::new(config.mss_bytes),
-            cc: Controller::new(config.congestion, config.initial_window_packets),
+            board: Scoreboard::new(config.mss_bytes, cc.watches_losses()),
+            pacer: Pacer::new(config.pacing || cc.paces()),
+            cc,
             usage: WindowUsage::default(),
             recovery: Recovery::new(),
             rack: Rack::new(),
             probe: TailProbe::default(),
             rtt: Rtt::new(),
+            delivery: Delivery::default(),
             timer: Timer::default(),
             ecn: Ecn::default(),
             last_sent_ns: 0,
@@ -145,17 +153,19 @@ impl Sender {
         if handshake.syn_retries > 1 {
             // RFC 5681, section 3.1 asks for one segment after any loss; with an initial timeout of only 1 s the kernel
             // forgives the first.
-            self.cc.set_cwnd(1);
+            self.set_cwnd(1);
         }
         if let Some(rtt_ns) = handshake.rtt_ns {
             self.rtt.add(rtt_ns, self.una, self.nxt);
             self.rtt.add_min(now_ns, rtt_ns);
-            self.cc.on_rtt(&RttSample { now_ns, rtt_ns, una: self.una, nxt: self.nxt });
         }
+        self.cc.init(&self.context(now_ns));
+        self.update_pacing(now_ns);
     }
 
     /// `bytes` more are there to be sent; too late after [`finish`](Self::finish).
     pub(crate) fn offer(&mut self, bytes: u64) {
+        self.check_app_limited();
         if !self.data.finish {
             self.data.end = self.data.end.saturating_add(bytes);
         }
@@ -195,7 +205,7 @@ impl Sender {
 
     /// When [`on_timer`](Self::on_timer) is due.
     pub(crate) fn deadline(&self) -> Option<u64> {
-        self.timer.deadline()
+        [self.timer.deadline(), self.pacer.wake_ns()].into_iter().flatten().min()
     }
 
     /// Smoothed round-trip time.
@@ -218,7 +228,7 @@ impl Sender {
             inflight_bytes: bytes(self.board.in_flight()),
             srtt_ns: self.rtt.srtt_ns(),
             rwnd_bytes: self.peer.bytes,
-            pacing_bps: None,
+            pacing_bps: self.pacer.is_enabled().then(|| window.pacing_bytes_per_s.saturating_mul(8)),
             delivered_bytes: self.acked_bytes(),
             retransmits: self.retransmits,
             lost: u64::from(self.board.lost()),
@@ -226,18 +236,85 @@ impl Sender {
         }
     }
 
-    /// Congestion was noticed: sets the threshold and begins to reduce the window towards it.
-    fn begin_reduction(&mut self, state: State) {
-        self.recovery.begin_reduction(self.cc.window().cwnd);
-        self.recovery.enter(state, self.nxt);
+    /// Congestion was noticed: sets the threshold and begins to reduce the window towards it (`tcp_init_cwnd_reduction`).
+    fn begin_reduction(&mut self, now_ns: u64, state: State) {
+        let cwnd = self.cc.window().cwnd;
+        self.recovery.begin_reduction(cwnd);
         self.probe.cancel();
-        self.cc.on_congestion();
+        self.cc.window_mut().prior_cwnd = cwnd;
+        self.reduce_threshold(now_ns);
+        self.enter(now_ns, state, self.nxt);
+    }
+
+    /// Sets the threshold after congestion, and lets the peer know.
+    fn reduce_threshold(&mut self, now_ns: u64) {
+        let ssthresh = self.cc.ssthresh(&self.context(now_ns));
+        let window = self.cc.window_mut();
+        window.ssthresh = ssthresh;
+        window.credit = 0;
         self.ecn.cwr_due = self.ecn.enabled;
     }
 
-    /// The reduction is over: the window is what it was reduced to.
-    fn end_reduction(&mut self) {
-        self.cc.set_cwnd(self.cc.window().ssthresh);
+    /// The reduction is over: the window is what it was reduced to (`tcp_end_cwnd_reduction`).
+    fn end_reduction(&mut self, now_ns: u64) {
+        if self.cc.governs() {
+            return;
+        }
+        self.set_cwnd(self.cc.window().ssthresh);
+        self.cc.on_event(&self.context(now_ns), Event::ReductionComplete);
+    }
+
+    /// Enters a state that lasts until `end` is acknowledged.
+    fn enter(&mut self, now_ns: u64, state: State, end: u64) {
+        self.cc.on_state(&self.context(now_ns), state);
+        self.recovery.enter(state, end);
+    }
+
+    fn set_cwnd(&mut self, packets: u32) {
+        self.cc.window_mut().cwnd = packets.max(1);
+    }
+
+    /// Keeps the pacing rate in step with the window, unless the control sets it itself.
+    fn update_pacing(&mut self, now_ns: u64) {
+        if self.pacer.is_enabled() && !self.cc.governs() {
+            let rate = pacing::rate_of_window(self.cc.window(), &self.context(now_ns));
+            self.cc.window_mut().pacing_bytes_per_s = rate;
+        }
+    }
+
+    /// Does the application keep the sender waiting? Asked when it offers more (`tcp_rate_check_app_limited`).
+    fn check_app_limited(&mut self) {
+        let unsent = self.data.end.saturating_sub(self.nxt);
+        let in_flight = self.board.in_flight();
+        let repaired = self.board.lost() <= self.board.retransmitted();
+        if unsent < u64::from(self.mss_bytes) && in_flight < self.cc.window().cwnd && repaired {
+            self.delivery.mark_app_limited(in_flight);
+        }
+    }
+
+    /// What there is to know for the congestion control.
+    #[inline]
+    fn context(&self, now_ns: u64) -> Context {
+        Context {
+            now_ns,
+            mss_bytes: self.mss_bytes,
+            una: self.una,
+            nxt: self.nxt,
+            in_flight: self.board.in_flight(),
+            packets_out: self.board.packets_out(),
+            delivered: self.delivery.delivered(),
+            delivered_ce: self.delivery.delivered_ce(),
+            delivered_ns: self.delivery.delivered_ns(),
+            lost: self.board.lost_total(),
+            srtt_ns: self.rtt.srtt_ns(),
+            min_rtt_ns: self.rtt.min_ns(),
+            state: self.recovery.state(),
+            cwnd_limited: self.is_cwnd_limited(),
+            app_limited: self.delivery.is_app_limited(),
+            paced: self.pacer.is_enabled(),
+            next_send_ns: self.pacer.next_ns(),
+            last_sent_ns: self.last_sent_ns,
+        }
     }
 
     fn situation(&self, now_ns: u64) -> rack::Situation {

@@ -207,14 +207,15 @@ impl Rack {
 mod tests {
     use super::*;
     use crate::tcp::SackBlock;
+    use crate::tcp::sender::rate::Note;
 
     const MS: u64 = 1_000_000;
     const RTT_NS: u64 = 100 * MS;
 
     /// Ten segments of 100 bytes, one sent every millisecond from time 0.
     fn flight() -> (Rack, Scoreboard) {
-        let mut board = Scoreboard::new(100);
-        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n * MS)));
+        let mut board = Scoreboard::new(100, false);
+        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n * MS, Note::default())));
         (Rack::new(), board)
     }
 
@@ -281,7 +282,7 @@ mod tests {
         rack.detect(&mut board, at(109 * MS));
         assert_eq!(lost(&board), [0, 1, 2, 3, 4, 5, 6]);
         for id in [0, 1] {
-            let sent = board.retransmit(id, 110 * MS);
+            let sent = board.retransmit(id, 110 * MS, Note::default(), false);
             rack.on_retransmit(id, &sent);
         }
         // The second arrives, sent at the same time but after the first.
@@ -295,9 +296,9 @@ mod tests {
         let (mut rack, mut board) = flight();
         deliver(&mut rack, &mut board, 9);
         // The probe repeats the last segment, which was selectively acknowledged; new data sent after it arrives.
-        let probe = board.retransmit(9, 110 * MS);
+        let probe = board.retransmit(9, 110 * MS, Note::default(), false);
         rack.on_retransmit(9, &probe);
-        board.push(Sent::new(1001, 100, false, 111 * MS));
+        board.push(Sent::new(1001, 100, false, 111 * MS, Note::default()));
         let now_ns = deliver(&mut rack, &mut board, 10);
         rack.detect(&mut board, Situation { recovering: true, ..at(now_ns + RTT_NS) });
         assert_eq!(lost(&board), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -307,7 +308,7 @@ mod tests {
     fn an_answer_too_early_for_a_retransmission_does_not_date_it() {
         let (mut rack, mut board) = flight();
         board.mark_lost(0);
-        board.retransmit(0, 200 * MS);
+        board.retransmit(0, 200 * MS, Note::default(), false);
         let sent = *board.get(0).unwrap();
         rack.on_delivered(&sent, 250 * MS, RTT_NS);
         assert!(!rack.advanced);

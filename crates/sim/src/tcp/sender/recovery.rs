@@ -65,11 +65,6 @@ impl Recovery {
         self.end = end;
     }
 
-    /// Goes from a reduction without losses to fast recovery: the window is reduced once, so the reduction goes on.
-    pub(crate) fn continue_as_recovery(&mut self) {
-        self.state = State::Recovery;
-    }
-
     /// Begins a reduction from `cwnd` packets.
     pub(crate) fn begin_reduction(&mut self, cwnd: u32) {
         self.reduction = Reduction { prior_cwnd: cwnd, delivered: 0, sent: 0 };

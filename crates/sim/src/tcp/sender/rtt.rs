@@ -3,7 +3,7 @@
 //! As the kernel does, the mean deviation reacts slowly when the round-trip time falls, its largest value of each round
 //! trip is what counts, and that never falls below the minimum timeout: RTO = SRTT + max(200 ms, 4 mdev).
 
-use super::min_filter::MinFilter;
+use super::super::extremes::MinFilter;
 
 /// Smallest variance term, and so nearly the smallest timeout (`TCP_RTO_MIN`; RFC 6298, rule 2.4, asks for 1 s).
 pub(crate) const RTO_MIN_NS: u64 = 200_000_000;

@@ -4,7 +4,9 @@
 //! dividing, since nearly all segments are full. The counters are the kernel's (`packets_out`, `sacked_out`, `lost_out`,
 //! `retrans_out`), kept in step with the marks, so nothing is ever counted by walking.
 
+use super::super::congestion::LostPacket;
 use super::super::segment::{SackBlock, SackBlocks};
+use super::rate::Note;
 use std::collections::VecDeque;
 
 /// A segment's place in the order of first transmissions: 0, 1, 2, ... over the life of the connection.
@@ -19,8 +21,10 @@ pub(crate) struct Sent {
     pub(crate) sent_ns: u64,
     /// Number of that transmission among all of the connection: tells which of two was sent later even at the same time.
     pub(crate) order: u64,
+    /// What was noted for the delivery rate at that transmission.
+    pub(crate) note: Note,
     /// Payload bytes.
-    pub(crate) len: u32,
+    pub(crate) len: u16,
     /// It carries the FIN, which takes one sequence number.
     pub(crate) fin: bool,
     /// Selectively acknowledged.
@@ -31,6 +35,8 @@ pub(crate) struct Sent {
     pub(crate) retransmitted: bool,
     /// It was retransmitted at least once.
     pub(crate) ever_retransmitted: bool,
+    /// The application was the limit at its last transmission.
+    pub(crate) app_limited: bool,
 }
 
 /// The segments in flight.
@@ -54,15 +60,18 @@ pub(crate) struct Scoreboard {
     highest_sacked: u64,
     /// The blocks of the last acknowledgement: they need not be walked again.
     known: [SackBlock; SackBlocks::MAX],
+    /// The segments marked lost since they were last taken, where somebody wants to know.
+    reported: Option<Vec<LostPacket>>,
 }
 
 const NO_BLOCK: SackBlock = SackBlock { start: 0, end: 0 };
 
 impl Sent {
     /// A segment sent for the first time.
-    pub(crate) fn new(seq: u64, len: u32, fin: bool, sent_ns: u64) -> Self {
-        let [sacked, lost, retransmitted, ever_retransmitted] = [false; 4];
-        Self { seq, sent_ns, order: 0, len, fin, sacked, lost, retransmitted, ever_retransmitted }
+    pub(crate) fn new(seq: u64, len: u32, fin: bool, sent_ns: u64, note: Note) -> Self {
+        let len = u16::try_from(len).expect("a segment fits an IP packet");
+        let [sacked, lost, retransmitted, ever_retransmitted, app_limited] = [false; 5];
+        Self { seq, sent_ns, order: 0, note, len, fin, sacked, lost, retransmitted, ever_retransmitted, app_limited }
     }
 
     /// First sequence number after it.
@@ -73,8 +82,8 @@ impl Sent {
 }
 
 impl Scoreboard {
-    /// An empty scoreboard for segments of up to `mss_bytes`.
-    pub(crate) fn new(mss_bytes: u32) -> Self {
+    /// An empty scoreboard for segments of up to `mss_bytes`; `reports` if losses are to be [taken](Self::take_losses).
+    pub(crate) fn new(mss_bytes: u32, reports: bool) -> Self {
         Self {
             ring: VecDeque::new(),
             first_id: 0,
@@ -88,6 +97,7 @@ impl Scoreboard {
             lost_total: 0,
             highest_sacked: 0,
             known: [NO_BLOCK; SackBlocks::MAX],
+            reported: reports.then(Vec::new),
         }
     }
 
@@ -191,6 +201,18 @@ impl Scoreboard {
         self.to_repair += 1;
         self.repair_from = self.repair_from.min(id);
         self.lost_total += 1;
+        if let Some(reported) = &mut self.reported {
+            reported.push(LostPacket {
+                tx_in_flight: sent.note.in_flight,
+                lost_since: (self.lost_total as u32).wrapping_sub(sent.note.lost),
+                is_app_limited: sent.app_limited,
+            });
+        }
+    }
+
+    /// The segments marked lost since the last call.
+    pub(crate) fn take_losses(&mut self) -> Vec<LostPacket> {
+        self.reported.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The oldest segment that is lost and not retransmitted since.
@@ -206,7 +228,7 @@ impl Scoreboard {
     }
 
     /// A segment was sent again.
-    pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64) -> Sent {
+    pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool) -> Sent {
         let sent = &mut self.ring[(id - self.first_id) as usize];
         self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
         self.retransmitted += u32::from(!sent.retransmitted);
@@ -214,6 +236,7 @@ impl Scoreboard {
         sent.ever_retransmitted = true;
         self.transmissions += 1;
         (sent.sent_ns, sent.order) = (now_ns, self.transmissions);
+        (sent.note, sent.app_limited) = (note, app_limited);
         *sent
     }
 
@@ -257,8 +280,8 @@ mod tests {
 
     /// Ten segments of 100 bytes from sequence number 1; id n starts at 1 + 100 n.
     fn ten() -> Scoreboard {
-        let mut board = Scoreboard::new(100);
-        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n)));
+        let mut board = Scoreboard::new(100, false);
+        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n, Note::default())));
         board
     }
 
@@ -295,9 +318,9 @@ mod tests {
         board.mark_lost(2);
         board.mark_lost(5);
         assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (8, 2, Some(2)));
-        board.retransmit(2, 50);
+        board.retransmit(2, 50, Note::default(), false);
         assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(5)));
-        board.retransmit(5, 51);
+        board.retransmit(5, 51, Note::default(), false);
         assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (10, 2, None));
         // The retransmission is lost too.
         board.mark_lost(2);
@@ -310,7 +333,7 @@ mod tests {
         let mut board = ten();
         sack(&mut board, &[block(4, 9)]);
         (0..4).for_each(|id| board.mark_lost(id));
-        board.retransmit(0, 50);
+        board.retransmit(0, 50, Note::default(), false);
         // 0 repaired, 1 to 3 lost, 4 to 9 sacked.
         assert_eq!((board.in_flight(), board.lost(), board.retransmitted()), (1, 4, 1));
         let popped = std::iter::from_fn(|| board.pop_acked(1001)).count();
@@ -320,11 +343,30 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_in_flight_fits_a_cache_line() {
+        assert_eq!(size_of::<Sent>(), 64);
+    }
+
+    #[test]
+    fn losses_are_told_with_what_was_noted_when_the_segment_was_sent() {
+        let mut board = Scoreboard::new(100, true);
+        for n in 0..3 {
+            let note = Note { in_flight: n + 1, ..Note::default() };
+            board.push(Sent::new(1 + 100 * u64::from(n), 100, false, 0, note));
+        }
+        board.mark_lost(0);
+        board.mark_lost(2);
+        let told: Vec<_> = board.take_losses().iter().map(|lost| (lost.tx_in_flight, lost.lost_since)).collect();
+        assert_eq!(told, [(1, 1), (3, 2)]);
+        assert!(board.take_losses().is_empty());
+    }
+
+    #[test]
     fn segments_of_uneven_length_are_found_too() {
-        let mut board = Scoreboard::new(100);
+        let mut board = Scoreboard::new(100, false);
         let mut seq = 1;
         for len in [100, 7, 1, 100, 33, 100] {
-            board.push(Sent::new(seq, len, false, 0));
+            board.push(Sent::new(seq, len, false, 0, Note::default()));
             seq += u64::from(len);
         }
         let mut lens = vec![];

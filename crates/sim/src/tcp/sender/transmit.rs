@@ -1,5 +1,6 @@
 //! What is sent, and when (the kernel's `tcp_output.c`).
 
+use super::super::congestion::Event;
 use super::super::receiver::Receiver;
 use super::super::segment::{Flags, Outbox, Outgoing, Segment};
 use super::super::timestamps;
@@ -56,7 +57,7 @@ impl Sender {
         }
         if self.board.packets_out() == 0 && self.timer.wait().is_none() && self.next_new().is_some() {
             // Something is left to send and nothing is under way: the peer's window is (nearly) closed.
-            self.timer.arm(Wait::Persist, output.now_ns + self.timer.rto_ns(&self.rtt));
+            self.arm_after(Wait::Persist, output.now_ns, self.timer.rto_ns(&self.rtt));
         }
     }
 
@@ -64,22 +65,29 @@ impl Sender {
     pub(crate) fn repair(&mut self, output: &mut Output) {
         while self.board.in_flight() < self.cc.window().cwnd {
             let Some(id) = self.board.next_to_repair() else { return };
+            if self.pacer.holds_back(output.now_ns) {
+                return;
+            }
             self.retransmit(id, output);
             if id == self.board.ids().start && self.timer.wait() != Some(Wait::Reorder) {
-                self.timer.arm(Wait::Retransmit, output.now_ns + self.timer.rto_ns(&self.rtt));
+                self.arm_after(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
             }
         }
     }
 
     /// Retransmits one segment. It is not ECN-capable (RFC 3168, section 6.1.5).
     pub(super) fn retransmit(&mut self, id: SentId, output: &mut Output) {
-        let sent = self.board.retransmit(id, output.now_ns);
+        let now_ns = output.now_ns;
+        self.before_sending(now_ns);
+        let in_flight = self.board.in_flight() + 1;
+        let note = self.delivery.note(now_ns, false, self.board.lost_total(), in_flight);
+        let sent = self.board.retransmit(id, now_ns, note, self.delivery.is_app_limited());
         self.rack.on_retransmit(id, &sent);
         self.recovery.on_sent(1);
         self.retransmits += 1;
-        self.last_sent_ns = output.now_ns;
+        self.after_sending(now_ns, u32::from(sent.len));
         let flags = if sent.fin { Flags::FIN } else { Flags::NONE };
-        output.send(sent.seq, sent.len, flags, packet::Ecn::NotEct);
+        output.send(sent.seq, u32::from(sent.len), flags, packet::Ecn::NotEct);
     }
 
     /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3).
@@ -107,7 +115,7 @@ impl Sender {
         } else {
             output.send(self.una - 1, 0, Flags::NONE, packet::Ecn::NotEct);
             self.timer.back_off();
-            self.timer.arm(Wait::Persist, output.now_ns + self.timer.rto_ns(&self.rtt));
+            self.arm_after(Wait::Persist, output.now_ns, self.timer.rto_ns(&self.rtt));
         }
     }
 
@@ -130,7 +138,7 @@ impl Sender {
             return false;
         }
         let timeout_ns = TailProbe::timeout_ns(self.rtt.srtt_ns(), self.board.packets_out());
-        self.timer.arm(Wait::Probe, now_ns + timeout_ns.min(rto_ns));
+        self.arm_after(Wait::Probe, now_ns, timeout_ns.min(rto_ns));
         true
     }
 
@@ -144,7 +152,12 @@ impl Sender {
             Some(Wait::Probe | Wait::Reorder) => self.head_rto_ns(now_ns),
             _ => self.timer.rto_ns(&self.rtt),
         };
-        self.timer.arm(Wait::Retransmit, now_ns + rto_ns);
+        self.arm_after(Wait::Retransmit, now_ns, rto_ns);
+    }
+
+    /// Arms the timer, which waits longer where the pacer holds the next packet back (`tcp_reset_xmit_timer`).
+    fn arm_after(&mut self, wait: Wait, now_ns: u64, delay_ns: u64) {
+        self.timer.arm(wait, now_ns + delay_ns + self.pacer.delay_ns(now_ns));
     }
 
     /// Time left until the oldest segment times out.
@@ -163,7 +176,8 @@ impl Sender {
             // The kernel does not hold back a lone FIN either.
             let may_exceed = limit == Limit::OneMore || fin;
             let has_room = self.board.in_flight() < self.cc.window().cwnd || may_exceed;
-            if !has_room || !self.fits_peer_window(len, fin) || self.is_held_back(len) {
+            let held_back = self.is_held_back(len) || self.pacer.holds_back(output.now_ns);
+            if !has_room || !self.fits_peer_window(len, fin) || held_back {
                 break;
             }
             self.send_new(len, fin, output);
@@ -180,11 +194,12 @@ impl Sender {
 
     fn send_new(&mut self, len: u32, fin: bool, output: &mut Output) {
         let now_ns = output.now_ns;
-        if self.board.in_flight() == 0 {
-            self.cc.on_restart(now_ns, self.last_sent_ns);
-        }
+        self.before_sending(now_ns);
         let first = self.board.packets_out() == 0;
-        self.board.push(Sent::new(self.nxt, len, fin, now_ns));
+        let in_flight = self.board.in_flight() + 1;
+        let note = self.delivery.note(now_ns, first, self.board.lost_total(), in_flight);
+        let app_limited = self.delivery.is_app_limited();
+        self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) });
         let mut flags = if fin { Flags::FIN } else { Flags::NONE };
         if len > 0 && std::mem::take(&mut self.ecn.cwr_due) {
             flags |= Flags::CWR;
@@ -196,11 +211,22 @@ impl Sender {
         if len < self.mss_bytes {
             self.data.small_end = self.nxt;
         }
-        self.last_sent_ns = now_ns;
+        self.after_sending(now_ns, len);
         self.recovery.on_sent(1);
         if first || self.timer.wait() == Some(Wait::Probe) {
             self.rearm_retransmit(now_ns);
         }
+    }
+
+    fn before_sending(&mut self, now_ns: u64) {
+        if self.board.in_flight() == 0 {
+            self.cc.on_event(&self.context(now_ns), Event::TxStart);
+        }
+    }
+
+    fn after_sending(&mut self, now_ns: u64, len: u32) {
+        self.last_sent_ns = now_ns;
+        self.pacer.on_sent(now_ns, len, self.cc.window().pacing_bytes_per_s);
     }
 
     /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such is in flight (RFC 9293,

@@ -1,0 +1,115 @@
+//! The control of one connection together with its window, made from the list of all controls.
+
+/// Declares the enum of all controls, and passes each hook on to the one that a connection has.
+macro_rules! controls {
+    ($($name:ident($control:ty),)+) => {
+        /// The congestion control of one connection, and the window it sets. The hooks are those of [`Control`].
+        #[derive(Debug)]
+        pub(crate) struct Controller {
+            window: Window,
+            rules: Rules,
+        }
+
+        // There is one per connection, and it is used for every acknowledgement: not boxed, however large the largest is.
+        #[allow(clippy::large_enum_variant)]
+        #[derive(Debug)]
+        enum Rules {
+            $($name($control),)+
+        }
+
+        impl Controller {
+            /// For a connection with these settings.
+            pub(crate) fn new(config: &Config) -> Self {
+                let rules = match config.congestion {
+                    $(bufferscope_scenario::Congestion::$name => Rules::$name(<$control>::new(config)),)+
+                };
+                Self { window: Window::new(config.initial_window_packets), rules }
+            }
+
+            /// The window.
+            #[inline]
+            pub(crate) fn window(&self) -> &Window {
+                &self.window
+            }
+
+            /// The window, for the sender to change: it does during recovery, and undoes.
+            #[inline]
+            pub(crate) fn window_mut(&mut self) -> &mut Window {
+                &mut self.window
+            }
+
+            /// [`Control::GOVERNS`]
+            #[inline]
+            pub(crate) fn governs(&self) -> bool {
+                match &self.rules {
+                    $(Rules::$name(_) => <$control>::GOVERNS,)+
+                }
+            }
+
+            /// [`Control::PACES`]
+            pub(crate) fn paces(&self) -> bool {
+                match &self.rules {
+                    $(Rules::$name(_) => <$control>::PACES,)+
+                }
+            }
+
+            /// [`Control::WATCHES_LOSSES`]
+            pub(crate) fn watches_losses(&self) -> bool {
+                match &self.rules {
+                    $(Rules::$name(_) => <$control>::WATCHES_LOSSES,)+
+                }
+            }
+
+            pub(crate) fn init(&mut self, context: &Context) {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.init(&mut self.window, context),)+
+                }
+            }
+
+            #[inline]
+            pub(crate) fn on_acked(&mut self, context: &Context, acked: &Acked) {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.on_acked(&mut self.window, context, acked),)+
+                }
+            }
+
+            #[inline]
+            pub(crate) fn on_ack(&mut self, context: &Context, ack: &Ack) {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.on_ack(&mut self.window, context, ack),)+
+                }
+            }
+
+            pub(crate) fn ssthresh(&mut self, context: &Context) -> u32 {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.ssthresh(&mut self.window, context),)+
+                }
+            }
+
+            #[allow(dead_code)] // until recovery asks for it
+            pub(crate) fn undo(&mut self, context: &Context) -> u32 {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.undo(&mut self.window, context),)+
+                }
+            }
+
+            pub(crate) fn on_state(&mut self, context: &Context, state: State) {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.on_state(&mut self.window, context, state),)+
+                }
+            }
+
+            pub(crate) fn on_event(&mut self, context: &Context, event: Event) {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.on_event(&mut self.window, context, event),)+
+                }
+            }
+
+            pub(crate) fn on_lost(&mut self, context: &Context, lost: &LostPacket) {
+                match &mut self.rules {
+                    $(Rules::$name(control) => control.on_lost(&mut self.window, context, lost),)+
+                }
+            }
+        }
+    };
+}
