@@ -26,7 +26,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce test test-rust test-python test-slow lint fmt bench agent docs reference pictures lock clean
+.PHONY: help reproduce test test-rust test-python test-slow lint fmt bench agent wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -71,6 +71,9 @@ bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, beside ns-3 w
 
 agent: $(STAMPS)/agent ## Build the agent for the host and guest engines as one static file
 
+wheel: $(STAMPS)/agent $(STAMPS)/run ## Build a package with everything in it, for `pip install dist/*.whl`
+	$(BIN)/maturin build --release --locked --out dist
+
 docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site
 	@echo "The documentation: $(CURDIR)/site/index.html"
@@ -85,7 +88,7 @@ lock: $(STAMPS)/check ## Lock requirements/*.txt anew from pyproject.toml
 	scripts/lock.sh $(BIN)/uv
 
 clean: ## Remove what was built; results/ and report/ stay
-	rm -rf $(VENV) target site .mypy_cache .ruff_cache .pytest_cache .hypothesis python/bufferscope/_core*.so
+	rm -rf $(VENV) target site dist python/bufferscope/bin .mypy_cache .ruff_cache .pytest_cache .hypothesis python/bufferscope/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(STAMPS)/venv: scripts/make-venv.sh scripts/find-python.sh
@@ -102,6 +105,8 @@ $(STAMPS)/agent: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
 	@scripts/check-rust.sh
 	@echo "==> Building the agent" >&2
 	@cargo build-agent --locked --quiet
+	@mkdir -p python/bufferscope/bin
+	@ln -sfn ../../../target/x86_64-unknown-linux-gnu/agent/bufferscope-agent python/bufferscope/bin/
 	@touch $@
 
 $(STAMPS)/extension: $(EXTENSION_SOURCES) $(STAMPS)/run

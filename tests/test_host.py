@@ -81,5 +81,5 @@ def test_an_interrupted_run_ends_at_once(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there_is_told_with_what_builds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(agent.VARIABLE, "/nonexistent")
-    with pytest.raises(EngineError, match=r"no bufferscope-agent at /nonexistent: build it with `cargo build-agent`"):
+    with pytest.raises(EngineError, match=r"no bufferscope-agent at /nonexistent: build it with `make agent`"):
         agent.program()

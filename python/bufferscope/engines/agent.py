@@ -22,7 +22,7 @@ _PLACES = (
     _TARGET / "release" / NAME,
     _TARGET / "debug" / NAME,
 )
-"""In an installed package, and where cargo builds it in a source tree."""
+"""In the package, and where cargo builds it in a source tree."""
 
 
 def program() -> Path:
@@ -34,7 +34,10 @@ def program() -> Path:
     for place in places:
         if os.access(place, os.X_OK) and place.is_file():
             return place
-    raise EngineError(f"no {NAME} at {places[0]}: build it with `cargo build-agent`, or set {VARIABLE} to where it is")
+    raise EngineError(
+        f"no {NAME} at {places[0]}: build it with `make agent`, install a package that was built with `make wheel`, "
+        f"or set {VARIABLE} to where it is"
+    )
 
 
 def request(point: Point, seed: int, options: Mapping[str, Any]) -> bytes:
