@@ -20,6 +20,9 @@ pub struct Config {
     pub congestion: Congestion,
     /// Space packets by the pacing rate also where the congestion control does not need it (`SO_MAX_PACING_RATE`).
     pub pacing: bool,
+    /// Shrink the window after idle times, and while the application does not use it
+    /// (`net.ipv4.tcp_slow_start_after_idle`).
+    pub slow_start_after_idle: bool,
     /// Ask for ECN (client) or accept it (server); used when both ends want it (RFC 3168, section 6.1.1).
     pub ecn: bool,
 }
@@ -42,6 +45,7 @@ impl Config {
         rmem_max_bytes: 6 << 20,
         congestion: Congestion::Cubic,
         pacing: false,
+        slow_start_after_idle: true,
         ecn: false,
     };
 }

@@ -89,7 +89,7 @@ impl Endpoint {
     /// The application makes `bytes` more payload available; `u64::MAX` never runs out. Ignored once it has
     /// finished.
     pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut Outbox) {
-        self.sender.offer(bytes);
+        self.sender.offer(now_ns, bytes);
         self.transmit(now_ns, out);
     }
 

@@ -12,6 +12,11 @@ pub(crate) fn elapsed_ns(now_ns: u64, echo: u32) -> Option<u64> {
     (echo != 0).then(|| u64::from(clock(now_ns).wrapping_sub(echo)).max(1) * NS_PER_MS)
 }
 
+/// Was the clock that `echo` shows read before the clock showed `clock`? Not if nothing was echoed.
+pub(crate) fn is_before(echo: u32, clock: u32) -> bool {
+    echo != 0 && (echo.wrapping_sub(clock) as i32) < 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

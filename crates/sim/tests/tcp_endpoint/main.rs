@@ -8,3 +8,4 @@ mod pacing;
 mod random;
 mod receive_window;
 mod recovery;
+mod undo;

@@ -86,7 +86,6 @@ macro_rules! controls {
                 }
             }
 
-            #[allow(dead_code)] // until recovery asks for it
             pub(crate) fn undo(&mut self, context: &Context) -> u32 {
                 match &mut self.rules {
                     $(Rules::$name(control) => control.undo(&mut self.window, context),)+

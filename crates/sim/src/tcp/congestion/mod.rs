@@ -56,7 +56,6 @@ pub(crate) trait Control: Sized {
     fn ssthresh(&mut self, window: &mut Window, context: &Context) -> u32;
 
     /// The window after a reduction that was unfounded (`undo_cwnd`).
-    #[allow(dead_code)] // until recovery asks for it
     fn undo(&mut self, window: &mut Window, _context: &Context) -> u32 {
         window.undone()
     }

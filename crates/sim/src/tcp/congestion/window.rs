@@ -48,7 +48,6 @@ impl Window {
 
     /// The threshold that undoing brings back (`tcp_current_ssthresh`): unless a reduction is under way, at least three
     /// quarters of the window.
-    #[allow(dead_code)] // until recovery asks for it
     pub(crate) fn current_ssthresh(&self, reducing: bool) -> u32 {
         if reducing { self.ssthresh } else { self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4) }
     }

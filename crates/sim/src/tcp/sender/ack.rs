@@ -1,42 +1,25 @@
-//! What an acknowledgement means (the kernel's `tcp_ack` and `tcp_fastretrans_alert`).
+//! What an acknowledgement means (the kernel's `tcp_ack`).
 
 use super::super::congestion::{Ack, Acked};
 use super::super::segment::{SackBlock, SackBlocks, Segment};
 use super::super::timestamps;
+use super::alarm::Repair;
+use super::news::{News, extend};
 use super::probe::Answer;
 use super::recovery::Progress;
 use super::timer::Wait;
 use super::transmit::Output;
 use super::{PeerWindow, Sender, State};
 
-/// Shortest wait for reordered segments (`TCP_TIMEOUT_MIN`, two jiffies of 1 ms).
-const REORDER_SLACK_NS: u64 = 2_000_000;
-
-/// What one acknowledgement brought to light.
-#[derive(Debug, Default)]
-struct News {
-    /// SND.UNA advanced.
-    advanced: bool,
-    /// Packets acknowledged, cumulatively or selectively, for the first time.
-    delivered: u32,
-    /// Some of them selectively.
-    sacked: bool,
-    /// A retransmitted segment was acknowledged cumulatively.
-    retransmission_acked: bool,
-    /// The receiver reports a duplicate (RFC 2883).
-    duplicate: Option<SackBlock>,
-    /// The receiver saw congestion experienced (RFC 3168).
-    echo: bool,
-    /// A retransmission was lost.
-    retransmission_lost: bool,
-    /// Nothing at all is new.
-    repeats: bool,
-    /// When the first and last of the segments newly acknowledged and sent once were sent.
-    acked_span: Option<(u64, u64)>,
-    /// The same of those selectively acknowledged.
-    sacked_span: Option<(u64, u64)>,
-    /// Start of the lowest segment that was overtaken by others.
-    overtaken: Option<u64>,
+/// What there was before an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    packets_out: u32,
+    in_flight: u32,
+    sacked: u32,
+    lost: u64,
+    /// End of the highest selective acknowledgement.
+    highest_sacked: u64,
 }
 
 impl Sender {
@@ -46,51 +29,89 @@ impl Sender {
         if segment.ack > self.nxt {
             return;
         }
-        let (packets_before, prior_in_flight) = (self.board.packets_out(), self.board.in_flight());
-        let lost_before = self.board.lost_total();
-        let highest_before = self.board.highest_sacked(self.una);
-        let mut news = News { echo: segment.flags.ece() && self.ecn.enabled, ..News::default() };
+        let mut news = News::of(segment, self.una, segment.flags.ece() && self.ecn.enabled);
         self.delivery.begin();
-        self.update_peer_window(segment, &mut news);
+        if segment.ack < self.una {
+            return self.on_old_ack(segment, news, output);
+        }
+        if news.advanced {
+            self.frto.timeouts = 0;
+        }
+        let before = self.before();
+        self.update_peer_window(output.now_ns, segment, &mut news);
         self.take_sack(output.now_ns, segment, &mut news);
-        self.take_cumulative(output.now_ns, segment.ack, highest_before, &mut news);
+        if before.packets_out == 0 {
+            return self.on_idle_ack(segment, news, output);
+        }
+        self.take_cumulative(output.now_ns, segment.ack, before.highest_sacked, &mut news);
         self.delivery.count(news.delivered, news.echo);
-        let rtt_ns = self.take_rtt(output.now_ns, segment.ts_ecr, &news);
-        if packets_before > 0 {
-            let acked = Acked { packets: news.delivered, rtt_ns, echo: news.echo };
-            self.cc.on_acked(&self.context(output.now_ns), &acked);
-        }
-        self.check_probe(output.now_ns, segment, &news);
+        let ack = self.measure(output.now_ns, before, &news);
+        self.check_probe(output.now_ns, segment.ack, &news);
 
-        let mut reorder_wait = false;
+        let mut repair = Repair::Nothing;
         if news.is_alarming() || self.recovery.state() != State::Open {
-            reorder_wait = self.on_alarm(output.now_ns, &mut news);
+            repair = self.on_alarm(output.now_ns, &mut news);
         }
-        if news.advanced && !reorder_wait && !self.schedule_probe(output.now_ns, self.timer.rto_ns(&self.rtt)) {
-            self.rearm_retransmit(output.now_ns);
+        if self.sets_timer(output.now_ns, &news) {
+            self.restart_timer(output.now_ns);
         }
-        if packets_before > 0 {
-            let lost = (self.board.lost_total() - lost_before) as u32;
-            let ack = self.summary(output.now_ns, &news, Ack { lost, prior_in_flight, rtt_ns, ..Ack::NOTHING });
-            self.adjust_window(output.now_ns, &news, &ack);
+        let lost = (self.board.lost_total() - before.lost) as u32;
+        let rate = self.delivery.sample(output.now_ns, news.delivered, self.board.lost_total(), self.min_rtt_ns());
+        self.adjust_window(output.now_ns, &news, &Ack { lost, rate, ..ack });
+        match repair {
+            Repair::Nothing => {}
+            Repair::Lost => self.repair(output),
+            Repair::NewFirst => self.send_new_first(output),
         }
-        if self.recovery.state() >= State::Recovery {
+    }
+
+    /// An acknowledgement that was overtaken by others: what it selectively acknowledges still counts.
+    fn on_old_ack(&mut self, segment: &Segment, mut news: News, output: &mut Output) {
+        if segment.sack.is_empty() {
+            return;
+        }
+        self.take_sack(output.now_ns, segment, &mut news);
+        if self.on_alarm(output.now_ns, &mut news) == Repair::Lost {
             self.repair(output);
         }
-        self.check_persist(output.now_ns);
     }
 
-    /// RFC 9293, section 3.10.7.4, "ESTABLISHED STATE".
-    fn update_peer_window(&mut self, segment: &Segment, news: &mut News) {
-        let bytes = u64::from(segment.window_bytes);
-        let newer = segment.ack > self.una || segment.seq > self.peer.updated_by;
-        news.repeats = segment.len == 0 && segment.ack <= self.una && bytes == self.peer.bytes;
-        let changed = segment.seq == self.peer.updated_by && (bytes > self.peer.bytes || bytes == 0);
-        if segment.ack >= self.una && (newer || changed) {
-            self.peer = PeerWindow { bytes, updated_by: segment.seq };
+    /// An acknowledgement while nothing is outstanding: a duplicate may be reported late, or the window open.
+    fn on_idle_ack(&mut self, segment: &Segment, mut news: News, output: &mut Output) {
+        if news.duplicate.is_some() {
+            self.on_alarm(output.now_ns, &mut news);
+        }
+        self.check_persist(output.now_ns);
+        self.check_probe(output.now_ns, segment.ack, &news);
+    }
+
+    fn before(&self) -> Before {
+        Before {
+            packets_out: self.board.packets_out(),
+            in_flight: self.board.in_flight(),
+            sacked: self.board.sacked(),
+            lost: self.board.lost_total(),
+            highest_sacked: self.board.highest_sacked(self.una),
         }
     }
 
+    /// RFC 9293, section 3.10.7.4, "ESTABLISHED STATE" (`tcp_ack_update_window`).
+    fn update_peer_window(&mut self, now_ns: u64, segment: &Segment, news: &mut News) {
+        let bytes = u64::from(segment.window_bytes);
+        let newer = segment.ack > self.una || segment.seq > self.peer.updated_by;
+        let changed = segment.seq == self.peer.updated_by && (bytes > self.peer.bytes || bytes == 0);
+        let updates = newer || changed;
+        news.repeats = segment.len == 0 && !updates && !news.advanced;
+        if updates {
+            let differs = bytes != self.peer.bytes;
+            self.peer = PeerWindow { bytes, updated_by: segment.seq };
+            if differs && self.next_new().is_some() {
+                self.restart_after_idle(now_ns);
+            }
+        }
+    }
+
+    /// Selective acknowledgements (`tcp_sacktag_write_queue`).
     fn take_sack(&mut self, now_ns: u64, segment: &Segment, news: &mut News) {
         if segment.sack.is_empty() {
             return;
@@ -98,14 +119,13 @@ impl Sender {
         let mut blocks = [SackBlock { start: 0, end: 0 }; SackBlocks::MAX];
         segment.sack.iter(segment.ack).zip(&mut blocks).for_each(|(from, to)| *to = from);
         let mut blocks = &blocks[..segment.sack.len()];
+        let mut overtaken = self.nxt;
         if is_duplicate_report(blocks, segment.ack) {
-            news.duplicate = Some(blocks[0]);
-            if self.retransmits > 0 {
-                self.rack.on_duplicate(self.una, self.nxt);
-            }
+            overtaken = self.take_duplicate(blocks[0], segment.ack, news);
             blocks = &blocks[1..];
         }
         let highest = self.board.highest_sacked(self.una);
+        let state_end = self.recovery.end();
         let (rack, delivery, min_rtt_ns) = (&mut self.rack, &mut self.delivery, self.rtt.min_ns().unwrap_or(0));
         self.board.sack(blocks, |sent| {
             news.delivered += 1;
@@ -114,44 +134,106 @@ impl Sender {
             delivery.on_delivered(sent);
             if !sent.ever_retransmitted {
                 extend(&mut news.sacked_span, sent.sent_ns);
+                news.original_delivered |= sent.end() <= state_end;
                 if sent.seq < highest {
-                    news.overtaken = Some(news.overtaken.map_or(sent.seq, |low| low.min(sent.seq)));
+                    overtaken = overtaken.min(sent.seq);
                 }
             }
         });
+        if self.recovery.state() != State::Loss || self.undo.is_possible() {
+            self.note_reordering(overtaken);
+        }
     }
 
-    fn take_cumulative(&mut self, now_ns: u64, ack: u64, highest_sacked: u64, news: &mut News) {
-        if ack > self.una {
-            news.advanced = true;
-            self.una = ack;
+    /// The receiver got `block` twice (`tcp_check_dsack`, `tcp_dsack_seen`). Returns the first sequence number of a segment
+    /// that was thus shown to have been overtaken, or SND.NXT.
+    fn take_duplicate(&mut self, block: SackBlock, ack: u64, news: &mut News) -> u64 {
+        let segments = (block.end - block.start).div_ceil(u64::from(self.mss_bytes)) as u32;
+        self.duplicates += u64::from(segments);
+        if self.duplicates > self.retransmits {
+            // The network duplicated it, not this sender.
+            return self.nxt;
         }
-        let min_rtt_ns = self.rtt.min_ns().unwrap_or(0);
+        news.duplicate = Some(block);
+        news.delivered += segments;
+        news.probe_was_duplicate = segments == 1 && self.probe.repeated_end() == Some(block.end);
+        if !news.probe_was_duplicate {
+            self.rack.on_duplicate();
+        }
+        if block.end <= news.una_before {
+            self.undo.on_duplicate(block.end, segments);
+            return self.nxt;
+        }
+        if block.start <= ack && !self.undo.is_possible() {
+            return self.nxt;
+        }
+        let mut overtaken = self.nxt;
+        let undo = &mut self.undo;
+        self.board.duplicate(block, |sent| {
+            undo.on_duplicate(sent.end(), 1);
+            if sent.sacked {
+                overtaken = overtaken.min(sent.seq);
+            }
+        });
+        overtaken
+    }
+
+    /// The cumulative acknowledgement (`tcp_clean_rtx_queue`).
+    fn take_cumulative(&mut self, now_ns: u64, ack: u64, highest_sacked: u64, news: &mut News) {
+        self.una = ack;
+        let (min_rtt_ns, state_end) = (self.min_rtt_ns(), self.recovery.end());
+        let mut overtaken = self.nxt;
         while let Some(sent) = self.board.pop_acked(ack) {
+            news.popped += 1;
             if !sent.sacked {
                 news.delivered += 1;
-                self.rack.on_delivered(&sent, now_ns, min_rtt_ns);
+                let spurious =
+                    sent.ever_retransmitted && timestamps::is_before(news.ecr, timestamps::clock(sent.sent_ns));
+                if !spurious {
+                    self.rack.on_delivered(&sent, now_ns, min_rtt_ns);
+                }
                 self.delivery.on_delivered(&sent);
             }
             if sent.ever_retransmitted {
-                news.retransmission_acked = true;
+                news.repair_acked = true;
             } else if !sent.sacked {
                 extend(&mut news.acked_span, sent.sent_ns);
-                if sent.seq < highest_sacked {
-                    news.overtaken = Some(news.overtaken.map_or(sent.seq, |low| low.min(sent.seq)));
-                }
+                overtaken = overtaken.min(sent.seq);
+                news.original_delivered |= sent.end() <= state_end;
             }
         }
-        if let Some(start) = news.overtaken {
-            let extent = self.board.highest_sacked(self.una).saturating_sub(start);
-            self.rack.on_reordering(extent, self.mss_bytes);
+        if overtaken < highest_sacked {
+            self.note_reordering(overtaken);
         }
+    }
+
+    /// The segment that starts at `start` arrived after later ones (`tcp_check_sack_reordering`).
+    pub(super) fn note_reordering(&mut self, start: u64) {
+        let highest = self.board.highest_sacked(self.una);
+        if start < highest {
+            self.rack.on_reordering(highest - start, self.mss_bytes);
+        }
+    }
+
+    /// Measures what there is to measure, and tells the congestion control what was acknowledged.
+    fn measure(&mut self, now_ns: u64, before: Before, news: &News) -> Ack {
+        let one_alone = news.popped == 1 && before.sacked == 0 && !news.sacked && !news.echo;
+        let may_be_delayed = one_alone
+            && self.una - news.una_before < u64::from(self.mss_bytes)
+            && self.delivery.prior_delivered().is_some_and(|prior| prior + 1 == self.delivery.delivered());
+        let rtt_ns = self.take_rtt(now_ns, news, may_be_delayed);
+        let acked = Acked { packets: news.delivered, rtt_ns, echo: news.echo };
+        self.cc.on_acked(&self.context(now_ns), &acked);
+        if let Some(prior) = self.delivery.prior_delivered() {
+            self.rack.update_window(prior, self.delivery.delivered());
+        }
+        Ack { acked: news.delivered, prior_in_flight: before.in_flight, rtt_ns, may_be_delayed, ..Ack::NOTHING }
     }
 
     /// Measures the round trip on segments that were sent once (Karn's rule: RFC 6298, section 3), or else by timestamp.
     /// Returns that of the newest segment.
-    fn take_rtt(&mut self, now_ns: u64, ts_ecr: u32, news: &News) -> Option<u64> {
-        let acked = news.acked_span.filter(|_| !news.retransmission_acked);
+    fn take_rtt(&mut self, now_ns: u64, news: &News, may_be_delayed: bool) -> Option<u64> {
+        let acked = news.acked_span.filter(|_| !news.repair_acked);
         let (oldest, newest) = match (acked, news.sacked_span) {
             (Some((first, last)), None) => (Some(first), Some(last)),
             (acked, Some((first, last))) => (acked.map(|(acked_first, _)| acked_first).or(Some(first)), Some(last)),
@@ -159,115 +241,52 @@ impl Sender {
         };
         let mut rtt_ns = oldest.map(|sent_ns| now_ns - sent_ns);
         let mut newest_ns = newest.map(|sent_ns| now_ns - sent_ns);
-        if rtt_ns.is_none() && news.advanced {
-            rtt_ns = timestamps::elapsed_ns(now_ns, ts_ecr);
+        if rtt_ns.is_none() && news.popped > 0 {
+            rtt_ns = timestamps::elapsed_ns(now_ns, news.ecr);
             newest_ns = rtt_ns;
         }
         let (rtt_ns, newest_ns) = (rtt_ns?, newest_ns?);
-        self.rtt.add_min(now_ns, newest_ns);
+        // One that the receiver may have held back does not raise the minimum.
+        if !may_be_delayed || newest_ns <= self.min_rtt_ns() {
+            self.rtt.add_min(now_ns, newest_ns);
+        }
         self.rtt.add(rtt_ns, self.una, self.nxt);
         self.timer.reset_backoff();
         Some(newest_ns)
     }
 
-    /// RFC 8985, section 7.4: a probe that repaired a loss is congestion, and over at once.
-    fn check_probe(&mut self, now_ns: u64, segment: &Segment, news: &News) {
-        let duplicate = news.duplicate.is_some_and(|block| Some(block.end) == self.probe.repeated_end());
-        let pure_repeat = news.repeats && !news.sacked && news.duplicate.is_none();
-        if self.probe.on_ack(Answer { ack: segment.ack, duplicate, pure_repeat }) && !self.recovery.is_reducing() {
+    /// RFC 8985, section 7.4: a probe that repaired a loss is congestion, and over at once (`tcp_process_tlp_ack`).
+    fn check_probe(&mut self, now_ns: u64, ack: u64, news: &News) {
+        let answer = Answer { ack, duplicate: news.probe_was_duplicate, pure_repeat: news.repeats && !news.sacked };
+        if self.probe.on_ack(answer) {
             self.begin_reduction(now_ns, State::Cwr);
             self.end_reduction(now_ns);
-            self.enter(now_ns, self.undisturbed_state(), self.nxt);
+            self.keep_open(now_ns);
         }
     }
 
-    /// Something is or was amiss: leaves states that are over, looks for losses, enters states that begin. Returns whether
-    /// the timer now waits for reordered segments.
-    fn on_alarm(&mut self, now_ns: u64, news: &mut News) -> bool {
-        self.leave_finished_state(now_ns);
-        let retransmitted_before = self.board.retransmitted();
-        let situation = self.situation(now_ns);
-        let look_again = self.rack.detect_after_ack(&mut self.board, situation);
-        self.report_losses(now_ns);
-        news.retransmission_lost = self.board.retransmitted() < retransmitted_before;
-        if let Some(look_again_ns) = look_again {
-            self.timer.arm(Wait::Reorder, look_again_ns.max(now_ns) + REORDER_SLACK_NS);
+    /// Does the acknowledgement restart the timer? Anything newly acknowledged does, unless the timer now waits for reordered
+    /// segments; a selective acknowledgement does if what it acknowledges was sent before the head was last sent.
+    fn sets_timer(&self, now_ns: u64, news: &News) -> bool {
+        if news.waits_for_reordered {
+            return false;
         }
-        match self.recovery.state() {
-            State::Recovery => {}
-            State::Loss if !news.retransmission_lost => {}
-            _ if self.board.lost() > 0 => self.enter_recovery(now_ns),
-            _ => self.stay_open(now_ns, news.echo),
-        }
-        look_again.is_some()
+        let head_ns = self.board.head().map(|head| head.sent_ns);
+        let sacked_ns = news.sacked_span.map(|(first, _)| first);
+        news.popped > 0 || matches!((sacked_ns, head_ns), (Some(sacked), Some(head)) if now_ns - sacked > now_ns - head)
     }
 
-    /// A state that lasts until a sequence number is acknowledged may be over.
-    fn leave_finished_state(&mut self, now_ns: u64) {
-        let (state, end) = (self.recovery.state(), self.recovery.end());
-        match state {
-            // One more must be acknowledged, so that the CWR flag has reached the receiver.
-            State::Cwr if self.una > end => self.end_reduction(now_ns),
-            State::Recovery if self.una >= end => {
-                self.end_reduction(now_ns);
-                self.rack.on_recovered();
-            }
-            State::Loss if self.una >= end => self.rack.on_recovered(),
-            _ => return,
+    /// `tcp_set_xmit_timer`.
+    fn restart_timer(&mut self, now_ns: u64) {
+        if !self.schedule_probe(now_ns, self.timer.rto_ns(&self.rtt)) {
+            self.rearm_retransmit(now_ns);
         }
-        self.enter(now_ns, self.undisturbed_state(), self.nxt);
-    }
-
-    /// Fast recovery begins. A reduction for an ECN echo that is under way goes on: the window is reduced once.
-    pub(super) fn enter_recovery(&mut self, now_ns: u64) {
-        if self.recovery.is_reducing() {
-            self.enter(now_ns, State::Recovery, self.recovery.end());
-        } else {
-            self.begin_reduction(now_ns, State::Recovery);
-        }
-    }
-
-    /// Tells the congestion control which packets were marked lost, if it wants to know.
-    pub(super) fn report_losses(&mut self, now_ns: u64) {
-        if self.cc.watches_losses() {
-            for lost in self.board.take_losses() {
-                self.cc.on_lost(&self.context(now_ns), &lost);
-            }
-        }
-    }
-
-    /// Nothing is lost: reduces the window if the peer echoed congestion, else notes whether anything is out of order.
-    fn stay_open(&mut self, now_ns: u64, echo: bool) {
-        if self.recovery.state() >= State::Cwr {
-            return;
-        }
-        if echo {
-            return self.begin_reduction(now_ns, State::Cwr);
-        }
-        let state = self.undisturbed_state();
-        if state != self.recovery.state() {
-            self.enter(now_ns, state, self.nxt);
-        }
-    }
-
-    /// Open, or disorder while anything was selectively acknowledged, lost or sent again.
-    fn undisturbed_state(&self) -> State {
-        let untidy = self.board.sacked() + self.board.lost() + self.board.retransmitted() > 0
-            || self.board.head().is_some_and(|head| head.ever_retransmitted);
-        if untidy { State::Disorder } else { State::Open }
-    }
-
-    /// What the acknowledgement comes to for the congestion control.
-    fn summary(&mut self, now_ns: u64, news: &News, ack: Ack) -> Ack {
-        let min_rtt_ns = self.rtt.min_ns().unwrap_or(0);
-        let rate = self.delivery.sample(now_ns, news.delivered, self.board.lost_total(), min_rtt_ns);
-        Ack { acked: news.delivered, rate, ..ack }
     }
 
     /// Lets the window shrink or grow by what was delivered (`tcp_cong_control`).
     fn adjust_window(&mut self, now_ns: u64, news: &News, ack: &Ack) {
         // With reordering, selective acknowledgements are progress too.
-        let progress = ack.acked > 0 && (news.advanced || (self.rack.reorders() && news.sacked));
+        let progress = ack.acked > 0 && (news.popped > 0 || (self.rack.reorders() && news.sacked));
         if self.cc.governs() {
             self.cc.on_ack(&self.context(now_ns), ack);
         } else if self.recovery.is_reducing() {
@@ -288,12 +307,6 @@ impl Sender {
         }
     }
 
-    /// A window that was not used up must not grow; in slow start half of it is enough, since it doubles.
-    pub(super) fn is_cwnd_limited(&self) -> bool {
-        let window = self.cc.window();
-        self.usage.limited || (window.in_slow_start() && window.cwnd < 2 * self.usage.max_packets_out)
-    }
-
     /// While the window is closed: stops probing when it has opened far enough, else goes on.
     fn check_persist(&mut self, now_ns: u64) {
         if self.timer.wait() != Some(Wait::Persist) {
@@ -311,19 +324,8 @@ impl Sender {
     }
 }
 
-impl News {
-    fn is_alarming(&self) -> bool {
-        self.sacked || self.echo || self.duplicate.is_some()
-    }
-}
-
 /// Is the first block a duplicate report: below the acknowledgement, or inside the second block (RFC 2883, section 4)?
 fn is_duplicate_report(blocks: &[SackBlock], ack: u64) -> bool {
     let inside = |outer: &SackBlock| outer.start <= blocks[0].start && blocks[0].end <= outer.end;
     blocks[0].start < ack || blocks.get(1).is_some_and(inside)
-}
-
-/// Extends a span of times that only ever grows at its end.
-fn extend(span: &mut Option<(u64, u64)>, at_ns: u64) {
-    *span = Some(span.map_or((at_ns, at_ns), |(first, _)| (first, at_ns)));
 }

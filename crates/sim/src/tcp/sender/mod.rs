@@ -1,15 +1,19 @@
 //! The half of an endpoint that sends data: what to send, when, and what acknowledgements mean.
 //!
-//! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`]), how the
-//! window shrinks ([`recovery`]) and otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), and what the
+//! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`], [`loss`]), in
+//! which state that puts the sender ([`alarm`]), how the window shrinks ([`recovery`]), when that was wrong ([`undo`]), whether
+//! the window is used ([`usage`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), and what the
 //! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
 //! `tcp_write_xmit`.
 //!
-//! Departs: no segmentation offload, no limit of bytes in the local queue, and the window is not cut after idle times
-//! (RFC 2861).
+//! Departs: no segmentation offload, no limit of bytes in the local queue; a receiver never takes selective acknowledgements
+//! back.
 
 mod ack;
+mod alarm;
 mod expiry;
+mod loss;
+mod news;
 pub(crate) mod pacing;
 mod probe;
 mod rack;
@@ -19,6 +23,8 @@ mod rtt;
 mod scoreboard;
 mod timer;
 mod transmit;
+mod undo;
+mod usage;
 
 pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 pub(crate) use transmit::Output;
@@ -26,6 +32,7 @@ pub(crate) use transmit::Output;
 use super::config::Config;
 use super::congestion::{Context, Controller, Event};
 use super::sample::{Sample, State};
+use loss::Frto;
 use pacing::Pacer;
 use probe::TailProbe;
 use rack::Rack;
@@ -34,6 +41,8 @@ use recovery::Recovery;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
 use timer::Timer;
+use undo::Undo;
+use usage::WindowUsage;
 
 /// The sending half of an endpoint.
 #[derive(Debug)]
@@ -49,6 +58,8 @@ pub(crate) struct Sender {
     cc: Controller,
     usage: WindowUsage,
     recovery: Recovery,
+    undo: Undo,
+    frto: Frto,
     rack: Rack,
     probe: TailProbe,
     rtt: Rtt,
@@ -57,7 +68,12 @@ pub(crate) struct Sender {
     timer: Timer,
     ecn: Ecn,
     last_sent_ns: u64,
+    /// Segments sent again.
     retransmits: u64,
+    /// Segments that the peer reported as duplicates.
+    duplicates: u64,
+    initial_window_packets: u32,
+    slow_start_after_idle: bool,
 }
 
 /// What the application wants sent.
@@ -80,16 +96,6 @@ struct PeerWindow {
     bytes: u64,
     /// Sequence number of the segment that last updated it (SND.WL1).
     updated_by: u64,
-}
-
-/// Whether the window limits what is sent; if it does not, it must not grow (RFC 9002, section 7.8; the kernel's
-/// `tcp_cwnd_validate`).
-#[derive(Debug, Default)]
-struct WindowUsage {
-    limited: bool,
-    max_packets_out: u32,
-    /// The observation holds until this is acknowledged.
-    until: u64,
 }
 
 /// The sender's part of ECN (RFC 3168, section 6.1.2).
@@ -134,6 +140,8 @@ impl Sender {
             cc,
             usage: WindowUsage::default(),
             recovery: Recovery::new(),
+            undo: Undo::default(),
+            frto: Frto::default(),
             rack: Rack::new(),
             probe: TailProbe::default(),
             rtt: Rtt::new(),
@@ -142,6 +150,9 @@ impl Sender {
             ecn: Ecn::default(),
             last_sent_ns: 0,
             retransmits: 0,
+            duplicates: 0,
+            initial_window_packets: config.initial_window_packets,
+            slow_start_after_idle: config.slow_start_after_idle,
         }
     }
 
@@ -164,8 +175,9 @@ impl Sender {
     }
 
     /// `bytes` more are there to be sent; too late after [`finish`](Self::finish).
-    pub(crate) fn offer(&mut self, bytes: u64) {
+    pub(crate) fn offer(&mut self, now_ns: u64, bytes: u64) {
         self.check_app_limited();
+        self.restart_after_idle(now_ns);
         if !self.data.finish {
             self.data.end = self.data.end.saturating_add(bytes);
         }
@@ -260,7 +272,11 @@ impl Sender {
         if self.cc.governs() {
             return;
         }
-        self.set_cwnd(self.cc.window().ssthresh);
+        let ssthresh = self.cc.window().ssthresh;
+        if ssthresh < u32::MAX && (self.recovery.state() == State::Cwr || self.undo.is_possible()) {
+            self.set_cwnd(ssthresh);
+            self.usage.stamp(now_ns);
+        }
         self.cc.on_event(&self.context(now_ns), Event::ReductionComplete);
     }
 
@@ -268,6 +284,15 @@ impl Sender {
     fn enter(&mut self, now_ns: u64, state: State, end: u64) {
         self.cc.on_state(&self.context(now_ns), state);
         self.recovery.enter(state, end);
+    }
+
+    /// Enters a state that lasts as long as the one it replaces.
+    fn set_state(&mut self, now_ns: u64, state: State) {
+        self.enter(now_ns, state, self.recovery.end());
+    }
+
+    fn min_rtt_ns(&self) -> u64 {
+        self.rtt.min_ns().unwrap_or(0)
     }
 
     fn set_cwnd(&mut self, packets: u32) {
@@ -320,7 +345,7 @@ impl Sender {
     fn situation(&self, now_ns: u64) -> rack::Situation {
         rack::Situation {
             now_ns,
-            min_rtt_ns: self.rtt.min_ns().unwrap_or(0),
+            min_rtt_ns: self.min_rtt_ns(),
             srtt_ns: self.rtt.srtt_ns().unwrap_or(0),
             recovering: self.recovery.state() >= State::Recovery,
         }

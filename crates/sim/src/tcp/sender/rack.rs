@@ -43,8 +43,10 @@ struct Reordering {
     steps: u64,
     /// Recoveries after which `steps` returns to one (RACK.reo_wnd_persist).
     recoveries_left: u32,
-    /// A duplicate counts again from this sequence number on (RACK.dsack_round).
-    round_end: u64,
+    /// A duplicate was reported that widens the window (`dsack_seen`).
+    duplicate: bool,
+    /// Packets delivered when it was last widened (`last_delivered`; RACK.dsack_round).
+    widened_at: u64,
 }
 
 /// What a search for losses needs to know.
@@ -69,7 +71,14 @@ impl Rack {
             advanced: false,
             first_open: 0,
             retransmissions: VecDeque::new(),
-            reordering: Reordering { seen: false, packets: DUP_THRESHOLD, steps: 1, recoveries_left: 0, round_end: 0 },
+            reordering: Reordering {
+                seen: false,
+                packets: DUP_THRESHOLD,
+                steps: 1,
+                recoveries_left: 0,
+                duplicate: false,
+                widened_at: 0,
+            },
         }
     }
 
@@ -98,23 +107,43 @@ impl Rack {
         self.reordering.seen = true;
     }
 
-    /// The receiver got something twice, so a retransmission was unnecessary: widens the window, once a round trip (step 4).
-    pub(crate) fn on_duplicate(&mut self, una: u64, nxt: u64) {
+    /// The receiver got something twice: if there is reordering, a retransmission was perhaps too early.
+    pub(crate) fn on_duplicate(&mut self) {
+        self.reordering.duplicate |= self.reordering.seen;
+    }
+
+    /// Widens the window after a duplicate, once a round trip (step 4; `tcp_rack_update_reo_wnd`). `prior_delivered` packets had been
+    /// delivered when the newest packet delivered was sent, `delivered` have been now.
+    #[inline]
+    pub(crate) fn update_window(&mut self, prior_delivered: u64, delivered: u64) {
         let reordering = &mut self.reordering;
-        if una >= reordering.round_end {
-            reordering.round_end = nxt;
+        if std::mem::take(&mut reordering.duplicate) && prior_delivered >= reordering.widened_at {
             reordering.steps = (reordering.steps + 1).min(MAX_STEPS);
+            reordering.widened_at = delivered;
             reordering.recoveries_left = WIDENED_RECOVERIES;
+        } else if reordering.recoveries_left == 0 {
+            reordering.steps = 1;
         }
     }
 
-    /// A recovery has ended (step 4).
+    /// A recovery has ended that was not undone (step 4).
     pub(crate) fn on_recovered(&mut self) {
-        let reordering = &mut self.reordering;
-        reordering.recoveries_left = reordering.recoveries_left.saturating_sub(1);
-        if reordering.recoveries_left == 0 {
-            reordering.steps = 1;
-        }
+        self.reordering.recoveries_left = self.reordering.recoveries_left.saturating_sub(1);
+    }
+
+    /// A recovery was undone since all of its retransmissions were duplicates.
+    pub(crate) fn on_disproved(&mut self) {
+        self.reordering.recoveries_left = (self.reordering.recoveries_left + 1).min(WIDENED_RECOVERIES);
+    }
+
+    /// Losses are to be looked for with the next acknowledgement whatever it delivers.
+    pub(crate) fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// There is less reordering than was believed.
+    pub(crate) fn limit_reordering(&mut self, packets: u32) {
+        self.reordering.packets = self.reordering.packets.min(packets);
     }
 
     /// Has more reordering been seen than duplicate acknowledgements allow for?
@@ -184,7 +213,8 @@ impl Rack {
         let mut look_again = None;
         let mut settled = 0;
         for &(id, order) in &self.retransmissions {
-            let current = board.get(id).filter(|sent| sent.retransmitted && !sent.sacked && sent.order == order);
+            let waits = |sent: &&Sent| !sent.sacked && sent.order == order && (sent.retransmitted || !sent.lost);
+            let current = board.get(id).filter(waits);
             if let Some(sent) = current {
                 if order >= self.newest {
                     break;
@@ -261,15 +291,20 @@ mod tests {
     fn every_unnecessary_retransmission_widens_the_window_once_a_round_trip() {
         let (mut rack, mut board) = flight();
         rack.on_reordering(300, 100);
-        rack.on_duplicate(1, 1001);
-        rack.on_duplicate(501, 1001);
+        // The first duplicate when 10 packets had been delivered; the second is reported by one sent before that.
+        rack.on_duplicate();
+        rack.update_window(5, 10);
+        rack.on_duplicate();
+        rack.update_window(9, 15);
         let now_ns = deliver(&mut rack, &mut board, 1);
         // Twice a quarter, not three times: 0 + 100 + 50.
         assert_eq!(rack.detect_after_ack(&mut board, at(now_ns)), Some(150 * MS));
         // It lasts for 16 recoveries.
         (0..15).for_each(|_| rack.on_recovered());
+        rack.update_window(20, 25);
         assert_eq!(rack.detect(&mut board, at(now_ns)), Some(150 * MS));
         rack.on_recovered();
+        rack.update_window(30, 35);
         assert_eq!(rack.detect(&mut board, at(now_ns)), Some(125 * MS));
     }
 

@@ -98,6 +98,13 @@ impl Delivery {
         }
     }
 
+    /// Packets delivered in all when the newest packet that it delivers was sent.
+    #[inline]
+    pub(crate) fn prior_delivered(&self) -> Option<u64> {
+        let (newest, _) = self.newest?;
+        Some(self.delivered - u64::from((self.delivered as u32).wrapping_sub(newest.note.delivered)))
+    }
+
     /// Everything that it delivers is known: so many packets, which met congestion or did not.
     #[inline]
     pub(crate) fn count(&mut self, packets: u32, congested: bool) {

@@ -1,7 +1,5 @@
 //! The congestion states and the window's way down: proportional rate reduction (RFC 9937, before RFC 6937; the kernel's
 //! `tcp_cwnd_reduction`).
-//!
-//! Departs: a reduction that turns out to be unfounded is not undone, and a timeout is never suspected to be spurious.
 
 use super::super::sample::State;
 
@@ -51,6 +49,11 @@ impl Recovery {
     /// Sequence number that ends the state.
     pub(crate) fn end(&self) -> u64 {
         self.end
+    }
+
+    /// The state lasts until `end`.
+    pub(crate) fn extend(&mut self, end: u64) {
+        self.end = end;
     }
 
     /// Is the window being reduced, packet by packet?

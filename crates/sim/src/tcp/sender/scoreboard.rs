@@ -233,11 +233,39 @@ impl Scoreboard {
         self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
         self.retransmitted += u32::from(!sent.retransmitted);
         sent.retransmitted = true;
-        sent.ever_retransmitted = true;
+        self.repeat(id, now_ns, note, app_limited)
+    }
+
+    /// A tail loss probe repeated a segment. It is not counted in flight again.
+    pub(crate) fn repeat(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool) -> Sent {
         self.transmissions += 1;
+        let sent = &mut self.ring[(id - self.first_id) as usize];
+        sent.ever_retransmitted = true;
         (sent.sent_ns, sent.order) = (now_ns, self.transmissions);
         (sent.note, sent.app_limited) = (note, app_limited);
         *sent
+    }
+
+    /// The receiver got the segments of `block` twice: calls `on_duplicate` with each that had been retransmitted, of which no
+    /// retransmission is in flight any more.
+    pub(crate) fn duplicate(&mut self, block: SackBlock, mut on_duplicate: impl FnMut(&Sent)) {
+        let first = self.index_of(block.start);
+        for sent in self.ring.iter_mut().skip(first).take_while(|sent| sent.end() <= block.end) {
+            if sent.seq >= block.start && sent.ever_retransmitted {
+                on_duplicate(sent);
+                if sent.retransmitted && !sent.lost {
+                    sent.retransmitted = false;
+                    self.retransmitted -= 1;
+                }
+            }
+        }
+    }
+
+    /// Nothing is lost after all.
+    pub(crate) fn unmark_losses(&mut self) {
+        self.ring.iter_mut().for_each(|sent| sent.lost = false);
+        self.lost = 0;
+        self.to_repair = 0;
     }
 
     fn sack_range(&mut self, from: u64, to: u64, on_sacked: &mut impl FnMut(&Sent)) {
@@ -248,10 +276,14 @@ impl Scoreboard {
                 continue;
             }
             let before = *sent;
-            (sent.sacked, sent.lost, sent.retransmitted) = (true, false, false);
+            sent.sacked = true;
             self.sacked += 1;
             self.highest_sacked = self.highest_sacked.max(before.end());
-            self.forget_marks(&before);
+            if before.lost {
+                // One that does not count as lost any more was undone: its retransmission is still in flight.
+                (sent.lost, sent.retransmitted) = (false, false);
+                self.forget_marks(&before);
+            }
             on_sacked(&before);
         }
     }
@@ -326,6 +358,21 @@ mod tests {
         board.mark_lost(2);
         assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(2)));
         assert_eq!(board.lost_total(), 3);
+    }
+
+    #[test]
+    fn after_an_undo_a_retransmission_stays_in_flight_until_reported_as_a_duplicate() {
+        let mut board = ten();
+        board.mark_lost(2);
+        board.mark_lost(3);
+        board.retransmit(2, 50, Note::default(), false);
+        board.unmark_losses();
+        assert_eq!((board.lost(), board.in_flight(), board.next_to_repair()), (0, 11, None));
+        sack(&mut board, &[block(2, 2)]);
+        assert_eq!((board.sacked(), board.in_flight()), (1, 10));
+        let mut reported = vec![];
+        board.duplicate(block(1, 2), |sent| reported.push(sent.seq));
+        assert_eq!((reported, board.in_flight()), (vec![201], 9));
     }
 
     #[test]

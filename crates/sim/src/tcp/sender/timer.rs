@@ -43,10 +43,13 @@ impl Timer {
         self.armed.map(|(wait, _)| wait)
     }
 
-    /// Disarms the timer if it has expired, and tells what it waited for.
-    pub(crate) fn expire(&mut self, now_ns: u64) -> Option<Wait> {
+    /// What the timer has waited for, if it has expired. Like the kernel's, it still counts as waiting for a probe or for
+    /// reordered segments while that is dealt with, which must set it anew.
+    pub(crate) fn expired(&mut self, now_ns: u64) -> Option<Wait> {
         let (wait, _) = self.armed.filter(|&(_, deadline_ns)| deadline_ns <= now_ns)?;
-        self.armed = None;
+        if matches!(wait, Wait::Retransmit | Wait::Persist) {
+            self.armed = None;
+        }
         Some(wait)
     }
 

@@ -7,7 +7,7 @@ use super::super::timestamps;
 use super::probe::TailProbe;
 use super::scoreboard::{Sent, SentId};
 use super::timer::Wait;
-use super::{Sender, State, WindowUsage};
+use super::{Sender, State};
 use crate::packet;
 
 /// Where segments leave: the outbox, and the receiving half, whose acknowledgement each segment carries.
@@ -82,25 +82,50 @@ impl Sender {
         let in_flight = self.board.in_flight() + 1;
         let note = self.delivery.note(now_ns, false, self.board.lost_total(), in_flight);
         let sent = self.board.retransmit(id, now_ns, note, self.delivery.is_app_limited());
-        self.rack.on_retransmit(id, &sent);
+        self.undo.on_repair(timestamps::clock(now_ns));
         self.recovery.on_sent(1);
+        self.send_again(id, &sent, output);
+    }
+
+    /// Sends the last segment again, as a tail loss probe. That does not count as a retransmission in flight.
+    fn repeat_last(&mut self, id: SentId, output: &mut Output) {
+        self.before_sending(output.now_ns);
+        let note = self.delivery.note(output.now_ns, false, self.board.lost_total(), self.board.in_flight());
+        let sent = self.board.repeat(id, output.now_ns, note, self.delivery.is_app_limited());
+        self.send_again(id, &sent, output);
+    }
+
+    fn send_again(&mut self, id: SentId, sent: &Sent, output: &mut Output) {
+        self.rack.on_retransmit(id, sent);
         self.retransmits += 1;
-        self.after_sending(now_ns, u32::from(sent.len));
+        self.after_sending(output.now_ns, u32::from(sent.len));
         let flags = if sent.fin { Flags::FIN } else { Flags::NONE };
         output.send(sent.seq, u32::from(sent.len), flags, packet::Ecn::NotEct);
     }
 
-    /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3).
+    /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3;
+    /// `tcp_send_loss_probe`).
     pub(super) fn send_probe(&mut self, output: &mut Output) {
-        if !self.probe.is_under_way() {
-            if self.transmit_new(output, Limit::OneMore) > 0 {
-                self.probe.sent(self.nxt, false);
-            } else if let Some(last) = self.board.ids().next_back() {
-                self.retransmit(last, output);
-                self.probe.sent(self.nxt, true);
-            }
+        if !self.probe.is_under_way() && self.send_probe_segment(output) {
+            // The timeout counts from now, not from when the oldest segment was sent.
+            self.timer.disarm();
         }
         self.rearm_retransmit(output.now_ns);
+    }
+
+    /// Returns whether a segment was sent.
+    fn send_probe_segment(&mut self, output: &mut Output) -> bool {
+        if self.next_new().is_some_and(|(len, fin)| self.fits_peer_window(len, fin)) {
+            let sent = self.transmit_new(output, Limit::OneMore) > 0;
+            if sent {
+                self.probe.sent(self.nxt, false);
+            }
+            return sent;
+        }
+        let Some(last) = self.board.ids().next_back() else { return false };
+        self.repeat_last(last, output);
+        self.probe.sent(self.nxt, true);
+        true
     }
 
     /// Probes a closed window: one segment that the peer must answer (the kernel's `tcp_write_wakeup`).
@@ -176,7 +201,7 @@ impl Sender {
             // The kernel does not hold back a lone FIN either.
             let may_exceed = limit == Limit::OneMore || fin;
             let has_room = self.board.in_flight() < self.cc.window().cwnd || may_exceed;
-            let held_back = self.is_held_back(len) || self.pacer.holds_back(output.now_ns);
+            let held_back = (limit == Limit::Cwnd && self.is_held_back(len)) || self.pacer.holds_back(output.now_ns);
             if !has_room || !self.fits_peer_window(len, fin) || held_back {
                 break;
             }
@@ -186,9 +211,7 @@ impl Sender {
                 break;
             }
         }
-        if self.next_new().is_some() || sent > 0 {
-            self.note_usage(sent);
-        }
+        self.validate_window(output.now_ns, sent);
         sent
     }
 
@@ -238,16 +261,5 @@ impl Sender {
     /// Bytes that the peer's window has room for.
     fn room(&self) -> u64 {
         (self.una + self.peer.bytes).saturating_sub(self.nxt)
-    }
-
-    /// Remembers whether the congestion window, rather than the application or the peer, limits sending.
-    fn note_usage(&mut self, sent: u32) {
-        let limited = self.board.in_flight() >= self.cc.window().cwnd;
-        let packets_out = self.board.packets_out();
-        let usage = &mut self.usage;
-        let more = !usage.limited && packets_out > usage.max_packets_out;
-        if (sent > 0 || limited) && (self.una >= usage.until || limited || more) {
-            *usage = WindowUsage { limited, max_packets_out: packets_out, until: self.nxt };
-        }
     }
 }

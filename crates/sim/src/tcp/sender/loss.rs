@@ -1,0 +1,105 @@
+//! The retransmission timeout and what follows it: everything outstanding is lost, unless F-RTO finds out that the timeout was
+//! spurious (RFC 6298, rules 5.4 to 5.6; RFC 5682; the kernel's `tcp_enter_loss` and `tcp_process_loss`).
+
+use super::super::congestion::Event;
+use super::alarm::Repair;
+use super::news::News;
+use super::timer::Wait;
+use super::transmit::Output;
+use super::{Sender, State};
+
+/// Selectively acknowledged segments at a timeout that show reordering to be overestimated (`tcp_reordering`).
+const REORDERING_DEFAULT: u32 = 3;
+
+/// State of F-RTO (RFC 5682, section 3.1, the variant with selective acknowledgements).
+#[derive(Debug, Default)]
+pub(crate) struct Frto {
+    /// The timeout may yet prove spurious.
+    suspects: bool,
+    /// Timeouts since SND.UNA last advanced (`icsk_retransmits`).
+    pub(crate) timeouts: u32,
+}
+
+impl Sender {
+    /// The retransmission timeout.
+    pub(super) fn on_timeout(&mut self, output: &mut Output) {
+        if self.board.packets_out() == 0 {
+            return;
+        }
+        self.enter_loss(output.now_ns);
+        self.frto.timeouts += 1;
+        let head = self.board.ids().start;
+        self.retransmit(head, output);
+        self.timer.back_off();
+        self.timer.arm(Wait::Retransmit, output.now_ns + self.timer.rto_ns(&self.rtt));
+    }
+
+    /// Everything outstanding is lost, unless it was sent just now; the window starts from one packet.
+    fn enter_loss(&mut self, now_ns: u64) {
+        let state = self.recovery.state();
+        self.rack.detect_after_timeout(&mut self.board, now_ns);
+        self.report_losses(now_ns);
+        // The threshold is set once for a flight of data, however often it times out (RFC 5681, section 3.1).
+        let first = state == State::Loss && self.frto.timeouts == 0;
+        if state <= State::Disorder || self.una >= self.recovery.end() || first {
+            let window = self.cc.window_mut();
+            let prior = window.current_ssthresh(state >= State::Cwr && state != State::Loss);
+            window.prior_cwnd = window.cwnd;
+            self.reduce_threshold(now_ns);
+            self.cc.on_event(&self.context(now_ns), Event::Timeout);
+            self.undo.begin(self.una, self.retransmissions_under_way(), Some(prior));
+        }
+        self.set_cwnd(self.board.in_flight() + 1);
+        self.cc.window_mut().credit = 0;
+        self.usage.stamp(now_ns);
+        if state <= State::Disorder && self.board.sacked() >= REORDERING_DEFAULT {
+            self.rack.limit_reordering(REORDERING_DEFAULT);
+        }
+        self.enter(now_ns, State::Loss, self.nxt);
+        self.probe.cancel();
+        self.ecn.cwr_due = self.ecn.enabled;
+        self.frto.suspects = state < State::Recovery || self.frto.timeouts > 0;
+    }
+
+    /// An acknowledgement after a timeout.
+    pub(super) fn process_loss(&mut self, now_ns: u64, news: &News) -> Repair {
+        let recovered = self.una >= self.recovery.end();
+        if news.advanced && self.undo_timeout(now_ns, news.ecr, false) {
+            return Repair::Nothing;
+        }
+        if self.frto.suspects {
+            // Step 3.b: something that was never sent again has arrived, so not everything was lost.
+            if news.original_delivered && self.undo_timeout(now_ns, news.ecr, true) {
+                return Repair::Nothing;
+            }
+            if self.nxt > self.recovery.end() {
+                if news.sacked {
+                    // Step 3.a: the loss was real.
+                    self.frto.suspects = false;
+                }
+            } else if news.advanced && !recovered {
+                // Step 2.b: new data, if there is some and room for it, will tell.
+                self.recovery.extend(self.nxt);
+                if self.next_new().is_some() && self.una + self.peer.bytes > self.nxt {
+                    return Repair::NewFirst;
+                }
+                self.frto.suspects = false;
+            }
+        }
+        if recovered {
+            // Step 2.a, and the first part of 3.a.
+            self.finish_recovery(now_ns, news.ecr);
+            return Repair::Nothing;
+        }
+        Repair::Lost
+    }
+
+    /// F-RTO, step 2.b: sends new data instead of repairing; if nothing could be sent, repairs after all.
+    pub(super) fn send_new_first(&mut self, output: &mut Output) {
+        self.transmit(output);
+        if self.nxt <= self.recovery.end() {
+            self.frto.suspects = false;
+            self.repair(output);
+        }
+    }
+}

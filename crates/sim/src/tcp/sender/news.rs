@@ -1,0 +1,58 @@
+//! What one acknowledgement brought to light (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
+
+use super::super::segment::{SackBlock, Segment};
+
+/// What an acknowledgement tells, filled in step by step.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// The peer's echo of our clock; 0: none.
+    pub(crate) ecr: u32,
+    /// SND.UNA before.
+    pub(crate) una_before: u64,
+    /// SND.UNA advanced.
+    pub(crate) advanced: bool,
+    /// Packets acknowledged cumulatively that had not been selectively acknowledged, or had.
+    pub(crate) popped: u32,
+    /// Packets delivered, cumulatively or selectively acknowledged for the first time, or reported as duplicates.
+    pub(crate) delivered: u32,
+    /// Some were selectively acknowledged for the first time.
+    pub(crate) sacked: bool,
+    /// A retransmitted segment was acknowledged cumulatively.
+    pub(crate) repair_acked: bool,
+    /// A segment that was outstanding when the present state began was acknowledged and had never been sent again.
+    pub(crate) original_delivered: bool,
+    /// The receiver reports a duplicate (RFC 2883).
+    pub(crate) duplicate: Option<SackBlock>,
+    /// The duplicate is that of a tail loss probe.
+    pub(crate) probe_was_duplicate: bool,
+    /// The receiver saw congestion experienced (RFC 3168).
+    pub(crate) echo: bool,
+    /// A retransmission was lost.
+    pub(crate) repair_lost: bool,
+    /// The timer was set to wait for reordered segments.
+    pub(crate) waits_for_reordered: bool,
+    /// Neither data, nor a new window, nor a new acknowledgement.
+    pub(crate) repeats: bool,
+    /// When the first and last of the segments newly acknowledged and sent once were sent.
+    pub(crate) acked_span: Option<(u64, u64)>,
+    /// The same of those selectively acknowledged.
+    pub(crate) sacked_span: Option<(u64, u64)>,
+}
+
+impl News {
+    /// Of `segment`, before anything was looked at.
+    pub(crate) fn of(segment: &Segment, una: u64, echo: bool) -> Self {
+        Self { ecr: segment.ts_ecr, una_before: una, advanced: segment.ack > una, echo, ..Self::default() }
+    }
+
+    /// Is there reason to suspect a loss or congestion (`tcp_ack_is_dubious`)?
+    #[inline]
+    pub(crate) fn is_alarming(&self) -> bool {
+        self.sacked || self.echo || self.duplicate.is_some()
+    }
+}
+
+/// Extends a span of times that only ever grows at its end.
+pub(crate) fn extend(span: &mut Option<(u64, u64)>, at_ns: u64) {
+    *span = Some(span.map_or((at_ns, at_ns), |(first, _)| (first, at_ns)));
+}

@@ -1,0 +1,100 @@
+//! Whether the congestion window is used: one that is not must not grow, and shrinks in time (RFC 2861, RFC 7661 in spirit;
+//! the kernel's `tcp_cwnd_validate`, `tcp_cwnd_application_limited` and `tcp_cwnd_restart`).
+
+use super::super::congestion::Event;
+use super::{Sender, State};
+
+/// How much of the window was used.
+#[derive(Debug, Default)]
+pub(crate) struct WindowUsage {
+    /// The window, not the application or the peer, was what limited (`is_cwnd_limited`).
+    limited: bool,
+    /// Most packets that were out (`max_packets_out`).
+    max_packets_out: u32,
+    /// The observation holds until this is acknowledged (`cwnd_usage_seq`).
+    until: u64,
+    /// Most packets that were out since `stamp_ns` without the window being the limit (`snd_cwnd_used`).
+    used: u32,
+    /// When the window was last in full use, or set (`snd_cwnd_stamp`).
+    stamp_ns: u64,
+}
+
+impl WindowUsage {
+    /// The window was set for another reason.
+    pub(crate) fn stamp(&mut self, now_ns: u64) {
+        self.stamp_ns = now_ns;
+    }
+}
+
+impl Sender {
+    /// A window that was not used up must not grow; in slow start half of it is enough, since it doubles
+    /// (`tcp_is_cwnd_limited`).
+    #[inline]
+    pub(super) fn is_cwnd_limited(&self) -> bool {
+        let window = self.cc.window();
+        self.usage.limited || (window.in_slow_start() && window.cwnd < 2 * self.usage.max_packets_out)
+    }
+
+    /// `sent` packets have just been sent, or nothing could be.
+    pub(super) fn validate_window(&mut self, now_ns: u64, sent: u32) {
+        let limited = self.board.in_flight() >= self.cc.window().cwnd;
+        if sent == 0 && !limited {
+            return;
+        }
+        let packets_out = self.board.packets_out();
+        let usage = &mut self.usage;
+        let more = !usage.limited && packets_out > usage.max_packets_out;
+        if self.una >= usage.until || limited || more {
+            (usage.limited, usage.max_packets_out, usage.until) = (limited, packets_out, self.nxt);
+        }
+        if self.is_cwnd_limited() {
+            self.usage.used = 0;
+            self.usage.stamp_ns = now_ns;
+            return;
+        }
+        self.usage.used = self.usage.used.max(packets_out);
+        if self.slow_start_after_idle
+            && now_ns - self.usage.stamp_ns >= self.timer.rto_ns(&self.rtt)
+            && !self.cc.governs()
+        {
+            self.shrink_unused_window(now_ns);
+        }
+    }
+
+    /// For a whole timeout the window was not the limit: it goes half the way to what was used, but not below the initial
+    /// window. If there is more to send, not the application is the limit, and the window stays.
+    fn shrink_unused_window(&mut self, now_ns: u64) {
+        if self.recovery.state() == State::Open && self.next_new().is_none() {
+            let used = self.usage.used.max(self.initial_window_packets);
+            let window = self.cc.window_mut();
+            if used < window.cwnd {
+                window.ssthresh = window.current_ssthresh(false);
+                window.cwnd = (window.cwnd + used) / 2;
+            }
+            self.usage.used = 0;
+        }
+        self.usage.stamp_ns = now_ns;
+    }
+
+    /// There is something to send: if nothing was sent for longer than the timeout, the window restarts from its initial
+    /// size, halved once for each timeout that has passed (`tcp_slow_start_after_idle_check`).
+    pub(super) fn restart_after_idle(&mut self, now_ns: u64) {
+        if !self.slow_start_after_idle || self.board.packets_out() > 0 || self.cc.governs() {
+            return;
+        }
+        let rto_ns = self.timer.rto_ns(&self.rtt);
+        let idle_ns = now_ns - self.last_sent_ns;
+        if self.last_sent_ns == 0 || idle_ns <= rto_ns {
+            return;
+        }
+        self.cc.on_event(&self.context(now_ns), Event::Restart);
+        let reducing = self.recovery.is_reducing();
+        let window = self.cc.window_mut();
+        window.ssthresh = window.current_ssthresh(reducing);
+        let restart = self.initial_window_packets.min(window.cwnd);
+        let halvings = ((idle_ns - 1) / rto_ns).min(31) as u32;
+        window.cwnd = (window.cwnd >> halvings).max(restart);
+        self.usage.used = 0;
+        self.usage.stamp_ns = now_ns;
+    }
+}
