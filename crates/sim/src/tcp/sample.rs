@@ -21,6 +21,8 @@ pub struct Sample {
     pub retransmits: u64,
     /// Segments outstanding now that are believed lost.
     pub lost: u64,
+    /// Packets by which the path is believed to reorder, at most (`tcpi_reordering`).
+    pub reordering: u32,
     /// State of the congestion machinery.
     pub state: State,
 }

@@ -135,9 +135,9 @@ impl Reassembly {
     /// Moves what has become in order out of the held blocks.
     fn release(&mut self) {
         while let Some(block) = self.held.front().copied().filter(|block| block.start <= self.next) {
-            if block.start < self.next {
-                let end = block.end.min(self.next);
-                self.duplicate = Some(SackBlock { start: block.start, end });
+            if block.start < self.next && self.duplicate.is_none() {
+                // Of several, the first is told (`tcp_dsack_extend`).
+                self.duplicate = Some(SackBlock { start: block.start, end: block.end.min(self.next) });
             }
             self.next = self.next.max(block.end);
             self.held_bytes -= block.end - block.start;

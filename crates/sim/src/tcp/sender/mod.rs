@@ -244,6 +244,7 @@ impl Sender {
             delivered_bytes: self.acked_bytes(),
             retransmits: self.retransmits,
             lost: u64::from(self.board.lost()),
+            reordering: self.rack.reordering_packets(),
             state: self.recovery.state(),
         }
     }

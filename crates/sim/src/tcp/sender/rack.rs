@@ -146,6 +146,11 @@ impl Rack {
         self.reordering.packets = self.reordering.packets.min(packets);
     }
 
+    /// Packets by which the path is believed to reorder.
+    pub(crate) fn reordering_packets(&self) -> u32 {
+        self.reordering.packets
+    }
+
     /// Has more reordering been seen than duplicate acknowledgements allow for?
     pub(crate) fn reorders(&self) -> bool {
         self.reordering.packets > DUP_THRESHOLD

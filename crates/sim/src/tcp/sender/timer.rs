@@ -20,6 +20,8 @@ pub(crate) enum Wait {
 pub(crate) struct Timer {
     armed: Option<(Wait, u64)>,
     backoff: u32,
+    /// Probes of the closed window that were not answered with an open one.
+    probes: u32,
 }
 
 impl Timer {
@@ -58,13 +60,29 @@ impl Timer {
         rtt.rto_ns().checked_shl(self.backoff).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
     }
 
+    /// Time until the next probe of a closed window: the timeout, doubled for every probe (`tcp_probe0_when`).
+    pub(crate) fn persist_ns(&self, rtt: &Rtt) -> u64 {
+        self.rto_ns(rtt).checked_shl(self.probes).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
+    }
+
+    /// A closed window was probed.
+    pub(crate) fn on_persist(&mut self) {
+        self.probes = (self.probes + 1).min(10);
+    }
+
+    /// The window has opened.
+    pub(crate) fn end_persist(&mut self) {
+        self.probes = 0;
+        self.disarm();
+    }
+
     /// Doubles the timeout.
     pub(crate) fn back_off(&mut self) {
         // 200 ms doubled ten times exceeds the maximum.
         self.backoff = (self.backoff + 1).min(10);
     }
 
-    /// A measurement or an opened window: the timeout is the plain one again.
+    /// A measurement: the timeout is the plain one again.
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
     }

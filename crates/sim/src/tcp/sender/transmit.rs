@@ -57,7 +57,7 @@ impl Sender {
         }
         if self.board.packets_out() == 0 && self.timer.wait().is_none() && self.next_new().is_some() {
             // Something is left to send and nothing is under way: the peer's window is (nearly) closed.
-            self.arm_after(Wait::Persist, output.now_ns, self.timer.rto_ns(&self.rtt));
+            self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
         }
     }
 
@@ -139,8 +139,8 @@ impl Sender {
             self.rearm_retransmit(output.now_ns);
         } else {
             output.send(self.una - 1, 0, Flags::NONE, packet::Ecn::NotEct);
-            self.timer.back_off();
-            self.arm_after(Wait::Persist, output.now_ns, self.timer.rto_ns(&self.rtt));
+            self.timer.on_persist();
+            self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
         }
     }
 

@@ -1,0 +1,18 @@
+//! What Linux' TCP does according to packetdrill's scripts, told in our own words: segments that arrive at given times go
+//! in; segments sent, window, threshold and state come out.
+//!
+//! Scripts named `google:` are those of github.com/google/packetdrill under `gtests/net/tcp`, most of which are in the
+//! kernel's `tools/testing/selftests/net/packetdrill` too; `kernel:` are in the latter only; `ligurio:` are those of
+//! github.com/ligurio/packetdrill-testcases under `testcases/tcp`. Where segmentation offload, which these tests leave out,
+//! makes a script send in larger pieces, the bytes are the same.
+
+mod close;
+mod cubic;
+mod ecn;
+mod fast_retransmit;
+mod receiver;
+mod recovery;
+mod sack;
+mod script;
+mod slow_start;
+mod timeouts;
