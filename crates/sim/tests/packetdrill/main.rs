@@ -6,6 +6,9 @@
 //! github.com/ligurio/packetdrill-testcases under `testcases/tcp`. Where segmentation offload, which these tests leave out,
 //! makes a script send in larger pieces, the bytes are the same.
 
+// `&[1..1001]` is what packetdrill writes as `<sack 1:1001>`.
+#![allow(clippy::single_range_in_vec_init)]
+
 mod close;
 mod cubic;
 mod ecn;
