@@ -19,6 +19,30 @@ pub enum Error {
     /// Neither root nor a user namespace.
     #[error(transparent)]
     Privilege(#[from] NoPrivilege),
+    /// A node that the scenario has not.
+    #[error("no host is called `{wanted}`; there is: {}", there.join(", "))]
+    NoHost {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        there: Vec<String>,
+    },
+    /// The program to run in a host could not be started.
+    #[error("{name}: {source}")]
+    Program {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A shell that cannot be joined.
+    #[error("cannot join the network of process {process}: {why}")]
+    Join {
+        /// Its number.
+        process: i32,
+        /// Why.
+        why: String,
+    },
     /// The kernel lacks something.
     #[error(transparent)]
     Lacking(#[from] Lacking),
@@ -52,10 +76,20 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Request(_) => "request",
+            Self::NoHost { .. } | Self::Program { .. } | Self::Join { .. } => "shell",
             Self::Privilege(_) => "privilege",
             Self::Lacking(_) => "lacking",
             Self::Plan(_) => "scenario",
             Self::Probe(_) | Self::Network(_) | Self::Tool(_) | Self::Records(_) | Self::Step { .. } => "system",
+        }
+    }
+
+    /// The exit status of a program that fails by it: that of shells where a program can't be started, else 1.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            Self::Program { .. } => 126,
+            _ => 1,
         }
     }
 

@@ -21,6 +21,8 @@ mod relay;
 mod request;
 mod sampler;
 mod session;
+pub mod shell;
+mod standing;
 mod summary;
 mod traffic;
 mod warnings;

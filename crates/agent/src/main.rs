@@ -2,29 +2,54 @@
 
 mod init;
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write, stdin, stdout};
+use std::os::fd::RawFd;
 use std::process::ExitCode;
 
-use bufferscope_agent::{Capabilities, Error};
+use bufferscope_agent::{Capabilities, Error, shell};
 
-const USAGE: &str = "usage: bufferscope-agent [--capabilities]
+const USAGE: &str = "usage: bufferscope-agent [--capabilities | --shell DESCRIPTOR [PROGRAM [ARGUMENTS...]]]
 Without arguments: reads a request from standard input and writes frames to standard output.
---capabilities: tells as JSON what this kernel can do.";
+--capabilities: tells as JSON what this kernel can do.
+--shell: reads a request from that descriptor and runs a program in a host of its network.";
 
 fn main() -> ExitCode {
     if init::is_guest() {
         return init::run();
     }
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments[..] {
-        [] => answer(bufferscope_agent::serve(stdin().lock(), || Ok(Box::new(stdout())))),
-        ["--capabilities"] => print(bufferscope_agent::capabilities().map(|capabilities| json(&capabilities))),
-        _ => {
-            eprintln!("{USAGE}");
-            ExitCode::from(2)
+    let mut arguments = std::env::args_os().skip(1);
+    let first = arguments.next();
+    match first.as_deref().map(|first| first.to_str()) {
+        None => answer(bufferscope_agent::serve(stdin().lock(), || Ok(Box::new(stdout())))),
+        Some(Some("--capabilities")) => {
+            print(bufferscope_agent::capabilities().map(|capabilities| json(&capabilities)))
+        }
+        Some(Some("--shell")) => match arguments.next().as_deref().and_then(descriptor) {
+            Some(request) => run_shell(request, arguments.collect()),
+            None => misused(),
+        },
+        Some(_) => misused(),
+    }
+}
+
+fn descriptor(text: &OsStr) -> Option<RawFd> {
+    text.to_str()?.parse().ok().filter(|&descriptor| descriptor > 2)
+}
+
+fn run_shell(request: RawFd, program: Vec<OsString>) -> ExitCode {
+    match shell::shell(request, program) {
+        Ok(ending) => ending.pass_on(),
+        Err(error) => {
+            eprintln!("bufferscope: {error}");
+            ExitCode::from(error.exit_status())
         }
     }
+}
+
+fn misused() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
 
 fn json(capabilities: &Capabilities) -> String {

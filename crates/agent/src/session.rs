@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use bufferscope_plan::{DelayBy, Plan};
 use bufferscope_records::{Recorder, Table};
 use bufferscope_scenario::Scenario;
 
@@ -12,13 +11,13 @@ use crate::capabilities::Capabilities;
 use crate::error::Error;
 use crate::kernel::clock::RunClock;
 use crate::kernel::tool::StandbyTc;
-use crate::kernel::{privilege, random};
 use crate::network::Network;
 use crate::output::{BatchSender, Output, Progress};
 use crate::reactor::{Event, Reactor};
 use crate::relay::Relay;
-use crate::request::{DelayChoice, Options, Request};
+use crate::request::{Options, Request};
 use crate::sampler::Sampler;
+use crate::standing::Standing;
 use crate::summary::Summary;
 use crate::traffic::{Desk, Traffic};
 use crate::warnings::Warnings;
@@ -32,32 +31,23 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// Runs a request; what it records goes to `out`, which is given back with the summary.
 pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Result<(Summary, W), Error> {
     let Request { scenario, seed, options } = request;
-    let privilege = privilege::acquire()?;
-    let capabilities = Capabilities::probe(privilege)?;
-    capabilities.check(scenario)?;
-    let delay_by = choose_delay(options.delay, &capabilities)?;
-    let plan = Plan::new(scenario, delay_by)?;
+    let standing = Standing::build(scenario, options.delay, options.seed_kernel.then_some(*seed))?;
+    let relay = standing.start_relay()?;
     raise_file_limit();
-    if options.seed_kernel {
-        random::mix(*seed).map_err(Error::step("seeding the kernel"))?;
-    }
-    let network = Network::build(plan)?;
-    let relays = delay_by == DelayBy::Relay && !network.plan.delays.is_empty();
-    let relay = relays.then(|| Relay::start(&network)).transpose().map_err(Error::step("starting the delay relay"))?;
     let output = Output::start(out, options.deliver_at_end);
-    let mut run = Run::prepare(scenario, *seed, *options, &network, &output)?;
+    let mut run = Run::prepare(scenario, *seed, *options, &standing.network, &output)?;
     run.go().map_err(Error::step("the run"))?;
-    let summary = run.finish(&capabilities, relay.as_ref())?;
+    let summary = run.finish(&standing.capabilities, relay.as_ref())?;
     let out = output.finish().map_err(Error::step("writing the records"))?;
     Ok((summary, out))
 }
 
-fn choose_delay(choice: DelayChoice, capabilities: &Capabilities) -> Result<DelayBy, Error> {
-    match (choice, capabilities.has_qdisc("netem")) {
-        (DelayChoice::Netem, false) => Err(capabilities.lacking(vec!["sch_netem".into()]).into()),
-        (DelayChoice::Netem | DelayChoice::Auto, true) => Ok(DelayBy::Netem),
-        (DelayChoice::Relay, _) | (DelayChoice::Auto, false) => Ok(DelayBy::Relay),
-    }
+/// Makes a scenario's traffic, and changes its rates, in a network that stands, without keeping any records.
+pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network) -> Result<(), Error> {
+    raise_file_limit();
+    let options = Options { progress_interval_ns: 0, ..Options::default() };
+    let output = Output::start(io::sink(), false);
+    Run::prepare(scenario, seed, options, network, &output)?.go().map_err(Error::step("the experiment's traffic"))
 }
 
 /// Every connection takes two descriptors; as many as are allowed are asked for.

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import agree, browse, commands, guest, reproduce, run, system
+from bufferscope.cli import agree, browse, commands, guest, reproduce, run, shell, system
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -55,6 +55,7 @@ app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
 app.command("agree")(agree.agree)
 app.command("commands")(commands.commands)
+app.command("shell")(shell.shell)
 app.command("schema")(system.schema)
 app.command("doctor")(system.doctor)
 app.add_typer(guest.app)

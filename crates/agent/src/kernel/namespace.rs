@@ -21,6 +21,15 @@ impl Namespace {
         Ok(setns(&self.0, CloneFlags::CLONE_NEWNET)?)
     }
 
+    /// Another hold on it, for a process that is to be in it.
+    pub(crate) fn hold(&self) -> std::io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.0
+    }
+
     /// A path by which `ip` can open it.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())

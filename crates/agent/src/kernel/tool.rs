@@ -1,5 +1,6 @@
 //! `ip` and `tc` of iproute2: many commands in one process, and commands at chosen moments.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 
@@ -106,17 +107,26 @@ impl StandbyTc {
 fn start(tool: &'static str, namespace: &Namespace, options: &[&str]) -> Result<Child, ToolError> {
     let missing = |source| ToolError::Missing { tool, source };
     namespace.enter().map_err(missing)?;
-    let path = std::env::var("PATH").map_or(USUAL_PATHS.to_owned(), |path| format!("{path}:{USUAL_PATHS}"));
     Command::new(tool)
         .args(options)
         .args(["-batch", "-"])
-        .env("PATH", path)
+        .env("PATH", search_path())
         .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(missing)
+}
+
+/// The PATH, and where else the tools may be.
+pub(crate) fn search_path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    if !path.is_empty() {
+        path.push(":");
+    }
+    path.push(USUAL_PATHS);
+    path
 }
 
 /// The numbers, from 1, of the lines that a batch failed at: `Command failed -:3`.

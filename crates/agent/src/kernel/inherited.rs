@@ -1,0 +1,12 @@
+//! File descriptors that whoever started this program left open for it.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::os::fd::{FromRawFd, RawFd};
+
+/// Takes over such a descriptor. It must be none of the three standard ones, and be taken only once.
+pub(crate) fn take(descriptor: RawFd) -> File {
+    assert!(descriptor > 2, "the standard descriptors have owners");
+    // SAFETY: whoever started this program made the descriptor for it alone, as its arguments say.
+    unsafe { File::from_raw_fd(descriptor) }
+}

@@ -1,0 +1,113 @@
+//! Messages and descriptors between processes of one user: Unix sockets whose names are not files, and so end with them.
+#![allow(unsafe_code)]
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{
+    AddressFamily, Backlog, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind,
+    connect, getsockopt, listen, recvmsg, sendmsg, socket,
+};
+use nix::unistd::getuid;
+
+/// Descriptors in one message.
+const MOST_DESCRIPTORS: usize = 4;
+const WAITING: i32 = 16;
+
+/// Listens under a name of the calling thread's network namespace; does not block.
+pub(crate) fn listener(name: &str) -> io::Result<OwnedFd> {
+    let socket = open(SockFlag::SOCK_NONBLOCK)?;
+    bind(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
+    listen(&socket, Backlog::new(WAITING)?)?;
+    Ok(socket)
+}
+
+/// Connects to a name; refuses whoever listens there if it is another user.
+pub(crate) fn connected(name: &str) -> io::Result<OwnedFd> {
+    let socket = open(SockFlag::empty())?;
+    connect(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
+    if is_own(&socket)? { Ok(socket) } else { Err(Errno::EPERM.into()) }
+}
+
+/// The next who has connected and is the same user; `None` if nobody is waiting.
+pub(crate) fn accepted(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    loop {
+        let accepted = match accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK) {
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNABORTED) => return Ok(None),
+            other => other?,
+        };
+        // SAFETY: the kernel just gave this descriptor, and nobody else has it.
+        let socket = unsafe { OwnedFd::from_raw_fd(accepted) };
+        if is_own(&socket)? {
+            return Ok(Some(socket));
+        }
+    }
+}
+
+/// Sends one message with descriptors.
+pub(crate) fn send(socket: &OwnedFd, message: &[u8], descriptors: &[RawFd]) -> io::Result<()> {
+    let rights = [ControlMessage::ScmRights(descriptors)];
+    let rights = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
+    let flags = MsgFlags::MSG_NOSIGNAL;
+    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(message)], rights, flags, None)?;
+    Ok(())
+}
+
+/// Receives one message, which must fit, with its descriptors; an empty one at the connection's end.
+pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut control = nix::cmsg_space!([RawFd; MOST_DESCRIPTORS]);
+    let mut into = [IoSliceMut::new(buffer)];
+    let received = recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::MSG_CMSG_CLOEXEC)?;
+    let mut descriptors = Vec::new();
+    for control in received.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(received) = control {
+            // SAFETY: the kernel just gave these descriptors, and nobody else has them.
+            descriptors.extend(received.into_iter().map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) }));
+        }
+    }
+    if received.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message that is too long"));
+    }
+    Ok((received.bytes, descriptors))
+}
+
+fn open(flags: SockFlag) -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::Unix, SockType::SeqPacket, flags | SockFlag::SOCK_CLOEXEC, None)?)
+}
+
+/// Whether the other end is of the user that this process is. In a user namespace all others look like nobody.
+fn is_own(socket: &OwnedFd) -> io::Result<bool> {
+    Ok(getsockopt(socket, PeerCredentials)?.uid() == getuid().as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_comes_with_its_descriptors_and_the_end_is_seen() {
+        let name = format!("bufferscope-test-{}", std::process::id());
+        let listener = listener(&name).unwrap();
+        assert!(accepted(&listener).unwrap().is_none());
+        let guest = connected(&name).unwrap();
+        let host = accepted(&listener).unwrap().unwrap();
+        send(&host, b"hello", &[listener.as_raw_fd()]).unwrap();
+        let mut buffer = [0; 16];
+        let (length, descriptors) = receive(&guest, &mut buffer).unwrap();
+        assert_eq!((&buffer[..length], descriptors.len()), (&b"hello"[..], 1));
+        drop(host);
+        assert_eq!(receive(&guest, &mut buffer).unwrap().0, 0);
+    }
+
+    #[test]
+    fn a_message_that_does_not_fit_is_refused() {
+        let name = format!("bufferscope-test-long-{}", std::process::id());
+        let listener = listener(&name).unwrap();
+        let guest = connected(&name).unwrap();
+        send(&guest, b"hello", &[]).unwrap();
+        let host = accepted(&listener).unwrap().unwrap();
+        assert_eq!(receive(&host, &mut [0; 4]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,134 @@
+//! Processes that end together: a PID namespace, whose first process takes all others with it.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, send, shutdown, socketpair};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, setsid};
+
+/// How long processes may take to end when they are asked to. Programs that write a file, like `tcpdump`, finish it in
+/// that time.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// A PID namespace. Whatever runs in it ends when this process does, however that ends.
+#[derive(Debug)]
+pub(crate) struct PidNamespace {
+    /// Its other end is the first process', which sees this one shut.
+    lifeline: OwnedFd,
+    namespace: OwnedFd,
+}
+
+impl PidNamespace {
+    /// Makes one. The process must still be single-threaded.
+    pub(crate) fn create() -> io::Result<Self> {
+        let (lifeline, end) = socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::SOCK_CLOEXEC)?;
+        // SAFETY: without a stack and without shared memory, clone(2) is fork(2) with a namespace; there are no other
+        // threads whose locks the child could find held.
+        let first = unsafe { libc::syscall(libc::SYS_clone, libc::CLONE_NEWPID | libc::SIGCHLD, 0, 0, 0, 0) };
+        match first {
+            0 => {
+                drop(lifeline);
+                run_first(&end)
+            }
+            1.. => {
+                let namespace = File::open(format!("/proc/{first}/ns/pid"))?.into();
+                Ok(Self { lifeline, namespace })
+            }
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Processes that the calling thread starts from now on are in it; the thread itself is not, and can start no threads.
+    pub(crate) fn enter_for_children(&self) -> io::Result<()> {
+        enter_for_children(&self.namespace)
+    }
+
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.namespace
+    }
+
+    /// Asks all processes in it to end; they have [`GRACE`] to do so.
+    pub(crate) fn ask_to_end(&self) {
+        let _ = shutdown(self.lifeline.as_raw_fd(), Shutdown::Write);
+    }
+
+    /// Waits until its orphans have ended or their time is over.
+    pub(crate) fn await_orphans(&self) {
+        let mut watched = [PollFd::new(self.lifeline.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut watched, PollTimeout::try_from(2 * GRACE).unwrap_or(PollTimeout::MAX));
+    }
+}
+
+/// Processes that the calling thread starts from now on are in that PID namespace.
+pub(crate) fn enter_for_children(namespace: &OwnedFd) -> io::Result<()> {
+    Ok(setns(namespace, CloneFlags::CLONE_NEWPID)?)
+}
+
+/// The first process: buries orphans until all are asked to end, asks them, tells when none is left or their time is over, and
+/// stays, as with it everything ends, until its maker has gone.
+fn run_first(lifeline: &OwnedFd) -> ! {
+    // Killed with its maker at the latest. One that died before this was set is seen to have gone.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    let _ = setsid();
+    if let Ok(children) = children_signals() {
+        bury_until(&children, None, Some((lifeline, PollFlags::POLLIN)));
+        // To everybody else in the namespace.
+        let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
+        let _ = kill(Pid::from_raw(-1), Signal::SIGCONT);
+        bury_until(&children, Some(Instant::now() + GRACE), None);
+        let _ = send(lifeline.as_raw_fd(), &[0], MsgFlags::MSG_NOSIGNAL);
+        bury_until(&children, None, Some((lifeline, PollFlags::empty())));
+    }
+    // SAFETY: ends this process without running what its maker has registered to be run at exit.
+    unsafe { libc::_exit(0) }
+}
+
+fn children_signals() -> io::Result<SignalFd> {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGCHLD);
+    signals.thread_block()?;
+    Ok(SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+/// Buries children: until one of these events (or the end) of the other descriptor, or, without one, until none is left or it
+/// is too late.
+fn bury_until(children: &SignalFd, until: Option<Instant>, other: Option<(&OwnedFd, PollFlags)>) {
+    loop {
+        while let Ok(Some(_)) = children.read_signal() {}
+        if bury() && other.is_none() {
+            return;
+        }
+        let mut watched = vec![PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+        watched.extend(other.map(|(descriptor, events)| PollFd::new(descriptor.as_fd(), events)));
+        let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = timeout.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
+        match poll(&mut watched, timeout) {
+            Ok(0) => return,
+            Ok(_) if watched.get(1).is_some_and(|other| other.any() == Some(true)) => return,
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Takes the status of all children that have ended; whether none is left.
+fn bury() -> bool {
+    loop {
+        match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return false,
+            Ok(_) => {}
+            Err(error) => return error == Errno::ECHILD,
+        }
+    }
+}

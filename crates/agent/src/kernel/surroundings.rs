@@ -1,0 +1,111 @@
+//! What a program of somebody else's is started in: a host's network, with its name, and names for its neighbours.
+//!
+//! Everything but the network is the machine's own: its files, its users, its terminal.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::SigSet;
+use nix::sys::stat::Mode;
+use nix::unistd::{getpid, sethostname, setsid, tcsetpgrp, write};
+
+/// Where a file lies for a moment on its way to its place. Every Linux has the directory, and sees a new one there next.
+const DESK: &CStr = c"/sys";
+const DRAFT: &CStr = c"/sys/draft";
+
+/// How a program stands to the terminal.
+#[derive(Debug)]
+pub(crate) enum Stance {
+    /// It has the terminal, in a process group of its own.
+    Foreground(OwnedFd),
+    /// It may get the terminal, in a process group of its own.
+    Group,
+    /// It has none.
+    Detached,
+}
+
+/// The surroundings.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Its network namespace.
+    pub(crate) network: OwnedFd,
+    /// What the machine is called there.
+    pub(crate) name: String,
+    /// Files that it sees changed: path and content.
+    pub(crate) files: Vec<(CString, Vec<u8>)>,
+}
+
+impl Surroundings {
+    /// Starts a program in them. Its error is that of starting it; what else fails is told on the standard error as well.
+    pub(crate) fn spawn(self, stance: Stance, command: &mut Command) -> io::Result<Child> {
+        if matches!(stance, Stance::Foreground(_) | Stance::Group) {
+            command.process_group(0);
+        }
+        // SAFETY: what is done between fork and exec are system calls; nothing in there allocates or takes a lock.
+        unsafe { command.pre_exec(move || self.enter(&stance)) }.spawn()
+    }
+
+    /// In the child. Must not allocate: another thread may have held the allocator's lock at the fork.
+    fn enter(&self, stance: &Stance) -> io::Result<()> {
+        match stance {
+            // The parent has blocked the signal that this would otherwise stop the child with.
+            Stance::Foreground(terminal) => {
+                let _ = tcsetpgrp(terminal, getpid());
+            }
+            Stance::Group => {}
+            Stance::Detached => drop(setsid()?),
+        }
+        attempt("enter the host's network", setns(&self.network, CloneFlags::CLONE_NEWNET))?;
+        attempt("have file systems of its own", unshare(CloneFlags::CLONE_NEWNS))?;
+        let nothing = None::<&CStr>;
+        attempt(
+            "have file systems of its own",
+            mount(nothing, c"/", nothing, MsFlags::MS_REC | MsFlags::MS_SLAVE, nothing),
+        )?;
+        for (path, content) in &self.files {
+            attempt("see the hosts' names", replace(path, content))?;
+        }
+        // Those of the machine would show its devices and processes. In some containers nobody may mount them anew.
+        let _ = mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), MsFlags::empty(), nothing);
+        let _ = mount(Some(c"proc"), c"/proc", Some(c"proc"), MsFlags::empty(), nothing);
+        if unshare(CloneFlags::CLONE_NEWUTS).is_ok() {
+            let _ = sethostname(&self.name);
+        }
+        Ok(SigSet::empty().thread_set_mask()?)
+    }
+}
+
+/// Puts a file with that content over one that there is. Where there is none, nobody looks for it.
+fn replace(path: &CStr, content: &[u8]) -> nix::Result<()> {
+    let nothing = None::<&CStr>;
+    mount(Some(c"tmpfs"), DESK, Some(c"tmpfs"), MsFlags::empty(), nothing)?;
+    let draft = open(DRAFT, OFlag::O_CREAT | OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o644))?;
+    let mut left = content;
+    while !left.is_empty() {
+        left = &left[write(&draft, left)?..];
+    }
+    let done = mount(Some(DRAFT), path, nothing, MsFlags::MS_BIND, nothing);
+    umount2(DESK, MntFlags::MNT_DETACH)?;
+    match done {
+        Err(Errno::ENOENT) => Ok(()),
+        other => other,
+    }
+}
+
+/// The parent is told the error's number alone, so that what was tried is told here.
+fn attempt(what: &str, done: nix::Result<()>) -> io::Result<()> {
+    done.map_err(|error| {
+        for part in ["bufferscope: the program cannot ", what, ": ", error.desc(), "\n"] {
+            let _ = write(io::stderr(), part.as_bytes());
+        }
+        error.into()
+    })
+}

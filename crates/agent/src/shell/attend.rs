@@ -1,0 +1,204 @@
+//! Waiting for a program: what becomes of it and of the terminal, and who else comes.
+
+use std::fmt::{self, Display, Formatter};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, ExitCode};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigSet, Signal, killpg, raise};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::background::Background;
+use super::door::Door;
+use super::lab::Lab;
+use super::terminal::Terminal;
+use crate::kernel::pid_namespace::GRACE;
+use crate::kernel::surroundings::Stance;
+
+/// What is passed on to the program's group.
+const PASSED_ON: [Signal; 7] = [
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGTSTP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+];
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With this status.
+    Exited(i32),
+    /// By this signal.
+    Killed(Signal),
+}
+
+impl Ending {
+    pub(super) fn of(status: WaitStatus) -> Option<Self> {
+        match status {
+            WaitStatus::Exited(_, code) => Some(Self::Exited(code)),
+            WaitStatus::Signaled(_, signal, _) => Some(Self::Killed(signal)),
+            _ => None,
+        }
+    }
+}
+
+impl Ending {
+    /// Ends this process in the same way, so that whoever started it sees the program's end.
+    pub fn pass_on(self) -> ExitCode {
+        match self {
+            Self::Exited(code) => ExitCode::from(code as u8),
+            Self::Killed(signal) => {
+                // The program has left a core already, if it was to.
+                let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+                let mut own = SigSet::empty();
+                own.add(signal);
+                let _ = own.thread_unblock();
+                let _ = raise(signal);
+                ExitCode::from(128_u8.saturating_add(signal as i32 as u8))
+            }
+        }
+    }
+}
+
+impl Display for Ending {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "ended with status {code}"),
+            Self::Killed(signal) => write!(f, "was ended by {signal}"),
+        }
+    }
+}
+
+/// Waits for a program.
+#[derive(Debug)]
+pub(super) struct Attendant<'a> {
+    signals: SignalFd,
+    terminal: Terminal,
+    /// Commands beside the program.
+    pub(super) beside: Vec<Background>,
+    /// Where others join, if the network is this process' own.
+    door: Option<(Door, &'a Lab)>,
+    /// The other end of the network's holder, if it is another process.
+    pub(super) holder: Option<OwnedFd>,
+}
+
+impl<'a> Attendant<'a> {
+    /// From now on signals are passed on to the program. Threads that are started later must not take them, and don't.
+    pub(super) fn new() -> io::Result<Self> {
+        let mut signals: SigSet = PASSED_ON.into_iter().collect();
+        signals.add(Signal::SIGCHLD);
+        let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        // Whoever changes the terminal's foreground from the background is stopped by this.
+        signals.add(Signal::SIGTTOU);
+        signals.thread_block()?;
+        Ok(Self { signals: descriptor, terminal: Terminal::find(), beside: Vec::new(), door: None, holder: None })
+    }
+
+    /// How the program is to be started.
+    pub(super) fn stance(&mut self) -> Stance {
+        self.terminal.stance()
+    }
+
+    /// Lets others in.
+    pub(super) fn serve(&mut self, door: Door, lab: &'a Lab) {
+        self.door = Some((door, lab));
+    }
+
+    /// Waits until the program ends.
+    pub(super) fn attend(&mut self, program: Child) -> io::Result<Ending> {
+        let group = Pid::from_raw(program.id() as i32);
+        let ending = loop {
+            if let Some(ending) = self.look_after(group)? {
+                break ending;
+            }
+            self.wait(PollTimeout::NONE)?;
+            while let Ok(Some(signal)) = self.signals.read_signal() {
+                let signal = Signal::try_from(signal.ssi_signo as i32).unwrap_or(Signal::SIGCHLD);
+                if signal != Signal::SIGCHLD {
+                    let _ = killpg(group, signal);
+                }
+            }
+            self.beside.retain(|beside| beside.runs(false));
+        };
+        self.terminal.take_back();
+        if self.holder.as_ref().is_some_and(is_closed) {
+            eprintln!("bufferscope: the network has ended");
+        }
+        Ok(ending)
+    }
+
+    /// Waits until the commands beside the program have ended, or their time is over.
+    pub(super) fn await_beside(&mut self) {
+        let until = Instant::now() + GRACE;
+        loop {
+            while let Ok(Some(_)) = self.signals.read_signal() {}
+            self.beside.retain(|beside| beside.runs(true));
+            let left = until.saturating_duration_since(Instant::now());
+            if self.beside.is_empty()
+                || left.is_zero()
+                || self.wait(PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)).is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// What has become of the program; its end, if that was it.
+    fn look_after(&mut self, group: Pid) -> io::Result<Option<Ending>> {
+        match waited(group) {
+            None => Err(io::Error::other("the program was waited for by somebody else")),
+            Some(WaitStatus::Stopped(_, signal)) => {
+                self.stopped(group, signal)?;
+                Ok(None)
+            }
+            Some(status) => Ok(Ending::of(status)),
+        }
+    }
+
+    /// The program has stopped: because it wants the terminal, which it may get; otherwise this process stops, too, so that the
+    /// user's shell takes note, and when it goes on, so does the program.
+    fn stopped(&mut self, group: Pid, signal: Signal) -> io::Result<()> {
+        let wants_terminal = matches!(signal, Signal::SIGTTIN | Signal::SIGTTOU);
+        if !(wants_terminal && self.terminal.give(group)) {
+            self.terminal.take_back();
+            self.terminal.stop()?;
+            self.terminal.give(group);
+        }
+        Ok(killpg(group, Signal::SIGCONT)?)
+    }
+
+    /// Waits for a signal, and lets in who comes meanwhile.
+    fn wait(&mut self, timeout: PollTimeout) -> io::Result<()> {
+        let mut watched = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        if let Some((door, _)) = &self.door {
+            watched.extend(door.descriptors().map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN)));
+        }
+        match poll(&mut watched, timeout) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if let Some((door, lab)) = &mut self.door {
+            door.serve(lab);
+        }
+        Ok(())
+    }
+}
+
+/// What has become of a child; `None` if it is none.
+pub(super) fn waited(process: Pid) -> Option<WaitStatus> {
+    waitpid(process, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)).ok()
+}
+
+fn is_closed(descriptor: &OwnedFd) -> bool {
+    let mut watched = [PollFd::new(descriptor.as_fd(), PollFlags::POLLIN)];
+    matches!(poll(&mut watched, PollTimeout::ZERO), Ok(1..))
+}

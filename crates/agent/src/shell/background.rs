@@ -1,0 +1,83 @@
+//! Commands that run beside the program: a server on another host, a packet trace.
+
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::WaitStatus;
+use nix::unistd::Pid;
+
+use super::attend::{Ending, waited};
+use super::lab::Lab;
+use super::program::command;
+use super::request::Beside;
+use crate::error::Error;
+use crate::kernel::socket_tables;
+use crate::kernel::surroundings::Stance;
+
+/// A command that opens a socket does so within this time, on a busy machine too; one that does not holds nobody up longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A command in the background.
+#[derive(Debug)]
+pub(super) struct Background {
+    process: Pid,
+    host: String,
+    command: String,
+}
+
+impl Background {
+    /// Whether it still runs; tells of its end if it was not asked to end.
+    pub(super) fn runs(&self, asked: bool) -> bool {
+        match waited(self.process) {
+            Some(WaitStatus::StillAlive | WaitStatus::Stopped(..)) => true,
+            Some(status) => {
+                if let Some(ending) = Ending::of(status).filter(|_| !asked) {
+                    eprintln!("bufferscope: `{}` on {} {ending}", self.command, self.host);
+                }
+                false
+            }
+            None => false,
+        }
+    }
+}
+
+/// Starts commands, and waits until every host has as many more sockets as it has commands: a program that is started then
+/// finds its servers.
+pub(super) fn start(lab: &Lab, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
+    let failed = || Error::step("looking whether the commands beside the program are ready");
+    let mut started = Vec::new();
+    let mut awaited = Vec::new();
+    for beside in wanted {
+        let host = lab.host(&beside.on)?;
+        let before = socket_tables::count(lab.namespace(host)).map_err(failed())?;
+        let commands = wanted.iter().filter(|other| other.on == beside.on).count();
+        awaited.push((host, before + commands));
+        started.push((beside, host));
+    }
+    let start = |(beside, host): (&Beside, usize)| {
+        let surroundings = lab.surroundings(host)?;
+        let mut shell = command("/bin/sh", &beside.on);
+        // Its reports would disturb the program's screen; its complaints may.
+        shell.args(["-c", &beside.command]).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = surroundings.spawn(Stance::Detached, &mut shell);
+        let child = child.map_err(|source| Error::Program { name: "/bin/sh".into(), source })?;
+        let process = Pid::from_raw(child.id() as i32);
+        Ok(Background { process, host: beside.on.clone(), command: beside.command.clone() })
+    };
+    let mut running: Vec<Background> = started.into_iter().map(start).collect::<Result<_, Error>>()?;
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until && !running.is_empty() {
+        let mut ready = true;
+        for &(host, sockets) in &awaited {
+            ready &= socket_tables::count(lab.namespace(host)).map_err(failed())? >= sockets;
+        }
+        if ready {
+            break;
+        }
+        sleep(PAUSE);
+        running.retain(|background| background.runs(false));
+    }
+    Ok(running)
+}

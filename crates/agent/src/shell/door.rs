@@ -1,0 +1,135 @@
+//! Where other shells join a network: a socket named after the process that holds it.
+//!
+//! Who joins asks for a host, and gets the descriptors of what it is to enter. The connection stays open for as long as both are
+//! there, so that each sees when the other has gone.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::sched::{CloneFlags, setns};
+use serde::{Deserialize, Serialize};
+
+use super::lab::{self, Lab};
+use crate::error::Error;
+use crate::kernel::privilege::Privilege;
+use crate::kernel::surroundings::Surroundings;
+use crate::kernel::{local_socket, pid_namespace};
+
+/// A request is a host's name, an answer has names and addresses of all.
+const MESSAGE_BYTES: usize = 1 << 17;
+
+/// The door of a network's holder.
+#[derive(Debug)]
+pub(super) struct Door {
+    listener: OwnedFd,
+    guests: Vec<OwnedFd>,
+}
+
+/// What who joins is told.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum Answer {
+    Enter { hosts: String },
+    Refused(String),
+}
+
+impl Door {
+    /// Opens it in the network namespace of the calling thread.
+    pub(super) fn open() -> io::Result<Self> {
+        Ok(Self { listener: local_socket::listener(&name(std::process::id() as i32))?, guests: Vec::new() })
+    }
+
+    /// What to watch for somebody to come or go.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        std::iter::once(&self.listener).chain(&self.guests).map(AsFd::as_fd)
+    }
+
+    /// Serves whoever has come, and forgets who has gone.
+    pub(super) fn serve(&mut self, lab: &Lab) {
+        while let Ok(Some(guest)) = local_socket::accepted(&self.listener) {
+            self.guests.push(guest);
+        }
+        let mut request = vec![0; MESSAGE_BYTES];
+        self.guests.retain(|guest| match local_socket::receive(guest, &mut request) {
+            Ok((0, _)) => false,
+            Ok((length, _)) => answer(guest, &String::from_utf8_lossy(&request[..length]), lab).is_ok(),
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        });
+    }
+}
+
+fn answer(guest: &OwnedFd, host: &str, lab: &Lab) -> io::Result<()> {
+    let send = |answer: Answer, descriptors: &[&OwnedFd]| {
+        let descriptors: Vec<_> = descriptors.iter().map(|descriptor| descriptor.as_raw_fd()).collect();
+        local_socket::send(guest, &serde_json::to_vec(&answer)?, &descriptors)
+    };
+    let host = match lab.host(host) {
+        Ok(host) => host,
+        Err(error) => return send(Answer::Refused(error.to_string()), &[]),
+    };
+    let enter = Answer::Enter { hosts: lab.hosts().to_owned() };
+    let (network, processes) = (lab.namespace(host).descriptor(), lab.processes.descriptor());
+    match lab.privilege() {
+        Privilege::Root => send(enter, &[network, processes]),
+        Privilege::UserNamespace => {
+            let user = File::open("/proc/self/ns/user")?.into();
+            send(enter, &[network, processes, &user])
+        }
+    }
+}
+
+/// What was behind the door.
+#[derive(Debug)]
+pub(super) struct Entry {
+    host: String,
+    hosts: String,
+    network: OwnedFd,
+    processes: OwnedFd,
+    user: Option<OwnedFd>,
+    holder: OwnedFd,
+}
+
+/// Asks the holder of a network for one of its hosts.
+pub(super) fn knock(process: i32, host: &str) -> Result<Entry, Error> {
+    let failed = |why: String| Error::Join { process, why };
+    let holder = local_socket::connected(&name(process)).map_err(|error| {
+        failed(format!("{error}; `bufferscope shell EXPERIMENT` says its number as it starts, to the same user"))
+    })?;
+    let mut answer = vec![0; MESSAGE_BYTES];
+    let asked = local_socket::send(&holder, host.as_bytes(), &[]);
+    let received = asked.and_then(|()| local_socket::receive(&holder, &mut answer));
+    let (length, descriptors) = received.map_err(|error| failed(error.to_string()))?;
+    let hosts = match serde_json::from_slice(&answer[..length]) {
+        Ok(Answer::Enter { hosts }) => hosts,
+        Ok(Answer::Refused(why)) => return Err(failed(why)),
+        Err(error) => return Err(failed(format!("its answer is malformed: {error}"))),
+    };
+    let mut descriptors = descriptors.into_iter();
+    match (descriptors.next(), descriptors.next(), descriptors.next()) {
+        (Some(network), Some(processes), user) => {
+            Ok(Entry { host: host.to_owned(), hosts, network, processes, user, holder })
+        }
+        _ => Err(failed("its answer lacks what is to be entered".into())),
+    }
+}
+
+impl Entry {
+    /// Enters, as far as this process has to; the rest is for the program. The process must be single-threaded. Also gives the
+    /// connection that ends with the network.
+    pub(super) fn enter(self) -> Result<(Surroundings, OwnedFd), Error> {
+        let enter = || -> io::Result<()> {
+            if let Some(user) = &self.user {
+                setns(user, CloneFlags::CLONE_NEWUSER)?;
+            }
+            pid_namespace::enter_for_children(&self.processes)
+        };
+        enter().map_err(Error::step("entering the network"))?;
+        Ok((lab::surroundings(self.network, self.host, &self.hosts), self.holder))
+    }
+}
+
+/// The name of the socket of a holder.
+fn name(process: i32) -> String {
+    format!("bufferscope-shell-{process}")
+}

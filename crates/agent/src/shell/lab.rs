@@ -1,0 +1,184 @@
+//! The network of a shell: it stands, and things go on in it.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use bufferscope_scenario::Scenario;
+
+use super::attend::Attendant;
+use super::background::{self, Background};
+use super::request::{Beside, Build};
+use crate::error::Error;
+use crate::kernel::namespace::Namespace;
+use crate::kernel::pid_namespace::PidNamespace;
+use crate::kernel::privilege::Privilege;
+use crate::kernel::surroundings::Surroundings;
+use crate::network::Network;
+use crate::relay::Relay;
+use crate::session;
+use crate::standing::Standing;
+use crate::warnings::Warnings;
+
+/// What glibc and others look names up in.
+const HOSTS: &str = "/etc/hosts";
+/// Name servers: none can be reached, and a program that looks for one waits for seconds.
+const RESOLV_CONF: &str = "/etc/resolv.conf";
+
+/// The network with what belongs to it.
+#[derive(Debug)]
+pub(super) struct Lab {
+    standing: Arc<Standing>,
+    names: Vec<String>,
+    /// Where programs run.
+    pub(super) processes: PidNamespace,
+    relay: Option<Relay>,
+    hosts: String,
+    /// Threads that wait for the program's start.
+    waiting: Vec<Sender<()>>,
+}
+
+impl Lab {
+    /// Builds the network. The process must be single-threaded so far.
+    pub(super) fn build(build: &Build) -> Result<Self, Error> {
+        let scenario = &build.scenario;
+        let standing = if build.traffic {
+            Standing::build(scenario, build.delay, None)?
+        } else {
+            // What only its traffic needs is no reason to refuse a network.
+            Standing::build(&Scenario { traffic: Vec::new(), ..scenario.clone() }, build.delay, None)?
+        };
+        let processes = PidNamespace::create().map_err(Error::step("making a PID namespace"))?;
+        // Those of the machine remain: programs look up its own name, too.
+        let machines = std::fs::read_to_string(HOSTS).unwrap_or_default();
+        let hosts = standing.network.plan.hosts(scenario) + &machines;
+        let names = scenario.nodes.iter().map(|node| node.name.clone()).collect();
+        Ok(Self { standing: Arc::new(standing), names, processes, relay: None, hosts, waiting: Vec::new() })
+    }
+
+    fn network(&self) -> &Network {
+        &self.standing.network
+    }
+
+    /// The node of that name.
+    pub(super) fn host(&self, name: &str) -> Result<usize, Error> {
+        let place = self.names.iter().position(|known| known == name);
+        place.ok_or_else(|| Error::NoHost { wanted: name.to_owned(), there: self.names.clone() })
+    }
+
+    /// All hosts with their addresses, for people.
+    pub(super) fn addresses(&self) -> String {
+        let addresses = self.names.iter().zip(&self.network().plan.addresses);
+        addresses.map(|(name, address)| format!("{name} {address}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What a program on a host sees.
+    pub(super) fn surroundings(&self, host: usize) -> Result<Surroundings, Error> {
+        let network = self.namespace(host).hold().map_err(Error::step("holding a namespace"))?;
+        Ok(surroundings(network, self.names[host].clone(), &self.hosts))
+    }
+
+    /// The contents of a program's hosts file.
+    pub(super) fn hosts(&self) -> &str {
+        &self.hosts
+    }
+
+    /// The namespace of a host.
+    pub(super) fn namespace(&self, host: usize) -> &Namespace {
+        &self.network().namespaces[host]
+    }
+
+    /// By what right the network stands.
+    pub(super) fn privilege(&self) -> Privilege {
+        self.standing.capabilities.privilege
+    }
+
+    /// Starts the propagation, and makes ready what is to go on when the program [starts](Self::begin): changes of rates, or the
+    /// traffic if it is asked for. After this the calling thread can start no threads, but programs.
+    pub(super) fn animate(&mut self, build: &Build) -> Result<(), Error> {
+        self.relay = self.standing.start_relay()?;
+        if build.traffic {
+            self.prepare_traffic(build)?;
+        } else {
+            self.prepare_rates()?;
+        }
+        self.processes.enter_for_children().map_err(Error::step("entering a PID namespace"))
+    }
+
+    /// The program starts.
+    pub(super) fn begin(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Starts commands in the background; returns once each waits for its clients, or should.
+    pub(super) fn start_beside(&self, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
+        background::start(self, wanted)
+    }
+
+    /// Ends what still runs, and tells what disturbed the network.
+    pub(super) fn end(&self, attendant: &mut Attendant<'_>, quiet: bool) {
+        self.processes.ask_to_end();
+        attendant.await_beside();
+        self.processes.await_orphans();
+        if quiet {
+            return;
+        }
+        let mut warnings = Warnings::default();
+        if let Some(report) = self.relay.as_ref().and_then(|relay| relay.report().ok()) {
+            report.check(&mut warnings);
+        }
+        for text in warnings.into_texts() {
+            eprintln!("bufferscope: {text}");
+        }
+    }
+
+    fn prepare_traffic(&mut self, build: &Build) -> Result<(), Error> {
+        let standing = Arc::clone(&self.standing);
+        // Nobody reads the samples.
+        let scenario = Scenario { sample_interval_ns: build.scenario.duration_ns, ..build.scenario.clone() };
+        let seed = build.seed;
+        self.prepare("traffic", move || session::animate(&scenario, seed, &standing.network))
+    }
+
+    fn prepare_rates(&mut self) -> Result<(), Error> {
+        if self.network().plan.rate_changes.is_empty() {
+            return Ok(());
+        }
+        let mut standby = self.network().standby()?;
+        let standing = Arc::clone(&self.standing);
+        self.prepare("rates", move || {
+            let start = Instant::now();
+            for change in &standing.network.plan.rate_changes {
+                sleep((start + Duration::from_nanos(change.at_ns)).saturating_duration_since(Instant::now()));
+                if let Some(tc) = standby.get_mut(&change.namespace) {
+                    tc.run(&change.tc);
+                }
+            }
+            standby.into_values().try_for_each(|tc| tc.finish()).map_err(Error::from)
+        })
+    }
+
+    /// A thread that waits for the program's start, and tells if it ended before its time.
+    fn prepare(&mut self, name: &str, body: impl FnOnce() -> Result<(), Error> + Send + 'static) -> Result<(), Error> {
+        let (sender, begun) = channel();
+        let thread = thread::Builder::new().name(name.into()).spawn(move || {
+            // Nothing is sent: the sender goes.
+            let _ = begun.recv();
+            if let Err(error) = body() {
+                eprintln!("bufferscope: {error}");
+            }
+        });
+        self.waiting.push(sender);
+        thread.map(drop).map_err(Error::step("starting a thread"))
+    }
+}
+
+/// What a program sees in that network.
+pub(super) fn surroundings(network: OwnedFd, name: String, hosts: &str) -> Surroundings {
+    let file =
+        |path: &str, content: &str| (CString::new(path).expect("a path has no NUL"), content.as_bytes().to_vec());
+    Surroundings { network, name, files: vec![file(HOSTS, hosts), file(RESOLV_CONF, "")] }
+}

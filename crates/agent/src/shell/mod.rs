@@ -1,0 +1,71 @@
+//! A program of the user's inside an emulated host: a shell, or anything else that is to meet the same path.
+//!
+//! This process builds the network, holds it, and waits for the program, which has the user's terminal, files and rights, and
+//! of the host its network, its name and its neighbours' names. Programs run in a PID namespace that ends with this
+//! process, so that none of them outlives the network or keeps it from ending. Who wants to join runs this program as well: it
+//! asks the holder, through its [`door`], for the descriptors of what it is to enter.
+
+mod attend;
+mod background;
+mod door;
+mod lab;
+mod program;
+mod request;
+mod terminal;
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::fd::RawFd;
+
+pub use attend::Ending;
+pub use request::{Beside, Build, ShellRequest, Wanted};
+
+use crate::error::Error;
+use crate::kernel::inherited;
+use attend::Attendant;
+use door::Door;
+use lab::Lab;
+use program::Program;
+
+/// Reads a [`ShellRequest`] from an inherited descriptor, runs a program as it says, and tells how that ended. The process
+/// must be single-threaded.
+pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
+    let mut text = Vec::new();
+    inherited::take(request).read_to_end(&mut text).map_err(Error::step("reading the request"))?;
+    let request: ShellRequest = serde_json::from_slice(&text)?;
+    let program = Program::new(command);
+    match &request.network {
+        Wanted::Build(build) => in_own_network(&request, build, &program),
+        Wanted::Join(process) => in_others_network(&request, *process, &program),
+    }
+}
+
+fn in_own_network(request: &ShellRequest, build: &Build, program: &Program) -> Result<Ending, Error> {
+    // Before this process leaves the machine's network, in which others look for the door.
+    let door = Door::open().map_err(Error::step("opening the door for other shells"))?;
+    let mut lab = Lab::build(build)?;
+    let host = lab.host(&request.on)?;
+    if !request.quiet {
+        eprintln!("bufferscope: this is {} of {}", request.on, lab.addresses());
+        eprintln!("bufferscope: another shell in this network: bufferscope shell {} --on HOST", std::process::id());
+    }
+    let mut attendant = Attendant::new().map_err(Error::step("preparing the program"))?;
+    lab.animate(build)?;
+    let beside = lab.start_beside(&build.with)?;
+    lab.begin();
+    let child = program.start(lab.surroundings(host)?, attendant.stance())?;
+    attendant.beside = beside;
+    attendant.serve(door, &lab);
+    let ending = attendant.attend(child).map_err(Error::step("waiting for the program"))?;
+    lab.end(&mut attendant, request.quiet);
+    Ok(ending)
+}
+
+fn in_others_network(request: &ShellRequest, process: i32, program: &Program) -> Result<Ending, Error> {
+    let entry = door::knock(process, &request.on)?;
+    let mut attendant = Attendant::new().map_err(Error::step("preparing the program"))?;
+    let (surroundings, holder) = entry.enter()?;
+    let child = program.start(surroundings, attendant.stance())?;
+    attendant.holder = Some(holder);
+    attendant.attend(child).map_err(Error::step("waiting for the program"))
+}

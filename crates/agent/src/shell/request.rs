@@ -1,0 +1,59 @@
+//! What the shell is asked for: one JSON document.
+
+use bufferscope_scenario::Scenario;
+use serde::Deserialize;
+
+use crate::request::DelayChoice;
+
+/// The document.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShellRequest {
+    /// The node on which the program runs.
+    pub on: String,
+    /// Say nothing but errors.
+    #[serde(default)]
+    pub quiet: bool,
+    /// Which network.
+    pub network: Wanted,
+}
+
+/// A network of its own, or another shell's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wanted {
+    /// A network of its own, which ends with the program.
+    Build(Box<Build>),
+    /// That of the shell with this process number.
+    Join(i32),
+}
+
+/// A network to be built.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// Its scenario.
+    pub scenario: Scenario,
+    /// Where the traffic's random numbers come from.
+    #[serde(default)]
+    pub seed: u64,
+    /// Who makes the propagation delay.
+    #[serde(default)]
+    pub delay: DelayChoice,
+    /// Whether the scenario's own traffic runs too.
+    #[serde(default)]
+    pub traffic: bool,
+    /// Commands to run beside the program.
+    #[serde(default)]
+    pub with: Vec<Beside>,
+}
+
+/// A command that runs in the background as long as the program does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// Its node.
+    pub on: String,
+    /// For `sh -c`.
+    pub command: String,
+}

@@ -1,0 +1,72 @@
+//! Who has the terminal: its foreground process group gets what is typed, Ctrl-C and Ctrl-Z included.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
+
+use nix::fcntl::{OFlag, open};
+use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
+
+use crate::kernel::surroundings::Stance;
+
+/// The terminal of this session, if there is one.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    descriptor: Option<OwnedFd>,
+    /// This process' group.
+    own: Pid,
+    /// Whether the program has it from this process.
+    given: bool,
+}
+
+impl Terminal {
+    /// Finds it. The signal that keeps background processes from changing its foreground must be blocked.
+    pub(super) fn find() -> Self {
+        let descriptor = open("/dev/tty", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).ok();
+        Self { descriptor, own: getpgrp(), given: false }
+    }
+
+    /// How a program is started: with the terminal if its input is from there and it is this process' to give. In a pipeline
+    /// others may need it; whoever reads from it all the same is given it later.
+    pub(super) fn stance(&mut self) -> Stance {
+        match self.descriptor.as_ref().map(OwnedFd::try_clone) {
+            Some(Ok(terminal)) if io::stdin().is_terminal() && self.is_own() => {
+                self.given = true;
+                Stance::Foreground(terminal)
+            }
+            _ => Stance::Group,
+        }
+    }
+
+    /// Gives it to a group if it is this process' to give; whether it was.
+    pub(super) fn give(&mut self, group: Pid) -> bool {
+        self.given = self.is_own() && self.set(group);
+        self.given
+    }
+
+    /// Takes it back if the program has it from here: from whatever group, as a job of a shell may have had it last.
+    pub(super) fn take_back(&mut self) {
+        if std::mem::take(&mut self.given) {
+            self.set(self.own);
+        }
+    }
+
+    fn is_own(&self) -> bool {
+        self.descriptor.as_ref().is_some_and(|terminal| tcgetpgrp(terminal) == Ok(self.own))
+    }
+
+    fn set(&self, group: Pid) -> bool {
+        self.descriptor.as_ref().is_some_and(|terminal| tcsetpgrp(terminal, group).is_ok())
+    }
+
+    /// Stops this process and those of its pipeline, as Ctrl-Z would have. Returns when they go on: at once where nobody is
+    /// there who could make them.
+    pub(super) fn stop(&self) -> io::Result<()> {
+        let mut stop = SigSet::empty();
+        stop.add(Signal::SIGTSTP);
+        killpg(self.own, Signal::SIGTSTP)?;
+        stop.thread_unblock()?;
+        Ok(stop.thread_block()?)
+    }
+}

@@ -1,0 +1,48 @@
+//! A scenario's network as it stands on this kernel, before any traffic.
+
+use bufferscope_plan::{DelayBy, Plan};
+use bufferscope_scenario::Scenario;
+
+use crate::capabilities::Capabilities;
+use crate::error::Error;
+use crate::kernel::{privilege, random};
+use crate::network::Network;
+use crate::relay::Relay;
+use crate::request::DelayChoice;
+
+/// The network, and what is known about the kernel it stands on.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    pub(crate) capabilities: Capabilities,
+    pub(crate) network: Network,
+    delay_by: DelayBy,
+}
+
+impl Standing {
+    /// Builds it. The process must be single-threaded so far. With a seed it is mixed into the kernel's random numbers first.
+    pub(crate) fn build(scenario: &Scenario, delay: DelayChoice, kernel_seed: Option<u64>) -> Result<Self, Error> {
+        let privilege = privilege::acquire()?;
+        let capabilities = Capabilities::probe(privilege)?;
+        capabilities.check(scenario)?;
+        let delay_by = choose_delay(delay, &capabilities)?;
+        let plan = Plan::new(scenario, delay_by)?;
+        if let Some(seed) = kernel_seed {
+            random::mix(seed).map_err(Error::step("seeding the kernel"))?;
+        }
+        Ok(Self { capabilities, network: Network::build(plan)?, delay_by })
+    }
+
+    /// Starts the thread that makes the propagation delay, if there is any and the kernel does not make it.
+    pub(crate) fn start_relay(&self) -> Result<Option<Relay>, Error> {
+        let relays = self.delay_by == DelayBy::Relay && !self.network.plan.delays.is_empty();
+        relays.then(|| Relay::start(&self.network)).transpose().map_err(Error::step("starting the delay relay"))
+    }
+}
+
+fn choose_delay(choice: DelayChoice, capabilities: &Capabilities) -> Result<DelayBy, Error> {
+    match (choice, capabilities.has_qdisc("netem")) {
+        (DelayChoice::Netem, false) => Err(capabilities.lacking(vec!["sch_netem".into()]).into()),
+        (DelayChoice::Netem | DelayChoice::Auto, true) => Ok(DelayBy::Netem),
+        (DelayChoice::Relay, _) | (DelayChoice::Auto, false) => Ok(DelayBy::Relay),
+    }
+}

@@ -1,0 +1,79 @@
+"""`bufferscope shell`."""
+
+from typing import Annotated
+
+import typer
+
+from bufferscope.cli import options
+from bufferscope.cli.completion import complete_experiment
+
+ENGINES = {"host": "this machine's kernel"}
+
+
+def shell(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT|NUMBER",
+            help="A name of the catalogue or the path of a TOML file; or the number of a running shell, to join its "
+            "network.",
+            autocompletion=complete_experiment,
+        ),
+    ],
+    on: Annotated[str, typer.Option("--on", metavar="HOST", help="The host (or router) to run it on.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND [ARGS]...]", help="What to run. Default: your shell.", show_default=False),
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="HOST=COMMAND",
+            help="Run this in the background meanwhile, as in h2='iperf3 -s'; may be given several times.",
+        ),
+    ] = None,
+    traffic: Annotated[bool, typer.Option("--traffic", help="Let the experiment's own traffic run, too.")] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="NAME", help="Whose kernel: host, this machine's.")
+    ] = "host",
+    point: options.OnePoint = None,
+    overrides: options.Set = None,
+    seed: options.Seed = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Run a shell, or any program, inside an experiment's network.
+
+    The program runs on one of the hosts, with your files and your terminal: what it sends meets the experiment's path.
+    Hosts know each other by name. All ends with the program.
+
+    [bold]Examples[/bold]
+
+      bufferscope shell ucas-reproduce --on h1
+
+      bufferscope shell ucas-reproduce --on h1 --with h2='iperf3 -s' -- iperf3 -c h2 -t 10
+
+      bufferscope shell ucas-reproduce --on r1 --with h1='iperf3 -c h2 -t 60' --with h2='iperf3 -s' -- watch tc -s qdisc
+
+      bufferscope shell 12345 --on h2                  another shell in the network of shell 12345
+    """
+    from bufferscope.errors import InputError
+    from bufferscope.shell import host, request
+
+    if engine not in ENGINES:
+        there = ", ".join(f"{name} ({about})" for name, about in ENGINES.items())
+        raise InputError(f"--engine: found {engine!r}; allowed: {there}")
+    if experiment.isdecimal():
+        if beside or traffic or point or overrides:
+            raise InputError(
+                f"{experiment} is a network that stands: --with, --traffic, --point and --set come too late"
+            )
+        host.become(request.join(int(experiment), on, quiet=quiet), command or ())
+    from bufferscope.cli.choosing import one_point
+    from bufferscope.experiment import load
+
+    loaded = load(experiment, overrides or ())
+    network = request.Network(
+        one_point(loaded, point or ()), [request.Beside.parse(text) for text in beside or ()], traffic, seed
+    )
+    host.become(request.build(network, on, quiet=quiet), command or ())

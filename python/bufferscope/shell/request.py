@@ -1,0 +1,72 @@
+"""What a shell is asked for, as `crates/agent/src/shell/request.rs` reads it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bufferscope.errors import InputError
+from bufferscope.experiment import Point
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A command that runs on a host as long as the program does."""
+
+    host: str
+    command: str
+    """For `sh -c`."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Beside":
+        """Read `HOST=COMMAND`."""
+        host, equals, command = text.partition("=")
+        if not (host and equals and command.strip()):
+            raise InputError(f"--with: found {text!r}; allowed: HOST=COMMAND, as in h2='iperf3 -s'")
+        return cls(host, command)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network to be built for a program."""
+
+    point: Point
+    beside: Sequence[Beside] = ()
+    traffic: bool = False
+    """Whether the experiment's own traffic runs meanwhile."""
+    seed: int = 1
+
+
+def build(network: Network, on: str, *, quiet: bool = False, **more: Any) -> bytes:
+    """A request for a program on the host `on`; raises `InputError` if the network has no such host."""
+    scenario = network.point.scenario
+    _check("--on", on, scenario)
+    for beside in network.beside:
+        _check("--with", beside.host, scenario)
+    wanted = {
+        "scenario": scenario,
+        "seed": network.seed,
+        "traffic": network.traffic,
+        "with": [{"on": beside.host, "command": beside.command} for beside in network.beside],
+        **more,
+    }
+    return _encoded({"on": on, "quiet": quiet, "network": {"build": wanted}})
+
+
+def join(process: int, on: str, *, quiet: bool = False) -> bytes:
+    """A request for a program in the network of the shell that runs as that process."""
+    return _encoded({"on": on, "quiet": quiet, "network": {"join": process}})
+
+
+def _check(option: str, name: str, scenario: Mapping[str, Any]) -> None:
+    names = [node["name"] for node in scenario["nodes"]]
+    if name not in names:
+        raise InputError(f"{option}: found {name!r}; allowed: {', '.join(names)}")
+
+
+def _encoded(document: Mapping[str, Any]) -> bytes:
+    text = json.dumps(document, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InputError("--on and --with: found bytes that are not UTF-8; allowed: text") from None
