@@ -5,7 +5,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,10 +12,8 @@ from pathlib import Path
 
 import pytest
 from laboratory import SMALL, Answer, write
+from shells import PATIENCE_S, call, python, skip_without_network, words
 from terminal import Terminal
-
-from bufferscope.engines import host
-from bufferscope.errors import EngineError
 
 Cli = Callable[..., Answer]
 
@@ -28,17 +25,11 @@ SERVER = (
     "while True: c, _ = s.accept(); c.sendall(b'served\\n'); c.close()"
 )
 FETCH = "import socket, sys; print(socket.create_connection((sys.argv[1], 80), 10).makefile().read(), end='')"
-PATIENCE_S = 60
 
 
 @pytest.fixture(autouse=True)
 def _ready(tmp_path: Path) -> None:
-    try:
-        found = host.capabilities()
-    except EngineError as error:
-        pytest.skip(str(error))
-    if not found["qdiscs"]["htb"]:
-        pytest.skip("this kernel has no sch_htb")
+    skip_without_network()
     write(tmp_path, LAB)
 
 
@@ -48,27 +39,6 @@ def marker(monkeypatch: pytest.MonkeyPatch) -> str:
     name = uuid.uuid4().hex
     monkeypatch.setenv("BUFFERSCOPE_TEST", name)
     return name
-
-
-def words(*arguments: str, command: tuple[str, ...] = (), experiment: str = "lab.toml", on: str = "h1") -> list[str]:
-    start = [sys.executable, "-m", "bufferscope", "shell", experiment, "--on", on, *arguments]
-    return [*start, "--", *command] if command else start
-
-
-def call(directory: Path, *arguments: str, given: str = "", **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words(*arguments, **more),  # type: ignore[arg-type]
-        cwd=directory,
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-
-
-def python(code: str, *arguments: str) -> tuple[str, ...]:
-    return (sys.executable, "-c", code, *arguments)
 
 
 def test_the_program_has_the_users_terminal_files_and_status(tmp_path: Path) -> None:

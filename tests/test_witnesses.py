@@ -1,0 +1,153 @@
+"""Outside witnesses: iperf3 and irtt see on the emulated path what the agent says of it.
+
+Each measures by itself, one run after the other, what a wire determines alone: the goodput of a flow whose queue never
+runs empty, and the round-trip time of an idle path. Real time on a shared machine is noisy, so a pair of runs is judged
+only if both met the network instead of the machine, which each tells by data of its own. Otherwise it is repeated; a
+pair that may be judged and disagrees fails at once.
+
+What the machine adds to a round-trip time is never negative: compared are the fastest twentieth of the probes, which
+have least of it. irtt takes its times in processes that have to be woken, at both ends; the agent when the kernel has the
+packet. What irtt takes itself it measures on the host's own address, and that is taken off.
+"""
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from laboratory import write
+from shells import call, python, skip_without_network
+
+import bufferscope as bs
+
+ATTEMPTS = 5
+GOODPUT_TOLERANCE = 0.02
+RTT_TOLERANCE_MS = 0.2
+
+PATH = """
+title = "A path that others measure, too"
+duration = "{duration}"
+warmup = "{warmup}"
+
+[[link]]
+name = "access"
+ends = ["h1", "r1"]
+delay = "5ms"
+
+[[link]]
+name = "bottleneck"
+ends = ["r1", "h2"]
+rate = "10mbit"
+delay = "5ms"
+queue = {{ qdisc = "pfifo", limit = "50p" }}
+
+[[traffic]]
+name = "own"
+from = "h1"
+to = "h2"
+"""
+# 50 packets of queue hold three times what the path does: Reno halves its window and never lets the queue run empty.
+BULK = PATH.format(duration="8s", warmup="2s") + 'kind = "tcp"\ncongestion = "reno"\n'
+PROBES = PATH.format(duration="4s", warmup="0s") + 'kind = "ping"\ninterval = "20ms"\nsize = "100b"\n'
+RATE_BPS = 10e6
+LEAST_SHARE = 0.99
+"""A wire that sent less while its queue stood was held up by the machine."""
+WIDEST_MS = 0.3
+"""Half of the probes of an idle path lie within this unless the machine had no time for them."""
+
+WATCH = """
+import json, socket, subprocess, time
+socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+socket.bind(("", 9))  # tells that this is ready
+while True:
+    told = json.loads(subprocess.check_output(["tc", "-s", "-j", "qdisc", "show", "dev", "to-h2"]))
+    print(time.monotonic(), next(each["bytes"] for each in told if each["kind"] == "pfifo"), flush=True)
+    time.sleep(0.2)
+"""
+"""Bytes that the bottleneck has sent."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value, and whether it is the network's."""
+
+    value: float
+    undisturbed: bool
+
+
+@pytest.fixture(autouse=True)
+def _witnesses() -> None:
+    skip_without_network()
+    if missing := [name for name in ("iperf3", "irtt") if not shutil.which(name)]:
+        pytest.skip(f"apt-get install {' '.join(missing)}")
+
+
+def own_goodput(directory: Path) -> Measured:
+    (run,) = bs.run(write(directory, BULK), engine="host", out=directory / "out").runs
+    return Measured(run.metrics["goodput.own_mbit"], run.metrics["utilization.r1>h2"] >= LEAST_SHARE)
+
+
+def iperf3_goodput(directory: Path) -> Measured:
+    write(directory, BULK)
+    watch = f"r1={shlex.join(python(WATCH))} > wire"
+    command = ("iperf3", "--client", "h2", "--congestion", "reno", "--omit", "2", "--time", "6", "--json")
+    done = call(directory, "--quiet", "--with", "h2=iperf3 --server", "--with", watch, command=command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    received: dict[str, Any] = json.loads(done.stdout)["end"]["sum_received"]
+    samples = [tuple(map(float, line.split())) for line in (directory / "wire").read_text().splitlines()]
+    busy = [(at_s, sent) for at_s, sent in samples if samples[0][0] + 3 <= at_s <= samples[0][0] + 7]
+    (from_s, before), (to_s, after) = busy[0], busy[-1]
+    share = (after - before) * 8 / (to_s - from_s) / RATE_BPS
+    return Measured(received["bits_per_second"] / 1e6, share >= LEAST_SHARE)
+
+
+def own_rtt(directory: Path) -> Measured:
+    (run,) = bs.run(write(directory, PROBES), engine="host", out=directory / "out").runs
+    return rtt([rtt_ns / 1e6 for rtt_ns in run.probes["rtt_ns"].drop_nulls()])
+
+
+def irtt_rtt(directory: Path) -> Measured:
+    write(directory, PROBES)
+    client = "irtt client -Q -i 20ms -d 4s -l 100 -o - "
+    command = ("sh", "-c", f"{client} h2 > path.json && {client} h1 > itself.json")
+    done = call(directory, "--quiet", "--with", "h2=irtt server", "--with", "h1=irtt server", command=command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path, itself = (irtt_delays(directory / name) for name in ("path.json", "itself.json"))
+    return Measured(path.value - itself.value, path.undisturbed and itself.undisturbed)
+
+
+def irtt_delays(file: Path) -> Measured:
+    delays = [trip["delay"] for trip in json.loads(file.read_text())["round_trips"]]
+    return rtt([delay["rtt"] / 1e6 for delay in delays if "rtt" in delay])
+
+
+def rtt(values_ms: Sequence[float]) -> Measured:
+    assert len(values_ms) > 150, "one every 20 ms for 4 s"
+    fast, low, high = map(float, np.percentile(values_ms, [5, 25, 75]))
+    return Measured(fast, high - low <= WIDEST_MS)
+
+
+def test_iperf3_sees_the_goodput_that_the_agent_tells(tmp_path: Path) -> None:
+    for _ in range(ATTEMPTS):
+        own, seen = own_goodput(tmp_path), iperf3_goodput(tmp_path)
+        print(f"goodput: the agent {own}, iperf3 {seen}", file=sys.stderr)
+        if own.undisturbed and seen.undisturbed:
+            assert seen.value == pytest.approx(own.value, rel=GOODPUT_TOLERANCE)
+            return
+    pytest.skip(f"in {ATTEMPTS} attempts this machine never had the time to carry 10 Mbit/s")
+
+
+def test_irtt_sees_the_round_trip_time_that_the_agent_tells(tmp_path: Path) -> None:
+    for _ in range(ATTEMPTS):
+        own, seen = own_rtt(tmp_path), irtt_rtt(tmp_path)
+        print(f"RTT: the agent {own}, irtt {seen}", file=sys.stderr)
+        if own.undisturbed and seen.undisturbed:
+            assert seen.value == pytest.approx(own.value, abs=RTT_TOLERANCE_MS)
+            return
+    pytest.skip(f"in {ATTEMPTS} attempts this machine never had the time to answer probes at once")
