@@ -25,6 +25,8 @@ pub struct Config {
     pub slow_start_after_idle: bool,
     /// Ask for ECN (client) or accept it (server); used when both ends want it (RFC 3168, section 6.1.1).
     pub ecn: bool,
+    /// Ask for accurate ECN, and accept it (RFC 9768; `net.ipv4.tcp_ecn` = 3 of kernels that have it).
+    pub accurate_ecn: bool,
 }
 
 /// Which side of the handshake an endpoint plays.
@@ -47,6 +49,7 @@ impl Config {
         pacing: false,
         slow_start_after_idle: true,
         ecn: false,
+        accurate_ecn: false,
     };
 }
 

@@ -3,6 +3,7 @@
 //! Departs: the parameters that SYNs negotiate (MSS, window scale, SACK, timestamps) are the same for all hosts; SYNs are
 //! retried with doubling timeouts (the kernel's first four are linear since 6.5); there is no RST and no TIME-WAIT timer.
 
+use super::ecn::Mode;
 use super::receiver::{Receiver, RoundTrip};
 use super::segment::{Flags, SackBlocks, Segment};
 use super::sender::{Established, Output, RTO_INITIAL_NS, RTO_MAX_NS, Sender};
@@ -34,7 +35,6 @@ use crate::packet::Ecn;
 pub struct Endpoint {
     phase: Phase,
     role: Role,
-    wants_ecn: bool,
     sender: Sender,
     receiver: Receiver,
 }
@@ -63,19 +63,15 @@ struct Attempt {
 #[derive(Clone, Copy, Debug)]
 struct PeerSyn {
     window_bytes: u32,
-    ecn: bool,
+    ecn: Mode,
+    /// Codepoint it came with.
+    codepoint: Ecn,
 }
 
 impl Endpoint {
     /// An endpoint that waits: a client for [`connect`](Self::connect), a server for a SYN.
     pub fn new(config: &Config, role: Role) -> Self {
-        Self {
-            phase: Phase::Idle,
-            role,
-            wants_ecn: config.ecn,
-            sender: Sender::new(config),
-            receiver: Receiver::new(config, role),
-        }
+        Self { phase: Phase::Idle, role, sender: Sender::new(config), receiver: Receiver::new(config, role) }
     }
 
     /// Sends the SYN (client).
@@ -108,10 +104,12 @@ impl Endpoint {
     /// A segment arrived, in an IP packet with codepoint `ecn`.
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut Outbox) {
         match self.phase {
-            Phase::Idle if self.role == Role::Server && segment.flags.syn() => self.on_syn(now_ns, segment, out),
+            Phase::Idle if self.role == Role::Server && segment.flags.syn() => {
+                self.on_syn(now_ns, segment, ecn, out);
+            }
             Phase::Idle => {}
             Phase::SynSent(attempt) if segment.flags.contains(Flags::SYN | Flags::ACK) => {
-                self.on_syn_ack(now_ns, segment, attempt, out);
+                self.on_syn_ack(now_ns, segment, ecn, attempt, out);
             }
             Phase::SynSent(_) => {}
             Phase::SynReceived(..) if segment.flags.syn() => self.send_syn(now_ns, out),
@@ -136,7 +134,7 @@ impl Endpoint {
             Phase::Established => {
                 self.sender.on_timer(&mut Output { now_ns, receiver: &mut self.receiver, out });
                 if self.receiver.owes(now_ns) {
-                    self.receiver.on_delay_over(self.round_trip());
+                    self.receiver.on_delay_over(now_ns, self.round_trip());
                     self.send_owed_ack(now_ns, out);
                 }
             }
@@ -178,18 +176,18 @@ impl Endpoint {
         self.sender.sample()
     }
 
-    fn on_syn(&mut self, now_ns: u64, segment: &Segment, out: &mut Outbox) {
+    fn on_syn(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, out: &mut Outbox) {
         self.receiver.on_syn(segment);
-        // RFC 3168, section 6.1.1: ECE and CWR on a SYN ask for ECN.
-        let ecn = self.wants_ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
-        self.phase = Phase::SynReceived(Attempt::first(now_ns), PeerSyn { window_bytes: segment.window_bytes, ecn });
+        let ecn = self.sender.offer_of_ecn().on_syn(segment.flags);
+        let syn = PeerSyn { window_bytes: segment.window_bytes, ecn, codepoint };
+        self.phase = Phase::SynReceived(Attempt::first(now_ns), syn);
         self.send_syn(now_ns, out);
     }
 
-    fn on_syn_ack(&mut self, now_ns: u64, segment: &Segment, attempt: Attempt, out: &mut Outbox) {
+    fn on_syn_ack(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, attempt: Attempt, out: &mut Outbox) {
         self.receiver.on_syn(segment);
-        let ecn = self.wants_ecn && segment.flags.ece();
-        self.establish(now_ns, segment, attempt, PeerSyn { window_bytes: segment.window_bytes, ecn });
+        let ecn = self.sender.offer_of_ecn().on_syn_ack(segment.flags);
+        self.establish(now_ns, segment, attempt, PeerSyn { window_bytes: segment.window_bytes, ecn, codepoint });
         self.receiver.owe_at_once(now_ns, self.round_trip());
         self.send_owed_ack(now_ns, out);
         self.transmit(now_ns, out);
@@ -211,7 +209,8 @@ impl Endpoint {
                 ecn: syn.ecn,
             },
         );
-        self.receiver.establish(now_ns, syn.ecn);
+        let of_syn_ack = (self.role == Role::Client).then_some(syn.codepoint);
+        self.receiver.establish(now_ns, syn.ecn, of_syn_ack);
         self.phase = Phase::Established;
     }
 
@@ -221,6 +220,9 @@ impl Endpoint {
         if self.receiver.accepts(now_ns, segment, round_trip) {
             let finished_before = self.receiver.is_finished();
             self.sender.on_ack(segment, &mut Output { now_ns, receiver: &mut self.receiver, out });
+            if segment.len > 0 && self.receiver.owes_before(ecn) {
+                self.send_ack(now_ns, out);
+            }
             self.receiver.on_segment(now_ns, segment, ecn, round_trip);
             if self.sender.fin_sent() && self.receiver.is_finished() && !finished_before {
                 // Both have finished: there will be nothing to carry the acknowledgement.
@@ -239,18 +241,21 @@ impl Endpoint {
 
     fn send_owed_ack(&mut self, now_ns: u64, out: &mut Outbox) {
         if self.receiver.owes(now_ns) {
-            let mut output = Output { now_ns, receiver: &mut self.receiver, out };
-            output.send(self.sender.nxt(), 0, Flags::NONE, Ecn::NotEct);
+            self.send_ack(now_ns, out);
         }
+    }
+
+    fn send_ack(&mut self, now_ns: u64, out: &mut Outbox) {
+        let codepoint = self.sender.codepoint();
+        let mut output = Output { now_ns, receiver: &mut self.receiver, out };
+        output.send(self.sender.nxt(), 0, Flags::NONE, codepoint);
     }
 
     /// The SYN or, once the peer's has arrived, the SYN-ACK.
     fn send_syn(&mut self, now_ns: u64, out: &mut Outbox) {
         let (flags, ack) = match self.phase {
-            Phase::SynReceived(_, PeerSyn { ecn: true, .. }) => (Flags::SYN | Flags::ACK | Flags::ECE, 1),
-            Phase::SynReceived(..) => (Flags::SYN | Flags::ACK, 1),
-            _ if self.wants_ecn => (Flags::SYN | Flags::ECE | Flags::CWR, 0),
-            _ => (Flags::SYN, 0),
+            Phase::SynReceived(_, syn) => (syn.ecn.syn_ack(syn.codepoint), 1),
+            _ => (self.sender.offer_of_ecn().syn(), 0),
         };
         let segment = Segment {
             seq: 0,
@@ -262,7 +267,7 @@ impl Endpoint {
             sack: SackBlocks::NONE,
             flags,
         };
-        out.push(Outgoing { segment, ecn: Ecn::NotEct });
+        out.push(Outgoing { segment, ecn: self.sender.offer_of_ecn().of_syn() });
     }
 
     fn round_trip(&self) -> RoundTrip {

@@ -12,6 +12,7 @@
 
 mod config;
 mod congestion;
+mod ecn;
 mod endpoint;
 mod extremes;
 mod receiver;

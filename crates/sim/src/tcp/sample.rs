@@ -23,6 +23,10 @@ pub struct Sample {
     pub lost: u64,
     /// Packets by which the path is believed to reorder, at most (`tcpi_reordering`).
     pub reordering: u32,
+    /// Packets delivered, whether in order or not (`tcpi_delivered`).
+    pub delivered: u64,
+    /// Those of them that met congestion (`tcpi_delivered_ce`).
+    pub delivered_ce: u64,
     /// State of the congestion machinery.
     pub state: State,
 }

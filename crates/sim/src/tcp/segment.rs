@@ -99,8 +99,13 @@ impl Flags {
     pub const FIN: Self = Self(0x01);
     /// Synchronise sequence numbers.
     pub const SYN: Self = Self(0x02);
+    /// The application's write ends here.
+    pub const PSH: Self = Self(0x08);
     /// The `ack` field is valid.
     pub const ACK: Self = Self(0x10);
+    /// The first bit of accurate ECN's count (RFC 9768, section 3.2.1); the others are CWR and ECE. (On the wire it is the
+    /// last of the reserved bits.)
+    pub const AE: Self = Self(0x04);
     /// ECN echo (RFC 3168, section 6.1).
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced (RFC 3168, section 6.1).
@@ -129,6 +134,23 @@ impl Flags {
     /// Is ECE set?
     pub fn ece(self) -> bool {
         self.contains(Self::ECE)
+    }
+
+    /// The count of accurate ECN: AE, CWR and ECE as a number.
+    pub fn ace(self) -> u8 {
+        let bit = |flag| u8::from(self.contains(flag));
+        bit(Self::AE) << 2 | bit(Self::CWR) << 1 | bit(Self::ECE)
+    }
+
+    /// The flags that tell `count`, modulo 8.
+    pub(crate) fn from_ace(count: u8) -> Self {
+        let bit = |bit: u8, flag: Self| if count >> bit & 1 == 1 { flag } else { Self::NONE };
+        bit(2, Self::AE) | bit(1, Self::CWR) | bit(0, Self::ECE)
+    }
+
+    /// Is PSH set?
+    pub fn psh(self) -> bool {
+        self.contains(Self::PSH)
     }
 
     /// Is CWR set?

@@ -161,6 +161,19 @@ fn an_ecn_mark_reduces_once_a_round_trip_and_nothing_is_lost() {
 }
 
 #[test]
+fn accurate_ecn_counts_every_mark() {
+    let accurate = Config { accurate_ecn: true, ..RENO };
+    let mark = |n: usize, p: &Packet| {
+        if p.segment.len > 0 && (100..120).contains(&n) { Fate::Mark } else { Fate::Deliver }
+    };
+    let mut net = Net::new(&accurate, 50 * MS).fate(mark).stream();
+    net.run_while(|net| net.sample().state != State::Cwr);
+    net.run_while(|net| net.sample().state == State::Cwr);
+    net.run_until(net.now_ns + SECOND);
+    assert_eq!((net.sample().delivered_ce, net.sample().retransmits), (20, 0));
+}
+
+#[test]
 fn without_agreement_nothing_is_ecn_capable() {
     use bufferscope_sim::packet::Ecn;
     let ecn = Config { ecn: true, ..RENO };

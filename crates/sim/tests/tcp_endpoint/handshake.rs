@@ -20,7 +20,8 @@ fn data_leaves_one_round_trip_after_the_syn() {
     let sent: Vec<_> =
         net.pipes[CLIENT].sent.iter().map(|p| (p.sent_ns / MS, p.segment.flags, p.segment.len)).collect();
     // SYN; 20 ms later the ACK of the SYN-ACK and the data, FIN included; the ACK of the server's FIN.
-    let expected = [(0, Flags::SYN, 0), (20, Flags::ACK, 0), (20, Flags::ACK | Flags::FIN, 100), (40, Flags::ACK, 0)];
+    let expected =
+        [(0, Flags::SYN, 0), (20, Flags::ACK, 0), (20, Flags::ACK | Flags::PSH | Flags::FIN, 100), (40, Flags::ACK, 0)];
     assert_eq!(sent, expected);
 }
 

@@ -19,10 +19,12 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 
 fn configs() -> impl Strategy<Value = Config> {
     let congestion = prop::sample::select(Congestion::ALL);
-    (congestion, any::<bool>(), any::<bool>(), 1u32..20, 6_000u64..300_000, 1u64..20).prop_map(
-        |(congestion, ecn, pacing, initial_window_packets, rmem_default_bytes, growth)| Config {
+    let ecn = prop::sample::select(vec![(false, false), (true, false), (false, true)]);
+    (congestion, ecn, any::<bool>(), 1u32..20, 6_000u64..300_000, 1u64..20).prop_map(
+        |(congestion, (ecn, accurate_ecn), pacing, initial_window_packets, rmem_default_bytes, growth)| Config {
             congestion,
             ecn,
+            accurate_ecn,
             pacing,
             initial_window_packets,
             rmem_default_bytes,

@@ -55,8 +55,8 @@ pub(crate) struct Acked {
     pub(crate) packets: u32,
     /// Round-trip time of the newest of them; `None` if it cannot be told.
     pub(crate) rtt_ns: Option<u64>,
-    /// The peer echoes congestion (RFC 3168's ECE).
-    pub(crate) echo: bool,
+    /// Packets that the peer says met congestion: with classic or exact ECN all that an echo acknowledges.
+    pub(crate) ce_packets: u32,
 }
 
 /// A whole acknowledgement, after losses were looked for (`struct rate_sample`).

@@ -53,6 +53,13 @@ macro_rules! controls {
                 }
             }
 
+            /// [`Control::ECN`]
+            pub(crate) fn ecn(&self) -> EcnUse {
+                match &self.rules {
+                    $(Rules::$name(_) => <$control>::ECN,)+
+                }
+            }
+
             /// [`Control::WATCHES_LOSSES`]
             pub(crate) fn watches_losses(&self) -> bool {
                 match &self.rules {

@@ -19,6 +19,7 @@ mod rounds;
 mod window;
 
 use super::config::Config;
+use super::ecn::EcnUse;
 use super::sample::State;
 
 pub(crate) use context::{Ack, Acked, Context, Event, LostPacket, RateSample};
@@ -35,6 +36,8 @@ pub(crate) trait Control: Sized {
     const GOVERNS: bool = false;
     /// The sender paces even if the connection was not asked to.
     const PACES: bool = false;
+    /// What it needs of explicit congestion notification; both ends of the connection do it then.
+    const ECN: EcnUse = EcnUse::AsConfigured;
     /// It is to be told of every packet lost ([`on_lost`](Self::on_lost)).
     const WATCHES_LOSSES: bool = false;
 

@@ -1,17 +1,19 @@
 //! When an acknowledgement is sent (RFC 9293, section 3.8.6.3; RFC 5681, section 4.2; the kernel's `__tcp_ack_snd_check`,
-//! `tcp_event_data_recv` and `tcp_send_delayed_ack`).
+//! `tcp_event_data_recv`, `tcp_send_delayed_ack` and `__tcp_cleanup_rbuf`).
 //!
 //! Every second full segment is acknowledged at once, a lone one after the delay. The delay is 40 ms or more, following the
 //! gaps between arrivals. At the start, after a long silence, and when something is wrong, every segment is acknowledged at
-//! once ("quick" acknowledgements), so that the sender's window grows fast.
-//!
-//! Departs: no "pingpong" mode (a connection that answers requests still acknowledges quickly at its start), no compression
-//! of selective acknowledgements (`tcp_comp_sack_*`).
+//! once ("quick" acknowledgements), so that the sender's window grows fast; so is the end of what the other application wrote,
+//! as soon as it has been read. A connection that answers what it receives ("pingpong" mode) does neither: its
+//! acknowledgements travel with its answers.
+
+use super::compression::Compression;
 
 /// Smallest delay (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const DELAY_MIN_NS: u64 = 40_000_000;
-/// Largest delay for a connection that is not interactive (`HZ / 2`).
+/// Largest delay (`HZ / 2`), and the largest where somebody waits for an answer (`TCP_DELACK_MAX`).
 const DELAY_MAX_NS: u64 = 500_000_000;
+const DELAY_MAX_INTERACTIVE_NS: u64 = 200_000_000;
 /// Most quick acknowledgements in a row (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u64 = 16;
 
@@ -24,6 +26,32 @@ pub(crate) struct DelayedAck {
     /// How long to wait (`ato`); `None` before the first data.
     delay_ns: Option<u64>,
     last_data_ns: u64,
+    /// Data goes back in answer to what is received (`pingpong`).
+    answers: bool,
+    pushed: Pushed,
+    compression: Compression,
+    /// When what is held back is acknowledged.
+    held_until_ns: Option<u64>,
+}
+
+/// Ends of what the other application wrote that have arrived since the last acknowledgement (`ICSK_ACK_PUSHED`, `PUSHED2`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Pushed {
+    #[default]
+    No,
+    Once,
+    Twice,
+}
+
+/// How urgent an acknowledgement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// It can be delayed.
+    Normal,
+    /// It repeats `ack` and tells of packets beyond a gap in so many blocks; the round trip takes `rtt_ns`.
+    Repeats { ack: u64, blocks: usize, rtt_ns: u64 },
+    /// It has to be sent at once.
+    AtOnce,
 }
 
 /// Whether an acknowledgement is owed.
@@ -47,9 +75,15 @@ pub(crate) struct Pace {
 }
 
 impl DelayedAck {
-    /// Data arrived: follows the gaps between arrivals.
+    /// Data arrived in order: follows the gaps between arrivals. A segment that is not `full`, or carries the push flag, is
+    /// the end of what the other application wrote (`tcp_measure_rcv_mss`).
     #[inline]
-    pub(crate) fn on_data(&mut self, now_ns: u64, pace: Pace) {
+    pub(crate) fn on_data(&mut self, now_ns: u64, full: bool, pushes: bool, pace: Pace) {
+        if !full && self.pushed > Pushed::No {
+            self.pushed = Pushed::Twice;
+        } else if !full || pushes {
+            self.pushed = self.pushed.max(Pushed::Once);
+        }
         let gap_ns = now_ns - self.last_data_ns;
         self.last_data_ns = now_ns;
         let Some(delay_ns) = self.delay_ns else {
@@ -60,7 +94,7 @@ impl DelayedAck {
         if gap_ns <= DELAY_MIN_NS / 2 {
             self.delay_ns = Some(delay_ns / 2 + DELAY_MIN_NS / 2);
         } else if gap_ns < delay_ns {
-            self.delay_ns = Some(delay_ns / 2 + gap_ns);
+            self.delay_ns = Some((delay_ns / 2 + gap_ns).min(pace.rto_ns));
         } else if gap_ns > pace.rto_ns {
             self.acknowledge_quickly(MAX_QUICK, pace);
         }
@@ -75,13 +109,28 @@ impl DelayedAck {
     /// Something is wrong: the sender should hear of the next segments at once (`tcp_enter_quickack_mode`).
     pub(crate) fn hurry(&mut self, pace: Pace) {
         self.acknowledge_quickly(MAX_QUICK, pace);
+        self.answers = false;
         self.delay_ns = Some(DELAY_MIN_NS);
     }
 
     /// As [`hurry`](Self::hurry), for the next two segments only: congestion was experienced.
     pub(crate) fn hurry_briefly(&mut self, pace: Pace) {
         self.acknowledge_quickly(2, pace);
+        self.answers = false;
         self.delay_ns = Some(DELAY_MIN_NS);
+    }
+
+    /// Data is sent: soon after some was received it is an answer (`tcp_event_data_sent`).
+    #[inline]
+    pub(crate) fn on_data_sent(&mut self, now_ns: u64) {
+        if self.delay_ns.is_some_and(|delay_ns| now_ns - self.last_data_ns < delay_ns) {
+            self.answers = true;
+        }
+    }
+
+    /// The other side has finished: what is to come are answers.
+    pub(crate) fn on_finish(&mut self) {
+        self.answers = true;
     }
 
     /// At least one more is sent at once: the window has just been opened.
@@ -89,17 +138,30 @@ impl DelayedAck {
         self.quick |= 1;
     }
 
-    /// An acknowledgement is owed, at once if `urgent`.
+    /// An acknowledgement is owed.
     #[inline]
-    pub(crate) fn owe(&mut self, now_ns: u64, urgent: bool, pace: Pace) {
-        if urgent || self.quick > 0 {
+    pub(crate) fn owe(&mut self, now_ns: u64, urgency: Urgency, pace: Pace) {
+        if urgency == Urgency::AtOnce || (self.quick > 0 && !self.answers) {
             self.due = Due::Now;
             return;
         }
-        let mut delay_ns = self.delay_ns.unwrap_or(DELAY_MIN_NS);
+        match urgency {
+            Urgency::Repeats { ack, blocks, rtt_ns } => match self.compression.hold(ack, blocks, rtt_ns) {
+                Some(hold_ns) => _ = self.held_until_ns.get_or_insert(now_ns + hold_ns),
+                None => self.due = Due::Now,
+            },
+            Urgency::Normal | Urgency::AtOnce => self.delay(now_ns, pace),
+        }
+    }
+
+    fn delay(&mut self, now_ns: u64, pace: Pace) {
+        // Before the first data there is no delay.
+        let mut delay_ns = self.delay_ns.unwrap_or(0);
         if delay_ns > DELAY_MIN_NS {
-            let most_ns = pace.srtt_ns.map_or(DELAY_MAX_NS, |srtt_ns| srtt_ns.clamp(DELAY_MIN_NS, DELAY_MAX_NS));
-            delay_ns = delay_ns.min(most_ns);
+            let interactive = self.answers || self.pushed > Pushed::No;
+            let most_ns = if interactive { DELAY_MAX_INTERACTIVE_NS } else { DELAY_MAX_NS };
+            let rtt_ns = pace.srtt_ns.map_or(most_ns, |srtt_ns| srtt_ns.max(DELAY_MIN_NS));
+            delay_ns = delay_ns.min(most_ns).min(rtt_ns);
         }
         let at_ns = now_ns + delay_ns;
         self.due = match self.due {
@@ -109,6 +171,15 @@ impl DelayedAck {
             Due::At(earlier_ns) => Due::At(earlier_ns.min(at_ns)),
             Due::No => Due::At(at_ns),
         };
+    }
+
+    /// The application has read everything: where it does not answer, the end of what the other one wrote is acknowledged.
+    #[inline]
+    pub(crate) fn on_read(&mut self) {
+        let acknowledges = self.pushed == Pushed::Twice || (self.pushed == Pushed::Once && !self.answers);
+        if acknowledges && self.due != Due::No {
+            self.due = Due::Now;
+        }
     }
 
     /// A segment that acknowledges everything leaves.
@@ -121,28 +192,45 @@ impl DelayedAck {
             }
         }
         self.due = Due::No;
+        self.pushed = Pushed::No;
+        self.held_until_ns = None;
+        self.compression.on_sent();
+    }
+
+    /// Is one delayed or held back?
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.due, Due::At(_)) || self.compression.is_holding()
     }
 
     /// Has an acknowledgement to leave now?
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
-        match self.due {
-            Due::No => false,
-            Due::At(at_ns) => at_ns <= now_ns,
-            Due::Now => true,
-        }
+        self.due == Due::Now || self.deadline().is_some_and(|at_ns| at_ns <= now_ns)
     }
 
     /// When the delay ends.
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<u64> {
-        match self.due {
+        let delayed_ns = match self.due {
             Due::At(at_ns) => Some(at_ns),
             Due::No | Due::Now => None,
+        };
+        match (delayed_ns, self.held_until_ns) {
+            (Some(delayed_ns), Some(held_ns)) => Some(delayed_ns.min(held_ns)),
+            (delayed_ns, held_ns) => delayed_ns.or(held_ns),
         }
     }
 
-    /// The delay ended without a second segment: waits longer next time (`tcp_delack_timer_handler`).
-    pub(crate) fn on_delay_over(&mut self, rto_ns: u64) {
-        self.delay_ns = self.delay_ns.map(|delay_ns| (2 * delay_ns).min(rto_ns));
+    /// The delay ended without a second segment: waits longer next time, or if an answer was expected in vain, expects none any
+    /// more (`tcp_delack_timer_handler`).
+    pub(crate) fn on_delay_over(&mut self, now_ns: u64, rto_ns: u64) {
+        if !matches!(self.due, Due::At(at_ns) if at_ns <= now_ns) {
+            return;
+        }
+        if std::mem::take(&mut self.answers) {
+            self.delay_ns = Some(DELAY_MIN_NS);
+        } else {
+            self.delay_ns = self.delay_ns.map(|delay_ns| (2 * delay_ns).min(rto_ns));
+        }
     }
 }
 
@@ -161,7 +249,7 @@ mod tests {
     #[test]
     fn a_lone_segment_waits_40_ms() {
         let mut ack = settled();
-        ack.owe(1000 * MS, false, PACE);
+        ack.owe(1000 * MS, Urgency::Normal, PACE);
         assert_eq!(ack.deadline(), Some(1040 * MS));
         assert!(!ack.is_due(1039 * MS) && ack.is_due(1040 * MS));
     }
@@ -171,8 +259,8 @@ mod tests {
         let mut ack = DelayedAck::default();
         let at_once = (0..30u64)
             .take_while(|&ms| {
-                ack.on_data(ms * MS, PACE);
-                ack.owe(ms * MS, false, PACE);
+                ack.on_data(ms * MS, true, false, PACE);
+                ack.owe(ms * MS, Urgency::Normal, PACE);
                 let due = ack.is_due(ms * MS);
                 ack.on_sent();
                 due
@@ -184,36 +272,75 @@ mod tests {
     #[test]
     fn a_small_window_allows_fewer_quick_ones() {
         let mut ack = DelayedAck::default();
-        ack.on_data(0, Pace { half_window_segments: 5, ..PACE });
+        ack.on_data(0, true, false, Pace { half_window_segments: 5, ..PACE });
         assert_eq!(ack.quick, 5);
     }
 
     #[test]
     fn a_silence_longer_than_the_timeout_makes_it_quick_again() {
         let mut ack = settled();
-        ack.on_data(1220 * MS, PACE);
+        ack.on_data(1220 * MS, true, false, PACE);
         assert_eq!(ack.quick, 0);
-        ack.on_data(1441 * MS, PACE);
+        ack.on_data(1441 * MS, true, false, PACE);
         assert_eq!(ack.quick, 16);
     }
 
     #[test]
     fn one_that_is_nearly_due_goes_with_the_next_segment() {
         let mut ack = settled();
-        ack.owe(1000 * MS, false, PACE);
+        ack.owe(1000 * MS, Urgency::Normal, PACE);
         // 40 / 4 = 10 ms before it is due: at 1030.
-        ack.owe(1029 * MS, false, PACE);
+        ack.owe(1029 * MS, Urgency::Normal, PACE);
         assert!(!ack.is_due(1029 * MS));
-        ack.owe(1030 * MS, false, PACE);
+        ack.owe(1030 * MS, Urgency::Normal, PACE);
         assert!(ack.is_due(1030 * MS));
     }
 
     #[test]
     fn a_delay_in_vain_doubles_the_next_but_not_beyond_the_round_trip() {
         let mut ack = settled();
-        ack.on_delay_over(220 * MS);
+        ack.owe(1000 * MS, Urgency::Normal, PACE);
+        ack.on_delay_over(1040 * MS, 220 * MS);
+        ack.on_sent();
         assert_eq!(ack.delay_ns, Some(80 * MS));
-        ack.owe(2000 * MS, false, Pace { srtt_ns: Some(60 * MS), ..PACE });
+        ack.owe(2000 * MS, Urgency::Normal, Pace { srtt_ns: Some(60 * MS), ..PACE });
         assert_eq!(ack.deadline(), Some(2060 * MS));
+    }
+
+    #[test]
+    fn the_end_of_a_write_is_acknowledged_when_it_is_read() {
+        // A segment that is not full, or a full one with the push flag.
+        for (full, pushes) in [(false, false), (true, true)] {
+            let mut ack = settled();
+            ack.on_data(1000 * MS, full, pushes, PACE);
+            ack.owe(1000 * MS, Urgency::Normal, PACE);
+            ack.on_read();
+            assert!(ack.is_due(1000 * MS));
+        }
+        let mut ack = settled();
+        ack.on_data(1000 * MS, true, false, PACE);
+        ack.owe(1000 * MS, Urgency::Normal, PACE);
+        ack.on_read();
+        assert!(!ack.is_due(1000 * MS));
+    }
+
+    #[test]
+    fn who_answers_acknowledges_with_the_answer() {
+        let mut ack = DelayedAck { quick: 16, ..settled() };
+        ack.on_data_sent(1010 * MS);
+        ack.on_data(1020 * MS, false, true, PACE);
+        ack.owe(1020 * MS, Urgency::Normal, PACE);
+        ack.on_read();
+        assert_eq!(ack.deadline(), Some(1060 * MS));
+        // No answer came: none is expected the next time.
+        ack.on_delay_over(1060 * MS, 220 * MS);
+        assert!(!ack.answers);
+    }
+
+    #[test]
+    fn data_sent_long_after_some_was_received_is_no_answer() {
+        let mut ack = settled();
+        ack.on_data_sent(1040 * MS);
+        assert!(!ack.answers);
     }
 }

@@ -1,16 +1,20 @@
 //! The half of an endpoint that receives data: what has arrived ([`reassembly`]), how much more may come ([`window`]), and
-//! when to say so ([`delayed_ack`]); the kernel's `tcp_data_queue`.
+//! when to say so ([`delayed_ack`], [`compression`]), and which marks came with it ([`ecn`]); the kernel's `tcp_data_queue`.
 //!
 //! The application reads everything in order at once, so nothing in order ever occupies the buffer.
 
+mod compression;
 mod delayed_ack;
+pub(crate) mod ecn;
 mod reassembly;
 mod window;
 
 use super::config::{Config, Role};
+use super::ecn::Mode;
 use super::segment::{Flags, SackBlocks, Segment};
 use crate::packet;
-use delayed_ack::{DelayedAck, Pace};
+use delayed_ack::{DelayedAck, Pace, Urgency};
+use ecn::Echo;
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 
@@ -27,16 +31,7 @@ pub(crate) struct Receiver {
     ts_recent: u32,
     /// The last acknowledgement sent (Last.ACK.sent).
     acked: u64,
-    ecn: EcnEcho,
-}
-
-/// The receiver's part of ECN (RFC 3168, section 6.1.3).
-#[derive(Debug, Default)]
-struct EcnEcho {
-    /// Both ends agreed.
-    enabled: bool,
-    /// Congestion was experienced, and the sender has not said yet that it reduced its window.
-    echoing: bool,
+    echo: Echo,
 }
 
 /// What every segment tells about the receiving half.
@@ -50,7 +45,7 @@ pub(crate) struct Acknowledgement {
     pub(crate) ts_ecr: u32,
     /// What arrived out of order.
     pub(crate) sack: SackBlocks,
-    /// ACK, and ECE while congestion is echoed.
+    /// ACK, and what there is to tell of congestion.
     pub(crate) flags: Flags,
 }
 
@@ -79,7 +74,7 @@ impl Receiver {
             fin_end: None,
             ts_recent: 0,
             acked: 0,
-            ecn: EcnEcho::default(),
+            echo: Echo::default(),
         }
     }
 
@@ -100,8 +95,8 @@ impl Receiver {
     }
 
     /// The handshake is complete.
-    pub(crate) fn establish(&mut self, now_ns: u64, ecn: bool) {
-        self.ecn.enabled = ecn;
+    pub(crate) fn establish(&mut self, now_ns: u64, ecn: Mode, of_syn_ack: Option<packet::Ecn>) {
+        self.echo.establish(ecn, of_syn_ack);
         self.window.start(now_ns, AFTER_SYN);
     }
 
@@ -127,8 +122,15 @@ impl Receiver {
         }
         let pace = self.pace(round_trip);
         self.delayed.hurry(pace);
-        self.delayed.owe(now_ns, true, pace);
+        self.delayed.owe(now_ns, Urgency::AtOnce, pace);
         false
+    }
+
+    /// Has an acknowledgement that waits to be sent before a segment with this codepoint is taken in, since it changes what is
+    /// told of congestion (RFC 8257, section 3.2)?
+    #[inline]
+    pub(crate) fn owes_before(&self, codepoint: packet::Ecn) -> bool {
+        self.echo.changes(codepoint) && self.delayed.is_waiting()
     }
 
     /// Takes in an acceptable segment's payload and FIN.
@@ -136,6 +138,7 @@ impl Receiver {
         if segment.seq <= self.acked {
             self.ts_recent = segment.ts_val;
         }
+        let marks = self.echo.on_packet(segment, ecn);
         if segment.end() == segment.seq {
             return;
         }
@@ -143,22 +146,38 @@ impl Receiver {
             self.window.measure_rtt(now_ns, segment.ts_ecr);
         }
         let pace = self.pace(round_trip);
-        let had_reduced = self.note_congestion(segment, ecn, pace);
+        if marks.hurry {
+            self.delayed.hurry_briefly(pace);
+        }
+        let had_gap = self.reassembly.has_gap();
+        let arrival = self.reassembly.insert(segment.seq, segment.end());
+        match arrival {
+            Arrival::InOrder | Arrival::FilledGap => self.on_data(now_ns, segment, pace),
+            Arrival::OutOfOrder => self.open_window(),
+            Arrival::Duplicate => self.delayed.hurry(pace),
+        }
         if segment.flags.fin() {
             self.fin_end = Some(segment.end());
         }
-        let arrival = self.reassembly.insert(segment.seq, segment.end());
-        if arrival == Arrival::Duplicate {
-            self.delayed.hurry(pace);
+        // RFC 5681, section 4.2: at once when the last gap is filled.
+        let filled = had_gap && !self.reassembly.has_gap();
+        let urgency = if marks.at_once || filled || self.has_much_to_tell() {
+            Urgency::AtOnce
+        } else if self.reassembly.has_gap() {
+            let rtt_ns = self.window.rtt_ns();
+            let rtt_ns = round_trip.srtt_ns.map_or(rtt_ns, |srtt_ns| srtt_ns.min(rtt_ns));
+            let (ack, blocks) = (self.reassembly.next(), self.reassembly.recent_blocks());
+            Urgency::Repeats { ack, blocks, rtt_ns }
         } else {
-            self.delayed.on_data(now_ns, pace);
+            Urgency::Normal
+        };
+        if self.is_finished() {
+            self.delayed.on_finish();
         }
-        let in_order = matches!(arrival, Arrival::InOrder | Arrival::FilledGap);
-        if in_order {
-            self.on_read(now_ns, segment.len);
+        self.delayed.owe(now_ns, urgency, pace);
+        if matches!(arrival, Arrival::InOrder | Arrival::FilledGap) {
+            self.delayed.on_read();
         }
-        let urgent = had_reduced || arrival != Arrival::InOrder || self.reassembly.has_gap() || self.has_much_to_tell();
-        self.delayed.owe(now_ns, urgent, pace);
     }
 
     /// The acknowledgement that leaves with a segment now. SACK blocks go only where there is no payload (the kernel shortens
@@ -175,14 +194,20 @@ impl Receiver {
             window_bytes: self.window.offer(ack, self.reassembly.held_bytes()),
             ts_ecr: self.ts_recent,
             sack: if pure { self.reassembly.take_blocks() } else { SackBlocks::NONE },
-            flags: if self.ecn.echoing { Flags::ACK | Flags::ECE } else { Flags::ACK },
+            flags: Flags::ACK | self.echo.flags(),
         }
     }
 
     /// An acknowledgement is owed at once.
     pub(crate) fn owe_at_once(&mut self, now_ns: u64, round_trip: RoundTrip) {
         let pace = self.pace(round_trip);
-        self.delayed.owe(now_ns, true, pace);
+        self.delayed.owe(now_ns, Urgency::AtOnce, pace);
+    }
+
+    /// Data is sent.
+    #[inline]
+    pub(crate) fn on_data_sent(&mut self, now_ns: u64) {
+        self.delayed.on_data_sent(now_ns);
     }
 
     /// Has a pure acknowledgement to leave now?
@@ -197,36 +222,26 @@ impl Receiver {
     }
 
     /// The delay is over.
-    pub(crate) fn on_delay_over(&mut self, round_trip: RoundTrip) {
-        self.delayed.on_delay_over(round_trip.rto_ns);
+    pub(crate) fn on_delay_over(&mut self, now_ns: u64, round_trip: RoundTrip) {
+        self.delayed.on_delay_over(now_ns, round_trip.rto_ns);
     }
 
-    /// Marks and what the sender says about them. Returns whether the sender has just reduced its window: that may be so
-    /// small that it waits for this very acknowledgement.
-    fn note_congestion(&mut self, segment: &Segment, ecn: packet::Ecn, pace: Pace) -> bool {
-        if !self.ecn.enabled {
-            return false;
+    /// Data has arrived in order, and the application reads it.
+    fn on_data(&mut self, now_ns: u64, segment: &Segment, pace: Pace) {
+        if segment.len > 0 {
+            self.delayed.on_data(now_ns, segment.len >= self.mss_bytes, segment.flags.psh(), pace);
         }
-        let had_reduced = segment.flags.cwr() && segment.len > 0;
-        if had_reduced {
-            self.ecn.echoing = false;
-        }
-        if ecn == packet::Ecn::Ce {
-            if !self.ecn.echoing {
-                self.delayed.hurry_briefly(pace);
-            }
-            self.ecn.echoing = true;
-        }
-        had_reduced
-    }
-
-    /// The application reads what is in order.
-    fn on_read(&mut self, now_ns: u64, len: u32) {
-        let held_bytes = self.reassembly.held_bytes();
-        if len >= self.mss_bytes && self.window.open(held_bytes) {
-            self.delayed.one_quick();
+        if segment.len >= self.mss_bytes {
+            self.open_window();
         }
         self.window.adjust(now_ns, self.reassembly.next());
+    }
+
+    /// The window opens, and is told at once.
+    fn open_window(&mut self) {
+        if self.window.open(self.reassembly.held_bytes()) {
+            self.delayed.one_quick();
+        }
     }
 
     /// More than a full segment is unacknowledged, or the window would at least double.
@@ -257,18 +272,19 @@ mod tests {
         let config = Config { rmem_default_bytes: 100_000, rmem_max_bytes: 100_000, ..Config::default() };
         let mut receiver = Receiver::new(&config, Role::Server);
         receiver.acked = AFTER_SYN;
-        receiver.establish(0, false);
+        receiver.establish(0, Mode::Off, None);
         receiver.acknowledge(true);
-        for i in 0..20 {
-            arrive(&mut receiver, i, 1 + 500 * i, 500);
+        for n in 0..20 {
+            arrive(&mut receiver, n, n);
             receiver.acknowledge(true);
         }
         receiver
     }
 
-    /// A segment that was sent and arrives at `at_ms`.
-    fn arrive(receiver: &mut Receiver, at_ms: u64, seq: u64, len: u32) {
-        let ts_val = at_ms as u32;
+    /// The `n`th full segment, which was sent and arrives at `at_ms`.
+    fn arrive(receiver: &mut Receiver, at_ms: u64, n: u64) {
+        let (ts_val, len) = (at_ms as u32, receiver.mss_bytes);
+        let seq = 1 + n * u64::from(len);
         let sack = SackBlocks::NONE;
         let segment = Segment { seq, ack: 1, len, window_bytes: 0, ts_val, ts_ecr: 1, sack, flags: Flags::ACK };
         assert!(receiver.accepts(at_ms * MS, &segment, ROUND_TRIP));
@@ -276,23 +292,41 @@ mod tests {
     }
 
     #[test]
-    fn less_than_two_segments_wait_but_not_if_they_close_a_gap() {
+    fn a_single_segment_waits_but_not_if_it_closes_a_gap() {
         let mut receiver = receiver();
-        arrive(&mut receiver, 20, 10_001, 500);
+        arrive(&mut receiver, 20, 20);
         assert!(!receiver.owes(20 * MS));
         receiver.acknowledge(true);
-        arrive(&mut receiver, 21, 11_001, 500);
+        arrive(&mut receiver, 21, 22);
         assert!(receiver.owes(21 * MS));
         receiver.acknowledge(true);
-        // 1000 bytes in order at once: less than a segment, but the sender waits for them (RFC 5681, section 4.2).
-        arrive(&mut receiver, 22, 10_501, 500);
+        // RFC 5681, section 4.2.
+        arrive(&mut receiver, 22, 21);
         assert!(receiver.owes(22 * MS));
+    }
+
+    #[test]
+    fn beyond_a_gap_the_fourth_acknowledgement_is_held_back() {
+        let mut receiver = receiver();
+        let held: Vec<bool> = (21..26)
+            .map(|n| {
+                arrive(&mut receiver, 20, n);
+                let owes = receiver.owes(20 * MS);
+                if owes {
+                    receiver.acknowledge(true);
+                }
+                !owes
+            })
+            .collect();
+        assert_eq!(held, [false, false, false, true, true]);
+        // For a twentieth of the round-trip time: 20 ms at most.
+        assert!(receiver.deadline().is_some_and(|at_ns| at_ns <= 21 * MS));
     }
 
     #[test]
     fn data_does_not_replace_the_acknowledgement_that_reports_a_gap() {
         let mut receiver = receiver();
-        arrive(&mut receiver, 20, 11_001, 500);
+        arrive(&mut receiver, 20, 21);
         assert!(receiver.acknowledge(false).sack.is_empty());
         assert!(receiver.owes(20 * MS));
         assert_eq!(receiver.acknowledge(true).sack.len(), 1);
@@ -303,10 +337,10 @@ mod tests {
     fn a_delayed_acknowledgement_echoes_the_clock_of_the_first_segment_it_is_for() {
         // So that the sender's measurement includes the delay (RFC 7323, section 4.3, case A).
         let mut receiver = receiver();
-        arrive(&mut receiver, 20, 10_001, 500);
-        arrive(&mut receiver, 30, 10_501, 500);
+        arrive(&mut receiver, 20, 20);
+        arrive(&mut receiver, 30, 21);
         assert_eq!(receiver.acknowledge(true).ts_ecr, 20);
-        arrive(&mut receiver, 40, 11_001, 500);
+        arrive(&mut receiver, 40, 22);
         assert_eq!(receiver.acknowledge(true).ts_ecr, 40);
     }
 }

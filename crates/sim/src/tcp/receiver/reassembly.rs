@@ -80,6 +80,11 @@ impl Reassembly {
         self.has_gap() || self.duplicate.is_some()
     }
 
+    /// How many blocks are told.
+    pub(crate) fn recent_blocks(&self) -> usize {
+        self.recent.blocks.iter().flatten().count()
+    }
+
     /// The blocks to send with the next acknowledgement: a duplicate first, then the most recent.
     pub(crate) fn take_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;

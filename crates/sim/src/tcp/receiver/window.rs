@@ -133,6 +133,11 @@ impl ReceiveWindow {
         }
     }
 
+    /// The round-trip time as the receiving side sees it; 0 if not measured yet.
+    pub(crate) fn rtt_ns(&self) -> u64 {
+        self.rtt.rtt8_ns / 8
+    }
+
     /// The application has read everything up to `next`: grows the buffer at the end of a round trip
     /// (`tcp_rcv_space_adjust`).
     #[inline]

@@ -29,7 +29,7 @@ impl Sender {
         if segment.ack > self.nxt {
             return;
         }
-        let mut news = News::of(segment, self.una, segment.flags.ece() && self.ecn.enabled);
+        let mut news = News::of(segment, self.una);
         self.delivery.begin();
         if segment.ack < self.una {
             return self.on_old_ack(segment, news, output);
@@ -44,7 +44,9 @@ impl Sender {
             return self.on_idle_ack(segment, news, output);
         }
         self.take_cumulative(output.now_ns, segment.ack, before.highest_sacked, &mut news);
-        self.delivery.count(news.delivered, news.echo);
+        news.ce_packets = self.marks.told(segment.flags, news.delivered);
+        news.echo = self.marks.echoes(segment.flags, news.ce_packets);
+        self.delivery.count(news.delivered, news.ce_packets);
         let ack = self.measure(output.now_ns, before, &news);
         self.check_probe(output.now_ns, segment.ack, &news);
 
@@ -70,6 +72,7 @@ impl Sender {
         if segment.sack.is_empty() {
             return;
         }
+        news.echo = self.marks.echoes(segment.flags, 0);
         self.take_sack(output.now_ns, segment, &mut news);
         if self.on_alarm(output.now_ns, &mut news) == Repair::Lost {
             self.repair(output);
@@ -222,7 +225,7 @@ impl Sender {
             && self.una - news.una_before < u64::from(self.mss_bytes)
             && self.delivery.prior_delivered().is_some_and(|prior| prior + 1 == self.delivery.delivered());
         let rtt_ns = self.take_rtt(now_ns, news, may_be_delayed);
-        let acked = Acked { packets: news.delivered, rtt_ns, echo: news.echo };
+        let acked = Acked { packets: news.delivered, rtt_ns, ce_packets: news.ce_packets };
         self.cc.on_acked(&self.context(now_ns), &acked);
         if let Some(prior) = self.delivery.prior_delivered() {
             self.rack.update_window(prior, self.delivery.delivered());

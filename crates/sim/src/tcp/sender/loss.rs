@@ -57,7 +57,7 @@ impl Sender {
         }
         self.enter(now_ns, State::Loss, self.nxt);
         self.probe.cancel();
-        self.ecn.cwr_due = self.ecn.enabled;
+        self.marks.on_reduction();
         self.frto.suspects = state < State::Recovery || self.frto.timeouts > 0;
     }
 

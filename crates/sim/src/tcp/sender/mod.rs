@@ -13,6 +13,7 @@ mod ack;
 mod alarm;
 mod expiry;
 mod loss;
+mod marks;
 mod news;
 pub(crate) mod pacing;
 mod probe;
@@ -31,8 +32,10 @@ pub(crate) use transmit::Output;
 
 use super::config::Config;
 use super::congestion::{Context, Controller, Event};
+use super::ecn::{Mode, Offer};
 use super::sample::{Sample, State};
 use loss::Frto;
+use marks::Marks;
 use pacing::Pacer;
 use probe::TailProbe;
 use rack::Rack;
@@ -43,6 +46,8 @@ use scoreboard::Scoreboard;
 use timer::Timer;
 use undo::Undo;
 use usage::WindowUsage;
+
+use crate::packet;
 
 /// The sending half of an endpoint.
 #[derive(Debug)]
@@ -66,7 +71,9 @@ pub(crate) struct Sender {
     delivery: Delivery,
     pacer: Pacer,
     timer: Timer,
-    ecn: Ecn,
+    marks: Marks,
+    /// What this end does about ECN.
+    offer: Offer,
     last_sent_ns: u64,
     /// Segments sent again.
     retransmits: u64,
@@ -98,15 +105,6 @@ struct PeerWindow {
     updated_by: u64,
 }
 
-/// The sender's part of ECN (RFC 3168, section 6.1.2).
-#[derive(Debug, Default)]
-struct Ecn {
-    /// Both ends agreed.
-    enabled: bool,
-    /// The next new segment tells the peer that the window was reduced.
-    cwr_due: bool,
-}
-
 /// What the handshake found out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Established {
@@ -118,8 +116,8 @@ pub(crate) struct Established {
     pub(crate) rtt_ns: Option<u64>,
     /// Times the SYN was sent again.
     pub(crate) syn_retries: u32,
-    /// ECN was agreed on.
-    pub(crate) ecn: bool,
+    /// What was agreed on.
+    pub(crate) ecn: Mode,
 }
 
 /// Sequence number of the first payload byte.
@@ -129,6 +127,7 @@ impl Sender {
     /// A sender that waits for the handshake.
     pub(crate) fn new(config: &Config) -> Self {
         let cc = Controller::new(config);
+        let offer = Offer::new(config, cc.ecn());
         Self {
             mss_bytes: config.mss_bytes,
             data: Data { end: FIRST_BYTE, finish: false, fin_sent: false, small_end: 0 },
@@ -147,7 +146,8 @@ impl Sender {
             rtt: Rtt::new(),
             delivery: Delivery::default(),
             timer: Timer::default(),
-            ecn: Ecn::default(),
+            marks: Marks::new(),
+            offer,
             last_sent_ns: 0,
             retransmits: 0,
             duplicates: 0,
@@ -160,7 +160,7 @@ impl Sender {
     pub(crate) fn establish(&mut self, now_ns: u64, handshake: Established) {
         self.una = FIRST_BYTE;
         self.peer = PeerWindow { bytes: u64::from(handshake.window_bytes), updated_by: handshake.window_seq };
-        self.ecn.enabled = handshake.ecn;
+        self.marks.establish(handshake.ecn, self.offer.codepoints());
         if handshake.syn_retries > 1 {
             // RFC 5681, section 3.1 asks for one segment after any loss; with an initial timeout of only 1 s the kernel
             // forgives the first.
@@ -193,6 +193,16 @@ impl Sender {
         if !self.data.fin_sent {
             self.data.end = self.nxt;
         }
+    }
+
+    /// What this end does about ECN.
+    pub(crate) fn offer_of_ecn(&self) -> Offer {
+        self.offer
+    }
+
+    /// Codepoint of segments without payload.
+    pub(crate) fn codepoint(&self) -> packet::Ecn {
+        self.marks.other()
     }
 
     /// Next sequence number to send.
@@ -245,6 +255,8 @@ impl Sender {
             retransmits: self.retransmits,
             lost: u64::from(self.board.lost()),
             reordering: self.rack.reordering_packets(),
+            delivered: self.delivery.delivered(),
+            delivered_ce: self.delivery.delivered_ce(),
             state: self.recovery.state(),
         }
     }
@@ -265,7 +277,7 @@ impl Sender {
         let window = self.cc.window_mut();
         window.ssthresh = ssthresh;
         window.credit = 0;
-        self.ecn.cwr_due = self.ecn.enabled;
+        self.marks.on_reduction();
     }
 
     /// The reduction is over: the window is what it was reduced to (`tcp_end_cwnd_reduction`).

@@ -25,7 +25,9 @@ pub(crate) struct News {
     pub(crate) duplicate: Option<SackBlock>,
     /// The duplicate is that of a tail loss probe.
     pub(crate) probe_was_duplicate: bool,
-    /// The receiver saw congestion experienced (RFC 3168).
+    /// Packets that met congestion, as the receiver tells.
+    pub(crate) ce_packets: u32,
+    /// The receiver tells of congestion.
     pub(crate) echo: bool,
     /// A retransmission was lost.
     pub(crate) repair_lost: bool,
@@ -41,8 +43,8 @@ pub(crate) struct News {
 
 impl News {
     /// Of `segment`, before anything was looked at.
-    pub(crate) fn of(segment: &Segment, una: u64, echo: bool) -> Self {
-        Self { ecr: segment.ts_ecr, una_before: una, advanced: segment.ack > una, echo, ..Self::default() }
+    pub(crate) fn of(segment: &Segment, una: u64) -> Self {
+        Self { ecr: segment.ts_ecr, una_before: una, advanced: segment.ack > una, ..Self::default() }
     }
 
     /// Is there reason to suspect a loss or congestion (`tcp_ack_is_dubious`)?

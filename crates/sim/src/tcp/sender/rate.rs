@@ -105,13 +105,11 @@ impl Delivery {
         Some(self.delivered - u64::from((self.delivered as u32).wrapping_sub(newest.note.delivered)))
     }
 
-    /// Everything that it delivers is known: so many packets, which met congestion or did not.
+    /// Everything that it delivers is known: so many packets, of which so many met congestion.
     #[inline]
-    pub(crate) fn count(&mut self, packets: u32, congested: bool) {
+    pub(crate) fn count(&mut self, packets: u32, ce_packets: u32) {
         self.delivered += u64::from(packets);
-        if congested {
-            self.delivered_ce += u64::from(packets);
-        }
+        self.delivered_ce += u64::from(ce_packets);
     }
 
     /// Ends the acknowledgement; `lost` packets were ever marked lost.
@@ -160,7 +158,7 @@ mod tests {
     fn acknowledge(delivery: &mut Delivery, sent: &[Sent], now_ns: u64) -> RateSample {
         delivery.begin();
         sent.iter().for_each(|sent| delivery.on_delivered(sent));
-        delivery.count(sent.len() as u32, false);
+        delivery.count(sent.len() as u32, 0);
         delivery.sample(now_ns, sent.len() as u32, 0, 10 * MS).unwrap()
     }
 

@@ -32,6 +32,9 @@ enum Limit {
 impl Output<'_> {
     /// Sends a segment with `len` bytes of payload.
     pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: packet::Ecn) {
+        if len > 0 {
+            self.receiver.on_data_sent(self.now_ns);
+        }
         let ack = self.receiver.acknowledge(len == 0);
         let flags = flags | ack.flags;
         let segment = Segment {
@@ -75,7 +78,7 @@ impl Sender {
         }
     }
 
-    /// Retransmits one segment. It is not ECN-capable (RFC 3168, section 6.1.5).
+    /// Retransmits one segment.
     pub(super) fn retransmit(&mut self, id: SentId, output: &mut Output) {
         let now_ns = output.now_ns;
         self.before_sending(now_ns);
@@ -100,7 +103,7 @@ impl Sender {
         self.retransmits += 1;
         self.after_sending(output.now_ns, u32::from(sent.len));
         let flags = if sent.fin { Flags::FIN } else { Flags::NONE };
-        output.send(sent.seq, u32::from(sent.len), flags, packet::Ecn::NotEct);
+        output.send(sent.seq, u32::from(sent.len), flags, self.marks.other());
     }
 
     /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3;
@@ -138,7 +141,7 @@ impl Sender {
             self.send_new(part, fin && part == len && u64::from(len) < room, output);
             self.rearm_retransmit(output.now_ns);
         } else {
-            output.send(self.una - 1, 0, Flags::NONE, packet::Ecn::NotEct);
+            output.send(self.una - 1, 0, Flags::NONE, self.marks.other());
             self.timer.on_persist();
             self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
         }
@@ -224,10 +227,14 @@ impl Sender {
         let app_limited = self.delivery.is_app_limited();
         self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) });
         let mut flags = if fin { Flags::FIN } else { Flags::NONE };
-        if len > 0 && std::mem::take(&mut self.ecn.cwr_due) {
-            flags |= Flags::CWR;
+        let mut codepoint = self.marks.other();
+        if len > 0 {
+            flags |= self.marks.of_new_data();
+            codepoint = self.marks.data();
         }
-        let codepoint = if self.ecn.enabled && len > 0 { packet::Ecn::Ect0 } else { packet::Ecn::NotEct };
+        if self.nxt + u64::from(len) == self.data.end {
+            flags |= Flags::PSH;
+        }
         output.send(self.nxt, len, flags, codepoint);
         self.nxt += u64::from(len) + u64::from(fin);
         self.data.fin_sent |= fin;

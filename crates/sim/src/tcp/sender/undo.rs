@@ -129,7 +129,7 @@ impl Sender {
             let window = self.cc.window_mut();
             if prior > window.ssthresh {
                 window.ssthresh = prior;
-                self.ecn.cwr_due = false;
+                self.marks.withdraw();
             }
         }
         self.usage.stamp(now_ns);

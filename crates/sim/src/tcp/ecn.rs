@@ -1,0 +1,174 @@
+//! Which kind of explicit congestion notification a connection uses, and how its ends agree on it.
+//!
+//! - *Classic* (RFC 3168): the receiver echoes congestion until the sender says that it has reduced its window.
+//! - *Exact* (DCTCP, RFC 8257, section 3.2): the receiver echoes for each packet whether it was marked. Nothing in the
+//!   handshake tells it from classic ECN: both ends must run such a control.
+//! - *Accurate* (RFC 9768): every segment carries the number of marked packets received, modulo 8. It is agreed on by a third
+//!   flag in the SYN, and falls back to classic ECN.
+//!
+//! Departs: accurate ECN goes without its TCP option (as with `net.ipv4.tcp_ecn_option` = 0), and neither end suspects that the
+//! path tampers with its bits.
+
+use super::config::Config;
+use super::segment::Flags;
+use crate::packet::Ecn;
+
+/// What a congestion control needs of ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EcnUse {
+    /// Nothing: classic ECN if the connection is configured for it.
+    AsConfigured,
+    /// The exact echo of DCTCP, on packets with ECT(0).
+    #[allow(dead_code)] // for controls that need it
+    Exact,
+    /// Accurate ECN, on packets with ECT(0).
+    Accurate,
+    /// The same on packets with ECT(1) (RFC 9331, section 4).
+    #[allow(dead_code)] // for controls that need it
+    L4s,
+}
+
+/// What both ends have agreed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// No ECN.
+    #[default]
+    Off,
+    Classic,
+    Exact,
+    Accurate,
+}
+
+/// What one end is willing to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    configured: bool,
+    needs: EcnUse,
+}
+
+impl Offer {
+    /// As the connection is configured, and as the congestion control needs.
+    pub(crate) fn new(config: &Config, needs: EcnUse) -> Self {
+        let accurate = config.accurate_ecn && needs == EcnUse::AsConfigured;
+        Self { configured: config.ecn, needs: if accurate { EcnUse::Accurate } else { needs } }
+    }
+
+    /// Flags of the SYN.
+    pub(crate) fn syn(self) -> Flags {
+        match self.needs {
+            EcnUse::Accurate | EcnUse::L4s => Flags::SYN | Flags::AE | Flags::CWR | Flags::ECE,
+            EcnUse::Exact => Flags::SYN | Flags::CWR | Flags::ECE,
+            EcnUse::AsConfigured if self.configured => Flags::SYN | Flags::CWR | Flags::ECE,
+            EcnUse::AsConfigured => Flags::SYN,
+        }
+    }
+
+    /// What is agreed on when a SYN with `flags` arrives (RFC 3168, section 6.1.1; RFC 9768, section 3.1.1).
+    pub(crate) fn on_syn(self, flags: Flags) -> Mode {
+        match self.needs {
+            _ if !flags.contains(Flags::ECE | Flags::CWR) => Mode::Off,
+            EcnUse::Accurate | EcnUse::L4s if flags.contains(Flags::AE) => Mode::Accurate,
+            EcnUse::Accurate | EcnUse::L4s => Mode::Classic,
+            EcnUse::Exact => Mode::Exact,
+            EcnUse::AsConfigured if self.configured => Mode::Classic,
+            EcnUse::AsConfigured => Mode::Off,
+        }
+    }
+
+    /// What is agreed on when a SYN-ACK with `flags` answers (RFC 9768, table 2).
+    pub(crate) fn on_syn_ack(self, flags: Flags) -> Mode {
+        let (ae, cwr, ece) = (flags.contains(Flags::AE), flags.cwr(), flags.ece());
+        match self.needs {
+            EcnUse::Accurate | EcnUse::L4s if (ae || cwr) && !(ae && cwr && ece) => Mode::Accurate,
+            _ if !ece || cwr || ae => Mode::Off,
+            EcnUse::Exact => Mode::Exact,
+            EcnUse::AsConfigured if !self.configured => Mode::Off,
+            EcnUse::AsConfigured | EcnUse::Accurate | EcnUse::L4s => Mode::Classic,
+        }
+    }
+
+    /// The codepoint of new data, and of everything else, where ECN is agreed on. With other than classic ECN
+    /// retransmissions and acknowledgements have one too (`tcp_ca_needs_ecn`; RFC 9768, section 3.3).
+    pub(crate) fn codepoints(self) -> (Ecn, Ecn) {
+        match self.needs {
+            EcnUse::AsConfigured => (Ecn::Ect0, Ecn::NotEct),
+            EcnUse::Exact | EcnUse::Accurate => (Ecn::Ect0, Ecn::Ect0),
+            EcnUse::L4s => (Ecn::Ect1, Ecn::Ect1),
+        }
+    }
+
+    /// The codepoint of a SYN or SYN-ACK.
+    pub(crate) fn of_syn(self) -> Ecn {
+        match self.needs {
+            EcnUse::Exact => Ecn::Ect0,
+            EcnUse::AsConfigured | EcnUse::Accurate | EcnUse::L4s => Ecn::NotEct,
+        }
+    }
+}
+
+impl Mode {
+    /// Flags of the SYN-ACK to a SYN that came with `codepoint`.
+    pub(crate) fn syn_ack(self, codepoint: Ecn) -> Flags {
+        let answer = match self {
+            Self::Off => Flags::NONE,
+            Self::Classic | Self::Exact => Flags::ECE,
+            Self::Accurate => handshake_ace(codepoint),
+        };
+        Flags::SYN | Flags::ACK | answer
+    }
+}
+
+/// How the accurate handshake tells which codepoint arrived (RFC 9768, tables 2 and 3).
+pub(crate) fn handshake_ace(codepoint: Ecn) -> Flags {
+    match codepoint {
+        Ecn::NotEct => Flags::CWR,
+        Ecn::Ect1 => Flags::CWR | Flags::ECE,
+        Ecn::Ect0 => Flags::AE,
+        Ecn::Ce => Flags::AE | Flags::CWR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agreed(client: Offer, server: Offer) -> (Mode, Mode) {
+        let at_server = server.on_syn(client.syn());
+        (client.on_syn_ack(at_server.syn_ack(Ecn::NotEct)), at_server)
+    }
+
+    const OFF: Offer = Offer { configured: false, needs: EcnUse::AsConfigured };
+    const CLASSIC: Offer = Offer { configured: true, needs: EcnUse::AsConfigured };
+    const EXACT: Offer = Offer { configured: false, needs: EcnUse::Exact };
+    const L4S: Offer = Offer { configured: false, needs: EcnUse::L4s };
+
+    #[test]
+    fn ecn_takes_two() {
+        assert_eq!(agreed(CLASSIC, CLASSIC), (Mode::Classic, Mode::Classic));
+        assert_eq!(agreed(CLASSIC, OFF), (Mode::Off, Mode::Off));
+        assert_eq!(agreed(OFF, CLASSIC), (Mode::Off, Mode::Off));
+        assert_eq!(agreed(EXACT, EXACT), (Mode::Exact, Mode::Exact));
+    }
+
+    #[test]
+    fn accurate_ecn_falls_back_to_classic() {
+        assert_eq!(agreed(L4S, L4S), (Mode::Accurate, Mode::Accurate));
+        assert_eq!(agreed(L4S, CLASSIC), (Mode::Classic, Mode::Classic));
+        assert_eq!(agreed(CLASSIC, L4S), (Mode::Classic, Mode::Classic));
+        assert_eq!(agreed(L4S, OFF), (Mode::Off, Mode::Off));
+    }
+
+    #[test]
+    fn the_answer_to_an_accurate_syn_tells_what_arrived() {
+        // RFC 9768, table 2: (AE, CWR, ECE) = 010, 011, 100, 110.
+        let answers = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].map(|ecn| Mode::Accurate.syn_ack(ecn).ace());
+        assert_eq!(answers, [0b010, 0b011, 0b100, 0b110]);
+    }
+
+    #[test]
+    fn a_server_that_only_reflects_the_flags_does_not_know_ecn() {
+        for offer in [CLASSIC, EXACT, L4S] {
+            assert_eq!(offer.on_syn_ack(offer.syn() | Flags::ACK), Mode::Off);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The sender's part of ECN: what an acknowledgement says of marked packets, and which codepoint packets are sent with
+//! (RFC 3168, section 6.1.2; RFC 9768, section 3.2.2.5 and appendix A.2).
+
+use super::super::ecn::Mode;
+use super::super::receiver::ecn::FIRST_COUNT;
+use super::super::segment::Flags;
+use crate::packet::Ecn;
+
+/// Largest count that accurate ECN's three bits tell apart.
+const COUNT_MASK: u32 = 7;
+
+/// State of the sender's part.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    mode: Mode,
+    /// Codepoints of new data and of everything else.
+    codepoints: (Ecn, Ecn),
+    /// The next new segment tells the peer that the window was reduced.
+    cwr_due: bool,
+    /// Marked packets that the peer has told of, counted as it does (accurate).
+    count: u32,
+}
+
+impl Marks {
+    /// Before the handshake nothing is agreed on.
+    pub(crate) fn new() -> Self {
+        Self { mode: Mode::Off, codepoints: (Ecn::NotEct, Ecn::NotEct), cwr_due: false, count: FIRST_COUNT.into() }
+    }
+
+    /// Both ends agreed on `mode`; packets are sent with `codepoints`.
+    pub(crate) fn establish(&mut self, mode: Mode, codepoints: (Ecn, Ecn)) {
+        self.mode = mode;
+        if mode != Mode::Off {
+            self.codepoints = codepoints;
+        }
+    }
+
+    /// Packets of `delivered` that met congestion, as the flags of an acknowledgement tell.
+    #[inline]
+    pub(crate) fn told(&mut self, flags: Flags, delivered: u32) -> u32 {
+        match self.mode {
+            Mode::Off => 0,
+            Mode::Classic | Mode::Exact => u32::from(flags.ece()) * delivered,
+            Mode::Accurate => self.told_accurately(flags.ace().into(), delivered),
+        }
+    }
+
+    /// An acknowledgement of more packets than the count can tell apart may hide that it went round: as many times as it can
+    /// have (`tcp_accecn_process`).
+    fn told_accurately(&mut self, ace: u32, delivered: u32) -> u32 {
+        if delivered == 0 {
+            return 0;
+        }
+        let least = ace.wrapping_sub(self.count) & COUNT_MASK;
+        let marked = if delivered <= COUNT_MASK { least } else { delivered - ((delivered - least) & COUNT_MASK) };
+        self.count = self.count.wrapping_add(marked);
+        marked
+    }
+
+    /// Does an acknowledgement with these flags echo congestion, of which `marked` packets are new?
+    #[inline]
+    pub(crate) fn echoes(&self, flags: Flags, marked: u32) -> bool {
+        match self.mode {
+            Mode::Off => false,
+            Mode::Classic | Mode::Exact => flags.ece(),
+            Mode::Accurate => marked > 0,
+        }
+    }
+
+    /// The window was reduced: the peer is to know.
+    pub(crate) fn on_reduction(&mut self) {
+        self.cwr_due = matches!(self.mode, Mode::Classic | Mode::Exact);
+    }
+
+    /// The reduction is undone.
+    pub(crate) fn withdraw(&mut self) {
+        self.cwr_due = false;
+    }
+
+    /// Flags of the next new data.
+    #[inline]
+    pub(crate) fn of_new_data(&mut self) -> Flags {
+        if std::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::NONE }
+    }
+
+    /// Codepoint of new data.
+    #[inline]
+    pub(crate) fn data(&self) -> Ecn {
+        self.codepoints.0
+    }
+
+    /// Codepoint of retransmissions and of segments without payload.
+    #[inline]
+    pub(crate) fn other(&self) -> Ecn {
+        self.codepoints.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accurate() -> Marks {
+        Marks { mode: Mode::Accurate, ..Marks::new() }
+    }
+
+    #[test]
+    fn a_count_that_has_risen_by_two_tells_of_two() {
+        // From 5 to 7, then round to 1 (9 modulo 8).
+        let mut marks = accurate();
+        assert_eq!(marks.told(Flags::from_ace(7), 3), 2);
+        assert_eq!(marks.told(Flags::from_ace(1), 4), 2);
+        assert_eq!(marks.told(Flags::from_ace(1), 4), 0);
+    }
+
+    #[test]
+    fn an_acknowledgement_of_many_may_hide_a_full_turn() {
+        // Of 10 packets with a rise of 1, 9 may have been marked (1 + 8).
+        assert_eq!(accurate().told(Flags::from_ace(6), 10), 9);
+        // Of 8 with a rise of 1, 1: 9 would be more than there are.
+        assert_eq!(accurate().told(Flags::from_ace(6), 8), 1);
+        // Of 8 with no rise at all, 8 or 0: the worse.
+        assert_eq!(accurate().told(Flags::from_ace(5), 8), 8);
+    }
+
+    #[test]
+    fn an_acknowledgement_that_brings_nothing_tells_nothing_yet() {
+        let mut marks = accurate();
+        assert_eq!(marks.told(Flags::from_ace(6), 0), 0);
+        assert_eq!(marks.told(Flags::from_ace(6), 1), 1);
+    }
+
+    #[test]
+    fn an_echo_counts_for_all_that_it_acknowledges() {
+        let mut marks = Marks { mode: Mode::Classic, ..Marks::new() };
+        assert_eq!((marks.told(Flags::ECE, 2), marks.told(Flags::NONE, 2)), (2, 0));
+        assert!(marks.echoes(Flags::ECE, 0));
+    }
+}
