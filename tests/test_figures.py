@@ -346,3 +346,20 @@ def test_lines_of_a_subtitle_do_not_tear_names_apart() -> None:
     lines = spec_of(sweep(labels, lambda _: pinged([10, None])), "rtt")["title"]["subtitle"]
     assert len(lines) > 1
     assert all(label in " ".join(lines) for label in labels)
+
+
+@pytest.mark.parametrize("name", [name for name in figures.NAMES if name != "download_time"])
+def test_any_number_of_points_can_be_drawn(name: str) -> None:
+    """Altair refuses tables of more than 5000 rows; sixty points of a thousand samples each have far more."""
+    flow = {"flow": "bulk/1", "ssthresh_bytes": MSS}
+    times = range(0, 10_000, 10)
+    flows = [flow | {"t_ns": t * MS, "cwnd_bytes": t % 70 * MSS, "delivered_bytes": t * 1000} for t in times]
+    queues = [{"t_ns": t * MS, "packets": t % 50, "bytes": t % 50 * 1514} for t in times]
+    rtts = probes([20 + n % 7 for n in range(500)], interval_ms=20)
+
+    def run(label: str) -> HandmadeRun:
+        network = scenario({"bulk": TCP, "ping": PING}, queue=pfifo(int(label)))
+        return HandmadeRun(network, {"flows": flows, "queues": queues, "probes": rtts})
+
+    spec = spec_of(sweep([str(n) for n in range(1, 61)], run), name)
+    assert max(len(rows) for rows in spec["datasets"].values()) <= 5000

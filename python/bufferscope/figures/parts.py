@@ -20,9 +20,18 @@ ROW = 44
 """Height in pixels of a row in figures that compare points."""
 
 
+MOST_ROWS = 5000
+"""Of one table in a chart: Altair refuses more, and a page with more becomes large."""
+
+
 def thinned(frame: pl.DataFrame, y: str, by: Sequence[str] = ("point",)) -> pl.DataFrame:
-    """A series over time thinned to what the plot's pixel columns can show."""
-    return decimate(frame, "time_s", y, list(by), style.WIDTH // 2)
+    """Series over time thinned to what the plot's pixel columns can show; where they are many, more than that."""
+    columns = style.WIDTH // 2
+    kept = decimate(frame, "time_s", y, list(by), columns)
+    while kept.height > MOST_ROWS and columns > 1:
+        columns = min(columns - 1, columns * MOST_ROWS // kept.height)
+        kept = decimate(frame, "time_s", y, list(by), columns)
+    return kept
 
 
 def lanes(result: ResultRecords, missing: pl.DataFrame, word: str) -> list[Layer]:

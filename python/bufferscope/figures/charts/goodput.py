@@ -22,7 +22,7 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
     if by_traffic.is_empty():
         raise NoDataError("goodput: no samples of a TCP connection")
     compares_points = len(points(result)) > 1
-    frame = _summed(by_traffic) if compares_points else by_traffic
+    frame = parts.thinned(_summed(by_traffic), "mbit") if compares_points else by_traffic
     port = bottleneck(result)
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
     color = axes.point_color(result) if compares_points else _traffic_color(frame)

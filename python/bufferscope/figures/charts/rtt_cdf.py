@@ -17,7 +17,10 @@ def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
     """Share of all probes sent that were answered within a time; repetitions of a point together."""
     probe_path(result.runs[0])
     rtts = pooled(result, lambda run: pl.DataFrame({"rtt_ms": rtts_ms(run)}))
-    curves = [_curve(point.label, rtts.filter(point=point.label)["rtt_ms"].to_numpy()) for point in points(result)]
+    steps = min(STEPS, parts.MOST_ROWS // len(points(result)))
+    curves = [
+        _curve(point.label, rtts.filter(point=point.label)["rtt_ms"].to_numpy(), steps) for point in points(result)
+    ]
     frame = pl.concat(curves)
     if frame.is_empty():
         raise NoDataError("rtt_cdf: no probe was answered")
@@ -34,10 +37,10 @@ def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
     return parts.framed(layers, "Distribution of the round-trip time", subtitle, _description(result, rtts))
 
 
-def _curve(label: str, rtts: Samples) -> pl.DataFrame:
-    """The empirical distribution over all probes sent, at up to 400 of the answered ones, first and last among them."""
+def _curve(label: str, rtts: Samples, steps: int) -> pl.DataFrame:
+    """The empirical distribution over all probes sent, at so many of the answered ones, first and last among them."""
     answered = np.sort(rtts[np.isfinite(rtts)])
-    evenly = np.linspace(0, len(answered) - 1, min(STEPS, len(answered)))
+    evenly = np.linspace(0, len(answered) - 1, min(steps, len(answered)))
     ranks = np.unique(evenly.round().astype(np.int64))
     percent = (ranks + 1) / max(1, len(rtts)) * 100
     points = pl.DataFrame({"rtt_ms": answered[ranks].round(3), "percent": percent.round(3)})
