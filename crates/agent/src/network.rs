@@ -9,7 +9,7 @@ use bufferscope_plan::Plan;
 use crate::kernel::namespace::Namespace;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, StandbyTc, ToolError};
-use crate::kernel::{carrier, offload, qdisc_stats};
+use crate::kernel::{carrier, device_drops, offload, qdisc_stats};
 
 /// A network that stands.
 #[derive(Debug)]
@@ -74,9 +74,13 @@ impl Network {
         Ok(standby)
     }
 
-    /// Packets that the delay namespaces lost so far, which they must not.
-    pub(crate) fn lost_in_delays(&self) -> io::Result<u64> {
+    /// Packets lost so far where none may be: by the delays, and by devices apart from their queues.
+    pub(crate) fn lost_outside_queues(&self) -> io::Result<u64> {
         let mut lost = 0;
+        for namespace in &self.namespaces {
+            namespace.enter()?;
+            lost += device_drops::read()?;
+        }
         for delay in &self.plan.delays {
             self.namespaces[delay.namespace].enter()?;
             qdisc_stats::read(&mut Netlink::open()?, |stats| lost += stats.drops)?;

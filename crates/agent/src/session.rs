@@ -70,6 +70,7 @@ struct Run<'a, W> {
     cpu: CpuWatch,
     next_look_ns: u64,
     softnet_drops: u64,
+    lost_outside_queues: u64,
     /// The scenario's time is over; only probes are awaited.
     lingering: bool,
 }
@@ -106,6 +107,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             cpu: CpuWatch::start().map_err(failed())?,
             next_look_ns: 0,
             softnet_drops: softnet_drops().map_err(failed())?,
+            lost_outside_queues: network.lost_outside_queues().map_err(failed())?,
             lingering: false,
             desk,
         })
@@ -138,7 +140,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             Event::Watch => self.watch(due_ns)?,
             Event::End => {
                 self.lingering = true;
-                self.traffic.end(&mut self.desk);
+                self.traffic.end(&mut self.desk)?;
             }
             Event::GiveUp => {
                 self.traffic.give_up(&mut self.desk);
@@ -198,9 +200,10 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         self.sampler.conclude(&mut warnings);
         let cpu = self.cpu.report(&mut warnings);
         let relay = relay.map(Relay::report).transpose().map_err(failed())?;
-        let lost_in_delays = network.lost_in_delays().map_err(failed())? + relay.as_ref().map_or(0, |relay| relay.lost);
-        if lost_in_delays > 0 {
-            warnings.add(format!("{lost_in_delays} packets were lost on their way, outside the queues"));
+        let lost = network.lost_outside_queues().map_err(failed())?.saturating_sub(self.lost_outside_queues)
+            + relay.as_ref().map_or(0, |relay| relay.lost);
+        if lost > 0 {
+            warnings.add(format!("{lost} packets were lost on their way, outside the queues"));
         }
         let overrun = softnet_drops().map_err(failed())?.saturating_sub(self.softnet_drops);
         if overrun > 0 {

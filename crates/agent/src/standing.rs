@@ -23,9 +23,7 @@ impl Standing {
     pub(crate) fn build(scenario: &Scenario, delay: DelayChoice, kernel_seed: Option<u64>) -> Result<Self, Error> {
         let privilege = privilege::acquire()?;
         let capabilities = Capabilities::probe(privilege)?;
-        capabilities.check(scenario)?;
-        let delay_by = choose_delay(delay, &capabilities)?;
-        let plan = Plan::new(scenario, delay_by)?;
+        let (plan, delay_by) = plan(scenario, delay, &capabilities)?;
         if let Some(seed) = kernel_seed {
             random::mix(seed).map_err(Error::step("seeding the kernel"))?;
         }
@@ -37,6 +35,17 @@ impl Standing {
         let relays = self.delay_by == DelayBy::Relay && !self.network.plan.delays.is_empty();
         relays.then(|| Relay::start(&self.network)).transpose().map_err(Error::step("starting the delay relay"))
     }
+}
+
+/// How this kernel can build a scenario's network; an error if it can't.
+pub(crate) fn plan(
+    scenario: &Scenario,
+    delay: DelayChoice,
+    capabilities: &Capabilities,
+) -> Result<(Plan, DelayBy), Error> {
+    capabilities.check(scenario)?;
+    let delay_by = choose_delay(delay, capabilities)?;
+    Ok((Plan::new(scenario, delay_by)?, delay_by))
 }
 
 fn choose_delay(choice: DelayChoice, capabilities: &Capabilities) -> Result<DelayBy, Error> {

@@ -3,6 +3,7 @@
 pub(crate) mod carrier;
 pub(crate) mod clock;
 pub(crate) mod cpu;
+pub(crate) mod device_drops;
 pub(crate) mod inherited;
 pub(crate) mod local_socket;
 pub(crate) mod namespace;

@@ -11,6 +11,8 @@ const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
     pub(crate) ca_state: u8,
+    /// What the two ends agreed on: [`Self::TIMESTAMPS`] and the like.
+    pub(crate) options: u8,
     pub(crate) snd_mss: u32,
     pub(crate) unacked: u32,
     pub(crate) sacked: u32,
@@ -22,15 +24,31 @@ pub(crate) struct TcpInfo {
     pub(crate) snd_cwnd: u32,
     pub(crate) total_retrans: u32,
     pub(crate) bytes_acked: u64,
+    /// Time in which there was something to send or to be acknowledged ...
+    pub(crate) busy_us: u64,
+    /// ... and in which more could have been sent, had the program been asked for it in time.
+    pub(crate) sndbuf_limited_us: u64,
     pub(crate) snd_wnd: u32,
 }
 
 impl TcpInfo {
+    /// `TCPI_OPT_TIMESTAMPS`.
+    pub(crate) const TIMESTAMPS: u8 = 1;
+    /// `TCPI_OPT_SACK`.
+    pub(crate) const SACK: u8 = 2;
+    /// `TCPI_OPT_WSCALE`.
+    pub(crate) const WINDOW_SCALING: u8 = 4;
+    /// `TCPI_OPT_ECN`.
+    pub(crate) const ECN: u8 = 8;
+    /// Those of `options` that are agreed on in a handshake; the others come and go.
+    const AGREED: u8 = Self::TIMESTAMPS | Self::SACK | Self::WINDOW_SCALING | Self::ECN;
+
     /// Reads the structure as far as this kernel fills it; `None` if that is not far enough (before Linux 5.4).
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let word = |at| read_u32(bytes, at);
         Some(Self {
             ca_state: *bytes.get(1)?,
+            options: *bytes.get(5)? & Self::AGREED,
             snd_mss: word(16)?,
             unacked: word(24)?,
             sacked: word(28)?,
@@ -41,6 +59,8 @@ impl TcpInfo {
             snd_cwnd: word(80)?,
             total_retrans: word(100)?,
             bytes_acked: read_u64(bytes, 120)?,
+            busy_us: read_u64(bytes, 168)?,
+            sndbuf_limited_us: read_u64(bytes, 184)?,
             snd_wnd: word(228)?,
         })
     }
@@ -70,6 +90,12 @@ mod tests {
     fn segments_in_flight_are_counted_as_the_kernel_does() {
         let info = TcpInfo::parse(&with(&[(24, 20), (28, 5), (32, 3), (36, 2)])).unwrap();
         assert_eq!(info.in_flight(), 20 - 5 - 3 + 2);
+    }
+
+    /// `TCPI_OPT_ECN_SEEN` and what lies beyond is not agreed on but observed.
+    #[test]
+    fn options_are_those_of_the_handshake() {
+        assert_eq!(TcpInfo::parse(&with(&[(4, 0x0000_3f00)])).unwrap().options, 0x0f);
     }
 
     #[test]

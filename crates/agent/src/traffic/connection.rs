@@ -46,6 +46,8 @@ pub(super) struct Served {
     pub(super) received: Option<u64>,
     /// The other end has closed: nothing is left to do.
     pub(super) done: bool,
+    /// The handshake was done just now, and this is what it led to.
+    pub(super) agreed: Option<TcpInfo>,
 }
 
 impl Connection {
@@ -79,11 +81,9 @@ impl Connection {
     /// The socket is ready.
     pub(super) fn serve(&mut self, flags: EpollFlags) -> io::Result<Served> {
         socket::take_error(&self.socket)?;
-        if !self.stands {
-            self.stand()?;
-        }
+        let agreed = if self.stands { None } else { Some(self.stand()?) };
         let (taken, done) = if flags.contains(EpollFlags::EPOLLIN) { take(&self.socket)? } else { (0, false) };
-        let mut served = Served { received: None, done };
+        let mut served = Served { received: None, done, agreed };
         match &mut self.role {
             Role::Sender(outgoing) => outgoing.pump(&self.socket)?,
             Role::Receiver { request, received } => {
@@ -113,14 +113,20 @@ impl Connection {
     }
 
     /// The handshake is done.
-    fn stand(&mut self) -> io::Result<()> {
-        let acked = socket::tcp_info(&self.socket)?.bytes_acked;
+    fn stand(&mut self) -> io::Result<TcpInfo> {
+        let info = socket::tcp_info(&self.socket)?;
         let (Role::Sender(outgoing)
         | Role::Receiver { request: outgoing, .. }
         | Role::Server { response: outgoing, .. }) = &mut self.role;
-        outgoing.acked_before = acked;
+        outgoing.acked_before = info.bytes_acked;
         self.stands = true;
-        Ok(())
+        Ok(info)
+    }
+
+    /// The kernel's view of the end that sends the flow's data, for the last time.
+    pub(super) fn conclude(&self) -> io::Result<Option<TcpInfo>> {
+        let sends = self.stands && !matches!(self.role, Role::Receiver { .. });
+        sends.then(|| socket::tcp_info(&self.socket)).transpose()
     }
 
     /// A sample of it, if it is the end that sends the flow's data.

@@ -6,6 +6,7 @@ mod hosts;
 mod icmp;
 mod outgoing;
 mod ping;
+mod scrutiny;
 mod tcp;
 
 use std::io;
@@ -125,12 +126,13 @@ impl Traffic {
     }
 
     /// The scenario is over, but for the answers to probes.
-    pub(crate) fn end(&mut self, desk: &mut Desk<'_>) {
-        self.tcp.end(desk);
+    pub(crate) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.tcp.end(desk)?;
         self.pings.iter_mut().for_each(Ping::end);
         if let Some(last_ns) = self.pings.iter().filter_map(Ping::times_out_ns).max() {
             desk.reactor.at(last_ns, Event::GiveUp);
         }
+        Ok(())
     }
 
     /// Whether a probe is still awaited.

@@ -147,10 +147,14 @@ impl Ping {
     }
 
     /// Takes one echo message; its number, if it is one of this ping's, and when it arrived. `None`: no more are there.
-    fn take(&mut self, kind: u8, desk: &Desk<'_>) -> io::Result<Option<(Option<u64>, u64)>> {
+    fn take(&mut self, kind: u8, desk: &mut Desk<'_>) -> io::Result<Option<(Option<u64>, u64)>> {
         let socket = if kind == icmp::REQUEST { &self.target } else { &self.prober };
         let Some(arrival) = receive(socket, &mut self.buffer)? else { return Ok(None) };
-        let at_ns = arrival.realtime_ns.map_or_else(|| desk.now_ns(), |stamp| desk.reactor.clock.at_realtime(stamp));
+        let stamped_ns = arrival.realtime_ns.map(|stamp| desk.reactor.clock.at_realtime(stamp));
+        if stamped_ns.is_none() {
+            desk.warnings.add("the kernel did not stamp all probes: their times include this program's wake-ups");
+        }
+        let at_ns = stamped_ns.unwrap_or_else(|| desk.now_ns());
         let echo = icmp::parse(&self.buffer[..arrival.bytes], kind).filter(|echo| echo.identifier == self.identifier);
         let number = self.next.checked_sub(1).and_then(|latest| echo?.number(latest));
         Ok(Some((number, at_ns)))

@@ -13,6 +13,7 @@ use super::Desk;
 use super::connection::{Connection, Role, Served};
 use super::hosts::Host;
 use super::outgoing::Outgoing;
+use super::scrutiny::{self, Supply};
 use crate::kernel::socket::{self, TcpOptions};
 use crate::reactor::Token;
 
@@ -35,6 +36,8 @@ pub(super) struct Tcp {
     /// Number of the next connection; they are never used again, so that a late event can't reach the wrong one.
     next: u32,
     flows: Vec<Flow>,
+    /// How well the senders of each traffic were supplied with data.
+    supplies: Vec<Supply>,
     /// Flows by traffic and the client's port, until the server has accepted them.
     arriving: HashMap<(usize, u16), usize>,
     unsent_bytes: u32,
@@ -80,6 +83,7 @@ impl Tcp {
             connections: BTreeMap::new(),
             next: 0,
             flows: Vec::new(),
+            supplies: vec![Supply::default(); scenario.traffic.len()],
             arriving: HashMap::new(),
             unsent_bytes: unsent_bytes(scenario),
         };
@@ -150,12 +154,18 @@ impl Tcp {
         let served = connection.serve(flags).unwrap_or_else(|error| {
             let traffic = &desk.scenario.traffic[flow.traffic].name;
             desk.warnings.add(format!("a connection of `{traffic}` failed: {error}"));
-            Served { received: None, done: true }
+            Served { received: None, done: true, agreed: None }
         });
+        if let Some((info, service)) = served.agreed.zip(self.services[flow.traffic].as_ref()) {
+            scrutiny::check_handshake(&info, service.ecn, flow.traffic, desk);
+        }
         if served.received.zip(flow.object_bytes).is_some_and(|(received, bytes)| received >= bytes) {
             flow.arrived(desk);
         }
         if served.done {
+            if let Some(info) = connection.conclude()? {
+                self.supplies[flow.traffic].add(&info);
+            }
             self.connections.remove(&number);
             return Ok(());
         }
@@ -191,7 +201,7 @@ impl Tcp {
     }
 
     /// The scenario is over: objects that have not arrived are unfinished.
-    pub(super) fn end(&mut self, desk: &mut Desk<'_>) {
+    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         for connection in self.connections.values().filter(|connection| !connection.stands()) {
             let flow = &self.flows[connection.flow];
             if flow.started_ns + UNANSWERED_NS < desk.now_ns() {
@@ -202,6 +212,15 @@ impl Tcp {
         for flow in &mut self.flows {
             flow.record_transfer(None, desk);
         }
+        for connection in self.connections.values() {
+            if let Some(info) = connection.conclude()? {
+                self.supplies[self.flows[connection.flow].traffic].add(&info);
+            }
+        }
+        for (supply, traffic) in self.supplies.iter().zip(&desk.scenario.traffic) {
+            supply.check(&traffic.name, &mut desk.warnings);
+        }
+        Ok(())
     }
 
     fn serve(
