@@ -193,6 +193,15 @@ def test_what_the_agent_refuses_is_told_as_it_says_it(tmp_path: Path, built: Ima
     assert b"scenario" in b"".join(received)
 
 
+def test_what_linux_cannot_hold_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    text = SMALL.replace('limit = "20p"', 'limit = "5gb"').replace("pfifo", "bfifo")
+    with pytest.raises(
+        EngineError, match=r"lab \(.*\) on guest: h1>h2: limit \d+ is more than Linux' sch_fifo can hold"
+    ):
+        bs.run(write(tmp_path, text), engine="guest", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_request_that_does_not_fit_is_refused(built: Image) -> None:
     qemu = machine.find_qemu()
     saved = state.saved_state(qemu, built)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from laboratory import write
+from laboratory import SMALL, SWEEP, write
 
 import bufferscope as bs
 from bufferscope import _core
@@ -77,6 +77,20 @@ def test_an_interrupted_run_ends_at_once(tmp_path: Path) -> None:
     with pytest.raises(_core.Interrupted):
         host.run(point, 1, tmp_path, lambda now_ns, _: now_ns < 500_000_000)
     assert time.monotonic() - began < 20
+
+
+def test_what_the_kernel_cannot_run_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacks = "this kernel (5.4.0) has no sch_codel; use --engine guest, or load the modules"
+    program = tmp_path / "agent"
+    program.write_text(f"""#!/bin/sh\n[ "$1" = --check ] && echo '[null, "{lacks}", "{lacks}"]'\n""")
+    program.chmod(0o755)
+    monkeypatch.setenv(agent.VARIABLE, str(program))
+    with pytest.raises(EngineError) as refusal:
+        bs.run(write(tmp_path, SMALL + SWEEP), engine="host", out=tmp_path / "out")
+    assert str(refusal.value) == f"lab (link.line.queue.limit = 20p) on host: {lacks} (and 1 more points can't run)"
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_program_that_is_not_there_is_told_with_what_builds_it(monkeypatch: pytest.MonkeyPatch) -> None:

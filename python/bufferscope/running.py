@@ -116,10 +116,12 @@ def execute(
     Runs in real time come after all others, one at a time, whatever `jobs` is. With `reuse`, a run that is stored
     already and would come out the same is taken as it is.
 
-    Raises `RunsFailedError` when an engine failed, after all others are done, and `Interrupted` on Ctrl-C.
+    Raises `EngineError` before anything runs if an engine can't honour a task's point, `RunsFailedError` when an engine
+    failed, after all others are done, and `Interrupted` on Ctrl-C.
     """
     jobs = machine.cpus() if jobs is None else jobs
     _check("jobs", jobs, 1, 1024)
+    _refuse_what_cannot_run(tasks)
     for directory in dict.fromkeys(task.directory.parent for task in tasks):
         prepare(directory)
     stop = threading.Event()
@@ -139,6 +141,19 @@ def execute(
     if failures:
         raise RunsFailedError(failures, _finished(tasks, futures))
     return [futures[task].result() for task in tasks]
+
+
+def _refuse_what_cannot_run(tasks: Sequence[Task]) -> None:
+    """Raise `EngineError` for the first task, and the number of others, whose point its engine can't honour."""
+    refused: list[tuple[Task, str]] = []
+    for engine in dict.fromkeys(task.engine for task in tasks):
+        own = {(task.experiment, task.position): task for task in tasks if task.engine is engine}
+        reasons = engine.refusals([task.point for task in own.values()])
+        refused += [(task, reason) for task, reason in zip(own.values(), reasons, strict=True) if reason]
+    if refused:
+        task, reason = refused[0]
+        more = f" (and {len(refused) - 1} more points can't run)" if len(refused) > 1 else ""
+        raise EngineError(f"{task.experiment.name} ({task.point}) on {task.engine.name}: {reason}{more}")
 
 
 def _carry_out(task: Task, watcher: Watcher, stop: threading.Event, reuse: bool) -> Run:

@@ -31,6 +31,7 @@ mod wire_check;
 
 use std::io::{self, Read, Write};
 
+use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
 pub use capabilities::{Capabilities, Lacking, ProbeError};
@@ -64,6 +65,17 @@ pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::
 /// What this kernel can do. The process must be single-threaded, and is in another network namespace afterwards.
 pub fn capabilities() -> Result<Capabilities, Error> {
     Ok(Capabilities::probe(kernel::privilege::acquire()?)?)
+}
+
+/// Why this kernel can't run each of a JSON list of scenarios; `None` for one that it can. On the process as
+/// [`capabilities`].
+pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
+    let mut text = Vec::new();
+    input.read_to_end(&mut text).map_err(Error::step("reading the scenarios"))?;
+    let scenarios: Vec<Scenario> = serde_json::from_slice(&text)?;
+    let capabilities = capabilities()?;
+    let refusal = |scenario| standing::plan(scenario, DelayChoice::Auto, &capabilities).err();
+    Ok(scenarios.iter().map(|scenario| refusal(scenario).map(|error| error.to_string())).collect())
 }
 
 #[derive(Serialize)]

@@ -7,11 +7,13 @@ use std::io::{self, Write, stdin, stdout};
 use std::os::fd::RawFd;
 use std::process::ExitCode;
 
-use bufferscope_agent::{Capabilities, Error, shell};
+use bufferscope_agent::{Error, shell};
+use serde::Serialize;
 
-const USAGE: &str = "usage: bufferscope-agent [--capabilities | --shell DESCRIPTOR [PROGRAM [ARGUMENTS...]]]
+const USAGE: &str = "usage: bufferscope-agent [--capabilities | --check | --shell DESCRIPTOR [PROGRAM [ARGUMENTS...]]]
 Without arguments: reads a request from standard input and writes frames to standard output.
 --capabilities: tells as JSON what this kernel can do.
+--check: reads a JSON list of scenarios; tells as a JSON list why this kernel can't run each, or null if it can.
 --shell: reads a request from that descriptor and runs a program in a host of its network.";
 
 fn main() -> ExitCode {
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         Some(Some("--capabilities")) => {
             print(bufferscope_agent::capabilities().map(|capabilities| json(&capabilities)))
         }
+        Some(Some("--check")) => print(bufferscope_agent::check(stdin().lock()).map(|refusals| json(&refusals))),
         Some(Some("--shell")) => match arguments.next().as_deref().and_then(descriptor) {
             Some(request) => run_shell(request, arguments.collect()),
             None => misused(),
@@ -52,8 +55,8 @@ fn misused() -> ExitCode {
     ExitCode::from(2)
 }
 
-fn json(capabilities: &Capabilities) -> String {
-    serde_json::to_string(capabilities).expect("names and truths are JSON") + "\n"
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("names, truths and lists are JSON") + "\n"
 }
 
 fn print(text: Result<String, Error>) -> ExitCode {

@@ -131,6 +131,8 @@ fn a_bounded_flow_and_pages_are_transferred_whole() {
         let took_ms = (finished.unwrap() - started.unwrap()) as f64 / 1e6;
         assert!((60.0..2000.0).contains(&took_ms), "{flow} took {took_ms} ms");
     }
+    let warnings = report.summary()["warnings"].to_string();
+    assert!(!warnings.contains("agreed on"), "ECN for those that ask for it, and for no others: {warnings}");
     for flow in ["file/1", "file/2", "web/1"] {
         let delivered = *report.of(Table::Flows, "flow", flow, "delivered_bytes").iter().max().unwrap();
         let whole = if flow == "web/1" { 50 * 1024 } else { 200 * 1024 };
@@ -183,6 +185,27 @@ fn a_kernel_that_lacks_a_discipline_is_told_by_name() {
     assert_eq!(error["kind"], "lacking");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("has no sch_codel; use --engine guest"), "{message}");
+}
+
+#[test]
+fn scenarios_are_checked_without_being_run() {
+    use std::io::Write;
+    use std::process::{Output, Stdio};
+    let ask = |question: String| -> Output {
+        let mut child = common::program().arg("--check").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(question.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    if !has_shaper() {
+        return;
+    }
+    let bulk = with_traffic(&[BULK]);
+    let broken = bulk.replace(r#"qdisc = "pfifo", limit = "50p""#, r#"qdisc = "bfifo", limit = "5gb""#);
+    let answer = ask(json!([scenario(&bulk), scenario(&broken)]).to_string());
+    let refusals: Vec<Option<String>> = serde_json::from_slice(&answer.stdout).unwrap();
+    assert_eq!(refusals[0], None);
+    assert!(refusals[1].as_ref().unwrap().contains("more than Linux' sch_fifo can hold"), "{refusals:?}");
+    assert!(!ask("nonsense".to_owned()).status.success());
 }
 
 #[test]

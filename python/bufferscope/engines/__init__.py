@@ -25,6 +25,8 @@ class Engine:
     run: Carry
     examine: Callable[[], object] = lambda: None
     """Raises `EngineError`, with what mends it, if this machine lacks what every run needs."""
+    refusals: Callable[[Sequence[Point]], list[str | None]] = lambda points: [None] * len(points)
+    """Why the engine cannot honour each of these points on this machine; None for one that it can."""
     identity: Callable[[], str | None] = lambda: None
     """All that a run's records depend on besides scenario and seed, in one word: runs of one identity come out the
     same. None where no run comes out like another."""
@@ -44,10 +46,16 @@ ENGINES: Mapping[str, Engine] = {
         "a real Linux kernel in a virtual machine: virtual time, repeatable",
         guest.run,
         guest.examine,
+        guest.refusals,
         guest.identity,
     ),
     "host": Engine(
-        "host", "this machine's kernel, in network namespaces: real time", host.run, host.capabilities, real_time=True
+        "host",
+        "this machine's kernel, in network namespaces: real time",
+        host.run,
+        host.capabilities,
+        host.refusals,
+        real_time=True,
     ),
 }
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -53,6 +53,19 @@ def examine() -> None:
     machine.find_qemu()
     kernels.choose(None)
     agent.program()
+
+
+def refusals(points: Sequence[Point]) -> list[str | None]:
+    """Why Linux can't run each of these points, as far as is known without asking it; None for one that it can."""
+    return [_refusal(point) for point in points]
+
+
+def _refusal(point: Point) -> str | None:
+    try:
+        _core.commands(point.core, [])
+    except _core.PlanError as error:
+        return str(error)
+    return None
 
 
 def identity() -> str:

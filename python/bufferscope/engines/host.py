@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +16,7 @@ from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
 
 _READ_BYTES = 1 << 20
-_EXAMINE_TIMEOUT_S = 30
+_QUESTION_TIMEOUT_S = 30
 
 _ALONE = threading.Lock()
 """Real time can't be shared: runs that go on side by side would see each other's load."""
@@ -47,18 +47,31 @@ def capabilities() -> dict[str, Any]:
 
     Raises `EngineError` where it lets nobody make network namespaces.
     """
-    command = [str(agent.program()), "--capabilities"]
+    found: dict[str, Any] = _told("--capabilities")
+    return found
+
+
+def refusals(points: Sequence[Point]) -> list[str | None]:
+    """Why this machine's kernel can't run each of these points; None for one that it can."""
+    told: list[str | None] = _told("--check", json.dumps([point.scenario for point in points]))
+    return told
+
+
+def _told(question: str, about: str = "") -> Any:
+    """The JSON that the agent answers a question with."""
+    command = [str(agent.program()), question]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=_EXAMINE_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command, input=about, capture_output=True, text=True, timeout=_QUESTION_TIMEOUT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineError(f"{command[0]}: {error}") from error
-    if told.returncode != 0:
-        raise EngineError(told.stderr.strip().removeprefix("bufferscope-agent: "))
+    if done.returncode != 0:
+        raise EngineError(done.stderr.strip().removeprefix("bufferscope-agent: "))
     try:
-        found: dict[str, Any] = json.loads(told.stdout)
+        return json.loads(done.stdout)
     except ValueError as error:
-        raise EngineError(f"{command[0]} --capabilities: not JSON: {error}") from error
-    return found
+        raise EngineError(f"{' '.join(command)}: not JSON: {error}") from error
 
 
 def _ask(stdin: IO[bytes], request: bytes) -> None:
