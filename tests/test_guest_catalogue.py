@@ -1,0 +1,57 @@
+"""Every experiment of the catalogue on a real kernel, for its first two seconds."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bufferscope as bs
+from bufferscope.engines import agent
+from bufferscope.guest import build
+from bufferscope.metrics.network import path, ports, traffic_ends
+from bufferscope.store.run import Run
+
+pytestmark = pytest.mark.guest
+
+DURATION_S = 2
+TABLES_WITH_ROWS = {"probes", "flows", "queues"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    build.build(build.kernel(None, print), agent.program(), print)
+
+
+@pytest.mark.parametrize("name", bs.catalogue())
+def test_an_experiment_of_the_catalogue_runs_on_a_real_kernel(name: str, tmp_path: Path) -> None:
+    result = bs.run(name, [f"duration={DURATION_S}s"], engine="guest", out=tmp_path)
+    for run in result.runs:
+        assert run.warnings == []
+        assert {table for table, rows in run.meta["tables"].items() if rows} >= TABLES_WITH_ROWS
+        no_answer_is_faster_than_its_path(run)
+        no_queue_exceeds_its_limit(run)
+        every_drop_that_was_counted_has_a_row(run)
+    for figure in result.document["figures"]:
+        bs.figures.draw(result, figure).to_dict()
+
+
+def no_answer_is_faster_than_its_path(run: Run) -> None:
+    pings = [entry for entry in run.scenario["traffic"] if entry["kind"] == "ping"]
+    for ping in pings:
+        near, far = traffic_ends(run.scenario, ping)
+        delay_ns = sum(port.delay_ns for port in (*path(run.scenario, near, far), *path(run.scenario, far, near)))
+        rtt_ns = run.probes.filter(probe=ping["name"])["rtt_ns"]
+        assert rtt_ns.count() > 0
+        assert rtt_ns.drop_nulls().ge(delay_ns).all()
+
+
+def no_queue_exceeds_its_limit(run: Run) -> None:
+    for port in ports(run.scenario).values():
+        packets = run.queues.filter(port=port.name)["packets"]
+        if port.limit_packets is not None:
+            assert packets.le(port.limit_packets).all()
+
+
+def every_drop_that_was_counted_has_a_row(run: Run) -> None:
+    counted = run.queues.group_by("port").agg(pl.col("dropped").max())["dropped"].sum()
+    assert run.drops.filter(~pl.col("reason").str.ends_with("_mark")).height == counted
