@@ -99,7 +99,10 @@ fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
     assert!(mbit > capacity * 0.95 || was_disturbed(&report), "{mbit} of {capacity} Mbit/s");
 
     let queued = report.of(Table::Queues, "port", "r1>h2", "packets");
-    assert_eq!(queued.iter().max(), Some(&50), "the queue fills to its limit and no further");
+    let fullest = *queued.iter().max().unwrap();
+    assert!(fullest <= 50, "{fullest} packets in a queue of 50");
+    // A sample need not fall into the moment at which it is full.
+    assert!(fullest >= 45 || was_disturbed(&report), "found {fullest} at most");
     let bytes = report.of(Table::Queues, "port", "r1>h2", "bytes");
     assert!(queued.iter().zip(bytes).all(|(packets, bytes)| bytes <= packets * 1514), "no packet is several in one");
     let dropped = *report.of(Table::Queues, "port", "r1>h2", "dropped").last().unwrap();
