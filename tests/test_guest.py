@@ -125,6 +125,7 @@ def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
     (each,) = bs.run(write(tmp_path, IDLE), engine="guest", out=tmp_path / "out").runs
     assert each.meta["summary"]["kernel"] == built.release == each.meta["summary"]["guest"]["release"]
     assert each.meta["summary"]["guest"]["qemu"].startswith("QEMU emulator version")
+    assert each.meta["cpu_s"] == pytest.approx(each.meta["summary"]["guest"]["cpu_s"], abs=0.01)
     assert each.meta["sampling"]["achieved_ns"] == pytest.approx(10_000_000, rel=0.01)
 
 

@@ -63,6 +63,7 @@ def test_a_run_on_the_kernel_is_stored_like_any_other(tmp_path: Path) -> None:
     run = result.runs[0]
     assert run.engine == "host"
     assert run.meta["summary"]["kernel"]
+    assert run.meta["cpu_s"] > 0.01, "the agent's and its tools', not this process's"
     assert run.meta["summary"]["privilege"] in ("root", "user-namespace")
     assert run.probes.height == 30
     assert run.queues.filter(pl.col("packets") > LIMIT_PACKETS).is_empty()

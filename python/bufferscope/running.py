@@ -170,7 +170,8 @@ def _carry_out(task: Task, watcher: Watcher, stop: threading.Event, reuse: bool)
     with staged(task.directory) as place:
         started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.thread_time()
         outcome = task.engine.run(task.point, task.seed, place, progress)
-        spent = (time.perf_counter() - wall, time.thread_time() - cpu)
+        cpu_s = time.thread_time() - cpu if outcome.cpu_s is None else outcome.cpu_s
+        spent = (time.perf_counter() - wall, cpu_s)
         write_metadata(place, _metadata(task, outcome, identity, started, spent))
     watcher.finished(task)
     return Run(task.directory)

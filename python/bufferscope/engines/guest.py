@@ -40,7 +40,7 @@ def run(
         raise _core.Interrupted
     outcome = receiver.finish()
     facts = {"release": built.release, "image": built.id, "qemu": qemu.version, "cpu_s": round(done.cpu_s, 3)}
-    return dataclasses.replace(outcome, summary={**outcome.summary, "guest": facts})
+    return dataclasses.replace(outcome, summary={**outcome.summary, "guest": facts}, cpu_s=done.cpu_s)
 
 
 @cache

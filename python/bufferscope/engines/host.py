@@ -1,7 +1,9 @@
 """The kernel of the machine: real time, in network namespaces that last as long as the agent's process."""
 
+import dataclasses
 import json
 import os
+import resource
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
@@ -24,9 +26,15 @@ _ALONE = threading.Lock()
 
 def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
     """Run a point, after any other; raises `EngineError`, or `_core.Interrupted` after `progress` returned False."""
+    with _ALONE:
+        before_s = _children_cpu_s()
+        outcome = _carry(agent.request(point, seed, {}), point, directory, progress)
+        return dataclasses.replace(outcome, cpu_s=_children_cpu_s() - before_s)
+
+
+def _carry(request: bytes, point: Point, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
     receiver = Receiver(directory, progress)
-    request = agent.request(point, seed, {})
-    with _ALONE, subprocess.Popen([agent.program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([agent.program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -40,6 +48,12 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
             # Nothing outlives it: not its network, not its traffic.
             process.kill()
     return receiver.finish()
+
+
+def _children_cpu_s() -> float:
+    """CPU time of all processes that this one has started and that are over."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def capabilities() -> dict[str, Any]:

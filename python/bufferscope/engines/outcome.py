@@ -19,3 +19,5 @@ class Outcome:
     warnings: list[str]
     tables: Mapping[str, int]
     """Rows of each table."""
+    cpu_s: float | None = None
+    """CPU time of the engine's own processes; None where it runs in this one."""
