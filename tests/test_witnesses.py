@@ -6,8 +6,8 @@ only if both met the network instead of the machine, which each tells by data of
 pair that may be judged and disagrees fails at once.
 
 What the machine adds to a round-trip time is never negative: compared are the fastest twentieth of the probes, which
-have least of it. irtt takes its times in processes that have to be woken, at both ends; the agent when the kernel has the
-packet. What irtt takes itself it measures on the host's own address, and that is taken off.
+have least of it. irtt takes its times in processes that have to be woken, at both ends; the agent when the kernel has
+the packet. What irtt takes itself it measures on the host's own address, and that is taken off.
 """
 
 import json
