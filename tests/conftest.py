@@ -4,9 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from laboratory import Answer
 
 from bufferscope.cli import run
+
+# How long a case takes is this machine's affair.
+settings.register_profile("patient", settings.default, deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """`bufferscope commands`: the script is one that shells understand, and it builds what it says and removes it."""
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from laboratory import SMALL, SWEEP, Answer, write
+from shells import call, skip_without_network
 
 import bufferscope as bs
 from bufferscope.commands import script
@@ -69,6 +71,20 @@ def test_the_network_is_built_changed_and_removed(lab: Path) -> None:
     assert "answered: refused" in said
     assert said.index("rate 10Mbit") < said.index("rate 2Mbit")
     assert said.partition("left:\n")[2] == ""
+
+
+def test_the_network_is_the_one_that_the_agent_builds(lab: Path, tmp_path: Path) -> None:
+    skip_without_network()
+    # Newer kernels have more offloads (AccECN) that the agent's way of setting them, ethtool's oldest, does not name.
+    offloads = "ethtool -k to-{} | grep -E '^(tx-check|scatter|generic|[[:space:]]+tx-(tcp|tcp6)-seg)'"
+    look = f"tc qdisc show; tc class show; ip -br address; ip route; ip neighbour; {offloads}"
+    for node, other in (("h1", "h2"), ("h2", "h1")):
+        seen = look.format(other)
+        by_hand = isolated(f"sh {lab} && ip netns exec {node} sh -c {shlex.quote(seen)}")
+        by_agent = call(tmp_path, "--quiet", command=("sh", "-c", seen), on=node)
+        assert "pfifo 10: " in by_hand.stdout
+        # Which number a device's other end has is chance.
+        assert re.sub(r"@if\d+", "@if", by_hand.stdout) == re.sub(r"@if\d+", "@if", by_agent.stdout)
 
 
 def test_a_build_that_fails_halfway_leaves_nothing(lab: Path) -> None:

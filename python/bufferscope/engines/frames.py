@@ -7,11 +7,13 @@ import json
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bufferscope import _core
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
+
+_T = TypeVar("_T")
 
 _HEADER = struct.Struct("<IB")
 _PROGRESS, _BATCH, _SUMMARY, _ERROR = 1, 2, 3, 4
@@ -65,15 +67,16 @@ class Receiver:
 
     def _take(self, kind: int, payload: bytes) -> bool:
         if kind == _PROGRESS:
-            now_ns, duration_ns = _fields(payload, "now_ns", "duration_ns")
-            return self._progress(now_ns, duration_ns)
+            document = _document(payload)
+            return self._progress(_field(document, "now_ns", int), _field(document, "duration_ns", int))
         if kind == _BATCH and payload:
             self._write(payload)
         elif kind == _SUMMARY:
             self._summary = _document(payload)
-            _fields(payload, "sampling", "warnings")
+            _field(_field(self._summary, "sampling", dict), "achieved_ns", int)
+            _field(self._summary, "warnings", list)
         elif kind == _ERROR:
-            raise EngineError(*_fields(payload, "message"))
+            raise EngineError(_field(_document(payload), "message", str))
         else:
             raise _malformed(f"a frame of kind {kind} with {len(payload)} bytes")
         return True
@@ -88,18 +91,18 @@ class Receiver:
 def _document(payload: bytes) -> dict[str, Any]:
     try:
         document = json.loads(payload)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _malformed(str(error)) from error
     if not isinstance(document, dict):
         raise _malformed("a document that is no object")
     return document
 
 
-def _fields(payload: bytes, *names: str) -> list[Any]:
-    document = _document(payload)
-    if missing := [name for name in names if name not in document]:
-        raise _malformed(f"a document without {missing[0]}")
-    return [document[name] for name in names]
+def _field(document: dict[str, Any], name: str, kind: type[_T]) -> _T:
+    value = document.get(name)
+    if not isinstance(value, kind):
+        raise _malformed(f"a document in which {name} is {'missing' if name not in document else repr(value)[:80]}")
+    return value
 
 
 def _malformed(what: str) -> EngineError:

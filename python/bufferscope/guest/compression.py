@@ -1,24 +1,41 @@
 """Undo the compressions that distributions use for packages and kernel modules."""
 
-import gzip
 import lzma
 import shutil
 import subprocess
+import tempfile
+import zlib
+from collections.abc import Callable
+from typing import Protocol
 
 from .errors import GuestError
 
 SUFFIXES = (".xz", ".gz", ".zst")
 """Endings that `decompressed` understands."""
+MOST_BYTES = 2 << 30
+"""The files of the largest kernel packages are a quarter of this; what unpacks to more is something else."""
+
+_GZIP_HEADER = 16 + zlib.MAX_WBITS
 
 
-def decompressed(name: str, data: bytes) -> bytes:
+class _Unpacker(Protocol):
+    """As `lzma` and `zlib` have them."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+def decompressed(name: str, data: bytes, most: int = MOST_BYTES) -> bytes:
     """The content of a file called `name`, decompressed as its ending says; other endings are returned as they are."""
     if name.endswith(".xz"):
-        return lzma.decompress(data)
+        return _unpacked(name, data, lzma.LZMADecompressor, most)
     if name.endswith(".gz"):
-        return gzip.decompress(data)
+        return _unpacked(name, data, lambda: zlib.decompressobj(_GZIP_HEADER), most)
     if name.endswith(".zst"):
-        return _zstd(name, data)
+        return _zstd(name, data, most)
     return data
 
 
@@ -29,12 +46,44 @@ def without_suffix(name: str) -> str:
     return name
 
 
-def _zstd(name: str, data: bytes) -> bytes:
+def _unpacked(name: str, data: bytes, unpacker: Callable[[], _Unpacker], most: int) -> bytes:
+    """All streams of a file, one after the other; zeros may fill it up."""
+    parts: list[bytes] = []
+    left = most
+    while data.strip(b"\0") or not parts:
+        stream = unpacker()
+        try:
+            parts.append(stream.decompress(data, left + 1))
+        except (lzma.LZMAError, zlib.error) as error:
+            raise GuestError(f"{name}: {error}") from error
+        left -= len(parts[-1])
+        if left < 0:
+            raise _too_large(name, most)
+        if not stream.eof:
+            raise GuestError(f"{name} ends before its content does: it is damaged or only partly downloaded")
+        data = stream.unused_data
+    return b"".join(parts)
+
+
+def _zstd(name: str, data: bytes, most: int) -> bytes:
     # Python has zstd only from 3.14 on; the program is part of every distribution that packs its kernels this way.
     program = shutil.which("zstd")
     if program is None:
         raise GuestError(f"{name} is packed with zstd, and the program zstd is not installed: apt-get install zstd")
-    done = subprocess.run([program, "-dc"], input=data, capture_output=True, check=False)
-    if done.returncode != 0:
-        raise GuestError(f"{name}: {done.stderr.decode(errors='replace').strip() or 'not a zstd file'}")
-    return done.stdout
+    with tempfile.TemporaryFile() as packed, tempfile.TemporaryFile() as complaints:
+        packed.write(data)
+        packed.seek(0)
+        with subprocess.Popen([program, "-dc"], stdin=packed, stdout=subprocess.PIPE, stderr=complaints) as process:
+            assert process.stdout is not None
+            content = process.stdout.read(most + 1)
+            if len(content) > most:
+                process.kill()
+                raise _too_large(name, most)
+        complaints.seek(0)
+        if process.returncode != 0:
+            raise GuestError(f"{name}: {complaints.read(1000).decode(errors='replace').strip() or 'not a zstd file'}")
+    return content
+
+
+def _too_large(name: str, most: int) -> GuestError:
+    return GuestError(f"{name} unpacks to more than {most} bytes: it is no part of a kernel")

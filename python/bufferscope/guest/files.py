@@ -6,7 +6,8 @@ whether their packages name the merged directory.
 
 import io
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -36,19 +37,21 @@ class PackageFiles:
         self._members: dict[str, tuple[tarfile.TarFile, tarfile.TarInfo]] = {}
         for package in packages:
             # It stays open, and in memory, for as long as files may be read.
-            archive = tarfile.open(fileobj=io.BytesIO(_data_archive(package)))  # noqa: SIM115
-            for member in archive:
-                if member.isfile():
-                    self._members[_plain(member.name)] = (archive, member)
+            with _damage(package):
+                archive = tarfile.open(fileobj=io.BytesIO(_data_archive(package)), mode="r:")  # noqa: SIM115
+                for member in archive:
+                    if member.isfile():
+                        self._members[_plain(member.name)] = (archive, member)
 
     def names(self) -> list[str]:
         return sorted(self._members)
 
     def read(self, name: str) -> bytes:
         archive, member = self._members[name]
-        content = archive.extractfile(member)
-        assert content is not None, f"{name} is a regular file"
-        return content.read()
+        with _damage(name):
+            content = archive.extractfile(member)
+            assert content is not None, f"{name} is a regular file"
+            return content.read()
 
 
 class DirectoryFiles:
@@ -73,6 +76,15 @@ class DirectoryFiles:
                 f"{self._root / name} may not be read by this user: run `sudo chmod a+r {self._root / name}`, "
                 "or give a kernel package with --deb"
             ) from error
+
+
+@contextmanager
+def _damage(where: object) -> Iterator[None]:
+    """Tell of what a damaged archive leads to by its name."""
+    try:
+        yield
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
+        raise GuestError(f"{where}: damaged archive: {error}") from error
 
 
 def _plain(name: str) -> str:
@@ -100,7 +112,7 @@ def _data_archive(package: Path) -> bytes:
 
 
 def _decimal(field: bytes, package: Path) -> int:
-    try:
-        return int(field)
-    except ValueError as error:
-        raise GuestError(f"{package}: damaged ar header (a member's size is {field!r})") from error
+    text = field.rstrip(b" ")
+    if not text.isdigit():
+        raise GuestError(f"{package}: damaged ar header (a member's size is {field!r})")
+    return int(text)

@@ -16,6 +16,8 @@ DEFAULT = "6.1"
 """The series that is taken where none is named and it is at hand."""
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
+_PLAIN = re.compile(r"\d[\w.+~-]*", re.ASCII)
+"""What a release consists of, and a path's last part may."""
 _PACKAGED_RELEASE = re.compile(r"linux-image-(?:unsigned-)?([^_]+)_")
 
 
@@ -83,6 +85,7 @@ def from_packages(packages: Iterable[Path]) -> Kernel:
     prefix = "boot/vmlinuz-"
     files = PackageFiles(packages)
     releases = [name.removeprefix(prefix) for name in files.names() if name.startswith(prefix)]
+    releases = [release for release in releases if _PLAIN.fullmatch(release)]
     if len(releases) != 1:
         found = ", ".join(releases) or "none"
         raise GuestError(f"{', '.join(map(str, packages))}: expected one kernel (boot/vmlinuz-*), found {found}")

@@ -81,7 +81,10 @@ def find_qemu() -> Qemu:
     done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise GuestError(f"{path} --version: {done.stderr.strip()}")
-    return Qemu(Path(path), done.stdout.splitlines()[0])
+    version = done.stdout.partition("\n")[0].strip()
+    if not version:
+        raise GuestError(f"{path} --version: found nothing; expected QEMU's version")
+    return Qemu(Path(path), version)
 
 
 def boot(qemu: Qemu, image: Image, channels: Channels) -> list[str]:

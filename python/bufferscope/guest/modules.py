@@ -26,6 +26,10 @@ WANTED = (
 """Loaded where the kernel has them; an experiment that needs a missing one is refused by name."""
 
 
+_DEEPEST = 100
+"""Modules that need each other, one the next: kernels have chains of about ten."""
+
+
 @dataclass(frozen=True)
 class Module:
     """One module in the guest: its name and its uncompressed object file."""
@@ -67,8 +71,9 @@ class _Tree:
         # `updates` and `weak-updates` hold modules that replace those of `kernel`; a package has only the latter.
         self.paths = {_module_name(name): name for name in names if without_suffix(name).endswith(".ko")}
         listed = f"{top}modules.builtin"
-        text = files.read(listed).decode() if listed in names else ""
+        text = files.read(listed).decode(errors="replace") if listed in names else ""
         self.builtin = {_module_name(line) for line in text.split()}
+        self._under_way: set[str] = set()
         if not self.paths:
             raise GuestError(f"no modules of kernel {release}: {top} is missing")
 
@@ -82,9 +87,15 @@ class _Tree:
         path = self.paths.get(name)
         if path is None:
             raise GuestError(f"a wanted module depends on {name}, which this kernel does not have")
+        if name in self._under_way:
+            raise GuestError(f"{path} depends on itself, by way of others")
+        if len(self._under_way) == _DEEPEST:
+            raise GuestError(f"{path} is needed by a chain of more than {_DEEPEST} modules")
+        self._under_way.add(name)
         content = decompressed(path, self._files.read(path))
         for needed in dependencies(content, path):
             self.visit(needed, order)
+        self._under_way.remove(name)
         order[name] = Module(name, content)
 
 
@@ -113,7 +124,7 @@ def _modinfo(content: bytes, path: str) -> list[str]:
     """The NUL-separated `key=value` strings of the ELF section `.modinfo`."""
     try:
         section = _elf_section(content, b".modinfo")
-    except (struct.error, IndexError, ValueError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise GuestError(f"{path} is not a 64-bit little-endian kernel module") from error
     return [entry.decode(errors="replace") for entry in section.split(b"\0") if entry]
 

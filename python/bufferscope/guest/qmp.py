@@ -8,6 +8,8 @@ from typing import Any
 from .errors import GuestError
 
 _READ_BYTES = 65536
+_LONGEST_BYTES = 1 << 24
+"""What has no end within this is no message; the longest that is asked for has some thousand bytes."""
 
 
 class Qmp:
@@ -30,7 +32,7 @@ class Qmp:
         *,
         descriptor: int | None = None,
         timeout_s: float = 30,
-    ) -> Any:
+    ) -> dict[str, Any]:
         """What QEMU returns for `command`, sent with an open file where it takes one. Its error is a `GuestError`."""
         request = {"execute": command, **({"arguments": arguments} if arguments else {})}
         socket.send_fds(
@@ -42,9 +44,12 @@ class Qmp:
             if "event" in message:
                 self._events.append(message)
             elif "error" in message:
-                raise GuestError(f"QEMU refused {command}: {message['error'].get('desc', message['error'])}")
+                error = message["error"]
+                raise GuestError(f"QEMU refused {command}: {error.get('desc') if isinstance(error, dict) else error}")
+            elif isinstance(returned := message.get("return"), dict):
+                return returned
             else:
-                return message.get("return")
+                raise _unexpected(json.dumps(message).encode(), f"what {command} returns")
 
     def wait_for(self, event: str, *, timeout_s: float) -> dict[str, Any]:
         """The next event of that name; others before it are dropped."""
@@ -64,8 +69,17 @@ class Qmp:
             if not data:
                 raise ConnectionError("QEMU closed its control connection")
             self._buffer += data
+            if len(self._buffer) > _LONGEST_BYTES:
+                raise _unexpected(self._buffer, "a QMP message")
         line, _, self._buffer = self._buffer.partition(b"\n")
-        message = json.loads(line)
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
         if not isinstance(message, dict):
-            raise GuestError(f"QEMU sent {line[:80]!r} where a QMP message was expected")
+            raise _unexpected(line, "a QMP message")
         return message
+
+
+def _unexpected(sent: bytes, expected: str) -> GuestError:
+    return GuestError(f"QEMU sent {sent[:80]!r} where {expected} was expected")

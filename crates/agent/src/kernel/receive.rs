@@ -25,7 +25,8 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<
     };
     let stamp = message.cmsgs()?.find_map(|control| match control {
         ControlMessageOwned::ScmTimestampns(time) => {
-            Some(u64::try_from(time.tv_sec()).ok()? * 1_000_000_000 + time.tv_nsec() as u64)
+            let [seconds, nanoseconds] = [time.tv_sec(), time.tv_nsec()].map(u64::try_from);
+            seconds.ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds.ok()?)
         }
         _ => None,
     });

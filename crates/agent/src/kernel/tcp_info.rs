@@ -109,6 +109,15 @@ mod tests {
         assert_eq!(TcpInfo::parse(&[0; 231]), None);
     }
 
+    #[test]
+    fn a_structure_cut_anywhere_is_refused() {
+        let whole = with(&[(24, 20), (228, 1)]);
+        assert!(TcpInfo::parse(&whole).is_some());
+        for length in 0..whole.len() {
+            assert_eq!(TcpInfo::parse(&whole[..length]), None, "cut at {length}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {

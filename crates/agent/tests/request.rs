@@ -1,0 +1,75 @@
+//! A request that was damaged on its way is refused or still makes sense; it never brings the agent down.
+
+mod common;
+
+use bufferscope_agent::Request;
+use bufferscope_agent::shell::ShellRequest;
+use bufferscope_plan::{DelayBy, Plan};
+use common::scenario;
+use proptest::prelude::*;
+use serde_json::json;
+
+const LAB: &str = r#"
+title = "Two links"
+duration = "10s"
+link = [
+  { name = "access", ends = ["h1", "r1"], delay = "5ms" },
+  { name = "bottleneck", ends = ["r1", "h2"], rate = [["0s", "10mbit"], ["5s", "1mbit"]], queue = { qdisc = "codel" } },
+]
+traffic = [
+  { name = "bulk", kind = "tcp", from = "h1", to = "h2" },
+  { name = "ping", kind = "ping", from = "h1", to = "h2" },
+]
+"#;
+
+/// What a request leads to before anything is built.
+fn follow(text: &[u8]) {
+    if let Ok(request) = serde_json::from_slice::<Request>(text) {
+        for delay_by in [DelayBy::Netem, DelayBy::Relay] {
+            let _ = Plan::new(&request.scenario, delay_by).map(|plan| plan.hosts(&request.scenario));
+        }
+    }
+    let _ = serde_json::from_slice::<ShellRequest>(text);
+}
+
+fn requests() -> [Vec<u8>; 2] {
+    let scenario = scenario(LAB);
+    let run = json!({ "scenario": scenario, "seed": 1, "options": { "delay": "relay" } });
+    let shell = json!({ "on": "h1", "network": { "build": { "scenario": scenario, "with": [{ "on": "h2", "command": "true" }] } } });
+    [run.to_string().into_bytes(), shell.to_string().into_bytes()]
+}
+
+#[test]
+fn a_whole_request_is_read_and_one_cut_anywhere_is_not() {
+    let [run, shell] = requests();
+    assert!(serde_json::from_slice::<Request>(&run).is_ok());
+    assert!(serde_json::from_slice::<ShellRequest>(&shell).is_ok());
+    for length in 0..run.len() {
+        assert!(serde_json::from_slice::<Request>(&run[..length]).is_err(), "cut at {length}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_changed_byte_is_refused_or_planned(which in 0_usize..2, at: prop::sample::Index, value in b' '..=b'~') {
+        let mut text = requests()[which].clone();
+        let at = at.index(text.len());
+        text[at] = value;
+        follow(&text);
+    }
+
+    #[test]
+    fn a_changed_number_is_refused_or_planned(which: prop::sample::Index, number in "-?[0-9]{1,25}(e[0-9]{1,3})?") {
+        let text = String::from_utf8(requests()[0].clone()).unwrap();
+        let starts: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
+        let start = starts[which.index(starts.len())];
+        let end = start + text[start..].find(|c: char| !c.is_ascii_digit()).unwrap();
+        follow(format!("{}{number}{}", &text[..start], &text[end..]).as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(serde_json::from_slice::<Request>(&bytes).is_err());
+        prop_assert!(serde_json::from_slice::<ShellRequest>(&bytes).is_err());
+    }
+}
