@@ -12,6 +12,8 @@ import pytest
 from laboratory import ENDLESS, SMALL, SWEEP, files, start, write
 
 import bufferscope as bs
+from bufferscope.engines import guest
+from bufferscope.experiment import load
 
 
 def records(out: Path) -> dict[str, bytes]:
@@ -128,6 +130,12 @@ def test_a_full_disk_is_an_error_of_the_engine(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(bs.EngineError, match="No space left on device"):
         bs.run(write(tmp_path, SMALL), out=tmp_path / "out")
     assert files(tmp_path / "out") == {}
+
+
+def test_what_no_kernel_has_is_refused_by_name_before_anything_runs(tmp_path: Path) -> None:
+    swept = load(write(tmp_path, SMALL + '[sweep]\n"traffic.bulk.congestion" = ["reno", "ledbat"]\n'))
+    refusal = "traffic `bulk`: no released Linux kernel has the congestion control ledbat; use --engine sim"
+    assert guest.refusals(swept.points) == [None, refusal]
 
 
 def test_a_run_remembers_its_document(tmp_path: Path) -> None:

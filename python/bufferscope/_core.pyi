@@ -62,6 +62,9 @@ def load(content: bytes, file: str, overrides: list[str]) -> Experiment:
 def commands(point: Point, about: list[str]) -> str:
     """A shell script that builds the point's network by hand; it begins with the lines `about`. Raises `PlanError`."""
 
+def check_on_linux(point: Point) -> None:
+    """Raise `PlanError` if no released Linux kernel can run the point."""
+
 def schema() -> str:
     """The JSON Schema of experiment files."""
 

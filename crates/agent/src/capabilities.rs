@@ -65,17 +65,17 @@ impl Capabilities {
         self.qdiscs.get(kind).is_some_and(|&has| has)
     }
 
-    /// Whether the kernel has a congestion control.
-    fn has_congestion(&self, congestion: Congestion) -> bool {
-        congestion.linux_name().is_some_and(|name| self.congestion.get(name).is_some_and(|&has| has))
+    /// Whether the kernel has a congestion control of this name.
+    fn has_congestion(&self, name: &str) -> bool {
+        self.congestion.get(name).is_some_and(|&has| has)
     }
 
     /// An error that names all that a scenario needs and this kernel lacks. The propagation delay is not its concern: the
     /// agent can make that itself.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Lacking> {
         let qdiscs = needed_qdiscs(scenario).into_iter().filter(|kind| !self.has_qdisc(kind));
-        let congestions = needed_congestions(scenario).into_iter().filter(|&control| !self.has_congestion(control));
-        let missing: Vec<String> = qdiscs.map(module).chain(congestions.map(missing_congestion)).collect();
+        let congestions = needed_congestions(scenario).into_iter().filter(|name| !self.has_congestion(name));
+        let missing: Vec<String> = qdiscs.map(module).chain(congestions.map(|name| format!("tcp_{name}"))).collect();
         if missing.is_empty() { Ok(()) } else { Err(self.lacking(missing)) }
     }
 
@@ -96,10 +96,11 @@ pub enum ProbeError {
     Tool(#[from] ToolError),
 }
 
-fn needed_congestions(scenario: &Scenario) -> BTreeSet<Congestion> {
+/// By their names in Linux; those that no kernel has are refused before a kernel is asked.
+fn needed_congestions(scenario: &Scenario) -> BTreeSet<&'static str> {
     let congestion = |kind: &TrafficKind| match kind {
-        TrafficKind::Tcp(tcp) => Some(tcp.congestion),
-        TrafficKind::Web(web) => Some(web.congestion),
+        TrafficKind::Tcp(tcp) => tcp.sending.congestion.linux_name(),
+        TrafficKind::Web(web) => web.sending.congestion.linux_name(),
         TrafficKind::Ping(_) => None,
     };
     scenario.traffic.iter().filter_map(|traffic| congestion(&traffic.kind)).collect()
@@ -107,12 +108,4 @@ fn needed_congestions(scenario: &Scenario) -> BTreeSet<Congestion> {
 
 fn linux_names(controls: &[Congestion]) -> impl Iterator<Item = &'static str> {
     controls.iter().filter_map(|control| control.linux_name())
-}
-
-/// How a congestion control that is missing is called: as its module, if there is one in any kernel.
-fn missing_congestion(congestion: Congestion) -> String {
-    match congestion.linux_name() {
-        Some(name) => format!("tcp_{name}"),
-        None => format!("{} (nor has any released kernel: --engine sim has)", congestion.name()),
-    }
 }

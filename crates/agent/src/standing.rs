@@ -43,6 +43,7 @@ pub(crate) fn plan(
     delay: DelayChoice,
     capabilities: &Capabilities,
 ) -> Result<(Plan, DelayBy), Error> {
+    bufferscope_plan::check(scenario)?;
     capabilities.check(scenario)?;
     let delay_by = choose_delay(delay, capabilities)?;
     Ok((Plan::new(scenario, delay_by)?, delay_by))

@@ -18,6 +18,7 @@ mod routes;
 mod script;
 mod shaper;
 mod sysctl;
+mod traffic;
 mod units;
 
 use std::net::Ipv4Addr;
@@ -27,6 +28,7 @@ use bufferscope_scenario::{NodeIndex, Scenario};
 pub use qdisc::{module, needed as needed_qdiscs};
 pub use script::Script;
 pub use shaper::LEAF_HANDLE;
+pub use traffic::check;
 
 /// Who holds packets back for the propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +155,14 @@ pub enum PlanError {
         what: &'static str,
         /// Its value.
         value_ns: u64,
+    },
+    /// A congestion control that only the simulator has.
+    #[error("traffic `{traffic}`: no released Linux kernel has the congestion control {congestion}; use --engine sim")]
+    Congestion {
+        /// The traffic.
+        traffic: String,
+        /// The control's name in experiment files.
+        congestion: &'static str,
     },
     /// Traffic between nodes that no links join.
     #[error("traffic `{traffic}`: no links lead from {from} to {to}")]

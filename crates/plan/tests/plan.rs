@@ -1,6 +1,6 @@
 //! The commands that build a network, as a reviewer reads them.
 
-use bufferscope_plan::{DelayBy, Namespace, Plan, PlanError, Script};
+use bufferscope_plan::{DelayBy, Namespace, Plan, PlanError, Script, check};
 use bufferscope_scenario::testing::arbitrary_scenario;
 use bufferscope_scenario::{Experiment, Scenario};
 use proptest::prelude::*;
@@ -101,6 +101,17 @@ fn what_linux_cannot_hold_is_refused_by_name() {
 fn times_finer_than_codel_counts_are_refused() {
     let toml = LAB.replace(r#"qdisc = "pfifo", limit = "100p""#, r#"qdisc = "codel", target = "1500ns""#);
     assert!(error(&toml).to_string().contains("target of 1500ns is not a whole number of microseconds"));
+}
+
+#[test]
+fn a_congestion_control_that_no_kernel_has_is_refused_by_name_but_not_its_network() {
+    let toml = LAB.replace("\"reno\"", "\"ledbat\"");
+    assert_eq!(
+        check(&scenario(&toml)).unwrap_err().to_string(),
+        "traffic `bulk`: no released Linux kernel has the congestion control ledbat; use --engine sim"
+    );
+    assert_eq!(check(&scenario(LAB)), Ok(()));
+    assert_eq!(script(&toml), script(LAB));
 }
 
 #[test]

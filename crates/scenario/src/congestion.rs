@@ -38,6 +38,14 @@ congestion_controls! {
     Reno = "reno", in Linux: Some("reno");
     /// RFC 9438, with the Linux kernel's constants.
     Cubic = "cubic", in Linux: Some("cubic");
+    /// Brakmo and Peterson 1995, with the Linux kernel's constants: keeps two to four packets queued.
+    Vegas = "vegas", in Linux: Some("vegas");
+    /// Westwood+ (Grieco and Mascolo 2004), as Linux has it: after a loss as much as the measured bandwidth fills.
+    Westwood = "westwood", in Linux: Some("westwood");
+    /// A window of as many packets as the key `window` says, whatever happens.
+    Window = "window", in Linux: None;
+    /// RFC 6817: background transfers that add a queueing delay of `target` where they are alone, and give way to others.
+    Ledbat = "ledbat", in Linux: None;
 }
 
 #[cfg(test)]

@@ -206,8 +206,20 @@ pub struct TcpTraffic {
     pub flows: u32,
     /// Payload each connection sends, then it closes; `None`: as much as fits until `stop`.
     pub bytes: Option<u64>,
-    /// The sender's congestion control.
+    /// How the data is sent.
+    #[serde(flatten)]
+    pub sending: Sending,
+}
+
+/// How the data of a TCP connection is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sending {
+    /// The congestion control of the host that sends the data.
     pub congestion: Congestion,
+    /// The window of [`Congestion::Window`]; `None` for all others.
+    pub window_packets: Option<u32>,
+    /// The queueing delay that [`Congestion::Ledbat`] aims at; `None` for all others.
+    pub target_ns: Option<u64>,
     /// Negotiate and use ECN (RFC 3168).
     pub ecn: bool,
 }
@@ -232,10 +244,9 @@ pub struct WebTraffic {
     pub bytes: u64,
     /// Size of the request.
     pub request_bytes: u32,
-    /// The server's congestion control.
-    pub congestion: Congestion,
-    /// Negotiate and use ECN (RFC 3168).
-    pub ecn: bool,
+    /// How the data is sent.
+    #[serde(flatten)]
+    pub sending: Sending,
 }
 
 impl RateSchedule {

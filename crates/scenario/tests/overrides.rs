@@ -74,7 +74,7 @@ fn a_host_without_an_entry_gets_one() {
 fn the_last_one_wins() {
     let scenario = only(["traffic.bulk.congestion=cubic", "traffic.bulk.congestion=reno"]);
     let TrafficKind::Tcp(bulk) = &scenario.traffic[0].kind else { panic!("tcp") };
-    assert_eq!(bulk.congestion, Congestion::Reno);
+    assert_eq!(bulk.sending.congestion, Congestion::Reno);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The traffic that opens TCP connections: bulk flows that start together, pages fetched at an interval.
 
 use bufferscope_records::{Name, Sink};
-use bufferscope_scenario::{NodeIndex, Scenario, TcpTraffic, Traffic, WebTraffic};
+use bufferscope_scenario::{NodeIndex, Scenario, Sending, TcpTraffic, Traffic, WebTraffic};
 
 use crate::connection::{Job, Opening};
 use crate::connections::Connections;
@@ -68,7 +68,7 @@ impl Streams {
         }
         setup.finish(
             nodes,
-            nodes.map(|node| setup.config(node, parameters.congestion, parameters.ecn)),
+            nodes.map(|node| setup.config(node, parameters.sending)),
             Job::Bulk { bytes: parameters.bytes },
             Schedule::Times(times),
             net,
@@ -80,7 +80,7 @@ impl Streams {
         let nodes = [setup.traffic.to, setup.traffic.from];
         setup.finish(
             nodes,
-            nodes.map(|node| setup.config(node, parameters.congestion, parameters.ecn)),
+            nodes.map(|node| setup.config(node, parameters.sending)),
             Job::Page { request_bytes: u64::from(parameters.request_bytes), bytes: parameters.bytes },
             Schedule::Periodic {
                 start_ns: setup.traffic.start_ns,
@@ -140,15 +140,18 @@ impl StreamsSetup<'_> {
         Random::new(self.seed, Stream::Traffic(self.index))
     }
 
-    fn config(&self, node: NodeIndex, congestion: bufferscope_scenario::Congestion, ecn: bool) -> tcp::Config {
+    fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {
+        let unset = tcp::Config::DEFAULT;
         let host = &self.scenario.nodes[usize::from(node)].tcp;
         tcp::Config {
             initial_window_packets: host.initial_window_packets,
             rmem_default_bytes: host.rmem_default_bytes,
             rmem_max_bytes: host.rmem_max_bytes,
-            congestion,
-            ecn,
-            ..tcp::Config::default()
+            congestion: sending.congestion,
+            window_packets: sending.window_packets.unwrap_or(unset.window_packets),
+            target_ns: sending.target_ns.unwrap_or(unset.target_ns),
+            ecn: sending.ecn,
+            ..unset
         }
     }
 

@@ -62,7 +62,7 @@ def refusals(points: Sequence[Point]) -> list[str | None]:
 
 def _refusal(point: Point) -> str | None:
     try:
-        _core.commands(point.core, [])
+        _core.check_on_linux(point.core)
     except _core.PlanError as error:
         return str(error)
     return None

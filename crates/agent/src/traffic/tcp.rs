@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
 use bufferscope_records::{Name, TransferRow};
-use bufferscope_scenario::{Congestion, Scenario, TrafficKind};
+use bufferscope_scenario::{Scenario, Sending, TrafficKind};
 use nix::sys::epoll::EpollFlags;
 
 use super::Desk;
@@ -50,8 +50,7 @@ struct Service {
     address: SocketAddrV4,
     client: usize,
     job: Job,
-    congestion: Congestion,
-    ecn: bool,
+    sending: Sending,
 }
 
 /// What the two programs do.
@@ -93,11 +92,11 @@ impl Tcp {
                 TrafficKind::Ping(_) => None,
                 TrafficKind::Tcp(parameters) => {
                     let job = Job::Bulk { bytes: parameters.bytes };
-                    Some(tcp.serve(index, [from, to], job, (parameters.congestion, parameters.ecn), desk)?)
+                    Some(tcp.serve(index, [from, to], job, parameters.sending, desk)?)
                 }
                 TrafficKind::Web(parameters) => {
                     let job = Job::Page { request_bytes: parameters.request_bytes.into(), bytes: parameters.bytes };
-                    Some(tcp.serve(index, [to, from], job, (parameters.congestion, parameters.ecn), desk)?)
+                    Some(tcp.serve(index, [to, from], job, parameters.sending, desk)?)
                 }
             };
             tcp.services.push(service);
@@ -117,10 +116,10 @@ impl Tcp {
             }
         };
         let port = host.port();
-        host.ask_for_ecn(service.ecn)?;
+        host.ask_for_ecn(service.sending.ecn)?;
         desk.network.namespaces[service.client].enter()?;
         let local = SocketAddrV4::new(desk.network.plan.addresses[service.client], port);
-        let options = TcpOptions { congestion: service.congestion, unsent_bytes: self.unsent_bytes };
+        let options = TcpOptions { congestion: service.sending.congestion, unsent_bytes: self.unsent_bytes };
         let socket = socket::tcp(local, options)?;
         let name = desk.recorder.intern(&format!("{}/{number}", desk.scenario.traffic[traffic].name));
         let started_ns = desk.now_ns();
@@ -157,7 +156,7 @@ impl Tcp {
             Served { received: None, done: true, agreed: None }
         });
         if let Some((info, service)) = served.agreed.zip(self.services[flow.traffic].as_ref()) {
-            scrutiny::check_handshake(&info, service.ecn, flow.traffic, desk);
+            scrutiny::check_handshake(&info, service.sending.ecn, flow.traffic, desk);
         }
         if served.received.zip(flow.object_bytes).is_some_and(|(received, bytes)| received >= bytes) {
             flow.arrived(desk);
@@ -228,7 +227,7 @@ impl Tcp {
         traffic: usize,
         [client, server]: [usize; 2],
         job: Job,
-        (congestion, ecn): (Congestion, bool),
+        sending: Sending,
         desk: &mut Desk<'_>,
     ) -> io::Result<Service> {
         for node in [client, server] {
@@ -240,10 +239,10 @@ impl Tcp {
         let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
         let address = SocketAddrV4::new(desk.network.plan.addresses[server], port);
         desk.network.namespaces[server].enter()?;
-        let options = TcpOptions { congestion, unsent_bytes: self.unsent_bytes };
+        let options = TcpOptions { congestion: sending.congestion, unsent_bytes: self.unsent_bytes };
         let listener = socket::listener(address, options)?;
         desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
-        Ok(Service { listener, address, client, job, congestion, ecn })
+        Ok(Service { listener, address, client, job, sending })
     }
 
     fn add(&mut self, connection: Connection, desk: &mut Desk<'_>) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::link::{Delay, Overhead};
 use super::queue::{CodelTime, PacketLimit, Probability};
-use super::traffic::{Payload, PingTimeout, RequestSize};
+use super::traffic::{DelayTarget, Payload, PingTimeout, RequestSize};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{InitialWindow, ReceiveBuffer};
@@ -67,6 +67,11 @@ pub(super) fn flows() -> u32 {
 /// Linux since 2.6.19.
 pub(super) fn congestion() -> Congestion {
     Congestion::Cubic
+}
+
+/// RFC 6817, section 2.5.
+pub(crate) fn ledbat_target() -> DelayTarget {
+    DelayTarget::new(100 * MS)
 }
 
 pub(super) fn ping_interval() -> Interval {

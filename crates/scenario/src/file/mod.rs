@@ -17,12 +17,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+pub(crate) use defaults::ledbat_target;
 pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, RateSetting};
 pub(crate) use queue::{CodelQueue, PfifoQueue, Queue, RedQueue};
 pub(crate) use sweep::SweepValues;
-pub(crate) use traffic::{Traffic, TrafficCommon};
+pub(crate) use traffic::{Sending, Traffic, TrafficCommon};
 
 use crate::quantity::{Quantity, Times};
 use crate::text::{Line, Name, Text};

@@ -5,12 +5,16 @@ use serde::Deserialize;
 
 use super::{Interval, Moment, defaults};
 use crate::congestion::Congestion;
-use crate::quantity::{Quantity, Sizes, Times};
+use crate::quantity::{Packets, Quantity, Sizes, Times};
 use crate::text::Name;
 use crate::units::{GB, KB, MINUTE, MS};
 
 /// Bytes of a transfer.
 pub(crate) type TransferSize = Quantity<Sizes, 1, { 10 * GB }>;
+/// A congestion window that never changes.
+pub(crate) type FixedWindow = Quantity<Packets, 1, 1_000_000>;
+/// A queueing delay to aim at; RFC 6817, section 2.5, allows no more.
+pub(crate) type DelayTarget = Quantity<Times, MS, { 100 * MS }>;
 /// Bytes of a request.
 pub(crate) type RequestSize = Quantity<Sizes, 1, { 64 * KB }>;
 /// ICMP payload; with headers it must fit an Ethernet packet of 1500 bytes, as nothing is fragmented.
@@ -48,6 +52,24 @@ pub(crate) struct TrafficCommon {
     pub(crate) stop: Option<Moment>,
 }
 
+/// How the data of a TCP connection is sent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Sending {
+    /// The congestion control of the host that sends the data.
+    #[serde(default = "defaults::congestion")]
+    pub(crate) congestion: Congestion,
+    /// Packets in flight with the congestion control `window`, which needs it.
+    #[schemars(example = &"40p")]
+    pub(crate) window: Option<FixedWindow>,
+    /// Queueing delay that `ledbat` adds where it is alone. Default: 100ms.
+    #[schemars(example = &"60ms")]
+    pub(crate) target: Option<DelayTarget>,
+    /// Negotiate and use ECN (RFC 3168).
+    #[serde(default)]
+    pub(crate) ecn: bool,
+}
+
 /// Bulk data over TCP.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -61,12 +83,8 @@ pub(crate) struct Tcp {
     /// Payload that each connection sends before it closes. Default: as much as it can.
     #[schemars(example = &"32mb")]
     pub(crate) bytes: Option<TransferSize>,
-    /// The sender's congestion control.
-    #[serde(default = "defaults::congestion")]
-    pub(crate) congestion: Congestion,
-    /// Negotiate and use ECN (RFC 3168).
-    #[serde(default)]
-    pub(crate) ecn: bool,
+    #[serde(flatten)]
+    pub(crate) sending: Sending,
 }
 
 /// Latency probes (ICMP echo), sent at a fixed interval whether or not earlier ones were answered.
@@ -101,12 +119,8 @@ pub(crate) struct Web {
     /// Size of a request.
     #[serde(default = "defaults::web_request")]
     pub(crate) request: RequestSize,
-    /// The server's congestion control.
-    #[serde(default = "defaults::congestion")]
-    pub(crate) congestion: Congestion,
-    /// Negotiate and use ECN (RFC 3168).
-    #[serde(default)]
-    pub(crate) ecn: bool,
+    #[serde(flatten)]
+    pub(crate) sending: Sending,
 }
 
 impl Traffic {

@@ -7,6 +7,7 @@ mod links;
 mod nodes;
 mod queue;
 mod reachability;
+mod sending;
 mod traffic;
 
 use crate::error::{Problem, Problems};

@@ -1,6 +1,7 @@
 //! Traffic: who, to whom, when.
 
 use super::nodes::Nodes;
+use super::sending;
 use crate::error::{Problem, Problems};
 use crate::file::{Setup, Traffic as TrafficTable, TrafficCommon};
 use crate::model::{PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
@@ -23,7 +24,8 @@ fn traffic(table: &TrafficTable, duration_ns: u64, nodes: &Nodes<'_>, problems: 
     let from = nodes.find(&common.from, || join(&path, "from"), problems);
     let to = nodes.find(&common.to, || join(&path, "to"), problems);
     let name = common.name.to_string();
-    Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, kind: kind(table) })
+    let kind = kind(table, &path, problems);
+    Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, kind })
 }
 
 /// The time at which it stops.
@@ -40,13 +42,12 @@ fn check_times(common: &TrafficCommon, duration_ns: u64, path: &str, problems: &
     stop_ns
 }
 
-fn kind(table: &TrafficTable) -> TrafficKind {
+fn kind(table: &TrafficTable, path: &str, problems: &mut Problems) -> TrafficKind {
     match table {
         TrafficTable::Tcp(tcp) => TrafficKind::Tcp(TcpTraffic {
             flows: tcp.flows,
             bytes: tcp.bytes.map(|bytes| bytes.get()),
-            congestion: tcp.congestion,
-            ecn: tcp.ecn,
+            sending: sending::resolve(&tcp.sending, path, problems),
         }),
         TrafficTable::Ping(ping) => TrafficKind::Ping(PingTraffic {
             interval_ns: ping.interval.get(),
@@ -57,8 +58,7 @@ fn kind(table: &TrafficTable) -> TrafficKind {
             interval_ns: web.interval.get(),
             bytes: web.bytes.get(),
             request_bytes: web.request.get_u32(),
-            congestion: web.congestion,
-            ecn: web.ecn,
+            sending: sending::resolve(&web.sending, path, problems),
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::model::{Node, Port, Qdisc, Scenario, SojournDetail, Traffic, TrafficKind};
+use crate::model::{Node, Port, Qdisc, Scenario, Sending, SojournDetail, Traffic, TrafficKind};
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
 /// The text of an experiment whose only point is this scenario: to run by hand what a property test found. Every key is
@@ -117,13 +117,8 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     let name = |index: u16| Value::from(nodes[usize::from(index)].name.as_str());
     let mut keys = match &traffic.kind {
         TrafficKind::Tcp(tcp) => {
-            let keys = table([
-                ("kind", Value::from("tcp")),
-                ("flows", number(tcp.flows)),
-                ("congestion", Value::from(tcp.congestion.name())),
-                ("ecn", Value::from(tcp.ecn)),
-            ]);
-            with(keys, "bytes", tcp.bytes.map(size))
+            let keys = table([("kind", Value::from("tcp")), ("flows", number(tcp.flows))]);
+            sending(with(keys, "bytes", tcp.bytes.map(size)), &tcp.sending)
         }
         TrafficKind::Ping(ping) => table([
             ("kind", Value::from("ping")),
@@ -131,20 +126,28 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ("size", size(ping.payload_bytes)),
             ("timeout", time(ping.timeout_ns)),
         ]),
-        TrafficKind::Web(web) => table([
-            ("kind", Value::from("web")),
-            ("interval", time(web.interval_ns)),
-            ("bytes", size(web.bytes)),
-            ("request", size(web.request_bytes)),
-            ("congestion", Value::from(web.congestion.name())),
-            ("ecn", Value::from(web.ecn)),
-        ]),
+        TrafficKind::Web(web) => {
+            let keys = table([
+                ("kind", Value::from("web")),
+                ("interval", time(web.interval_ns)),
+                ("bytes", size(web.bytes)),
+                ("request", size(web.request_bytes)),
+            ]);
+            sending(keys, &web.sending)
+        }
     };
     keys = with(keys, "name", Some(Value::from(traffic.name.as_str())));
     keys = with(keys, "from", Some(name(traffic.from)));
     keys = with(keys, "to", Some(name(traffic.to)));
     keys = with(keys, "start", Some(time(traffic.start_ns)));
     with(keys, "stop", Some(time(traffic.stop_ns)))
+}
+
+fn sending(mut keys: Value, sending: &Sending) -> Value {
+    keys = with(keys, "congestion", Some(Value::from(sending.congestion.name())));
+    keys = with(keys, "window", sending.window_packets.map(packets));
+    keys = with(keys, "target", sending.target_ns.map(time));
+    with(keys, "ecn", Some(Value::from(sending.ecn)))
 }
 
 fn with(mut keys: Value, key: &str, value: Option<Value>) -> Value {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::congestion::Congestion;
-use crate::model::{NodeIndex, PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::model::{NodeIndex, PingTraffic, Sending, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 use crate::units::MS;
 
 /// Traffic without a name.
@@ -35,13 +35,23 @@ fn kind() -> impl Strategy<Value = TrafficKind> {
     ]
 }
 
-fn congestion() -> impl Strategy<Value = Congestion> {
-    select(Congestion::ALL)
+fn sending() -> impl Strategy<Value = Sending> {
+    (select(Congestion::ALL), 1..=100_u32, 1..=100_u64, any::<bool>()).prop_map(
+        |(congestion, window_packets, target_ms, ecn)| Sending {
+            congestion,
+            window_packets: (congestion == Congestion::Window).then_some(window_packets),
+            target_ns: (congestion == Congestion::Ledbat).then_some(target_ms * MS),
+            ecn,
+        },
+    )
 }
 
 fn tcp() -> impl Strategy<Value = TcpTraffic> {
-    (1..=5_u32, prop::option::of(1..=200_000_u64), congestion(), any::<bool>())
-        .prop_map(|(flows, bytes, congestion, ecn)| TcpTraffic { flows, bytes, congestion, ecn })
+    (1..=5_u32, prop::option::of(1..=200_000_u64), sending()).prop_map(|(flows, bytes, sending)| TcpTraffic {
+        flows,
+        bytes,
+        sending,
+    })
 }
 
 fn ping() -> impl Strategy<Value = PingTraffic> {
@@ -53,13 +63,12 @@ fn ping() -> impl Strategy<Value = PingTraffic> {
 }
 
 fn web() -> impl Strategy<Value = WebTraffic> {
-    (20..=2000_u64, 1..=100_000_u64, 1..=2000_u32, congestion(), any::<bool>()).prop_map(
-        |(interval_ms, bytes, request_bytes, congestion, ecn)| WebTraffic {
+    (20..=2000_u64, 1..=100_000_u64, 1..=2000_u32, sending()).prop_map(
+        |(interval_ms, bytes, request_bytes, sending)| WebTraffic {
             interval_ns: interval_ms * MS,
             bytes,
             request_bytes,
-            congestion,
-            ecn,
+            sending,
         },
     )
 }

@@ -18,6 +18,10 @@ pub struct Config {
     pub rmem_max_bytes: u64,
     /// Congestion control of the data this endpoint sends.
     pub congestion: Congestion,
+    /// The window of [`Congestion::Window`]; no other looks at it.
+    pub window_packets: u32,
+    /// Queueing delay that [`Congestion::Ledbat`] aims at; no other looks at it.
+    pub target_ns: u64,
     /// Space packets by the pacing rate also where the congestion control does not need it (`SO_MAX_PACING_RATE`).
     pub pacing: bool,
     /// Shrink the window after idle times, and while the application does not use it
@@ -46,6 +50,8 @@ impl Config {
         rmem_default_bytes: 131_072,
         rmem_max_bytes: 6 << 20,
         congestion: Congestion::Cubic,
+        window_packets: 10,
+        target_ns: 100_000_000,
         pacing: false,
         slow_start_after_idle: true,
         ecn: false,

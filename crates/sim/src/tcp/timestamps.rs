@@ -17,6 +17,11 @@ pub(crate) fn is_before(echo: u32, clock: u32) -> bool {
     echo != 0 && (echo.wrapping_sub(clock) as i32) < 0
 }
 
+/// The peer's clock `value` less ours when it showed `echo`, in ms; `None` if nothing was echoed. It wraps as the clocks do.
+pub(crate) fn one_way_ms(value: u32, echo: u32) -> Option<u32> {
+    (echo != 0).then(|| value.wrapping_sub(echo))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -55,6 +55,9 @@ pub(crate) struct Acked {
     pub(crate) packets: u32,
     /// Round-trip time of the newest of them; `None` if it cannot be told.
     pub(crate) rtt_ns: Option<u64>,
+    /// The peer's clock when it sent the acknowledgement less ours when it was sent what this newly acknowledges, in ms: the
+    /// delay of that direction plus the difference of the two clocks. `None` if it cannot be told.
+    pub(crate) one_way_ms: Option<u32>,
     /// Packets that the peer says met congestion: with classic or exact ECN all that an echo acknowledges.
     pub(crate) ce_packets: u32,
 }

@@ -11,11 +11,16 @@ mod context;
 #[macro_use]
 mod controller;
 mod cubic;
+mod fixed_window;
 mod hystart;
+mod ledbat;
+mod queueing_delay;
 mod reno;
 // What controls to come count by.
 #[allow(dead_code)]
 mod rounds;
+mod vegas;
+mod westwood;
 mod window;
 
 use super::config::Config;
@@ -76,4 +81,8 @@ pub(crate) trait Control: Sized {
 controls! {
     Reno(reno::Reno),
     Cubic(cubic::Cubic),
+    Vegas(vegas::Vegas),
+    Westwood(westwood::Westwood),
+    Window(fixed_window::FixedWindow),
+    Ledbat(ledbat::Ledbat),
 }

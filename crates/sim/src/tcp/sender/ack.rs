@@ -225,7 +225,8 @@ impl Sender {
             && self.una - news.una_before < u64::from(self.mss_bytes)
             && self.delivery.prior_delivered().is_some_and(|prior| prior + 1 == self.delivery.delivered());
         let rtt_ns = self.take_rtt(now_ns, news, may_be_delayed);
-        let acked = Acked { packets: news.delivered, rtt_ns, ce_packets: news.ce_packets };
+        let one_way_ms = news.one_way_ms.filter(|_| news.advanced);
+        let acked = Acked { packets: news.delivered, rtt_ns, one_way_ms, ce_packets: news.ce_packets };
         self.cc.on_acked(&self.context(now_ns), &acked);
         if let Some(prior) = self.delivery.prior_delivered() {
             self.rack.update_window(prior, self.delivery.delivered());

@@ -1,12 +1,15 @@
 //! What one acknowledgement brought to light (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
 
 use super::super::segment::{SackBlock, Segment};
+use super::super::timestamps;
 
 /// What an acknowledgement tells, filled in step by step.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// The peer's echo of our clock; 0: none.
     pub(crate) ecr: u32,
+    /// The peer's clock less that echo; `None` without echo.
+    pub(crate) one_way_ms: Option<u32>,
     /// SND.UNA before.
     pub(crate) una_before: u64,
     /// SND.UNA advanced.
@@ -44,7 +47,9 @@ pub(crate) struct News {
 impl News {
     /// Of `segment`, before anything was looked at.
     pub(crate) fn of(segment: &Segment, una: u64) -> Self {
-        Self { ecr: segment.ts_ecr, una_before: una, advanced: segment.ack > una, ..Self::default() }
+        let one_way_ms = timestamps::one_way_ms(segment.ts_val, segment.ts_ecr);
+        let advanced = segment.ack > una;
+        Self { ecr: segment.ts_ecr, one_way_ms, una_before: una, advanced, ..Self::default() }
     }
 
     /// Is there reason to suspect a loss or congestion (`tcp_ack_is_dubious`)?

@@ -1,0 +1,52 @@
+//! How data is sent: the congestion control, and the keys that only some controls have.
+
+use crate::congestion::Congestion;
+use crate::error::{Problem, Problems};
+use crate::file::{Sending as SendingKeys, ledbat_target};
+use crate::model::Sending;
+use crate::path::join;
+
+/// The keys of the traffic at `path`.
+pub(super) fn resolve(keys: &SendingKeys, path: &str, problems: &mut Problems) -> Sending {
+    let congestion = keys.congestion;
+    check_window(keys, path, problems);
+    check_target(keys, path, problems);
+    Sending {
+        congestion,
+        window_packets: keys.window.map(|window| window.get_u32()),
+        target_ns: default_target_ns(congestion)
+            .map(|default_ns| keys.target.map_or(default_ns, |target| target.get())),
+        ecn: keys.ecn,
+    }
+}
+
+/// The queueing delay that a control aims at, if it aims at one.
+fn default_target_ns(congestion: Congestion) -> Option<u64> {
+    match congestion {
+        Congestion::Ledbat => Some(ledbat_target().get()),
+        _ => None,
+    }
+}
+
+fn check_window(keys: &SendingKeys, path: &str, problems: &mut Problems) {
+    let is_fixed = keys.congestion == Congestion::Window;
+    match keys.window {
+        Some(window) if !is_fixed => {
+            let found = format!("{window} with congestion = \"{}\"", keys.congestion.name());
+            problems
+                .add(|| Problem::new(join(path, "window"), found, "no such key (only congestion = \"window\" has it)"));
+        }
+        None if is_fixed => {
+            let allowed = "the packets in flight, such as 40p, which congestion = \"window\" needs";
+            problems.add(|| Problem::new(join(path, "window"), "no such key", allowed));
+        }
+        _ => {}
+    }
+}
+
+fn check_target(keys: &SendingKeys, path: &str, problems: &mut Problems) {
+    if let (Some(target), None) = (keys.target, default_target_ns(keys.congestion)) {
+        let found = format!("{target} with congestion = \"{}\"", keys.congestion.name());
+        problems.add(|| Problem::new(join(path, "target"), found, "no such key (only congestion = \"ledbat\" has it)"));
+    }
+}
