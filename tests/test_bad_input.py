@@ -85,6 +85,8 @@ BAD_ARGUMENTS = {
     "an engine of later": (["run", "lab.toml", "--engine", "live"], ["live", "not in this version", "sim"]),
     "an engine twice": (["run", "lab.toml", "--engine", "sim,sim"], ["--engine", "sim,sim", "once"]),
     "an engine of several that is unknown": (["reproduce", "--engine", "sim,ns3"], ["--engine", "ns3", "guest"]),
+    "a kernel for the simulator": (["run", "lab.toml", "--kernel", "6.12"], ["--kernel 6.12", "guest", "sim"]),
+    "a kernel for the host": (["agree", "lab.toml", "--engines", "sim,host", "--kernel", "6.12"], ["--kernel", "host"]),
     "an agreement of one engine": (["agree", "lab.toml", "--engines", "sim"], ["--engines", "'sim'", "sim,guest"]),
     "an agreement of three": (["agree", "lab.toml", "--engines", "sim,guest,host"], ["--engines", "two engines"]),
     "an agreement with itself": (["agree", "lab.toml", "--engines", "sim,sim"], ["--engines", "sim,sim", "once"]),

@@ -121,6 +121,13 @@ def test_an_idle_path_is_as_long_as_its_delays(tmp_path: Path, built: Image) -> 
     assert 20_000_000 <= min(rtt_ns) <= max(rtt_ns) < 20_100_000
 
 
+def test_the_kernel_can_be_chosen_by_its_release(tmp_path: Path, built: Image) -> None:
+    (each,) = bs.run(write(tmp_path, IDLE), engine="guest", kernel=built.release, out=tmp_path / "out").runs
+    assert each.meta["summary"]["kernel"] == built.release
+    with pytest.raises(EngineError, match=r"no kernel 2\.4 at hand \(there is: .*6\..*guest build --kernel 2\.4"):
+        bs.run(write(tmp_path, IDLE), engine="guest", kernel="2.4", out=tmp_path / "out")
+
+
 def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
     (each,) = bs.run(write(tmp_path, IDLE), engine="guest", out=tmp_path / "out").runs
     assert each.meta["summary"]["kernel"] == built.release == each.meta["summary"]["guest"]["release"]

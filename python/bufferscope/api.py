@@ -20,6 +20,7 @@ def run(
     jobs: int | None = None,
     out: str | PathLike[str] = "results",
     engine: str | Sequence[str] = "sim",
+    kernel: str | None = None,
     reuse: bool = False,
     watcher: Watcher | None = None,
 ) -> Result:
@@ -27,6 +28,7 @@ def run(
 
     `name_or_path` is a name of the catalogue (`bufferscope.catalogue()`) or a TOML file; `overrides` change keys of it.
     The runs are stored under `out` and returned together; those of several engines (`["sim", "guest"]`) side by side.
+    `kernel` chooses the guest's, as in `"6.12"`.
     Equal arguments give equal records, whatever `jobs` is. With `reuse`, runs that are stored already and would come
     out the same are not made again.
 
@@ -34,7 +36,7 @@ def run(
     >>> result = bs.run("ucas-reproduce", ["link.bottleneck.rate=2mbit"], repeat=3)             # doctest: +SKIP
     """
     experiment = load_experiment(name_or_path, overrides)
-    tasks = plan(experiment, engines(engine), Path(out), seed=seed, repeat=repeat)
+    tasks = plan(experiment, engines(engine, kernel=kernel), Path(out), seed=seed, repeat=repeat)
     return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse))
 
 

@@ -24,6 +24,7 @@ def agree(
             show_default=False,
         ),
     ] = None,
+    kernel: options.Kernel = None,
     out: options.Out = Path("results"),
     report: Annotated[
         Path, typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False)
@@ -58,7 +59,7 @@ the same charts.
     from bufferscope.cli.pages import written
     from bufferscope.engines.pairing import pair
 
-    chosen = [engine.name for engine in pair(engines)]
+    chosen = pair(engines, kernel)
     result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
     if not (quiet or json):
         print("Drawing the figures", file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bufferscope.cli.interruption import CutShortError
 from bufferscope.cli.progress import shown
-from bufferscope.engines import engines
+from bufferscope.engines import Engine
 from bufferscope.errors import EngineError
 from bufferscope.experiment import load
 from bufferscope.result import Result
@@ -15,7 +15,7 @@ from bufferscope.store.run import Run
 
 def carry_out(
     names: Sequence[str],
-    engine: str | Sequence[str],
+    chosen: Sequence[Engine],
     out: Path,
     overrides: Sequence[str],
     seed: int,
@@ -25,7 +25,6 @@ def carry_out(
     reuse: bool = False,
 ) -> list[Result]:
     """Run experiments, all their points in one pool; one result each, in the order of `names`."""
-    chosen = engines(engine)
     experiments = [load(name, overrides) for name in dict.fromkeys(names)]
     plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]
     tasks = [task for tasks in plans for task in tasks]

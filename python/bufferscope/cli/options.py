@@ -24,6 +24,16 @@ Engine = Annotated[
         "kernel. Several (sim,guest) are shown side by side.",
     ),
 ]
+Kernel = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        metavar="NAME",
+        help="The guest's kernel: a series (6.1, 6.12) or a release as [bold]bufferscope guest list[/bold] shows it. "
+        "Default: 6.1, or else the newest at hand.",
+        show_default=False,
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False)]
 Set = Annotated[
     list[str] | None,

@@ -22,6 +22,7 @@ def reproduce(
         ),
     ] = None,
     engine: options.Engine = "sim",
+    kernel: options.Kernel = None,
     out: options.Out = Path("results"),
     report: Annotated[
         Path, typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False)
@@ -46,10 +47,12 @@ def reproduce(
     """
     from bufferscope.cli.carrying import carry_out
     from bufferscope.cli.pages import written
+    from bufferscope.engines import engines
     from bufferscope.experiment import catalogue
     from bufferscope.report import build
 
-    results = carry_out(names or catalogue(), engine, out, (), seed, repeat, jobs, quiet or json, reuse)
+    chosen = engines(engine, kernel=kernel)
+    results = carry_out(names or catalogue(), chosen, out, (), seed, repeat, jobs, quiet or json, reuse)
     if not (quiet or json):
         print("Drawing the figures", file=sys.stderr, flush=True)
     page = written(report, lambda: build(results, report))

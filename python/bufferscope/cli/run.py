@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def run(
     experiment: options.ExperimentName,
     engine: options.Engine = "sim",
+    kernel: options.Kernel = None,
     out: options.Out = Path("results"),
     overrides: options.Set = None,
     seed: options.Seed = 1,
@@ -36,11 +37,15 @@ def run(
 
       bufferscope run ucas-reproduce --set traffic.bulk.congestion=cubic --repeat 5
 
+      bufferscope run ucas-reproduce --engine guest --kernel 6.12
+
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
     from bufferscope.cli.carrying import carry_out
+    from bufferscope.engines import engines
 
-    result = carry_out([experiment], engine, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
+    chosen = engines(engine, kernel=kernel)
+    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
     _print(result, json, quiet)
     if strict:
         insist([result])

@@ -1,7 +1,8 @@
 """What carries the packets. Each engine is one function from a point to records."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from bufferscope.engines import guest, host, sim
@@ -65,16 +66,36 @@ NOT_YET: Mapping[str, str] = {
 """Engines that the design has and this version has not."""
 
 
-def engines(names: str | Sequence[str], option: str = "--engine") -> tuple[Engine, ...]:
-    """The engines of names, one or several, or of one text with commas: `sim,guest`.
+def engines(names: str | Sequence[str], option: str = "--engine", kernel: str | None = None) -> tuple[Engine, ...]:
+    """The engines of names, one or several, or of one text with commas: `sim,guest`; the guest with this kernel.
 
-    Raises `InputError` that tells which there are, or that one is named twice; it calls `names` by the option's name.
+    Raises `InputError` that tells which there are, that one is named twice, or that none of them takes a kernel; it
+    calls `names` by the option's name.
     """
     words = names.split(",") if isinstance(names, str) else list(names)
     chosen = [_engine(word.strip(), option) for word in words]
     if len(set(chosen)) < len(chosen):
         raise InputError(f"{option}: found {','.join(words)}; allowed: each engine once")
-    return tuple(chosen)
+    return tuple(chosen) if kernel is None else _with_kernel(chosen, kernel, option)
+
+
+def _with_kernel(chosen: Sequence[Engine], kernel: str, option: str) -> tuple[Engine, ...]:
+    """The same engines, but the guest with a kernel series (`6.12`) or release instead of the default one."""
+    guests = [engine for engine in chosen if engine.name == "guest"]
+    if not guests:
+        named = ",".join(engine.name for engine in chosen)
+        raise InputError(f"--kernel {kernel}: only the guest's kernel can be chosen, and {option} is {named}")
+    return tuple(
+        replace(
+            engine,
+            run=partial(guest.run, kernel=kernel),
+            examine=partial(guest.examine, kernel),
+            identity=partial(guest.identity, kernel),
+        )
+        if engine in guests
+        else engine
+        for engine in chosen
+    )
 
 
 def _engine(name: str, option: str) -> Engine:

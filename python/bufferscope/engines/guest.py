@@ -48,10 +48,10 @@ def _image(kernel: str | None, program: Path) -> Image:
     return image.build(kernels.choose(kernel), program)
 
 
-def examine() -> None:
+def examine(kernel: str | None = None) -> None:
     """Raise `EngineError`, with what brings it, where the emulator, a kernel or the agent is missing."""
     machine.find_qemu()
-    kernels.choose(None)
+    kernels.choose(kernel)
     agent.program()
 
 
@@ -68,8 +68,8 @@ def _refusal(point: Point) -> str | None:
     return None
 
 
-def identity() -> str:
+def identity(kernel: str | None = None) -> str:
     """Kernel, agent and tools (the image), QEMU, and how the agent is asked to run."""
     qemu = machine.find_qemu()
-    depends_on = [machine.fingerprint(qemu, _image(None, agent.program())), json.dumps(OPTIONS)]
+    depends_on = [machine.fingerprint(qemu, _image(kernel, agent.program())), json.dumps(OPTIONS)]
     return sha256("\n".join(depends_on).encode()).hexdigest()[:16]

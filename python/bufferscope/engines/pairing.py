@@ -7,18 +7,22 @@ KERNELS = ("guest", "host")
 """The engines that are a real kernel: the repeatable one first."""
 
 
-def pair(names: str | None) -> tuple[Engine, Engine]:
+def pair(names: str | None, kernel: str | None = None) -> tuple[Engine, Engine]:
     """The two engines of a text such as `sim,guest`, both ready; without one the simulator and a kernel that is ready.
+
+    `kernel` chooses the guest's.
 
     Raises `InputError` unless there are two, and `EngineError`, with what mends it, if one can't be used here.
     """
+    if names is None and kernel is not None:
+        names = "sim,guest"
     if names is None:
         return ENGINES["sim"], _ready_kernel()
     if names.count(",") != 1:
         raise InputError(
             f"--engines: found {names!r}; allowed: two engines, as in sim,guest; the second is the reference"
         )
-    judged, reference = engines(names, "--engines")
+    judged, reference = engines(names, "--engines", kernel)
     for engine in (judged, reference):
         engine.examine()
     return judged, reference
