@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import termios
 import time
@@ -27,6 +28,7 @@ class Terminal:
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             os.chdir(self._directory)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # not as it is below nohup
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
             os.execvpe(self._command[0], list(self._command), {**os.environ, **self._environment})
         return self

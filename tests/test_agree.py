@@ -15,8 +15,9 @@ from bufferscope.experiment import Point, load
 
 Cli = Callable[..., Answer]
 
-LONGER = SMALL.replace('"2s"', '"20s"')
-"""The small lab for so many sawteeth that one more or less matters little."""
+LONGER = SMALL.replace('"2s"', '"20s"').replace('"10ms"', '"15ms"')
+"""The small lab for so many sawteeth that one more or less matters little, on a path on which probes and sawteeth don't
+keep step: at 10 ms one probe in twenty is lost with some seeds, and then hides the 95th percentile."""
 
 
 def twin(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
@@ -87,7 +88,7 @@ def test_an_engine_that_is_not_ready_is_told_before_anything_runs(
     assert "apt-get install qemu-system-x86" in named.err
     chosen = cli("agree", "lab.toml")
     assert (chosen.status, chosen.out) == (1, "")
-    for words in ("no real kernel", "guest: ", "host: ", "cargo build-agent"):
+    for words in ("no real kernel", "guest: ", "host: ", "make agent"):
         assert words in chosen.err
     assert not (tmp_path / "results").exists()
 

@@ -234,7 +234,8 @@ def test_another_shell_joins_the_network_and_ends_with_it(tmp_path: Path, marker
     assert joined.stdout.readline() == "up\n"
     holder.kill()
     _, said_last = joined.communicate(timeout=PATIENCE_S)
-    assert joined.returncode == -signal.SIGKILL
+    # It is asked to end and killed at once: by which of the two it ended is a matter of chance.
+    assert -joined.returncode in (signal.SIGTERM, signal.SIGKILL)
     assert "bufferscope: the network has ended" in said_last
     holder.communicate()
     assert marked(marker) == []
