@@ -10,6 +10,8 @@ pub(crate) enum Stream {
     Hosts,
     /// When the connections, probes and pages of a traffic (by index) begin.
     Traffic(u32),
+    /// The congestion controls of the connections of a traffic (by index).
+    Congestion(u32),
     /// The queueing discipline of a port (by index).
     Qdisc(u32),
 }
@@ -24,8 +26,19 @@ impl Random {
             Stream::Hosts => 1,
             Stream::Traffic(index) => 2 << 32 | u64::from(index),
             Stream::Qdisc(index) => 3 << 32 | u64::from(index),
+            Stream::Congestion(index) => 4 << 32 | u64::from(index),
         };
-        Self(Pcg64Mcg::seed_from_u64(scramble(scramble(seed) ^ id)))
+        Self::from_seed(scramble(seed) ^ id)
+    }
+
+    /// From a seed that came out of another stream.
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(scramble(seed)))
+    }
+
+    /// A seed for another stream.
+    pub(crate) fn seed(&mut self) -> u64 {
+        self.0.next_u64()
     }
 
     #[inline]

@@ -25,6 +25,8 @@ pub(crate) struct Streams {
     /// Client, then server.
     nodes: [NodeIndex; 2],
     configs: [tcp::Config; 2],
+    /// Seeds for the two ends of each connection.
+    seeds: Random,
     job: Job,
     slots: Slots,
     /// Connections opened so far.
@@ -105,7 +107,7 @@ impl Streams {
             account: self.account(),
             job: self.job,
             nodes: self.nodes,
-            configs: self.configs.clone(),
+            configs: self.configs.clone().map(|config| tcp::Config { seed: self.seeds.seed(), ..config }),
         };
         connections.open(&opening, net, recording);
         self.arm(net);
@@ -168,6 +170,7 @@ impl StreamsSetup<'_> {
             traffic: (self.index, self.name),
             nodes,
             configs,
+            seeds: Random::new(self.seed, Stream::Congestion(self.index)),
             job,
             slots: self.slots,
             opened: 0,

@@ -27,6 +27,9 @@ pub struct Config {
     /// Shrink the window after idle times, and while the application does not use it
     /// (`net.ipv4.tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
+    /// Seed of the random numbers that the congestion control draws: BBR's, so that flows that began together do not probe
+    /// together.
+    pub seed: u64,
     /// Ask for ECN (client) or accept it (server); used when both ends want it (RFC 3168, section 6.1.1).
     pub ecn: bool,
     /// Ask for accurate ECN, and accept it (RFC 9768; `net.ipv4.tcp_ecn` = 3 of kernels that have it).
@@ -54,6 +57,7 @@ impl Config {
         target_ns: 100_000_000,
         pacing: false,
         slow_start_after_idle: true,
+        seed: 0,
         ecn: false,
         accurate_ecn: false,
     };

@@ -12,7 +12,6 @@ pub(crate) struct MinFilter {
 }
 
 /// A maximum over a window.
-#[allow(dead_code)] // for controls that look for the largest rate
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaxFilter(MinFilter);
 
@@ -52,11 +51,15 @@ impl MinFilter {
     }
 }
 
-#[allow(dead_code)] // for controls that look for the largest rate
 impl MaxFilter {
     /// A filter that has seen nothing.
     pub(crate) fn new(window: u64) -> Self {
         Self(MinFilter::new(window))
+    }
+
+    /// Changes how long values are kept.
+    pub(crate) fn set_window(&mut self, window: u64) {
+        self.0.window = window;
     }
 
     /// The largest value of the window; `None` before the first.

@@ -38,6 +38,8 @@ pub(crate) struct Context {
     pub(crate) state: State,
     /// The window was in full use (`tcp_is_cwnd_limited`): only then may it grow.
     pub(crate) cwnd_limited: bool,
+    /// The window was used up at some time in the last round trip (`is_cwnd_limited`); unlike above, also below the threshold.
+    pub(crate) window_full: bool,
     /// The application has not given enough to send for as long as what is in flight now is under way (`app_limited`).
     pub(crate) app_limited: bool,
     /// The sender spaces its packets by the pacing rate.
@@ -153,6 +155,7 @@ impl Context {
         min_rtt_ns: None,
         state: State::Open,
         cwnd_limited: true,
+        window_full: true,
         app_limited: false,
         paced: false,
         next_send_ns: 0,

@@ -7,6 +7,10 @@
 //! What is lost, how the window shrinks during recovery and when a reduction is undone is not decided here but in `sender`.
 //! A control that *governs* ([`Control::GOVERNS`]) decides about its window alone, in recovery too.
 
+mod aggregation;
+mod bandwidth;
+mod bbr;
+mod bbr3;
 mod context;
 #[macro_use]
 mod controller;
@@ -14,11 +18,12 @@ mod cubic;
 mod fixed_window;
 mod hystart;
 mod ledbat;
+mod pacing_rate;
 mod queueing_delay;
 mod reno;
-// What controls to come count by.
-#[allow(dead_code)]
 mod rounds;
+#[cfg(test)]
+mod testing;
 mod vegas;
 mod westwood;
 mod window;
@@ -85,4 +90,6 @@ controls! {
     Westwood(westwood::Westwood),
     Window(fixed_window::FixedWindow),
     Ledbat(ledbat::Ledbat),
+    Bbr(bbr::Bbr),
+    Bbr3(bbr3::Bbr3),
 }

@@ -1,7 +1,7 @@
 //! Counting round trips, in the two ways that congestion controls do.
 
 /// Rounds by what was delivered: one ends when a packet is delivered that was sent after it began
-/// (draft-ietf-ccwg-bbr, section 4.3.1; BBR's `next_rtt_delivered`).
+/// (draft-ietf-ccwg-bbr-06, section 5.5.1; BBR's `next_rtt_delivered`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DeliveryRounds {
     count: u64,
@@ -34,11 +34,13 @@ impl DeliveryRounds {
 
 /// Rounds by sequence number: one ends when everything is acknowledged that had been sent when it began (Vegas'
 /// `beg_snd_nxt`, DCTCP's `next_seq`).
+#[allow(dead_code)] // for controls that count so
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SequenceRounds {
     end: u64,
 }
 
+#[allow(dead_code)] // as above
 impl SequenceRounds {
     /// Takes in an acknowledgement up to `una`, `nxt` being the next to be sent. Returns whether a round has ended with it.
     pub(crate) fn advance(&mut self, una: u64, nxt: u64) -> bool {

@@ -348,6 +348,7 @@ impl Sender {
             min_rtt_ns: self.rtt.min_ns(),
             state: self.recovery.state(),
             cwnd_limited: self.is_cwnd_limited(),
+            window_full: self.usage.is_full(),
             app_limited: self.delivery.is_app_limited(),
             paced: self.pacer.is_enabled(),
             next_send_ns: self.pacer.next_ns(),

@@ -20,6 +20,12 @@ pub(crate) struct WindowUsage {
 }
 
 impl WindowUsage {
+    /// The window was used up at some time in the last round trip.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.limited
+    }
+
     /// The window was set for another reason.
     pub(crate) fn stamp(&mut self, now_ns: u64) {
         self.stamp_ns = now_ns;

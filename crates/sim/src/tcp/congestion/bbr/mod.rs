@@ -1,0 +1,181 @@
+//! BBR, version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: *BBR: Congestion-Based Congestion Control*, ACM Queue 14(5),
+//! 2016), as the kernel's `tcp_bbr.c` has it.
+//!
+//! BBR measures how fast packets are delivered and how short a round trip can be, and sends as fast as the one, with as
+//! much in flight as the product of both asks for, whatever is lost. It learns the path by sending faster and slower in turn:
+//!
+//! - [`startup`]: twice as fast each round trip, until that delivers no more;
+//! - [`drain`]: slower, until the queue that built up is gone;
+//! - [`probe_bw`]: in cycles, a quarter faster, a quarter slower, then just as fast;
+//! - [`probe_rtt`]: every 10 s a moment with next to nothing in flight, to see the round trip without a queue.
+//!
+//! What it knows of the path is [`path`]; the window follows from that by [`window`], with room for what a [`burst`] is. [`policer`]
+//! notices a rate limit that drops instead of queueing.
+//!
+//! Departs: times are exact, where the kernel's 10 s and 200 ms are counted in jiffies; what the rate allows a burst is budgeted
+//! for in the window as in the kernel, although packets leave one by one.
+
+mod burst;
+mod drain;
+mod path;
+mod policer;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use super::bandwidth::{Bandwidth, Gain};
+use super::pacing_rate::PacingRate;
+use super::{Ack, Context, Control, Event, Window};
+use crate::random::Random;
+use crate::tcp::{Config, State};
+
+/// What the sender is about (`enum bbr_mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// What BBR remembers.
+#[derive(Debug)]
+pub(crate) struct Bbr {
+    phase: Phase,
+    /// Packets leave at this multiple of the bandwidth.
+    pacing_gain: Gain,
+    /// The window is this multiple of the bandwidth-delay product.
+    cwnd_gain: Gain,
+    path: path::Path,
+    full_pipe: startup::FullPipe,
+    cycle: probe_bw::Cycle,
+    dip: probe_rtt::Dip,
+    policer: policer::Policer,
+    saved: window::Saved,
+    pacing: PacingRate,
+    /// Nothing was in flight, and of what is sent since nothing is delivered yet.
+    idle_restart: bool,
+    random: Random,
+}
+
+impl Control for Bbr {
+    const GOVERNS: bool = true;
+    const PACES: bool = true;
+
+    fn new(config: &Config) -> Self {
+        Self {
+            phase: Phase::Startup,
+            pacing_gain: startup::HIGH_GAIN,
+            cwnd_gain: startup::HIGH_GAIN,
+            path: path::Path::new(),
+            full_pipe: startup::FullPipe::default(),
+            cycle: probe_bw::Cycle::default(),
+            dip: probe_rtt::Dip::default(),
+            policer: policer::Policer::default(),
+            saved: window::Saved::new(),
+            pacing: PacingRate::new(startup::HIGH_GAIN),
+            idle_restart: false,
+            random: Random::from_seed(config.seed),
+        }
+    }
+
+    fn init(&mut self, window: &mut Window, context: &Context) {
+        self.path.begin(context);
+        self.policer.reset(context);
+        self.pacing.begin(window, context);
+    }
+
+    fn on_ack(&mut self, window: &mut Window, context: &Context, ack: &Ack) {
+        self.update_bandwidth(context, ack);
+        self.path.update_aggregation(self.bandwidth(), window.cwnd, context, ack);
+        self.update_cycle(window, context, ack);
+        self.check_full_pipe(ack);
+        self.check_drained(window, context);
+        self.update_min_rtt(window, context, ack);
+        self.update_gains();
+        self.pace(window, context, self.pacing_gain);
+        self.update_window(window, context, ack);
+    }
+
+    /// Losses do not reduce the window; but the one before them is good to come back to.
+    fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
+        self.save_window(window.cwnd);
+        window.ssthresh
+    }
+
+    fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
+        self.full_pipe.restart();
+        self.policer.reset(context);
+        window.cwnd
+    }
+
+    fn on_state(&mut self, _window: &mut Window, context: &Context, state: State) {
+        if state == State::Loss {
+            self.saved.after_timeout();
+            self.full_pipe.forget_bandwidth();
+            // A timeout counts as the end of a round.
+            self.path.round_begins = true;
+            self.watch_for_policer(context, 1, false);
+        }
+    }
+
+    fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
+        if event != Event::TxStart || !context.app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        self.path.restart_aggregation(context.now_ns);
+        match self.phase {
+            // There is no need to hurry: the pipe is empty.
+            Phase::ProbeBw => self.pace(window, context, Gain::ONE),
+            Phase::ProbeRtt => self.end_dip_if_over(window, context),
+            Phase::Startup | Phase::Drain => {}
+        }
+    }
+}
+
+impl Bbr {
+    /// The bandwidth to reckon with: the path's, or the policer's (`bbr_bw`).
+    fn bandwidth(&self) -> Bandwidth {
+        self.policer.bandwidth().unwrap_or(self.path.max_bandwidth())
+    }
+
+    fn pace(&mut self, window: &mut Window, context: &Context, gain: Gain) {
+        self.pacing.update(window, context, (self.bandwidth(), gain), self.full_pipe.is_reached());
+    }
+
+    /// What a new sample of the delivery rate tells (`bbr_update_bw`).
+    fn update_bandwidth(&mut self, context: &Context, ack: &Ack) {
+        self.path.round_begins = false;
+        let Some(sample) = ack.rate else { return };
+        let Some(bandwidth) = Bandwidth::sampled(&sample) else { return };
+        if self.path.advance_round(context.delivered, sample.prior_delivered) {
+            self.saved.end_conservation();
+        }
+        self.watch_for_policer(context, ack.lost, sample.is_app_limited);
+        self.path.add_bandwidth(bandwidth, sample.is_app_limited);
+    }
+
+    /// `bbr_update_gains`
+    fn update_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.phase {
+            Phase::Startup => (startup::HIGH_GAIN, startup::HIGH_GAIN),
+            Phase::Drain => (drain::PACING_GAIN, startup::HIGH_GAIN),
+            Phase::ProbeBw if self.policer.bandwidth().is_some() => (Gain::ONE, probe_bw::CWND_GAIN),
+            Phase::ProbeBw => (self.cycle.pacing_gain(), probe_bw::CWND_GAIN),
+            Phase::ProbeRtt => (Gain::ONE, Gain::ONE),
+        };
+    }
+
+    /// Back from an interlude (`bbr_reset_mode`).
+    fn resume(&mut self, context: &Context) {
+        if self.full_pipe.is_reached() {
+            self.enter_probe_bw(context);
+        } else {
+            self.phase = Phase::Startup;
+        }
+    }
+}

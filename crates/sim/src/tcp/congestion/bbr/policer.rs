@@ -1,0 +1,127 @@
+//! A policer drops what exceeds its rate, once its tokens are used up, instead of queueing it. BBR notices it by two stretches of
+//! time in a row that lost much and delivered equally fast, and then sends at that rate, without probing, for 48 round
+//! trips (Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016; the kernel's `bbr_lt_bw_sampling`).
+
+use super::super::Context;
+use super::super::bandwidth::{Bandwidth, Gain};
+use super::{Bbr, Phase};
+
+/// A stretch takes so many rounds (`bbr_lt_intvl_min_rtts`), and is useless after four times as many.
+const STRETCH_ROUNDS: u32 = 4;
+const STRETCH_MAX_ROUNDS: u32 = 4 * STRETCH_ROUNDS;
+/// Losses of so many 256ths of what was delivered are much (`bbr_lt_loss_thresh`).
+const LOSSY_256THS: u64 = 50;
+/// Bandwidths that differ by an eighth (`bbr_lt_bw_ratio`), or 4 kbit/s (`bbr_lt_bw_diff`), are equal.
+const EQUAL_WITHIN: Gain = Gain::of(1, 8);
+const EQUAL_WITHIN_BYTES_PER_S: u64 = 4_000 / 8;
+/// The policer's rate is believed for so many rounds (`bbr_lt_bw_max_rtts`).
+const BELIEVED_ROUNDS: u32 = 48;
+const NS_PER_MS: u64 = 1_000_000;
+
+/// What is known of a policer.
+#[derive(Debug, Default)]
+pub(super) struct Policer {
+    /// The rate of the last lossy stretch.
+    rate: Option<Bandwidth>,
+    /// It is a policer's: two stretches agreed.
+    believed: bool,
+    /// A stretch has begun.
+    sampling: bool,
+    /// Rounds since it began, or since the rate is believed.
+    rounds: u32,
+    start: Start,
+}
+
+/// How things were when a stretch began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    delivered: u64,
+    lost: u64,
+    at_ms: u64,
+}
+
+impl Policer {
+    /// The policer's rate, if there seems to be one.
+    pub(super) fn bandwidth(&self) -> Option<Bandwidth> {
+        self.rate.filter(|_| self.believed)
+    }
+
+    /// Forgets everything.
+    pub(super) fn reset(&mut self, context: &Context) {
+        *self = Self::default();
+        self.begin_stretch(context);
+    }
+
+    fn begin_stretch(&mut self, context: &Context) {
+        self.start =
+            Start { delivered: context.delivered, lost: context.lost, at_ms: context.delivered_ns / NS_PER_MS };
+        self.rounds = 0;
+    }
+
+    /// Takes in an acknowledgement with `lost` losses. Returns whether it shows a policer.
+    fn sample(&mut self, context: &Context, lost: u32, is_app_limited: bool, round_begins: bool) -> bool {
+        if !self.sampling {
+            // The first loss shows that the tokens are used up: what was delivered before may have been a burst.
+            if lost == 0 {
+                return false;
+            }
+            self.begin_stretch(context);
+            self.sampling = true;
+        }
+        if is_app_limited {
+            self.reset(context);
+            return false;
+        }
+        self.rounds += u32::from(round_begins);
+        if self.rounds > STRETCH_MAX_ROUNDS {
+            self.reset(context);
+            return false;
+        }
+        // A stretch ends with a loss, too, when again there are no tokens left.
+        if self.rounds < STRETCH_ROUNDS || lost == 0 {
+            return false;
+        }
+        self.stretch_rate(context).is_some_and(|rate| self.end_stretch(context, rate))
+    }
+
+    /// The delivery rate of the stretch up to now; `None` if it did not lose much.
+    fn stretch_rate(&self, context: &Context) -> Option<Bandwidth> {
+        let lost = context.lost - self.start.lost;
+        let delivered = context.delivered - self.start.delivered;
+        let is_lossy = delivered > 0 && lost * 256 >= LOSSY_256THS * delivered;
+        let took_ms = context.delivered_ns / NS_PER_MS - self.start.at_ms;
+        is_lossy.then(|| Bandwidth::of(delivered, took_ms * NS_PER_MS))?
+    }
+
+    /// `bbr_lt_bw_interval_done`
+    fn end_stretch(&mut self, context: &Context, rate: Bandwidth) -> bool {
+        if let Some(before) = self.rate {
+            let difference = rate.abs_diff(before);
+            if difference <= before.times(EQUAL_WITHIN)
+                || difference.pacing_bytes_per_s(Gain::ONE, context.mss_bytes) <= EQUAL_WITHIN_BYTES_PER_S
+            {
+                *self = Self { rate: Some(rate.midpoint(before)), believed: true, rounds: 0, ..*self };
+                return true;
+            }
+        }
+        self.rate = Some(rate);
+        self.begin_stretch(context);
+        false
+    }
+}
+
+impl Bbr {
+    /// `bbr_lt_bw_sampling`
+    pub(super) fn watch_for_policer(&mut self, context: &Context, lost: u32, is_app_limited: bool) {
+        let round_begins = self.path.round_begins;
+        if self.policer.believed {
+            self.policer.rounds += u32::from(self.phase == Phase::ProbeBw && round_begins);
+            if self.policer.rounds >= BELIEVED_ROUNDS {
+                self.policer.reset(context);
+                self.enter_probe_bw(context);
+            }
+        } else if self.policer.sample(context, lost, is_app_limited, round_begins) {
+            self.pacing_gain = Gain::ONE;
+        }
+    }
+}

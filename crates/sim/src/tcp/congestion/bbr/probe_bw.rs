@@ -1,0 +1,84 @@
+//! BBR's usual phase: in cycles of eight, one round trip each, it sends a quarter faster to see whether there is more bandwidth,
+//! a quarter slower to remove the queue that this built up, and then just as fast as the path delivers.
+
+use super::super::bandwidth::Gain;
+use super::super::{Ack, Context, Window};
+use super::burst::burst_packets;
+use super::{Bbr, Phase};
+
+/// Twice the bandwidth-delay product, so that delayed and bunched acknowledgements do not bring the sender to a halt
+/// (`bbr_cwnd_gain`).
+pub(super) const CWND_GAIN: Gain = Gain::of(2, 1);
+/// The rates of a cycle (`bbr_pacing_gain`).
+const PACING_GAINS: [Gain; 8] = {
+    let (probe, drain, cruise) = (Gain::of(5, 4), Gain::of(3, 4), Gain::ONE);
+    [probe, drain, cruise, cruise, cruise, cruise, cruise, cruise]
+};
+/// The cycle begins anywhere but in its second part, which is for after the first (`bbr_cycle_rand`).
+const BEGINNINGS: u64 = 7;
+
+/// Where in the cycle the sender is.
+#[derive(Debug, Default)]
+pub(super) struct Cycle {
+    index: usize,
+    /// Since when.
+    since_ns: u64,
+}
+
+impl Cycle {
+    /// Gain of this part.
+    pub(super) fn pacing_gain(&self) -> Gain {
+        PACING_GAINS[self.index]
+    }
+
+    /// Is this the part that looks for more bandwidth?
+    pub(super) fn is_probing(&self) -> bool {
+        self.index == 0
+    }
+
+    fn advance(&mut self, now_ns: u64) {
+        self.index = (self.index + 1) % PACING_GAINS.len();
+        self.since_ns = now_ns;
+    }
+}
+
+impl Bbr {
+    /// Flows that began together do not probe together (`bbr_reset_probe_bw_mode`).
+    pub(super) fn enter_probe_bw(&mut self, context: &Context) {
+        self.phase = Phase::ProbeBw;
+        self.cycle.index = PACING_GAINS.len() - 1 - self.random.below(BEGINNINGS) as usize;
+        self.cycle.advance(context.delivered_ns);
+    }
+
+    /// `bbr_update_cycle_phase`
+    pub(super) fn update_cycle(&mut self, window: &Window, context: &Context, ack: &Ack) {
+        if self.phase == Phase::ProbeBw && self.is_part_over(window, context, ack) {
+            self.cycle.advance(context.delivered_ns);
+        }
+    }
+
+    /// Each part takes a round trip; but probing goes on until there is as much in flight as it aims at, or losses show that
+    /// this does not fit, and draining ends as soon as the queue is gone (`bbr_is_next_cycle_phase`).
+    fn is_part_over(&self, window: &Window, context: &Context, ack: &Ack) -> bool {
+        let elapsed_ns = context.delivered_ns.saturating_sub(self.cycle.since_ns);
+        let is_full_length = self.path.min_rtt_ns.is_some_and(|rtt_ns| elapsed_ns > rtt_ns);
+        if self.pacing_gain == Gain::ONE {
+            return is_full_length;
+        }
+        let in_network = self.in_network_at_next_send(ack.prior_in_flight, window, context);
+        let in_flight_of = |gain| self.in_flight_of(gain, window, context.mss_bytes);
+        if self.pacing_gain > Gain::ONE {
+            is_full_length && (ack.lost > 0 || in_network >= in_flight_of(self.pacing_gain))
+        } else {
+            is_full_length || in_network <= in_flight_of(Gain::ONE)
+        }
+    }
+
+    /// What will be in the network when the next packet leaves, that one included if there shall be more
+    /// (`bbr_packets_in_net_at_edt`).
+    pub(super) fn in_network_at_next_send(&self, in_flight: u32, window: &Window, context: &Context) -> u32 {
+        let accelerates = self.pacing_gain > Gain::ONE;
+        let burst = if accelerates { burst_packets(window.pacing_bytes_per_s, context.mss_bytes) } else { 0 };
+        self.bandwidth().left_at_next_send(in_flight + burst, context)
+    }
+}

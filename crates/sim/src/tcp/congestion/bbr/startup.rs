@@ -1,0 +1,89 @@
+//! BBR's first phase: the rate doubles each round trip until the pipe is full.
+
+use super::super::Ack;
+use super::super::bandwidth::{Bandwidth, Gain};
+use super::Bbr;
+
+/// 2/ln 2, the smallest gain that lets a paced sender double its rate each round trip; rounded up.
+pub(super) const HIGH_GAIN: Gain = Gain::of(2885, 1000).next_up();
+/// The bandwidth has grown if it is a quarter more.
+const GROWTH: Gain = Gain::of(5, 4);
+/// After so many rounds without growth the pipe is full (`bbr_full_bw_cnt`).
+const FULL_ROUNDS: u32 = 3;
+
+/// Looks for the point from which on sending faster delivers no more.
+#[derive(Debug, Default)]
+pub(super) struct FullPipe {
+    /// The bandwidth to compare with.
+    base: Option<Bandwidth>,
+    /// Rounds without growth.
+    rounds: u32,
+    reached: bool,
+}
+
+impl FullPipe {
+    /// Was the pipe ever full?
+    pub(super) fn is_reached(&self) -> bool {
+        self.reached
+    }
+
+    /// What was concluded from losses that were none is taken back.
+    pub(super) fn restart(&mut self) {
+        self.base = None;
+        self.rounds = 0;
+    }
+
+    /// After a timeout.
+    pub(super) fn forget_bandwidth(&mut self) {
+        self.base = None;
+    }
+
+    /// A round ends with this bandwidth (`bbr_check_full_bw_reached`).
+    fn on_round(&mut self, bandwidth: Bandwidth) {
+        if self.base.is_none_or(|base| bandwidth >= base.times(GROWTH)) {
+            self.base = Some(bandwidth);
+            self.rounds = 0;
+        } else {
+            self.rounds += 1;
+            self.reached = self.rounds >= FULL_ROUNDS;
+        }
+    }
+}
+
+impl Bbr {
+    /// Rounds in which the application was the limit say nothing.
+    pub(super) fn check_full_pipe(&mut self, ack: &Ack) {
+        let app_limited = ack.rate.is_some_and(|sample| sample.is_app_limited);
+        if !self.full_pipe.reached && self.path.round_begins && !app_limited {
+            self.full_pipe.on_round(self.path.max_bandwidth());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bandwidths of rounds as packets in 100 ms; returns the round from which on the pipe is full.
+    fn full_after(rounds: &[u64]) -> Option<usize> {
+        let mut pipe = FullPipe::default();
+        rounds.iter().position(|&packets| {
+            pipe.on_round(Bandwidth::of(packets, 100_000_000).unwrap());
+            pipe.is_reached()
+        })
+    }
+
+    #[test]
+    fn the_pipe_is_full_after_three_rounds_of_less_than_a_quarter_more() {
+        assert_eq!(full_after(&[10, 20, 40, 80, 99, 99, 99]), Some(6));
+        // 100 is a quarter more than 80: counting starts anew.
+        assert_eq!(full_after(&[10, 20, 40, 80, 99, 99, 100, 100, 100, 100]), Some(9));
+        assert_eq!(full_after(&[10, 13, 17, 22, 28, 35]), None);
+    }
+
+    #[test]
+    fn high_gain_is_two_over_ln_two_rounded_up() {
+        // 2/ln 2 = 2.8854: 738.66 parts of 256, 739.
+        assert_eq!(HIGH_GAIN.times(256), 739);
+    }
+}

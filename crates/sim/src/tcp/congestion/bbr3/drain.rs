@@ -1,0 +1,33 @@
+//! Drain: the queue that startup built up is sent off, in about a round trip (section 5.3.2).
+
+use super::super::bandwidth::Gain;
+use super::super::{Context, Window};
+use super::{Bbr3, Phase};
+
+/// BBR.DrainPacingGain
+pub(super) const PACING_GAIN: Gain = Gain::of(1, 2);
+/// After so many rounds it ends in any case: then the bandwidth was overestimated.
+const MAX_ROUNDS: u64 = 3;
+
+impl Bbr3 {
+    /// EnterDrain
+    pub(super) fn enter_drain(&mut self, window: &mut Window, context: &Context) {
+        self.phase = Phase::Drain;
+        self.drain_began = self.path.round();
+        self.path.remember_aggregation();
+        // As Google's: BBR itself has no use for a threshold; but it is seen from outside. And what startup lost is no
+        // reason to send less from now on.
+        window.ssthresh = self.in_flight_for(self.path.max_bandwidth(), window, context.mss_bytes);
+        self.short.forget_signals();
+    }
+
+    /// CheckDrainDone
+    pub(super) fn check_drained(&mut self, window: &Window, context: &Context) {
+        if self.phase == Phase::Drain
+            && (context.in_flight <= self.in_flight_for(self.bandwidth(), window, context.mss_bytes)
+                || self.path.round() > self.drain_began + MAX_ROUNDS)
+        {
+            self.start_down(context);
+        }
+    }
+}
