@@ -64,8 +64,7 @@ impl Network {
     /// A `tc` for every namespace whose rates change.
     pub(crate) fn standby(&self) -> Result<BTreeMap<usize, StandbyTc>, ToolError> {
         let mut standby = BTreeMap::new();
-        for change in &self.plan.rate_changes {
-            let index = change.namespace;
+        for &(index, _) in self.plan.rate_changes.iter().flat_map(|change| &change.commands) {
             if let Entry::Vacant(vacant) = standby.entry(index) {
                 let name = &self.plan.namespaces[index].name;
                 vacant.insert(StandbyTc::start(&self.namespaces[index], name)?);

@@ -1,5 +1,5 @@
-//! Propagation delay where the kernel has no `sch_netem`: a thread carries every frame from one device of a delay
-//! namespace to the other, the delay after the kernel saw it arrive.
+//! The wires where the kernel has no `sch_netem`: a thread carries every frame from one device of a wire's namespace to the
+//! other, as long after the kernel saw it arrive as its bits take at the wire's rate, and the propagation delay.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use bufferscope_plan::Wire;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -52,6 +53,8 @@ pub struct RelayReport {
 #[derive(Debug)]
 pub(crate) struct Relay {
     counters: Arc<Counters>,
+    /// The wires' rates in bits per second, as in the plan; 0 for a wire on which a frame takes no time.
+    rates: Vec<[Arc<AtomicU64>; 2]>,
     /// The sockets that receive, to ask for what they missed.
     sockets: Vec<OwnedFd>,
 }
@@ -81,13 +84,16 @@ impl Relay {
     pub(crate) fn start(network: &Network) -> io::Result<Self> {
         let mut directions = Vec::new();
         let mut sockets = Vec::new();
+        let mut rates = Vec::new();
         for delay in &network.plan.delays {
             network.namespaces[delay.namespace].enter()?;
             let open = |device: &str| socket::packets(if_nametoindex(device)?, BUFFER_BYTES);
             let [a, b] = [open(&delay.devices[0])?, open(&delay.devices[1])?];
             sockets.extend([a.try_clone()?, b.try_clone()?]);
-            directions.push(Direction::new(a.try_clone()?, b.try_clone()?, delay.delay_ns[1]));
-            directions.push(Direction::new(b, a, delay.delay_ns[0]));
+            let [to_a, to_b] = delay.wires.map(Sending::new);
+            rates.push([&to_a, &to_b].map(|wire| Arc::clone(&wire.rate_bps)));
+            directions.push(Direction::new(a.try_clone()?, b.try_clone()?, to_b));
+            directions.push(Direction::new(b, a, to_a));
         }
         let counters = Arc::new(Counters::default());
         let shared = Arc::clone(&counters);
@@ -98,7 +104,12 @@ impl Relay {
                 *shared.failure.lock().expect("nobody panics holding it") = Some(error.to_string());
             }
         })?;
-        Ok(Self { counters, sockets })
+        Ok(Self { counters, rates, sockets })
+    }
+
+    /// From the next frame on, a wire has this rate.
+    pub(crate) fn set_rate(&self, (delay, side): (usize, usize), rate_bps: u64) {
+        self.rates[delay][side].store(rate_bps, Relaxed);
     }
 
     /// What it did so far; an error if it broke down.
@@ -125,19 +136,42 @@ impl Relay {
 struct Direction {
     from: OwnedFd,
     to: OwnedFd,
-    delay_ns: u64,
+    sending: Sending,
     /// Frames with the time at which they leave, in order of arrival and so of leaving.
     held: VecDeque<(u64, Vec<u8>)>,
 }
 
 impl Direction {
-    fn new(from: OwnedFd, to: OwnedFd, delay_ns: u64) -> Self {
-        Self { from, to, delay_ns, held: VecDeque::new() }
+    fn new(from: OwnedFd, to: OwnedFd, sending: Sending) -> Self {
+        Self { from, to, sending, held: VecDeque::new() }
     }
 
     /// By how much the next frame is late; `None` if it is not due yet, or there is none.
     fn late(&self) -> Option<u64> {
         read(Clock::CLOCK_MONOTONIC).checked_sub(self.held.front()?.0)
+    }
+}
+
+/// When frames leave a wire: one is sent after the other, and each then propagates.
+struct Sending {
+    rate_bps: Arc<AtomicU64>,
+    more_bytes: i64,
+    delay_ns: u64,
+    free_at_ns: u64,
+}
+
+impl Sending {
+    fn new(wire: Wire) -> Self {
+        let Wire { rate_bps, more_bytes, delay_ns } = wire;
+        Self { rate_bps: Arc::new(rate_bps.unwrap_or(0).into()), more_bytes, delay_ns, free_at_ns: 0 }
+    }
+
+    /// When a frame leaves that arrives now.
+    fn send(&mut self, now_ns: u64, frame_bytes: usize) -> u64 {
+        let bits = (frame_bytes as i64 + self.more_bytes).max(0) as u64 * 8;
+        let sent_ns = (bits * 1_000_000_000).checked_div(self.rate_bps.load(Relaxed)).unwrap_or(0);
+        self.free_at_ns = self.free_at_ns.max(now_ns) + sent_ns;
+        self.free_at_ns + self.delay_ns
     }
 }
 
@@ -188,7 +222,7 @@ impl Carrier {
             };
             frame.truncate(arrival.bytes);
             let ago_ns = arrival.realtime_ns.map_or(0, |stamp| realtime_ns.saturating_sub(stamp));
-            let leaves_ns = monotonic_ns.saturating_sub(ago_ns) + direction.delay_ns;
+            let leaves_ns = direction.sending.send(monotonic_ns.saturating_sub(ago_ns), arrival.bytes);
             // A clock that is set back must not make a frame overtake another.
             let leaves_ns = direction.held.back().map_or(leaves_ns, |(before_ns, _)| leaves_ns.max(*before_ns));
             direction.held.push_back((leaves_ns, frame));
@@ -226,5 +260,39 @@ impl Carrier {
             None => self.timer.unset()?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(rate_bps: Option<u64>, more_bytes: i64) -> Sending {
+        Sending::new(Wire { rate_bps, more_bytes, delay_ns: 5_000_000 })
+    }
+
+    #[test]
+    fn frames_are_sent_one_after_the_other_and_then_propagate() {
+        // 1514 bytes take 1,211,200 ns at 10 Mbit/s.
+        let mut wire = wire(Some(10_000_000), 0);
+        assert_eq!(wire.send(100, 1514), 100 + 1_211_200 + 5_000_000);
+        assert_eq!(wire.send(200, 1514), 100 + 2 * 1_211_200 + 5_000_000, "it waits for the one before");
+        assert_eq!(wire.send(9_000_000, 1514), 9_000_000 + 1_211_200 + 5_000_000, "the wire was idle");
+    }
+
+    #[test]
+    fn overhead_counts_and_a_new_rate_holds_from_the_next_frame_on() {
+        // 1514 bytes in frames of 24 more: 1538 bytes are 12,304 bits.
+        let mut wire = wire(Some(1_000_000), 24);
+        assert_eq!(wire.send(0, 1514), 12_304_000 + 5_000_000);
+        wire.rate_bps.store(100_000_000, Relaxed);
+        assert_eq!(wire.send(0, 1514), 12_304_000 + 123_040 + 5_000_000);
+    }
+
+    #[test]
+    fn a_wire_without_a_rate_only_delays() {
+        let mut wire = wire(None, -14);
+        assert_eq!((wire.send(1, 1514), wire.send(2, 1514)), (5_000_001, 5_000_002));
+        assert_eq!(wire.send(3, 4), 5_000_003, "no frame is shorter than nothing");
     }
 }

@@ -35,9 +35,9 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Resul
     let relay = standing.start_relay()?;
     raise_file_limit();
     let output = Output::start(out, options.deliver_at_end);
-    let mut run = Run::prepare(scenario, *seed, *options, &standing.network, &output)?;
+    let mut run = Run::prepare(scenario, *seed, *options, &standing.network, relay.as_ref(), &output)?;
     run.go().map_err(Error::step("the run"))?;
-    let summary = run.finish(&standing.capabilities, relay.as_ref())?;
+    let summary = run.finish(&standing.capabilities)?;
     let out = output.finish().map_err(Error::step("writing the records"))?;
     Ok((summary, out))
 }
@@ -64,6 +64,7 @@ struct Run<'a, W> {
     options: Options,
     output: &'a Output<W>,
     traffic: Traffic,
+    relay: Option<&'a Relay>,
     sampler: Sampler,
     sampling: Sampling,
     standby: BTreeMap<usize, StandbyTc>,
@@ -82,6 +83,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         seed: u64,
         options: Options,
         network: &'a Network,
+        relay: Option<&'a Relay>,
         output: &'a Output<W>,
     ) -> Result<Self, Error> {
         let failed = || Error::step("preparing the traffic");
@@ -101,6 +103,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             options,
             output,
             traffic,
+            relay,
             sampler,
             sampling: Sampling::new(scenario.sample_interval_ns),
             standby,
@@ -164,8 +167,13 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
 
     fn change_rate(&mut self, index: usize) {
         let change = &self.desk.network.plan.rate_changes[index];
-        if let Some(tc) = self.standby.get_mut(&change.namespace) {
-            tc.run(&change.tc);
+        if let Some(relay) = self.relay {
+            relay.set_rate(change.wire, change.rate_bps);
+        }
+        for (namespace, command) in &change.commands {
+            if let Some(tc) = self.standby.get_mut(namespace) {
+                tc.run(command);
+            }
         }
     }
 
@@ -188,8 +196,9 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         Ok(())
     }
 
-    fn finish(self, capabilities: &Capabilities, relay: Option<&Relay>) -> Result<Summary, Error> {
+    fn finish(self, capabilities: &Capabilities) -> Result<Summary, Error> {
         let failed = || Error::step("concluding the run");
+        let relay = self.relay;
         let Desk { network, reactor, recorder, mut warnings, .. } = self.desk;
         let ended_ns = reactor.clock.now_ns();
         for tc in self.standby.into_values() {

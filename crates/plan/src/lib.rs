@@ -4,9 +4,10 @@
 //!
 //! - The *rate* of a port is an HTB class on the sending node's device, with the port's queueing discipline as its leaf:
 //!   what waits for the wire waits in that leaf and nowhere else. HTB takes a packet from the leaf when the wire is free, so
-//!   the leaf's limit and the packet being sent are separate, as with a real interface; it delivers at the start of
-//!   the packet's transmission instead of at its end, which makes an idle path shorter by one packet's time.
-//! - The *propagation delay* is made in a namespace of its own, which the link then passes through. A delay in the shaper's
+//!   the leaf's limit and the packet being sent are separate, as with a real interface; it hands the packet on when its
+//!   transmission begins.
+//! - The *wire* is made in a namespace of its own, which the link then passes through. It holds a packet for the time that
+//!   its bits take at the port's rate, one packet after the other, and for the propagation delay. A delay in the shaper's
 //!   own qdisc would overlap the queueing and count delayed packets in the queue's limit.
 //!
 //! Nothing is resolved at run time: neighbours are permanent, IPv6 is off, so that the only packets are the traffic's.
@@ -20,6 +21,7 @@ mod shaper;
 mod sysctl;
 mod traffic;
 mod units;
+mod wire;
 
 use std::net::Ipv4Addr;
 
@@ -30,7 +32,7 @@ pub use script::Script;
 pub use shaper::LEAF_HANDLE;
 pub use traffic::check;
 
-/// Who holds packets back for the propagation delay.
+/// Who holds packets back for as long as they are on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayBy {
     /// The kernel's `sch_netem`, on a bridge in the delay namespace.
@@ -48,7 +50,7 @@ pub struct Plan {
     pub cables: Vec<Cable>,
     /// The address under which each node is reached.
     pub addresses: Vec<Ipv4Addr>,
-    /// The delay namespaces.
+    /// The wires.
     pub delays: Vec<Delay>,
     /// The ports that have a rate, in the scenario's order of links, forward first.
     pub ports: Vec<ShapedPort>,
@@ -89,15 +91,28 @@ pub struct Device {
     pub mac: String,
 }
 
-/// A link's propagation delay.
+/// A link's two wires, one a direction: what a packet waits for after it was taken from its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
+    /// Index of the link in the scenario.
+    pub link: usize,
     /// Index of its namespace.
     pub namespace: usize,
     /// The device facing each end of the link.
     pub devices: [String; 2],
-    /// How long a packet waits before it leaves through each of the two devices.
-    pub delay_ns: [u64; 2],
+    /// What a packet waits for before it leaves through each of the two devices.
+    pub wires: [Wire; 2],
+}
+
+/// One direction of a link: packets are sent one after the other, and then propagate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// The rate in bits per second with which the experiment begins; `None` for one on which a packet takes no time.
+    pub rate_bps: Option<u64>,
+    /// What the link layer adds to the Ethernet frame that the kernel sees: less than nothing where it has no such header.
+    pub more_bytes: i64,
+    /// The propagation delay.
+    pub delay_ns: u64,
 }
 
 /// A port with a rate: where its queue can be read.
@@ -118,10 +133,12 @@ pub struct ShapedPort {
 pub struct RateChange {
     /// When.
     pub at_ns: u64,
-    /// Index of the namespace.
-    pub namespace: usize,
-    /// Arguments of `tc`.
-    pub tc: String,
+    /// The new rate.
+    pub rate_bps: u64,
+    /// The wire it is about: index of its [`Delay`], and which of the two there.
+    pub wire: (usize, usize),
+    /// How it is made: indices of namespaces, and arguments of `tc`.
+    pub commands: Vec<(usize, String)>,
 }
 
 /// The kernel can't build what the scenario asks for.
@@ -186,7 +203,7 @@ impl Plan {
         let mut plan = network::lay(scenario, delay_by)?;
         routes::add(scenario, &mut plan)?;
         sysctl::add(scenario, &mut plan);
-        shaper::add(scenario, &mut plan)?;
+        shaper::add(scenario, &mut plan, delay_by)?;
         Ok(plan)
     }
 

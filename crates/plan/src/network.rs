@@ -1,18 +1,16 @@
-//! Nodes, cables, addresses and the delay namespaces.
+//! Nodes, cables, addresses, and the namespaces of the wires.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{Link, Scenario};
 
-use super::{Cable, Delay, DelayBy, Device, Namespace, Plan, PlanError, units};
+use super::{Cable, Delay, DelayBy, Device, Namespace, Plan, PlanError, wire};
 
 /// Longest device name: `IFNAMSIZ` less the terminating zero.
 const DEVICE_NAME_BYTES: usize = 15;
 /// Links have a /30 of 10.0.0.0/8 each.
 const MOST_LINKS: usize = 1 << 22;
-/// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a delay never becomes a queue that drops.
-const NETEM_LIMIT: u32 = 1_000_000;
 
 /// Lays all links and gives the nodes their addresses.
 pub(super) fn lay(scenario: &Scenario, delay_by: DelayBy) -> Result<Plan, PlanError> {
@@ -58,7 +56,8 @@ pub(super) fn end_address(link: usize, side: usize) -> Ipv4Addr {
 }
 
 fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b]: [Device; 2], delay_by: DelayBy) {
-    if link.forward.delay_ns == 0 && link.reverse.delay_ns == 0 {
+    let wires = [wire::of(&link.reverse), wire::of(&link.forward)];
+    if !wires.into_iter().any(wire::holds) {
         plan.cables.push(Cable { ends: [a, b] });
         return;
     }
@@ -69,11 +68,7 @@ fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b
         mac: mac(index, Place::Delay, side),
     };
     let [to_a, to_b] = [facing(0, a.namespace), facing(1, b.namespace)];
-    let delay = Delay {
-        namespace,
-        devices: [to_a.name.clone(), to_b.name.clone()],
-        delay_ns: [link.reverse.delay_ns, link.forward.delay_ns],
-    };
+    let delay = Delay { link: index, namespace, devices: [to_a.name.clone(), to_b.name.clone()], wires };
     let name = names.choose(&format!("delay-{}", link.name), || format!("delay{index}"));
     plan.namespaces.push(delay_namespace(name, &delay, delay_by));
     plan.cables.push(Cable { ends: [a, to_a] });
@@ -87,13 +82,10 @@ fn delay_namespace(name: String, delay: &Delay, delay_by: DelayBy) -> Namespace 
     if delay_by == DelayBy::Netem {
         namespace.ip.push("link add name bridge0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".into());
         namespace.ip.push("link set bridge0 up".into());
-        for (device, &delay_ns) in delay.devices.iter().zip(&delay.delay_ns) {
+        for (device, wire) in delay.devices.iter().zip(delay.wires) {
             namespace.ip.push(format!("link set dev {device} master bridge0"));
-            if delay_ns > 0 {
-                let delay = units::time(delay_ns);
-                namespace
-                    .tc
-                    .push(format!("qdisc add dev {device} root handle 1: netem limit {NETEM_LIMIT} delay {delay}"));
+            if wire::holds(wire) {
+                namespace.tc.push(format!("qdisc add dev {device} {}", wire::netem(wire)));
             }
         }
     }

@@ -115,7 +115,9 @@ impl Script {
                 writeln!(f, "    sleep {}", seconds(change.at_ns - now_ns))?;
                 now_ns = change.at_ns;
             }
-            writeln!(f, "    tc -n {} {}", self.plan.namespaces[change.namespace].name, change.tc)?;
+            for (namespace, tc) in &change.commands {
+                writeln!(f, "    tc -n {} {tc}", self.plan.namespaces[*namespace].name)?;
+            }
         }
         Ok(())
     }

@@ -162,7 +162,8 @@ proptest! {
         let planned = |namespace: &Namespace| {
             1 + namespace.sysctls.len() + namespace.ip.len() + namespace.offloads_off.len() + namespace.tc.len()
         };
-        let count = plan.namespaces.iter().map(planned).sum::<usize>() + plan.cables.len() + plan.rate_changes.len();
+        let changes: usize = plan.rate_changes.iter().map(|change| change.commands.len()).sum();
+        let count = plan.namespaces.iter().map(planned).sum::<usize>() + plan.cables.len() + changes;
         prop_assert_eq!(commands.len(), count, "everything planned has its command");
     }
 }

@@ -1,0 +1,50 @@
+//! The wire as arguments of `tc`: netem's `rate` sends one packet after the other, each as long as its bits take, and its
+//! `delay` follows when the last bit was sent.
+
+use bufferscope_scenario::Port;
+
+use super::{Wire, units};
+
+/// What the kernel counts of a packet on a veth device beyond its IP header and payload: the Ethernet header.
+const KERNEL_OVERHEAD_BYTES: i64 = 14;
+/// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a wire never becomes a queue that drops.
+const LIMIT: u32 = 1_000_000;
+
+/// The wire of a port, at the rate with which the experiment begins.
+pub(super) fn of(port: &Port) -> Wire {
+    Wire {
+        rate_bps: port.rate.as_ref().and_then(|rate| Some(rate.steps().first()?.bits_per_second)),
+        more_bytes: more_bytes(port),
+        delay_ns: port.delay_ns,
+    }
+}
+
+/// Whether packets wait there for anything.
+pub(super) fn holds(wire: Wire) -> bool {
+    wire.rate_bps.is_some() || wire.delay_ns > 0
+}
+
+/// The qdisc of a device, from `root` on.
+pub(super) fn netem(wire: Wire) -> String {
+    let mut text = format!("root handle 1:{} netem limit {LIMIT}", size_table(wire.more_bytes));
+    if wire.delay_ns > 0 {
+        text += &format!(" delay {}", units::time(wire.delay_ns));
+    }
+    if let Some(rate_bps) = wire.rate_bps {
+        text += &format!(" rate {}", units::rate(rate_bps));
+    }
+    text
+}
+
+/// What a port's link layer adds to the kernel's count of a packet.
+pub(super) fn more_bytes(port: &Port) -> i64 {
+    i64::from(port.overhead_bytes) - KERNEL_OVERHEAD_BYTES
+}
+
+/// A size table makes rates, queue limits and statistics alike count the scenario's overhead instead of the kernel's.
+pub(super) fn size_table(more_bytes: i64) -> String {
+    match more_bytes {
+        0 => String::new(),
+        more => format!(" stab overhead {more} linklayer ethernet"),
+    }
+}
