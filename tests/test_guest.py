@@ -117,8 +117,8 @@ def test_a_state_saved_anew_gives_the_same_records(
 def test_an_idle_path_is_as_long_as_its_delays(tmp_path: Path, built: Image) -> None:
     (each,) = bs.run(write(tmp_path, IDLE), engine="guest", out=tmp_path / "out").runs
     rtt_ns = each.probes["rtt_ns"].to_list()
-    # Twice 10 ms and the 78.4 us that a frame of 98 bytes takes at 10 Mbit/s, and what the kernel's own instructions take:
-    # under 0.1 ms, with no noise from this machine.
+    # Twice 10 ms and the 78.4 us that a frame of 98 bytes takes at 10 Mbit/s, and what the kernel's own instructions
+    # take: under 0.1 ms, with no noise from this machine.
     assert 20_156_800 <= min(rtt_ns) <= max(rtt_ns) < 20_256_800
 
 
@@ -127,6 +127,14 @@ def test_the_kernel_can_be_chosen_by_its_release(tmp_path: Path, built: Image) -
     assert each.meta["summary"]["kernel"] == built.release
     with pytest.raises(EngineError, match=r"no kernel 2\.4 at hand \(there is: .*6\..*guest build --kernel 2\.4"):
         bs.run(write(tmp_path, IDLE), engine="guest", kernel="2.4", out=tmp_path / "out")
+
+
+def test_a_slot_of_the_senders_own_queue_holds_one_segment(tmp_path: Path, built: Image) -> None:
+    # The bottleneck is the sender's own device, where TCP could hand down packets of several segments.
+    (each,) = bs.run(write(tmp_path, SMALL), engine="guest", out=tmp_path / "out").runs
+    standing = each.queues.filter((pl.col("port") == "h1>h2") & (pl.col("packets") > 0))
+    assert standing.height > 100
+    assert (standing["bytes"] / standing["packets"]).to_numpy().max() <= 1514
 
 
 def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:

@@ -16,6 +16,7 @@ mod kernel;
 mod network;
 mod output;
 mod random;
+mod rates;
 mod reactor;
 mod relay;
 mod request;

@@ -1,14 +1,12 @@
 //! Builds a plan's network, and holds it: it lasts as long as this process.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io;
 
 use bufferscope_plan::Plan;
 
 use crate::kernel::namespace::Namespace;
 use crate::kernel::netlink::Netlink;
-use crate::kernel::tool::{self, StandbyTc, ToolError};
+use crate::kernel::tool::{self, ToolError};
 use crate::kernel::{carrier, device_drops, offload, qdisc_stats};
 
 /// A network that stands.
@@ -61,19 +59,7 @@ impl Network {
         Ok(network)
     }
 
-    /// A `tc` for every namespace whose rates change.
-    pub(crate) fn standby(&self) -> Result<BTreeMap<usize, StandbyTc>, ToolError> {
-        let mut standby = BTreeMap::new();
-        for &(index, _) in self.plan.rate_changes.iter().flat_map(|change| &change.commands) {
-            if let Entry::Vacant(vacant) = standby.entry(index) {
-                let name = &self.plan.namespaces[index].name;
-                vacant.insert(StandbyTc::start(&self.namespaces[index], name)?);
-            }
-        }
-        Ok(standby)
-    }
-
-    /// Packets lost so far where none may be: by the delays, and by devices apart from their queues.
+    /// Packets lost so far where none may be: by the wires, and by devices apart from their queues.
     pub(crate) fn lost_outside_queues(&self) -> io::Result<u64> {
         let mut lost = 0;
         for namespace in &self.namespaces {

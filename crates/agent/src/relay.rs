@@ -53,10 +53,20 @@ pub struct RelayReport {
 #[derive(Debug)]
 pub(crate) struct Relay {
     counters: Arc<Counters>,
-    /// The wires' rates in bits per second, as in the plan; 0 for a wire on which a frame takes no time.
-    rates: Vec<[Arc<AtomicU64>; 2]>,
+    rates: WireRates,
     /// The sockets that receive, to ask for what they missed.
     sockets: Vec<OwnedFd>,
+}
+
+/// The wires' rates in bits per second, as in the plan; 0 for a wire on which a frame takes no time.
+#[derive(Clone, Debug)]
+pub(crate) struct WireRates(Vec<[Arc<AtomicU64>; 2]>);
+
+impl WireRates {
+    /// From the next frame on, a wire has this rate.
+    pub(crate) fn set(&self, (delay, side): (usize, usize), rate_bps: u64) {
+        self.0[delay][side].store(rate_bps, Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -104,12 +114,12 @@ impl Relay {
                 *shared.failure.lock().expect("nobody panics holding it") = Some(error.to_string());
             }
         })?;
-        Ok(Self { counters, rates, sockets })
+        Ok(Self { counters, rates: WireRates(rates), sockets })
     }
 
-    /// From the next frame on, a wire has this rate.
-    pub(crate) fn set_rate(&self, (delay, side): (usize, usize), rate_bps: u64) {
-        self.rates[delay][side].store(rate_bps, Relaxed);
+    /// The rates, to be changed while it is at work.
+    pub(crate) fn rates(&self) -> WireRates {
+        self.rates.clone()
     }
 
     /// What it did so far; an error if it broke down.

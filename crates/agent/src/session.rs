@@ -1,6 +1,5 @@
 //! One run, from the request to the summary.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
@@ -10,9 +9,9 @@ use bufferscope_scenario::Scenario;
 use crate::capabilities::Capabilities;
 use crate::error::Error;
 use crate::kernel::clock::RunClock;
-use crate::kernel::tool::StandbyTc;
 use crate::network::Network;
 use crate::output::{BatchSender, Output, Progress};
+use crate::rates::Rates;
 use crate::reactor::{Event, Reactor};
 use crate::relay::Relay;
 use crate::request::{Options, Request};
@@ -35,19 +34,22 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Resul
     let relay = standing.start_relay()?;
     raise_file_limit();
     let output = Output::start(out, options.deliver_at_end);
-    let mut run = Run::prepare(scenario, *seed, *options, &standing.network, relay.as_ref(), &output)?;
+    let rates = Rates::prepare(&standing.network, relay.as_ref())?;
+    let mut run = Run::prepare(scenario, *seed, *options, &standing.network, rates, &output)?;
     run.go().map_err(Error::step("the run"))?;
-    let summary = run.finish(&standing.capabilities)?;
+    let summary = run.finish(&standing.capabilities, relay.as_ref())?;
     let out = output.finish().map_err(Error::step("writing the records"))?;
     Ok((summary, out))
 }
 
 /// Makes a scenario's traffic, and changes its rates, in a network that stands, without keeping any records.
-pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network) -> Result<(), Error> {
+pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network, rates: Rates) -> Result<(), Error> {
     raise_file_limit();
     let options = Options { progress_interval_ns: 0, ..Options::default() };
     let output = Output::start(io::sink(), false);
-    Run::prepare(scenario, seed, options, network, &output)?.go().map_err(Error::step("the experiment's traffic"))
+    Run::prepare(scenario, seed, options, network, rates, &output)?
+        .go()
+        .map_err(Error::step("the experiment's traffic"))
 }
 
 /// Every connection takes two descriptors; as many as are allowed are asked for.
@@ -64,10 +66,9 @@ struct Run<'a, W> {
     options: Options,
     output: &'a Output<W>,
     traffic: Traffic,
-    relay: Option<&'a Relay>,
     sampler: Sampler,
     sampling: Sampling,
-    standby: BTreeMap<usize, StandbyTc>,
+    rates: Rates,
     cpu: CpuWatch,
     next_look_ns: u64,
     softnet_drops: u64,
@@ -83,11 +84,10 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         seed: u64,
         options: Options,
         network: &'a Network,
-        relay: Option<&'a Relay>,
+        rates: Rates,
         output: &'a Output<W>,
     ) -> Result<Self, Error> {
         let failed = || Error::step("preparing the traffic");
-        let standby = network.standby()?;
         let recorder: Recorder<BatchSender> = Recorder::new(output.sink());
         let reactor = Reactor::new(RunClock::starting_in(LEAD_NS)).map_err(failed())?;
         let mut desk = Desk { scenario, network, reactor, recorder, warnings: Warnings::default() };
@@ -103,10 +103,9 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             options,
             output,
             traffic,
-            relay,
             sampler,
             sampling: Sampling::new(scenario.sample_interval_ns),
-            standby,
+            rates,
             cpu: CpuWatch::start().map_err(failed())?,
             next_look_ns: 0,
             softnet_drops: softnet_drops().map_err(failed())?,
@@ -166,15 +165,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
     }
 
     fn change_rate(&mut self, index: usize) {
-        let change = &self.desk.network.plan.rate_changes[index];
-        if let Some(relay) = self.relay {
-            relay.set_rate(change.wire, change.rate_bps);
-        }
-        for (namespace, command) in &change.commands {
-            if let Some(tc) = self.standby.get_mut(namespace) {
-                tc.run(command);
-            }
-        }
+        self.rates.make(&self.desk.network.plan.rate_changes[index]);
     }
 
     /// Tells how far the run is, and looks at the CPUs.
@@ -196,14 +187,11 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         Ok(())
     }
 
-    fn finish(self, capabilities: &Capabilities) -> Result<Summary, Error> {
+    fn finish(self, capabilities: &Capabilities, relay: Option<&Relay>) -> Result<Summary, Error> {
         let failed = || Error::step("concluding the run");
-        let relay = self.relay;
         let Desk { network, reactor, recorder, mut warnings, .. } = self.desk;
         let ended_ns = reactor.clock.now_ns();
-        for tc in self.standby.into_values() {
-            tc.finish()?;
-        }
+        self.rates.finish()?;
         recorder.finish()?;
         self.sampling.check(&mut warnings);
         self.sampler.conclude(&mut warnings);

@@ -307,10 +307,7 @@ mod ordinary_user {
         // Where the test was built, another user need not be able to look.
         let place = tempfile::tempdir().unwrap();
         let copy = place.path().join("agent");
-        // By another process: while this one has the copy open for writing, a test beside it may start a process, which has it
-        // open too and makes it "busy" for as long as it takes until that has replaced itself.
-        let agent = env!("CARGO_BIN_EXE_bufferscope-agent");
-        assert!(Command::new("cp").arg(agent).arg(&copy).status().unwrap().success());
+        common::copy_agent(&copy);
         std::fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
         let mut child = Command::new(&copy)
             .uid(NOBODY)

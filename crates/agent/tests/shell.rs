@@ -27,7 +27,7 @@ traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
 fn place() -> Option<TempDir> {
     capabilities().filter(|found| found["privilege"] == "root" && found["qdiscs"]["htb"] == true)?;
     let place = tempfile::tempdir().unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_bufferscope-agent"), place.path().join("agent")).unwrap();
+    common::copy_agent(&place.path().join("agent"));
     fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
     Some(place)
 }

@@ -104,6 +104,8 @@ fn address_ends(plan: &mut Plan, scenario: &Scenario, link: usize) {
         let namespace = &mut plan.namespaces[own.namespace];
         namespace.offloads_off.push(own.name.clone());
         namespace.ip.extend([
+            // With segmentation offload off, TCP still hands down large packets, to be cut up behind the queue.
+            format!("link set dev {} gso_max_segs 1", own.name),
             format!("address add {address}/30 dev {}", own.name),
             format!("link set dev {} up", own.name),
             format!(

@@ -18,6 +18,7 @@ use crate::kernel::pid_namespace::PidNamespace;
 use crate::kernel::privilege::Privilege;
 use crate::kernel::surroundings::Surroundings;
 use crate::network::Network;
+use crate::rates::Rates;
 use crate::relay::Relay;
 use crate::session;
 use crate::standing::Standing;
@@ -140,24 +141,23 @@ impl Lab {
         // Nobody reads the samples.
         let scenario = Scenario { sample_interval_ns: build.scenario.duration_ns, ..build.scenario.clone() };
         let seed = build.seed;
-        self.prepare("traffic", move || session::animate(&scenario, seed, &standing.network))
+        let rates = Rates::prepare(self.network(), self.relay.as_ref())?;
+        self.prepare("traffic", move || session::animate(&scenario, seed, &standing.network, rates))
     }
 
     fn prepare_rates(&mut self) -> Result<(), Error> {
         if self.network().plan.rate_changes.is_empty() {
             return Ok(());
         }
-        let mut standby = self.network().standby()?;
+        let mut rates = Rates::prepare(self.network(), self.relay.as_ref())?;
         let standing = Arc::clone(&self.standing);
         self.prepare("rates", move || {
             let start = Instant::now();
             for change in &standing.network.plan.rate_changes {
                 sleep((start + Duration::from_nanos(change.at_ns)).saturating_duration_since(Instant::now()));
-                if let Some(tc) = standby.get_mut(&change.namespace) {
-                    tc.run(&change.tc);
-                }
+                rates.make(change);
             }
-            standby.into_values().try_for_each(|tc| tc.finish()).map_err(Error::from)
+            rates.finish().map_err(Error::from)
         })
     }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use arrow_array::RecordBatch;
@@ -14,6 +15,15 @@ use serde_json::{Value, json};
 pub(crate) fn scenario(toml: &str) -> Scenario {
     let experiment = Experiment::parse(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     experiment.points()[0].scenario.clone()
+}
+
+/// Copies the agent to where another user finds it.
+///
+/// By a process of its own: what this one has open for writing, a process that a test beside it starts has open too until it
+/// has replaced itself, and a program that somebody may write to can't be started ("text file busy").
+pub(crate) fn copy_agent(to: &Path) {
+    let agent = env!("CARGO_BIN_EXE_bufferscope-agent");
+    assert!(Command::new("cp").arg(agent).arg(to).status().unwrap().success());
 }
 
 /// What this kernel can do; `None` where it lets nobody make network namespaces, and a test has nothing to run on.
