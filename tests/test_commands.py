@@ -18,8 +18,9 @@ from bufferscope.experiment import Experiment, load
 
 Cli = Callable[..., Answer]
 
-# The line's rate changes, and has no delay: many kernels have no sch_netem.
-WITHOUT_DELAY = SMALL.replace('delay = "10ms"\n', "").replace('"10mbit"', '[["0s", "10mbit"], ["100ms", "2mbit"]]')
+CHANGING = SMALL.replace('"10mbit"', '[["0s", "10mbit"], ["100ms", "2mbit"]]')
+
+NETEM = r"netem limit \d+( delay \w+)?( rate \w+)?"
 
 KNOCK = shlex.quote(
     "import errno, socket; knocked = socket.socket().connect_ex(('10.0.0.2', 1)); "
@@ -39,12 +40,16 @@ def isolated(command: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
-    """The script of a network that every kernel with HTB can build."""
+    """The script of a line whose rate changes; where the kernel has no sch_netem, with a wire that takes no time."""
     if (probe := isolated("tc qdisc add dev lo root htb")).returncode:
         pytest.skip(f"no network namespaces, or no sch_htb: {probe.stderr.strip()}")
-    experiment = load(write(tmp_path, WITHOUT_DELAY))
+    experiment = load(write(tmp_path, CHANGING))
+    text = script(experiment, experiment.points[0])
+    assert len(re.findall(NETEM, text)) == 4, "each direction's wire, and its change"
+    if isolated("tc qdisc add dev lo root netem").returncode:
+        text = re.sub(NETEM, "pfifo", text)
     path = tmp_path / "lab.sh"
-    path.write_text(script(experiment, experiment.points[0]))
+    path.write_text(text)
     return path
 
 

@@ -67,7 +67,7 @@ def _lacking(system: System, name: str) -> Check:
     if name in _ESSENTIAL:
         state, follows = "missing", "no link can have a rate: use --engine guest"
     elif name == "netem":
-        follows = "the agent makes propagation delays itself, which takes CPU time"
+        follows = "the agent makes the wires itself, which takes CPU time"
     else:
         follows = f"experiments with {name} are refused: use --engine guest for them"
     remedy = _bring_module(system, module)
