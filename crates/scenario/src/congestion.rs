@@ -50,6 +50,8 @@ congestion_controls! {
     Bbr = "bbr", in Linux: Some("bbr");
     /// BBR version 3, draft-ietf-ccwg-bbr-06. It paces.
     Bbr3 = "bbr3", in Linux: None;
+    /// RFC 8257, as the Linux kernel has it: marks cut the window by as much as there were of them. It asks for ECN itself.
+    Dctcp = "dctcp", in Linux: Some("dctcp");
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ pub(crate) enum EcnUse {
     /// Nothing: classic ECN if the connection is configured for it.
     AsConfigured,
     /// The exact echo of DCTCP, on packets with ECT(0).
-    #[allow(dead_code)] // for controls that need it
     Exact,
     /// Accurate ECN, on packets with ECT(0).
     Accurate,

@@ -15,6 +15,7 @@ mod context;
 #[macro_use]
 mod controller;
 mod cubic;
+mod dctcp;
 mod fixed_window;
 mod hystart;
 mod ledbat;
@@ -92,4 +93,5 @@ controls! {
     Ledbat(ledbat::Ledbat),
     Bbr(bbr::Bbr),
     Bbr3(bbr3::Bbr3),
+    Dctcp(dctcp::Dctcp),
 }
