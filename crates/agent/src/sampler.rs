@@ -14,7 +14,7 @@ use crate::traffic::Desk;
 use crate::warnings::Warnings;
 use crate::wire_check::{Seen, WireCheck};
 
-/// Samples all ports that have a rate: one dump a namespace.
+/// Samples all ports that have a rate.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     hosts: Vec<Host>,
@@ -32,8 +32,6 @@ struct Host {
 struct Port {
     name: Name,
     interface: u32,
-    /// Whether the sample being taken has it.
-    seen: bool,
     sent_packets: Counter,
     fates: Fates,
     label: String,
@@ -64,7 +62,6 @@ impl Sampler {
             hosts[place].ports.push(Port {
                 name: desk.recorder.intern(&port.name),
                 interface: if_nametoindex(port.device.as_str())?,
-                seen: false,
                 sent_packets: Counter::default(),
                 fates: Fates::default(),
                 label: port.name.clone(),
@@ -77,16 +74,10 @@ impl Sampler {
     /// Records what stands in every port now.
     pub(crate) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         for Host { netlink, ports, .. } in &mut self.hosts {
-            let t_ns = desk.now_ns();
-            ports.iter_mut().for_each(|port| port.seen = false);
-            qdisc_stats::read(netlink, |stats| {
-                let port = ports.iter_mut().find(|port| port.interface == stats.interface);
-                if let Some(port) = port.filter(|_| stats.handle == LEAF_HANDLE) {
-                    port.record(t_ns, &stats, desk);
-                }
-            })?;
-            if let Some(port) = ports.iter().find(|port| !port.seen) {
-                return Err(io::Error::other(format!("interface {} has lost its queue", port.interface)));
+            for port in ports {
+                let t_ns = desk.now_ns();
+                let stats = qdisc_stats::read_one(netlink, port.interface, LEAF_HANDLE)?;
+                port.record(t_ns, &stats, desk);
             }
         }
         Ok(())
@@ -108,7 +99,6 @@ fn steps(scenario: &Scenario, (link, side): (usize, usize)) -> &[RateStep] {
 
 impl Port {
     fn record(&mut self, t_ns: u64, stats: &QdiscStats, desk: &mut Desk<'_>) {
-        self.seen = true;
         self.fates.tell(stats, t_ns, self.name, |row| desk.recorder.dropped(row));
         self.check.see(Seen { t_ns, packets: stats.packets, sent_bytes: stats.sent_bytes });
         desk.recorder.queue(QueueRow {

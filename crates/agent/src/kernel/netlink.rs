@@ -14,6 +14,10 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const DUMP_FLAGS: u16 = 0x301;
+/// `NLM_F_REQUEST | NLM_F_ECHO`: some kinds of objects are told to those who asked only with the latter.
+const GET_FLAGS: u16 = 0x9;
+/// `NLM_F_MULTI`: more of the answer follows.
+const MORE_FOLLOWS: u16 = 0x2;
 /// `NLM_F_DUMP_INTR`: the tables changed while they were read.
 const INTERRUPTED: u16 = 0x10;
 /// The kernel fills at most 32 KiB at a time.
@@ -55,10 +59,30 @@ impl Netlink {
         &mut self,
         request: u16,
         body: &[u8],
+        each: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
+    ) -> io::Result<()> {
+        self.ask(request, DUMP_FLAGS, body, each)
+    }
+
+    /// Asks for one object and hands its message's type and payload to `take`.
+    pub(crate) fn get(
+        &mut self,
+        request: u16,
+        body: &[u8],
+        take: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
+    ) -> io::Result<()> {
+        self.ask(request, GET_FLAGS, body, take)
+    }
+
+    fn ask(
+        &mut self,
+        request: u16,
+        flags: u16,
+        body: &[u8],
         mut each: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
     ) -> io::Result<()> {
         self.sequence += 1;
-        send(self.socket.as_raw_fd(), &dump_request(request, self.sequence, body), MsgFlags::empty())?;
+        send(self.socket.as_raw_fd(), &question(request, flags, self.sequence, body), MsgFlags::empty())?;
         loop {
             let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EINTR) => continue,
@@ -74,6 +98,9 @@ impl Netlink {
                     NLMSG_DONE => return Ok(()),
                     NLMSG_ERROR => return Err(refusal(message.payload)?),
                     kind => each(kind, message.payload)?,
+                }
+                if message.flags & MORE_FOLLOWS == 0 {
+                    return Ok(());
                 }
             }
         }
@@ -136,11 +163,11 @@ fn split_attribute(bytes: &[u8]) -> Result<(Attribute<'_>, &[u8]), Malformed> {
     Ok(((kind, value), bytes.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default()))
 }
 
-fn dump_request(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+fn question(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     let mut request = Vec::with_capacity(HEADER_BYTES + body.len());
     request.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
     request.extend(kind.to_ne_bytes());
-    request.extend(DUMP_FLAGS.to_ne_bytes());
+    request.extend(flags.to_ne_bytes());
     request.extend(sequence.to_ne_bytes());
     request.extend(0_u32.to_ne_bytes());
     request.extend(body);

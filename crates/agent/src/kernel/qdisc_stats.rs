@@ -1,4 +1,4 @@
-//! Statistics of queueing disciplines: one `RTM_GETQDISC` dump a namespace.
+//! Statistics of queueing disciplines (`RTM_GETQDISC`).
 
 use std::io;
 
@@ -56,6 +56,23 @@ pub(crate) enum OwnStats {
         /// Marked for exceeding `ce_threshold`, packets that were `marked` already included.
         over_threshold: u64,
     },
+}
+
+/// One discipline of the socket's namespace, by its device and handle.
+pub(crate) fn read_one(netlink: &mut Netlink, interface: u32, handle: u32) -> io::Result<QdiscStats> {
+    // struct tcmsg: u8 family and padding, u32 interface, handle, parent, info.
+    let mut question = [0; TCMSG_BYTES];
+    question[4..8].copy_from_slice(&interface.to_ne_bytes());
+    question[8..12].copy_from_slice(&handle.to_ne_bytes());
+    let mut found = None;
+    netlink.get(RTM_GETQDISC, &question, |kind, payload| {
+        if kind == RTM_NEWQDISC {
+            found = Some(parse(payload)?);
+        }
+        Ok(())
+    })?;
+    let asked_for = |stats: &QdiscStats| stats.interface == interface && stats.handle == handle;
+    found.filter(asked_for).ok_or_else(|| Malformed("an answer is not about the qdisc asked for").into())
 }
 
 /// Hands every discipline of the socket's namespace to `each`.
