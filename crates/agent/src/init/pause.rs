@@ -21,11 +21,18 @@ pub(super) fn pause() -> Result<(), InitError> {
 
 #[allow(unsafe_code)]
 fn write_port(port: u16, value: u8) -> io::Result<()> {
-    // SAFETY: changes only which I/O ports this process may use; the kernel checks the range.
-    if unsafe { libc::ioperm(port.into(), 1, 1) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    allow_port(port, true)?;
     // SAFETY: this process may write to that port, and no device there writes to memory.
     unsafe { std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) };
+    // As long as a process may use any port, the kernel loads its list of them whenever it goes on with the process.
+    allow_port(port, false)
+}
+
+#[allow(unsafe_code)]
+fn allow_port(port: u16, allowed: bool) -> io::Result<()> {
+    // SAFETY: changes only which I/O ports this process may use; the kernel checks the range.
+    if unsafe { libc::ioperm(port.into(), 1, allowed.into()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
     Ok(())
 }

@@ -9,7 +9,7 @@ use nix::net::if_::InterfaceFlags;
 
 /// The kernel notes at most once a second that a device's other end has come up.
 const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Waits until these devices of the calling thread's namespace carry packets. Until then they are up, and yet drop everything:
 /// a machine that builds a network in less than that second would lose its first packets.

@@ -80,7 +80,9 @@ impl Connection {
 
     /// The socket is ready.
     pub(super) fn serve(&mut self, flags: EpollFlags) -> io::Result<Served> {
-        socket::take_error(&self.socket)?;
+        if flags.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
+            socket::take_error(&self.socket)?;
+        }
         let agreed = if self.stands { None } else { Some(self.stand()?) };
         let (taken, done) = if flags.contains(EpollFlags::EPOLLIN) { take(&self.socket)? } else { (0, false) };
         let mut served = Served { received: None, done, agreed };
@@ -158,13 +160,19 @@ impl Connection {
     }
 }
 
-/// Takes what has arrived; how much, and whether that was all there will ever be.
+/// Takes what has arrived; how much, and whether that was all there will ever be. Less than was asked for is all there is
+/// now: epoll tells of what comes later, the end included.
 fn take(socket: &OwnedFd) -> io::Result<(u64, bool)> {
     let mut taken = 0;
     for _ in 0..TAKES_AT_ONCE {
         match socket::discard(socket, TAKE_BYTES) {
             Ok(0) => return Ok((taken, true)),
-            Ok(bytes) => taken += bytes as u64,
+            Ok(bytes) => {
+                taken += bytes as u64;
+                if bytes < TAKE_BYTES {
+                    break;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
