@@ -12,9 +12,10 @@ import pytest
 from bufferscope.guest.errors import GuestError
 from bufferscope.guest.initramfs import Initramfs
 from bufferscope.guest.qmp import Qmp
-from bufferscope.guest.state import jumped_ns, with_fresh_instruction_count
+from bufferscope.guest.state import going_on, jumped_ns, with_fresh_instruction_count
 
 CLOCK = b"\x0ctimer/icount\x00\x00\x00\x01"
+DOING = b"\x0bglobalstate\x00\x00\x00\x00\x00\x00\x00\x01"
 
 
 def entries(archive: bytes) -> Iterator[tuple[str, int, bytes]]:
@@ -107,3 +108,16 @@ def test_a_saved_clock_stays_the_same_when_its_instructions_start_anew() -> None
 def test_a_state_without_exactly_one_clock_is_refused(stream: bytes) -> None:
     with pytest.raises(GuestError, match="saves virtual time in another form"):
         with_fresh_instruction_count(stream)
+
+
+def test_a_saved_machine_that_was_stopped_goes_on_when_it_is_restored() -> None:
+    def doing(what: bytes) -> bytes:
+        return DOING + struct.pack(">I", len(what) + 1) + what.ljust(100, b"\0")
+
+    assert going_on(b"before" + doing(b"paused") + b"\0after") == b"before" + doing(b"running") + b"\0after"
+
+
+@pytest.mark.parametrize("stream", [b"nothing", DOING + b"\0\0\0\7paused", (DOING + bytes(104)) * 2])
+def test_a_state_that_does_not_say_what_the_machine_was_doing_is_refused(stream: bytes) -> None:
+    with pytest.raises(GuestError, match="what the machine was doing in another form"):
+        going_on(stream)

@@ -41,3 +41,15 @@ def lock(name: str) -> Iterator[None]:
     with (directory("locks") / name).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def attempted_lock(name: str) -> Iterator[bool]:
+    """Whether nobody else holds the lock; if so, it is held until the block or the process ends."""
+    with (directory("locks") / name).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

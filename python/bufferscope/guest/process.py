@@ -2,21 +2,19 @@
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import IO, Self
 
 from .errors import GuestError
 from .machine import REQUEST_BYTES, Channels
-from .qmp import Qmp
 
 _PR_SET_PDEATHSIG = 1
-_CONTROL_TIMEOUT_S = 60
 _CONSOLE_TAIL_BYTES = 1500
 
 # Loaded before any fork: the child may not load libraries.
@@ -27,8 +25,18 @@ class Process:
     """QEMU, started; leaving its `with` block kills it if it still runs. Its files have no names on disk."""
 
     def __init__(
-        self, request: bytes, command: Callable[[Channels], list[str]], state: IO[bytes] | None = None
+        self,
+        request: bytes,
+        command: Callable[[Channels], list[str]],
+        *,
+        state: IO[bytes] | None = None,
+        control: socket.socket | None = None,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
+        """Start `command`; it goes on from a saved `state`, or has `control`, its end of a connection for QMP.
+
+        `prepare` is called in the new process before it becomes QEMU.
+        """
         if len(request) >= REQUEST_BYTES:
             raise GuestError(
                 f"this scenario takes {len(request)} bytes, and the guest reads at most {REQUEST_BYTES - 1}: "
@@ -42,22 +50,17 @@ class Process:
             request_file.flush()
             self.frames = stack.enter_context(tempfile.TemporaryFile())
             self._console = stack.enter_context(tempfile.TemporaryFile())
-            ours, theirs = socket.socketpair()
-            stack.enter_context(ours)
-            with theirs:
-                channels = Channels(
-                    request_file.fileno(),
-                    self.frames.fileno(),
-                    self._console.fileno(),
-                    theirs.fileno(),
-                    None if state is None else state.fileno(),
-                )
-                self._process = _spawn(command(channels), channels.all())
+            channels = Channels(
+                request_file.fileno(),
+                self.frames.fileno(),
+                self._console.fileno(),
+                None if control is None else control.fileno(),
+                None if state is None else state.fileno(),
+            )
+            self._process = _spawn(command(channels), channels.all(), prepare)
             stack.callback(self._kill)
-            self._control = ours
-            self.qmp = Qmp(ours)
-            with self.explained():
-                self.qmp.negotiate(_CONTROL_TIMEOUT_S)
+            self._ended = os.pidfd_open(self._process.pid)
+            stack.callback(os.close, self._ended)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -66,18 +69,10 @@ class Process:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def send_descriptor(self, name: str, descriptor: int) -> None:
-        """Lend QEMU an open file under a name (QMP's `getfd`)."""
-        self.qmp.execute("getfd", {"fdname": name}, descriptor=descriptor)
-
     def wait(self, timeout_s: float) -> bool:
         """Whether it has ended, after waiting at most so long."""
-        until = time.monotonic() + timeout_s
-        while not self._reap(os.WNOHANG):
-            if time.monotonic() >= until:
-                return False
-            time.sleep(0.01)
-        return True
+        select.select([self._ended], [], [], timeout_s)
+        return self._reap(os.WNOHANG)
 
     @property
     def status(self) -> int | None:
@@ -124,13 +119,14 @@ class Process:
             self._process.stderr.close()
 
 
-def _spawn(command: list[str], descriptors: list[int]) -> "subprocess.Popen[bytes]":
+def _spawn(command: list[str], descriptors: list[int], prepare: Callable[[], None]) -> "subprocess.Popen[bytes]":
     parent = os.getpid()
 
-    def die_with_parent() -> None:
+    def begin() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died in between
             os._exit(1)
+        prepare()
 
     return subprocess.Popen(
         command,
@@ -139,5 +135,5 @@ def _spawn(command: list[str], descriptors: list[int]) -> "subprocess.Popen[byte
         stderr=subprocess.PIPE,
         pass_fds=descriptors,
         start_new_session=True,  # the terminal's interrupt is for the one that started it
-        preexec_fn=die_with_parent,
+        preexec_fn=begin,
     )

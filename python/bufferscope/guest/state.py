@@ -5,6 +5,7 @@ the same records from a state saved on another day or another machine.
 """
 
 import re
+import socket
 import struct
 import tempfile
 import time
@@ -16,7 +17,9 @@ from .errors import GuestError
 from .image import Image
 from .machine import Qemu
 from .process import Process
+from .qmp import Qmp
 
+_CONTROL_TIMEOUT_S = 60
 _BOOT_TIMEOUT_S = 300
 _MOST_BOOTS = 12
 _SAVE_TIMEOUT_S = 120
@@ -25,6 +28,9 @@ _POLL_S = 0.02
 _CLOCK = re.compile(rb"\x0ctimer/icount\x00\x00\x00\x01(.{16})", re.DOTALL)
 """The migration stream's subsection of virtual time: its name, version 1, then the clock's offset in nanoseconds and
 the number of instructions executed."""
+_RUN_STATE = re.compile(rb"\x0bglobalstate\x00\x00\x00\x00\x00\x00\x00\x01(.{4}(?=[a-z-]{1,99}\x00).{100})", re.DOTALL)
+"""Its section of what the machine was doing: name, instance 0, version 1, then a length and 100 bytes of text."""
+_RUNNING = struct.pack(">I100s", len("running") + 1, b"running")
 
 
 def saved_state(qemu: Qemu, image: Image, note: Callable[[str], None] = lambda _: None) -> Path:
@@ -40,7 +46,7 @@ def saved_state(qemu: Qemu, image: Image, note: Callable[[str], None] = lambda _
 
 def _save(qemu: Qemu, image: Image, path: Path) -> None:
     with tempfile.NamedTemporaryFile(prefix=".partial-", dir=path.parent) as partial:
-        partial.write(with_fresh_instruction_count(_exact_state(qemu, image)))
+        partial.write(going_on(with_fresh_instruction_count(_exact_state(qemu, image))))
         partial.flush()
         path.hardlink_to(partial.name)
 
@@ -64,22 +70,28 @@ def _exact_state(qemu: Qemu, image: Image) -> bytes:
 
 
 def _boot(qemu: Qemu, image: Image) -> bytes:
+    ours, theirs = socket.socketpair()
     with (
         tempfile.TemporaryFile() as state,
-        Process(b"", lambda channels: machine.boot(qemu, image, channels)) as process,
+        ours,
+        theirs,
+        Process(b"", lambda channels: machine.boot(qemu, image, channels), control=theirs) as process,
         process.explained(),
     ):
-        process.qmp.wait_for("STOP", timeout_s=_BOOT_TIMEOUT_S)
-        process.send_descriptor("state", state.fileno())
-        process.qmp.execute("migrate", {"uri": "fd:state"})
-        _await_saved(process)
+        theirs.close()  # so that the connection ends when QEMU does
+        qmp = Qmp(ours)
+        qmp.negotiate(_CONTROL_TIMEOUT_S)
+        qmp.wait_for("STOP", timeout_s=_BOOT_TIMEOUT_S)
+        qmp.execute("getfd", {"fdname": "state"}, descriptor=state.fileno())
+        qmp.execute("migrate", {"uri": "fd:state"})
+        _await_saved(process, qmp)
         state.seek(0)
         return state.read()
 
 
-def _await_saved(process: Process) -> None:
+def _await_saved(process: Process, qmp: Qmp) -> None:
     until = time.monotonic() + _SAVE_TIMEOUT_S
-    while (status := process.qmp.execute("query-migrate").get("status")) != "completed":
+    while (status := qmp.execute("query-migrate").get("status")) != "completed":
         if status == "failed" or time.monotonic() > until:
             raise GuestError(f"QEMU could not save the guest's state ({status}): {process.explanation()}")
         time.sleep(_POLL_S)
@@ -96,6 +108,15 @@ def with_fresh_instruction_count(stream: bytes) -> bytes:
     return stream[: clock.start(1)] + struct.pack(">qq", offset_ns + instructions, 0) + stream[clock.end(1) :]
 
 
+def going_on(stream: bytes) -> bytes:
+    """The state of a machine that was not stopped: restored, it goes on without being told to.
+
+    So a run needs no control connection, whose thread in QEMU would be woken whenever the guest falls idle.
+    """
+    found = _the_one(_RUN_STATE, stream, "what the machine was doing")
+    return stream[: found.start(1)] + _RUNNING + stream[found.end(1) :]
+
+
 def jumped_ns(stream: bytes) -> int:
     """How far time jumped in all while a guest that was booted, and not restored, had nothing to do."""
     offset_ns: int = struct.unpack(">qq", _clock(stream)[1])[0]
@@ -103,10 +124,14 @@ def jumped_ns(stream: bytes) -> int:
 
 
 def _clock(stream: bytes) -> re.Match[bytes]:
-    found = list(_CLOCK.finditer(stream))
+    return _the_one(_CLOCK, stream, "virtual time")
+
+
+def _the_one(pattern: re.Pattern[bytes], stream: bytes, what: str) -> re.Match[bytes]:
+    found = list(pattern.finditer(stream))
     if len(found) != 1:
         raise GuestError(
-            f"this QEMU saves virtual time in another form than the known one ({len(found)} clocks found): "
+            f"this QEMU saves {what} in another form than the known one (found {len(found)} times): "
             "use QEMU 7.2 or later, or set BUFFERSCOPE_QEMU"
         )
     return found[0]
