@@ -52,6 +52,8 @@ congestion_controls! {
     Bbr3 = "bbr3", in Linux: None;
     /// RFC 8257, as the Linux kernel has it: marks cut the window by as much as there were of them. It asks for ECN itself.
     Dctcp = "dctcp", in Linux: Some("dctcp");
+    /// draft-briscoe-iccrg-prague-congestion-control-04, for L4S: it asks for accurate ECN itself, and paces.
+    Prague = "prague", in Linux: None;
 }
 
 #[cfg(test)]

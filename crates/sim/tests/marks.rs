@@ -78,3 +78,32 @@ fn dctcp_takes_losses_as_reno_does() {
     let (dctcp, reno) = (queue(&dctcp), queue(&reno));
     assert!(dctcp.iter().zip(reno).all(|(one, other)| one.abs_diff(other) <= 3), "{dctcp:?} {reno:?}");
 }
+
+#[test]
+fn prague_keeps_the_queue_at_the_threshold_and_the_path_full() {
+    let sink = over(THRESHOLD, &[flow("a", "prague", "")]);
+    // The pace is the window over the smoothed round trip, which follows a queue that shrinks with a lag of some round trips: below
+    // what the path carries, for as long, so that the queue is empty at moments.
+    let [_, median, high] = queue(&sink);
+    assert!((2..=5).contains(&median) && (4..=6).contains(&high), "{median} {high}");
+    assert!(share(&sink, "a/1") >= 98, "{}", share(&sink, "a/1"));
+    assert_eq!(numbers(&sink, Table::Flows, "retransmits").last(), Some(&0));
+}
+
+#[test]
+fn prague_flows_share() {
+    let sink = over(THRESHOLD, &[flow("a", "prague", ""), flow("b", "prague", "")]);
+    let shares = ["a/1", "b/1"].map(|flow| share(&sink, flow));
+    assert!(shares.iter().all(|share| (40..=60).contains(share)), "{shares:?}");
+    // Windows of ten packets swing further, and the queue is empty more often.
+    assert!(shares.iter().sum::<u64>() >= 95, "{shares:?}");
+}
+
+#[test]
+fn prague_takes_losses_as_reno_does() {
+    // The pfifo does not mark; 50 packets and 17 on the way are halved to 33, so that the path never idles.
+    let sink = over("rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '50p' }", &[flow("a", "prague", "")]);
+    let [low, _, high] = queue(&sink);
+    assert!((10..=22).contains(&low) && high >= 45, "{low} {high}");
+    assert!(share(&sink, "a/1") >= 98, "{}", share(&sink, "a/1"));
+}

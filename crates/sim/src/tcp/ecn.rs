@@ -23,7 +23,6 @@ pub(crate) enum EcnUse {
     /// Accurate ECN, on packets with ECT(0).
     Accurate,
     /// The same on packets with ECT(1) (RFC 9331, section 4).
-    #[allow(dead_code)] // for controls that need it
     L4s,
 }
 

@@ -20,6 +20,7 @@ mod fixed_window;
 mod hystart;
 mod ledbat;
 mod pacing_rate;
+mod prague;
 mod queueing_delay;
 mod reno;
 mod rounds;
@@ -94,4 +95,5 @@ controls! {
     Bbr(bbr::Bbr),
     Bbr3(bbr3::Bbr3),
     Dctcp(dctcp::Dctcp),
+    Prague(prague::Prague),
 }

@@ -1,0 +1,241 @@
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP made fit for the Internet. It counts marks as that does, on
+//! packets that say so ([`EcnUse::L4s`]), grows for whatever is not marked, and does not gain from a short round trip.
+//!
+//! What the draft leaves open is as in its reference, the module `tcp_prague` of L4STeam/linux: arithmetic, the window that
+//! follows its target packet by packet, and the pace.
+//!
+//! Departs: the window leaves slow start at the first mark, as the draft has it, where that module waits for an
+//! acknowledgement of nothing but marked packets. Falling back for queues that mark as for classic ECN, which the module does not do
+//! unless told to, is left out, and so is falling back for peers without accurate ECN: both ends run this control.
+
+use super::rounds::SequenceRounds;
+use super::{Ack, Acked, Context, Control, EcnUse, Event, UNPACED, Window};
+use crate::tcp::{Config, State};
+
+/// Binary digits after the point of a window and of alpha (`CWND_UNIT`, `PRAGUE_ALPHA_BITS`).
+const FRACTION_BITS: u32 = 20;
+const ONE: u64 = 1 << FRACTION_BITS;
+/// A round's share of marks counts for 1/16 (section 2.3.2: g).
+const GAIN_SHIFT: u32 = 4;
+/// Windows do not fall below (`MIN_CWND`); the pace still does.
+const MIN_CWND: u32 = 2;
+/// A flow takes as much as one whose round trip is this long, if its own is shorter (section 2.4.4: RTT_virt;
+/// `prague_rtt_target`), once it has sent for so many rounds (`prague_rtt_transition`).
+const TARGET_RTT_NS: u64 = 25_000_000;
+const TRANSITION_ROUNDS: u32 = 500;
+const NS_PER_US: u64 = 1_000;
+const NS_PER_S: u128 = 1_000_000_000;
+/// Headers of IP and TCP, which the pace counts as well (`tcp_mss_to_mtu`).
+const HEADER_BYTES: u32 = 20 + 32;
+
+/// What Prague remembers.
+#[derive(Debug)]
+pub(crate) struct Prague {
+    /// The window to come to, in packets with a fraction (`frac_cwnd`).
+    target: u64,
+    /// 16 times the average share of marked packets, which keeps what rounding would lose; 1 until there was a mark
+    /// (`upscaled_alpha`).
+    alpha_16: u64,
+    /// When it was last updated, and when marks last reduced the window.
+    alpha_at_ns: u64,
+    reduced_at_ns: u64,
+    rounds: SequenceRounds,
+    /// Rounds since slow start.
+    age: u32,
+    /// Packets delivered, and those of them that were marked, when the round began.
+    delivered: u64,
+    delivered_ce: u64,
+    /// Growth for a window without marks (`ai_ack_increase`).
+    increase: u64,
+    /// Packets of this acknowledgement that were marked.
+    marked: u32,
+    /// There was a mark ever: there is something that marks.
+    saw_mark: bool,
+    /// The window is being reduced for a loss.
+    in_loss: bool,
+    /// Window and target before that.
+    before_loss: (u32, u64),
+}
+
+impl Control for Prague {
+    const GOVERNS: bool = true;
+    const PACES: bool = true;
+    const ECN: EcnUse = EcnUse::L4s;
+
+    fn new(_config: &Config) -> Self {
+        Self {
+            target: ONE,
+            alpha_16: ONE << GAIN_SHIFT,
+            alpha_at_ns: 0,
+            reduced_at_ns: 0,
+            rounds: SequenceRounds::default(),
+            age: 0,
+            delivered: 0,
+            delivered_ce: 0,
+            increase: ONE,
+            marked: 0,
+            saw_mark: false,
+            in_loss: false,
+            before_loss: (0, 0),
+        }
+    }
+
+    fn init(&mut self, window: &mut Window, context: &Context) {
+        self.target = packets(window.cwnd);
+        self.alpha_at_ns = context.now_ns;
+        self.rounds.restart(context.nxt);
+        self.begin_round(window, context);
+        self.pace(window, context);
+    }
+
+    fn on_acked(&mut self, _window: &mut Window, _context: &Context, acked: &Acked) {
+        self.marked = acked.ce_packets;
+        self.saw_mark |= acked.ce_packets > 0;
+    }
+
+    fn on_ack(&mut self, window: &mut Window, context: &Context, ack: &Ack) {
+        let unmarked = ack.acked.saturating_sub(std::mem::take(&mut self.marked));
+        if unmarked > 0 && !self.in_loss && context.cwnd_limited {
+            self.grow(window, unmarked);
+        }
+        self.follow(window);
+        if self.is_alpha_due(window, context) {
+            self.update_alpha(context);
+            self.begin_round(window, context);
+        }
+        self.pace(window, context);
+    }
+
+    /// The threshold is set when the state changes: only then it is known why.
+    fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
+        window.ssthresh
+    }
+
+    fn undo(&mut self, window: &mut Window, _context: &Context) -> u32 {
+        let (cwnd, target) = self.before_loss;
+        self.target = self.target.max(target);
+        window.cwnd.max(cwnd)
+    }
+
+    fn on_state(&mut self, window: &mut Window, context: &Context, state: State) {
+        match state {
+            _ if state == context.state => {}
+            State::Cwr => self.react_to_marks(window, context),
+            State::Recovery => self.react_to_loss(window),
+            State::Open => self.in_loss = false,
+            State::Disorder | State::Loss => {}
+        }
+    }
+
+    fn on_event(&mut self, window: &mut Window, _context: &Context, event: Event) {
+        if event == Event::Timeout {
+            self.react_to_loss(window);
+        }
+    }
+}
+
+impl Prague {
+    /// Slow start, then one packet a round trip, for packets that were not marked (section 2.4.3).
+    fn grow(&mut self, window: &mut Window, unmarked: u32) {
+        let mut unmarked = unmarked;
+        if window.in_slow_start() {
+            unmarked = window.slow_start(unmarked);
+            self.target = packets(window.cwnd);
+        }
+        let cwnd = u64::from(self.target_packets());
+        let increase = (u64::from(unmarked) * self.increase + cwnd / 2) / cwnd;
+        self.target += increase.max(u64::from(unmarked));
+    }
+
+    /// The window follows its target by a packet an acknowledgement.
+    fn follow(&self, window: &mut Window) {
+        let target = self.target_packets().max(MIN_CWND);
+        if window.cwnd > target {
+            window.cwnd -= 1;
+        } else if window.cwnd < target {
+            window.cwnd += 1;
+        }
+    }
+
+    fn target_packets(&self) -> u32 {
+        u32::try_from(self.target.div_ceil(ONE)).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// alpha += (share of marked packets - alpha) / 16 (section 2.3.2), from the first mark on.
+    fn update_alpha(&mut self, context: &Context) {
+        if !self.saw_mark {
+            return;
+        }
+        let (delivered, marked) = (context.delivered - self.delivered, context.delivered_ce - self.delivered_ce);
+        let share = (marked << FRACTION_BITS) / delivered.max(1);
+        self.alpha_16 = (self.alpha_16 - (self.alpha_16 >> GAIN_SHIFT) + share).min(ONE << GAIN_SHIFT);
+        self.alpha_at_ns = context.now_ns;
+    }
+
+    fn begin_round(&mut self, window: &Window, context: &Context) {
+        (self.delivered, self.delivered_ce) = (context.delivered, context.delivered_ce);
+        if !window.in_slow_start() {
+            self.age = self.age.saturating_add(1);
+        }
+        self.increase = self.scaled_increase(context.srtt_ns.unwrap_or(TARGET_RTT_NS));
+    }
+
+    /// A round trip has passed, and the target's.
+    fn is_alpha_due(&mut self, window: &Window, context: &Context) -> bool {
+        let waits = self.is_scaled(window) && context.now_ns < self.alpha_at_ns + TARGET_RTT_NS;
+        !waits && self.rounds.advance(context.una, context.nxt)
+    }
+
+    /// Is the flow old enough not to gain from a short round trip?
+    fn is_scaled(&self, window: &Window) -> bool {
+        !window.in_slow_start() && self.age >= TRANSITION_ROUNDS
+    }
+
+    /// A packet a target's round trip, for as many packets as a flow of the same rate has in flight there: so a packet times
+    /// (RTT / target)^2 a round trip (section 2.4.4).
+    fn scaled_increase(&self, srtt_ns: u64) -> u64 {
+        if self.age < TRANSITION_ROUNDS || srtt_ns >= TARGET_RTT_NS {
+            return ONE;
+        }
+        let (rtt_us, target_us) = (srtt_ns / NS_PER_US, TARGET_RTT_NS / NS_PER_US);
+        ((rtt_us * rtt_us) << FRACTION_BITS).div_ceil(target_us * target_us)
+    }
+
+    /// The target less half of alpha, once a round trip (section 2.4.2).
+    fn react_to_marks(&mut self, window: &mut Window, context: &Context) {
+        if self.is_scaled(window) && context.now_ns < self.reduced_at_ns + TARGET_RTT_NS {
+            return;
+        }
+        self.reduced_at_ns = context.now_ns;
+        let alpha = u128::from(self.alpha_16 >> GAIN_SHIFT);
+        // Half a unit more rounds to the nearest.
+        let reduction = (alpha * u128::from(self.target) + u128::from(ONE)) >> (FRACTION_BITS + 1);
+        self.target -= reduction as u64;
+        window.ssthresh = self.target_packets().max(MIN_CWND);
+    }
+
+    /// Half of the target, as Reno (section 2.4.1).
+    fn react_to_loss(&mut self, window: &mut Window) {
+        self.before_loss = (window.cwnd, self.target);
+        self.target -= self.target / 2;
+        self.in_loss = true;
+        window.ssthresh = self.target_packets().max(MIN_CWND);
+    }
+
+    /// The target a round trip, twice that early in slow start (section 2.5.1).
+    fn pace(&self, window: &mut Window, context: &Context) {
+        let Some(srtt_ns) = context.srtt_ns.filter(|&ns| ns > 0) else { return };
+        let doubles = u32::from(window.cwnd < window.ssthresh / 2);
+        let bytes = (u128::from(context.mss_bytes + HEADER_BYTES) * u128::from(self.target)) << doubles;
+        let rate = (bytes * NS_PER_S / u128::from(srtt_ns)) >> FRACTION_BITS;
+        window.pacing_bytes_per_s = u64::try_from(rate).unwrap_or(UNPACED - 1).max(1);
+    }
+}
+
+fn packets(count: u32) -> u64 {
+    u64::from(count) << FRACTION_BITS
+}
+
+#[cfg(test)]
+#[path = "prague_tests.rs"]
+mod tests;
