@@ -8,6 +8,8 @@ use rand_pcg::Pcg64Mcg;
 pub(crate) enum Stream {
     /// The processing times of the hosts.
     Hosts,
+    /// The clock of a host (by the index of its node).
+    Clock(u32),
     /// When the connections, probes and pages of a traffic (by index) begin.
     Traffic(u32),
     /// The congestion controls of the connections of a traffic (by index).
@@ -27,6 +29,7 @@ impl Random {
             Stream::Traffic(index) => 2 << 32 | u64::from(index),
             Stream::Qdisc(index) => 3 << 32 | u64::from(index),
             Stream::Congestion(index) => 4 << 32 | u64::from(index),
+            Stream::Clock(index) => 5 << 32 | u64::from(index),
         };
         Self::from_seed(scramble(seed) ^ id)
     }

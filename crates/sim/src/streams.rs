@@ -9,7 +9,7 @@ use crate::network::{Account, Network};
 use crate::random::{Random, Stream};
 use crate::recording::Recording;
 use crate::slots::Slots;
-use crate::tcp;
+use crate::tcp::{self, Timers};
 
 /// A connection begins up to this much later than planned.
 ///
@@ -142,6 +142,12 @@ impl StreamsSetup<'_> {
         Random::new(self.seed, Stream::Traffic(self.index))
     }
 
+    /// Hosts are not switched on at the same time, so their clocks do not tick together.
+    fn timers(&self, node: NodeIndex) -> Timers {
+        let mut random = Random::new(self.seed, Stream::Clock(node.into()));
+        Timers::Jiffies { age_ns: random.below(Timers::AGES_NS) }
+    }
+
     fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {
         let unset = tcp::Config::DEFAULT;
         let host = &self.scenario.nodes[usize::from(node)].tcp;
@@ -153,6 +159,7 @@ impl StreamsSetup<'_> {
             window_packets: sending.window_packets.unwrap_or(unset.window_packets),
             target_ns: sending.target_ns.unwrap_or(unset.target_ns),
             ecn: sending.ecn,
+            timers: self.timers(node),
             ..unset
         }
     }

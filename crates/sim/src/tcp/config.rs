@@ -2,6 +2,8 @@
 
 use bufferscope_scenario::Congestion;
 
+use super::Timers;
+
 /// Payload of a full segment: a 1500-byte MTU less 20 bytes of IP, 20 of TCP and 12 of timestamps.
 pub(super) const MSS_BYTES: u32 = 1448;
 
@@ -34,6 +36,8 @@ pub struct Config {
     pub ecn: bool,
     /// Ask for accurate ECN, and accept it (RFC 9768; `net.ipv4.tcp_ecn` = 3 of kernels that have it).
     pub accurate_ecn: bool,
+    /// How exactly the host's timers keep time.
+    pub timers: Timers,
 }
 
 /// Which side of the handshake an endpoint plays.
@@ -46,7 +50,7 @@ pub enum Role {
 }
 
 impl Config {
-    /// Linux' defaults with CUBIC and without ECN.
+    /// Linux' defaults with CUBIC and without ECN, and with timers that are exact.
     pub const DEFAULT: Self = Self {
         mss_bytes: MSS_BYTES,
         initial_window_packets: 10,
@@ -60,6 +64,7 @@ impl Config {
         seed: 0,
         ecn: false,
         accurate_ecn: false,
+        timers: Timers::Exact,
     };
 }
 

@@ -4,10 +4,11 @@
 //! retried with doubling timeouts (the kernel's first four are linear since 6.5); there is no RST and no TIME-WAIT timer.
 
 use super::ecn::Mode;
+use super::handshake::Attempt;
 use super::receiver::{Receiver, RoundTrip};
 use super::segment::{Flags, SackBlocks, Segment};
-use super::sender::{Established, Output, RTO_INITIAL_NS, RTO_MAX_NS, Sender};
-use super::{Config, Outbox, Outgoing, Role, Sample, timestamps};
+use super::sender::{Established, Output, Sender};
+use super::{Config, Outbox, Outgoing, Role, Sample, Timers, timestamps};
 use crate::packet::Ecn;
 
 /// One end of a connection.
@@ -35,6 +36,7 @@ use crate::packet::Ecn;
 pub struct Endpoint {
     phase: Phase,
     role: Role,
+    timers: Timers,
     sender: Sender,
     receiver: Receiver,
 }
@@ -52,13 +54,6 @@ enum Phase {
     Established,
 }
 
-/// A SYN or SYN-ACK that waits for its answer.
-#[derive(Clone, Copy, Debug)]
-struct Attempt {
-    sent_ns: u64,
-    retries: u32,
-}
-
 /// What the server learnt from the SYN.
 #[derive(Clone, Copy, Debug)]
 struct PeerSyn {
@@ -71,13 +66,19 @@ struct PeerSyn {
 impl Endpoint {
     /// An endpoint that waits: a client for [`connect`](Self::connect), a server for a SYN.
     pub fn new(config: &Config, role: Role) -> Self {
-        Self { phase: Phase::Idle, role, sender: Sender::new(config), receiver: Receiver::new(config, role) }
+        Self {
+            phase: Phase::Idle,
+            role,
+            timers: config.timers,
+            sender: Sender::new(config),
+            receiver: Receiver::new(config, role),
+        }
     }
 
     /// Sends the SYN (client).
     pub fn connect(&mut self, now_ns: u64, out: &mut Outbox) {
         if self.role == Role::Client && matches!(self.phase, Phase::Idle) {
-            self.phase = Phase::SynSent(Attempt::first(now_ns));
+            self.phase = Phase::SynSent(Attempt::first(now_ns, self.timers));
             self.send_syn(now_ns, out);
         }
     }
@@ -103,17 +104,22 @@ impl Endpoint {
 
     /// A segment arrived, in an IP packet with codepoint `ecn`.
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut Outbox) {
-        match self.phase {
+        match &mut self.phase {
             Phase::Idle if self.role == Role::Server && segment.flags.syn() => {
                 self.on_syn(now_ns, segment, ecn, out);
             }
             Phase::Idle => {}
             Phase::SynSent(attempt) if segment.flags.contains(Flags::SYN | Flags::ACK) => {
+                let attempt = *attempt;
                 self.on_syn_ack(now_ns, segment, ecn, attempt, out);
             }
             Phase::SynSent(_) => {}
-            Phase::SynReceived(..) if segment.flags.syn() => self.send_syn(now_ns, out),
+            Phase::SynReceived(attempt, _) if segment.flags.syn() => {
+                *attempt = attempt.on_repeated_syn(now_ns);
+                self.send_syn(now_ns, out);
+            }
             Phase::SynReceived(attempt, syn) => {
+                let (attempt, syn) = (*attempt, *syn);
                 self.establish(now_ns, segment, attempt, syn);
                 self.on_established(now_ns, segment, ecn, out);
             }
@@ -125,8 +131,8 @@ impl Endpoint {
     pub fn on_timer(&mut self, now_ns: u64, out: &mut Outbox) {
         match &mut self.phase {
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => {
-                if attempt.deadline_ns() <= now_ns {
-                    *attempt = Attempt { sent_ns: now_ns, retries: attempt.retries + 1 };
+                if attempt.due_ns <= now_ns {
+                    *attempt = attempt.on_timeout(now_ns);
                     self.send_syn(now_ns, out);
                 }
             }
@@ -145,7 +151,7 @@ impl Endpoint {
     pub fn deadline(&self) -> Option<u64> {
         match &self.phase {
             Phase::Idle => None,
-            Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => Some(attempt.deadline_ns()),
+            Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => Some(attempt.due_ns),
             Phase::Established => [self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min(),
         }
     }
@@ -180,7 +186,7 @@ impl Endpoint {
         self.receiver.on_syn(segment);
         let ecn = self.sender.offer_of_ecn().on_syn(segment.flags);
         let syn = PeerSyn { window_bytes: segment.window_bytes, ecn, codepoint };
-        self.phase = Phase::SynReceived(Attempt::first(now_ns), syn);
+        self.phase = Phase::SynReceived(Attempt::first(now_ns, self.timers), syn);
         self.send_syn(now_ns, out);
     }
 
@@ -194,18 +200,14 @@ impl Endpoint {
     }
 
     fn establish(&mut self, now_ns: u64, segment: &Segment, attempt: Attempt, syn: PeerSyn) {
-        // A SYN that was repeated is measured by timestamp (RFC 6298, section 3).
-        let rtt_ns = match attempt.retries {
-            0 => Some(now_ns - attempt.sent_ns),
-            _ => timestamps::elapsed_ns(now_ns, segment.ts_ecr),
-        };
         self.sender.establish(
             now_ns,
             Established {
                 window_bytes: syn.window_bytes,
                 window_seq: segment.seq,
-                rtt_ns,
-                syn_retries: attempt.retries,
+                rtt_ns: attempt.rtt_ns(now_ns, segment.ts_ecr),
+                resent: attempt.resent,
+                lost_several: attempt.lost_several(segment.ts_ecr),
                 ecn: syn.ecn,
             },
         );
@@ -272,17 +274,5 @@ impl Endpoint {
 
     fn round_trip(&self) -> RoundTrip {
         RoundTrip { srtt_ns: self.sender.srtt_ns(), rto_ns: self.sender.rto_ns() }
-    }
-}
-
-impl Attempt {
-    fn first(now_ns: u64) -> Self {
-        Self { sent_ns: now_ns, retries: 0 }
-    }
-
-    /// RFC 6298, rules 2.1 and 5.5.
-    fn deadline_ns(&self) -> u64 {
-        let timeout_ns = RTO_INITIAL_NS.checked_shl(self.retries.min(10)).unwrap_or(RTO_MAX_NS);
-        self.sent_ns + timeout_ns.min(RTO_MAX_NS)
     }
 }

@@ -7,21 +7,24 @@
 //! An endpoint joins two halves: `sender` (what is in flight, what is lost, how a loss is repaired, when to time out), which
 //! asks `congestion` how much may be in flight, and `receiver` (what has arrived, how much more may, when to acknowledge).
 //!
-//! Two departures hold for all of it: times are exact to the nanosecond (the kernel's timers tick in jiffies), and a
-//! connection never gives up (the kernel does after `tcp_syn_retries` and `tcp_retries2` attempts).
+//! One departure holds for all of it: a connection never gives up (the kernel does after `tcp_syn_retries` and `tcp_retries2`
+//! attempts).
 
 mod config;
 mod congestion;
 mod ecn;
 mod endpoint;
 mod extremes;
+mod handshake;
 mod receiver;
 mod sample;
 mod segment;
 mod sender;
+mod timers;
 mod timestamps;
 
 pub use config::{Config, Role};
 pub use endpoint::Endpoint;
 pub use sample::{Sample, State};
 pub use segment::{Flags, Outbox, Outgoing, SackBlock, SackBlocks, Segment};
+pub use timers::Timers;

@@ -7,6 +7,7 @@
 //! as soon as it has been read. A connection that answers what it receives ("pingpong" mode) does neither: its
 //! acknowledgements travel with its answers.
 
+use super::super::Timers;
 use super::compression::Compression;
 
 /// Smallest delay (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
@@ -18,8 +19,9 @@ const DELAY_MAX_INTERACTIVE_NS: u64 = 200_000_000;
 const MAX_QUICK: u64 = 16;
 
 /// The pending acknowledgement and the habits behind it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct DelayedAck {
+    timers: Timers,
     due: Due,
     /// Acknowledgements that will still be sent at once.
     quick: u64,
@@ -75,6 +77,21 @@ pub(crate) struct Pace {
 }
 
 impl DelayedAck {
+    /// Nothing has arrived yet.
+    pub(crate) fn new(timers: Timers) -> Self {
+        Self {
+            timers,
+            due: Due::No,
+            quick: 0,
+            delay_ns: None,
+            last_data_ns: 0,
+            answers: false,
+            pushed: Pushed::No,
+            compression: Compression::default(),
+            held_until_ns: None,
+        }
+    }
+
     /// Data arrived in order: follows the gaps between arrivals. A segment that is not `full`, or carries the push flag, is
     /// the end of what the other application wrote (`tcp_measure_rcv_mss`).
     #[inline]
@@ -163,7 +180,7 @@ impl DelayedAck {
             let rtt_ns = pace.srtt_ns.map_or(most_ns, |srtt_ns| srtt_ns.max(DELAY_MIN_NS));
             delay_ns = delay_ns.min(most_ns).min(rtt_ns);
         }
-        let at_ns = now_ns + delay_ns;
+        let at_ns = self.timers.expiry_ns(now_ns, delay_ns);
         self.due = match self.due {
             Due::Now => Due::Now,
             // One that is nearly due is sent along.
@@ -243,7 +260,7 @@ mod tests {
 
     /// After the quick acknowledgements of the start, data at 1000 ms.
     fn settled() -> DelayedAck {
-        DelayedAck { delay_ns: Some(40 * MS), last_data_ns: 1000 * MS, ..DelayedAck::default() }
+        DelayedAck { delay_ns: Some(40 * MS), last_data_ns: 1000 * MS, ..DelayedAck::new(Timers::Exact) }
     }
 
     #[test]
@@ -256,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_first_sixteen_are_sent_at_once() {
-        let mut ack = DelayedAck::default();
+        let mut ack = DelayedAck::new(Timers::Exact);
         let at_once = (0..30u64)
             .take_while(|&ms| {
                 ack.on_data(ms * MS, true, false, PACE);
@@ -271,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_small_window_allows_fewer_quick_ones() {
-        let mut ack = DelayedAck::default();
+        let mut ack = DelayedAck::new(Timers::Exact);
         ack.on_data(0, true, false, Pace { half_window_segments: 5, ..PACE });
         assert_eq!(ack.quick, 5);
     }

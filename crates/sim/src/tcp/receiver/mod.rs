@@ -70,7 +70,7 @@ impl Receiver {
             mss_bytes: config.mss_bytes,
             reassembly: Reassembly::new(AFTER_SYN),
             window: ReceiveWindow::new(mss_bytes, config.rmem_default_bytes, config.rmem_max_bytes),
-            delayed: DelayedAck::default(),
+            delayed: DelayedAck::new(config.timers),
             fin_end: None,
             ts_recent: 0,
             acked: 0,

@@ -318,7 +318,7 @@ impl Sender {
         }
         match self.next_new() {
             Some((len, fin)) if !self.fits_peer_window(len, fin) => {
-                self.timer.arm(Wait::Persist, now_ns + self.timer.persist_ns(&self.rtt));
+                self.timer.arm(Wait::Persist, now_ns, self.timer.persist_ns(&self.rtt));
             }
             _ => self.timer.end_persist(),
         }

@@ -5,7 +5,7 @@ use super::news::News;
 use super::timer::Wait;
 use super::{Sender, State};
 
-/// Shortest wait for reordered segments (`TCP_TIMEOUT_MIN`, two jiffies of 1 ms).
+/// Shortest wait for reordered segments (`TCP_TIMEOUT_MIN_US`).
 const REORDER_SLACK_NS: u64 = 2_000_000;
 
 /// What to send after an acknowledgement, before new data.
@@ -109,8 +109,8 @@ impl Sender {
         self.report_losses(now_ns);
         news.repair_lost |= self.board.retransmitted() < repairs_before;
         if let Some(look_again_ns) = look_again {
-            let latest_ns = now_ns + self.timer.rto_ns(&self.rtt);
-            self.timer.arm(Wait::Reorder, (look_again_ns.max(now_ns) + REORDER_SLACK_NS).min(latest_ns));
+            let delay_ns = look_again_ns.saturating_sub(now_ns) + REORDER_SLACK_NS;
+            self.timer.arm(Wait::Reorder, now_ns, delay_ns.min(self.timer.rto_ns(&self.rtt)));
             news.waits_for_reordered = true;
         }
     }

@@ -31,7 +31,7 @@ impl Sender {
         let head = self.board.ids().start;
         self.retransmit(head, output);
         self.timer.back_off();
-        self.timer.arm(Wait::Retransmit, output.now_ns + self.timer.rto_ns(&self.rtt));
+        self.timer.arm(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
     }
 
     /// Everything outstanding is lost, unless it was sent just now; the window starts from one packet.

@@ -114,8 +114,10 @@ pub(crate) struct Established {
     pub(crate) window_seq: u64,
     /// Round-trip time.
     pub(crate) rtt_ns: Option<u64>,
-    /// Times the SYN was sent again.
-    pub(crate) syn_retries: u32,
+    /// Times the SYN or SYN-ACK was sent again.
+    pub(crate) resent: u32,
+    /// More than one got lost.
+    pub(crate) lost_several: bool,
     /// What was agreed on.
     pub(crate) ecn: Mode,
 }
@@ -145,7 +147,7 @@ impl Sender {
             probe: TailProbe::default(),
             rtt: Rtt::new(),
             delivery: Delivery::default(),
-            timer: Timer::default(),
+            timer: Timer::new(config.timers),
             marks: Marks::new(),
             offer,
             last_sent_ns: 0,
@@ -161,7 +163,8 @@ impl Sender {
         self.una = FIRST_BYTE;
         self.peer = PeerWindow { bytes: u64::from(handshake.window_bytes), updated_by: handshake.window_seq };
         self.marks.establish(handshake.ecn, self.offer.codepoints());
-        if handshake.syn_retries > 1 {
+        self.retransmits = u64::from(handshake.resent);
+        if handshake.lost_several {
             // RFC 5681, section 3.1 asks for one segment after any loss; with an initial timeout of only 1 s the kernel
             // forgives the first.
             self.set_cwnd(1);

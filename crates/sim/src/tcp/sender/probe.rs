@@ -7,7 +7,7 @@ use super::rtt::RTO_INITIAL_NS;
 
 /// Delayed acknowledgement that a lone segment may meet (the kernel adds `TCP_RTO_MIN`).
 const LONE_SEGMENT_NS: u64 = 200_000_000;
-/// Slack otherwise (`TCP_TIMEOUT_MIN`, two jiffies of 1 ms).
+/// Slack otherwise (`TCP_TIMEOUT_MIN_US`).
 const SLACK_NS: u64 = 2_000_000;
 
 /// The probe of which the fate is not known yet.

@@ -1,5 +1,6 @@
 //! The sender's one timer: like the kernel's `icsk_retransmit_timer`, it waits for one thing at a time.
 
+use super::super::Timers;
 use super::rtt::{RTO_MAX_NS, Rtt};
 
 /// What the timer waits for.
@@ -16,8 +17,9 @@ pub(crate) enum Wait {
 }
 
 /// The timer and how often its timeout has been doubled.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timer {
+    timers: Timers,
     armed: Option<(Wait, u64)>,
     backoff: u32,
     /// Probes of the closed window that were not answered with an open one.
@@ -25,9 +27,14 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// Waits until `deadline_ns`, and for nothing else.
-    pub(crate) fn arm(&mut self, wait: Wait, deadline_ns: u64) {
-        self.armed = Some((wait, deadline_ns));
+    /// A timer that waits for nothing.
+    pub(crate) fn new(timers: Timers) -> Self {
+        Self { timers, armed: None, backoff: 0, probes: 0 }
+    }
+
+    /// Waits for `delay_ns` from now on, and for nothing else.
+    pub(crate) fn arm(&mut self, wait: Wait, now_ns: u64, delay_ns: u64) {
+        self.armed = Some((wait, self.timers.expiry_ns(now_ns, delay_ns)));
     }
 
     /// Waits for nothing.
@@ -57,7 +64,7 @@ impl Timer {
 
     /// The retransmission timeout, doubled once for each timeout since the last measurement (RFC 6298, rule 5.5).
     pub(crate) fn rto_ns(&self, rtt: &Rtt) -> u64 {
-        rtt.rto_ns().checked_shl(self.backoff).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
+        self.timers.timeout_ns(rtt.rto_ns()).checked_shl(self.backoff).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
     }
 
     /// Time until the next probe of a closed window: the timeout, doubled for every probe (`tcp_probe0_when`).
@@ -94,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_timeout_doubles_up_to_two_minutes() {
-        let (mut timer, rtt) = (Timer::default(), Rtt::new());
+        let (mut timer, rtt) = (Timer::new(Timers::Exact), Rtt::new());
         let seconds: Vec<u64> = (0..9)
             .map(|_| {
                 let rto_ns = timer.rto_ns(&rtt);

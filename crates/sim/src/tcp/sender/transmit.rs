@@ -185,7 +185,7 @@ impl Sender {
 
     /// Arms the timer, which waits longer where the pacer holds the next packet back (`tcp_reset_xmit_timer`).
     fn arm_after(&mut self, wait: Wait, now_ns: u64, delay_ns: u64) {
-        self.timer.arm(wait, now_ns + delay_ns + self.pacer.delay_ns(now_ns));
+        self.timer.arm(wait, now_ns, delay_ns + self.pacer.delay_ns(now_ns));
     }
 
     /// Time left until the oldest segment times out.

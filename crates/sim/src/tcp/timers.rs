@@ -1,0 +1,103 @@
+//! How exactly a host's timers keep time (the kernel's `kernel/time/timer.c`).
+//!
+//! Linux counts in jiffies, 4 ms each with Debian's `CONFIG_HZ=250`, and sorts its timers into a wheel whose buckets are the coarser the
+//! further away they are: 4 ms up to 252 ms, 32 ms up to 2 s, 256 ms up to 16 s, and so on. No timer goes off early, so each is late
+//! by up to one bucket: a SYN is sent again 1.000 to 1.032 s after the first. What is sent again thus leaves the rhythm in which it was
+//! lost.
+//!
+//! What the kernel measures by its high-resolution clock is exact here: pacing, and the compression of acknowledgements.
+
+/// One jiffy (`1 / CONFIG_HZ`).
+const TICK_NS: u64 = 4_000_000;
+/// Buckets of the finest level that a new timer may go into (`LVL_START(1)`).
+const FINEST: u64 = 63;
+/// How much coarser each level is than the one before (`LVL_CLK_SHIFT`).
+const LEVEL_SHIFT: u32 = 3;
+const LEVELS: u32 = 8;
+
+/// How exactly a host's timers keep time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timers {
+    /// To the nanosecond, as no kernel's do: for reasoning about everything else.
+    Exact,
+    /// By jiffies, of which the first began `age_ns` before time 0.
+    Jiffies {
+        /// How long the host's clock has been ticking at time 0.
+        age_ns: u64,
+    },
+}
+
+impl Timers {
+    /// Ages below this differ in what they lead to, for timers of up to 16 s.
+    pub(crate) const AGES_NS: u64 = TICK_NS << (2 * LEVEL_SHIFT);
+
+    /// A timeout as the kernel stores it: whole jiffies, at least as long.
+    #[inline]
+    pub(crate) fn timeout_ns(self, timeout_ns: u64) -> u64 {
+        match self {
+            Self::Exact => timeout_ns,
+            Self::Jiffies { .. } => timeout_ns.div_ceil(TICK_NS) * TICK_NS,
+        }
+    }
+
+    /// When a timer that is set now goes off (`calc_wheel_index`).
+    #[inline]
+    pub(crate) fn expiry_ns(self, now_ns: u64, timeout_ns: u64) -> u64 {
+        let Self::Jiffies { age_ns } = self else { return now_ns + timeout_ns };
+        let ticks = timeout_ns.div_ceil(TICK_NS);
+        let level = (1..LEVELS).take_while(|level| ticks >= FINEST << (LEVEL_SHIFT * (level - 1))).count() as u32;
+        let expires = (now_ns + age_ns) / TICK_NS + ticks;
+        let bucket = (expires >> (LEVEL_SHIFT * level)) + 1;
+        (bucket << (LEVEL_SHIFT * level)) * TICK_NS - age_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const YOUNG: Timers = Timers::Jiffies { age_ns: 0 };
+
+    #[test]
+    fn a_short_timer_is_up_to_one_jiffy_late() {
+        // 40 ms are 10 jiffies, counted from the one under way: to be sure, an eleventh.
+        assert_eq!(YOUNG.expiry_ns(0, 40 * MS), 44 * MS);
+        assert_eq!(YOUNG.expiry_ns(4 * MS - 1, 40 * MS), 44 * MS);
+        assert_eq!(YOUNG.expiry_ns(4 * MS, 40 * MS), 48 * MS);
+        // 41 ms are 11 jiffies.
+        assert_eq!(YOUNG.expiry_ns(0, 41 * MS), 48 * MS);
+        assert_eq!(YOUNG.timeout_ns(41 * MS), 44 * MS);
+    }
+
+    #[test]
+    fn a_timer_of_a_second_goes_off_on_a_multiple_of_32_ms() {
+        // 250 jiffies lie beyond 63: buckets of 8. 250 / 8 = 31 and a rest: the 32nd, 256 jiffies.
+        assert_eq!(YOUNG.expiry_ns(0, 1000 * MS), 1024 * MS);
+        // 256 / 8 = 32: the 33rd.
+        assert_eq!(YOUNG.expiry_ns(24 * MS, 1000 * MS), 1056 * MS);
+        // A clock that is 3 jiffies older is there 12 ms earlier.
+        assert_eq!(Timers::Jiffies { age_ns: 12 * MS }.expiry_ns(0, 1000 * MS), 1012 * MS);
+    }
+
+    #[test]
+    fn levels_begin_at_63_504_and_4032_jiffies() {
+        for (ticks, bucket) in [(62, 1), (63, 8), (503, 8), (504, 64), (4031, 64), (4032, 512)] {
+            let timeout_ns = ticks * TICK_NS;
+            let expiry_ns = YOUNG.expiry_ns(0, timeout_ns);
+            assert_eq!(expiry_ns % (bucket * TICK_NS), 0, "{ticks} jiffies");
+            assert!(expiry_ns > timeout_ns && expiry_ns <= timeout_ns + bucket * TICK_NS, "{ticks} jiffies");
+        }
+    }
+
+    #[test]
+    fn the_longest_timeout_has_a_bucket_too() {
+        assert!(YOUNG.expiry_ns(u64::MAX >> 8, 120_000 * MS) > (u64::MAX >> 8) + 120_000 * MS);
+    }
+
+    #[test]
+    fn exact_timers_go_off_when_they_are_told_to() {
+        assert_eq!(Timers::Exact.expiry_ns(3, 39), 42);
+        assert_eq!(Timers::Exact.timeout_ns(39), 39);
+    }
+}
