@@ -68,6 +68,15 @@ impl Connections {
         self.after(packet.connection, packet.to, net, recording);
     }
 
+    /// A segment has left the queue of its own host.
+    pub(crate) fn depart<S: Sink>(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut Recording<S>) {
+        let side = packet.to.other();
+        let endpoint = live(&mut self.places, packet.connection).endpoint(side);
+        if endpoint.on_left_host(net.now(), packet.segment.len, &mut self.outbox) {
+            self.after(packet.connection, side, net, recording);
+        }
+    }
+
     /// The timer of one end fires. It may do so in vain: a deadline that moved later leaves the timer as it is.
     pub(crate) fn timer<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
         let endpoint = live(&mut self.places, index).endpoint(side);
@@ -148,7 +157,11 @@ impl Connections {
     fn after<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
         let connection = live(&mut self.places, index);
         let (from, destination) = connection.path(side);
-        for outgoing in self.outbox.drain(..) {
+        let awaits = connection.endpoint(side).awaits_departures();
+        let mut sent = 0;
+        while let Some(&outgoing) = self.outbox.get(sent) {
+            sent += 1;
+            let awaited = awaits && outgoing.segment.is_charged();
             let packet = TcpPacket { connection: index, to: side.other(), segment: outgoing.segment };
             let packet = Outbound {
                 from,
@@ -156,10 +169,15 @@ impl Connections {
                 flow: self.first_flow + index,
                 ip_bytes: packet.segment.ip_bytes(),
                 ecn: outgoing.ecn,
+                awaited,
                 body: Body::Tcp(packet),
             };
-            net.send(&packet, recording);
+            let stands = net.send(&packet, recording);
+            if awaited && !stands {
+                connection.endpoint(side).on_left_host(net.now(), outgoing.segment.len, &mut self.outbox);
+            }
         }
+        self.outbox.clear();
         if let Some(deadline_ns) = connection.endpoint(side).deadline() {
             let slot = self.slots.endpoint(index, side);
             if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {

@@ -5,7 +5,7 @@ use bufferscope_scenario::{NodeIndex, Scenario};
 
 use crate::SimError;
 use crate::events::EventQueue;
-use crate::packet::{Body, Echo, Ecn, Header};
+use crate::packet::{Body, Echo, Ecn, Header, TcpPacket};
 use crate::pool::{PacketId, Pool};
 use crate::port::{Port, Sent};
 use crate::qdisc::{Fate, Fates, Qdisc};
@@ -31,6 +31,8 @@ pub(crate) struct Network {
     pub(crate) flows: Vec<Flow>,
     /// Echo messages dropped since they were last looked at.
     pub(crate) lost_echoes: Vec<Echo>,
+    /// Segments that have left the queue of their own host, or were dropped there, since they were last looked at.
+    pub(crate) departures: Vec<TcpPacket>,
     /// Packets fully sent on a link.
     pub(crate) hops: u64,
     slots: Slots,
@@ -67,6 +69,8 @@ pub(crate) struct Outbound {
     pub(crate) flow: u32,
     pub(crate) ip_bytes: u32,
     pub(crate) ecn: Ecn,
+    /// If it has to stand in the queue of the host's port, it is one of the `departures` when it leaves.
+    pub(crate) awaited: bool,
     pub(crate) body: Body,
 }
 
@@ -89,6 +93,7 @@ impl Network {
             routes: Routes::new(scenario)?,
             flows: Vec::new(),
             lost_echoes: Vec::new(),
+            departures: Vec::new(),
             hops: 0,
             slots,
             fates: Fates::default(),
@@ -102,8 +107,16 @@ impl Network {
         self.events.now()
     }
 
-    /// A host sends a packet.
-    pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) {
+    /// Has the port by which `from` sends to `to` a queue?
+    pub(crate) fn queues_at(&self, from: NodeIndex, to: NodeIndex) -> bool {
+        match self.routes.step(self.routes.row(to), from) {
+            Step::Forward(port) => self.ports[port as usize].sender.is_some(),
+            Step::Deliver => false,
+        }
+    }
+
+    /// A host sends a packet. Returns whether that stands in the queue of the host's port now.
+    pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> bool {
         self.flows[packet.flow as usize].sent += 1;
         let header = Header {
             at_ns: 0,
@@ -112,12 +125,28 @@ impl Network {
             flow: packet.flow,
             destination: packet.destination,
             ecn: packet.ecn,
+            awaited: false,
         };
         let id = self.pool.insert(header, packet.body);
         match self.routes.step(packet.destination, packet.from) {
-            Step::Forward(port) => self.forward(id, port, recording),
+            Step::Forward(port) => self.send_by(id, port, packet.awaited, recording),
             Step::Deliver => unreachable!("the two ends of a traffic are different nodes"),
         }
+    }
+
+    fn send_by<S: Sink>(
+        &mut self,
+        packet: PacketId,
+        port: PortIndex,
+        awaited: bool,
+        recording: &mut Recording<S>,
+    ) -> bool {
+        let now_ns = self.now();
+        let sent = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
+        let stands = sent.is_none() && !self.fates.have_dropped(packet);
+        self.pool.header_mut(packet).awaited = awaited && stands;
+        self.after_queue(port, sent, recording);
+        stands
     }
 
     /// The wire of a port has sent its frame and packets wait.
@@ -175,6 +204,7 @@ impl Network {
     #[inline]
     fn after_queue<S: Sink>(&mut self, port: PortIndex, sent: Option<Sent>, recording: &mut Recording<S>) {
         if let Some(sent) = sent {
+            self.note_departure(sent.packet);
             if let Some(sojourn_ns) = sent.sojourn_ns {
                 recording.sojourn(port, self.events.now(), sojourn_ns);
             }
@@ -207,6 +237,7 @@ impl Network {
                 Fate::Dropped(..) => {
                     self.ports[port as usize].counts.dropped += 1;
                     self.flows[self.pool.header(packet).flow as usize].dropped += 1;
+                    self.note_departure(packet);
                     if let Body::Echo(echo) = self.pool.body(packet) {
                         self.lost_echoes.push(*echo);
                     }
@@ -215,6 +246,17 @@ impl Network {
             }
         }
         self.fates = fates;
+    }
+
+    /// A packet has left a queue: its sender may have waited for that.
+    #[inline]
+    fn note_departure(&mut self, packet: PacketId) {
+        let awaited = &mut self.pool.header_mut(packet).awaited;
+        if std::mem::take(awaited)
+            && let Body::Tcp(segment) = self.pool.body(packet)
+        {
+            self.departures.push(*segment);
+        }
     }
 
     fn record_fate<S: Sink>(

@@ -36,6 +36,8 @@ pub(crate) struct Header {
     /// Where it goes: a row of the routing table.
     pub(crate) destination: u16,
     pub(crate) ecn: Ecn,
+    /// It stands in the queue of its own host, where its sender waits for it to leave.
+    pub(crate) awaited: bool,
 }
 
 /// What the hosts need to know of a packet.

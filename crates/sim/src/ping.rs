@@ -141,6 +141,7 @@ impl Ping {
             flow: self.flow,
             ip_bytes: HEADER_BYTES + self.parameters.payload_bytes,
             ecn: Ecn::NotEct,
+            awaited: false,
             body: Body::Echo(Echo { ping: self.index, seq, kind }),
         };
         net.send(&packet, recording);

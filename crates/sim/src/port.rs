@@ -177,7 +177,15 @@ mod tests {
 
     /// Hands a packet of 1500 bytes to the port.
     fn offer(port: &mut Port, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
-        let header = Header { at_ns: 0, ip_bytes: 1500, frame_bytes: 0, flow: 0, destination: 0, ecn: Ecn::NotEct };
+        let header = Header {
+            at_ns: 0,
+            ip_bytes: 1500,
+            frame_bytes: 0,
+            flow: 0,
+            destination: 0,
+            ecn: Ecn::NotEct,
+            awaited: false,
+        };
         let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
         port.accept(id, now_ns, pool, fates)
     }

@@ -71,6 +71,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
             self.work += 1;
             self.handle(self.slots.target(slot));
             self.settle_lost_echoes();
+            self.settle_departures();
             if self.work >= WORK_PER_REPORT {
                 self.report(on_progress)?;
                 if self.recording.recorder.check().is_err() {
@@ -164,6 +165,13 @@ impl<'a, S: Sink> Simulation<'a, S> {
         while let Some(echo) = self.net.lost_echoes.pop() {
             let (ping, _, recording) = self.ping(echo.ping);
             ping.lose(echo, recording);
+        }
+    }
+
+    #[inline]
+    fn settle_departures(&mut self) {
+        while let Some(packet) = self.net.departures.pop() {
+            self.connections.depart(&packet, &mut self.net, &mut self.recording);
         }
     }
 

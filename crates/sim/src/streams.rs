@@ -70,7 +70,7 @@ impl Streams {
         }
         setup.finish(
             nodes,
-            nodes.map(|node| setup.config(node, parameters.sending)),
+            setup.configs(nodes, parameters.sending, net),
             Job::Bulk { bytes: parameters.bytes },
             Schedule::Times(times),
             net,
@@ -82,7 +82,7 @@ impl Streams {
         let nodes = [setup.traffic.to, setup.traffic.from];
         setup.finish(
             nodes,
-            nodes.map(|node| setup.config(node, parameters.sending)),
+            setup.configs(nodes, parameters.sending, net),
             Job::Page { request_bytes: u64::from(parameters.request_bytes), bytes: parameters.bytes },
             Schedule::Periodic {
                 start_ns: setup.traffic.start_ns,
@@ -146,6 +146,14 @@ impl StreamsSetup<'_> {
     fn timers(&self, node: NodeIndex) -> Timers {
         let mut random = Random::new(self.seed, Stream::Clock(node.into()));
         Timers::Jiffies { age_ns: random.below(Timers::AGES_NS) }
+    }
+
+    fn configs(&self, nodes: [NodeIndex; 2], sending: Sending, net: &Network) -> [tcp::Config; 2] {
+        let [client, server] = nodes;
+        [(client, server), (server, client)].map(|(node, peer)| {
+            let host_queue = net.queues_at(node, peer);
+            tcp::Config { host_queue, ..self.config(node, sending) }
+        })
     }
 
     fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {

@@ -106,6 +106,12 @@ impl Qdisc {
 }
 
 impl Fates {
+    /// Was this packet dropped?
+    #[inline]
+    pub(crate) fn have_dropped(&self, packet: PacketId) -> bool {
+        self.0.iter().any(|fate| matches!(fate, Fate::Dropped(dropped, _) if *dropped == packet))
+    }
+
     fn drop(&mut self, packet: PacketId, reason: DropReason) {
         self.0.push(Fate::Dropped(packet, reason));
     }

@@ -29,7 +29,8 @@ impl Bench {
 
     /// Enqueues one packet; returns its fate if it had any but being queued.
     pub(super) fn enqueue(&mut self, now_ns: u64, frame_bytes: u32, ecn: Ecn) -> Option<DropReason> {
-        let header = Header { at_ns: 0, ip_bytes: frame_bytes - 14, frame_bytes, flow: 0, destination: 0, ecn };
+        let header =
+            Header { at_ns: 0, ip_bytes: frame_bytes - 14, frame_bytes, flow: 0, destination: 0, ecn, awaited: false };
         let body = Body::Echo(Echo { ping: 0, seq: self.sent, kind: EchoKind::Request });
         let id = self.pool.insert(header, body);
         self.sent += 1;

@@ -147,6 +147,17 @@ impl Endpoint {
         }
     }
 
+    /// A [charged](Segment::is_charged) segment with `len` bytes of payload has left the queue of the host's port, or was dropped
+    /// there; only if [awaited](Self::awaits_departures). Returns whether that let others be sent.
+    pub fn on_left_host(&mut self, now_ns: u64, len: u32, out: &mut Outbox) -> bool {
+        self.sender.on_left_host(len, &mut Output { now_ns, receiver: &mut self.receiver, out })
+    }
+
+    /// Does it want to know what has left the queue of the host's port ([`Config::host_queue`])?
+    pub fn awaits_departures(&self) -> bool {
+        self.sender.awaits_departures()
+    }
+
     /// When [`on_timer`](Self::on_timer) has to be called next, if nothing arrives before.
     pub fn deadline(&self) -> Option<u64> {
         match &self.phase {

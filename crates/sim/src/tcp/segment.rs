@@ -80,6 +80,11 @@ impl Segment {
         self.seq + u64::from(self.len) + u64::from(self.flags.syn()) + u64::from(self.flags.fin())
     }
 
+    /// Is it charged to the connection until it leaves the host's queue? Pure acknowledgements and SYNs are not.
+    pub(crate) fn is_charged(&self) -> bool {
+        self.len > 0 || self.flags.fin()
+    }
+
     fn option_bytes(&self) -> u32 {
         if self.flags.syn() {
             return SYN_OPTIONS_BYTES;

@@ -3,11 +3,10 @@
 //! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`], [`loss`]), in
 //! which state that puts the sender ([`alarm`]), how the window shrinks ([`recovery`]), when that was wrong ([`undo`]), whether
 //! the window is used ([`usage`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), and what the
-//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
+//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
 //! `tcp_write_xmit`.
 //!
-//! Departs: no segmentation offload, no limit of bytes in the local queue; a receiver never takes selective acknowledgements
-//! back.
+//! Departs: no segmentation offload; a receiver never takes selective acknowledgements back.
 
 mod ack;
 mod alarm;
@@ -22,6 +21,7 @@ mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod small_queue;
 mod timer;
 mod transmit;
 mod undo;
@@ -43,6 +43,7 @@ use rate::Delivery;
 use recovery::Recovery;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
+use small_queue::SmallQueue;
 use timer::Timer;
 use undo::Undo;
 use usage::WindowUsage;
@@ -70,6 +71,7 @@ pub(crate) struct Sender {
     rtt: Rtt,
     delivery: Delivery,
     pacer: Pacer,
+    small_queue: SmallQueue,
     timer: Timer,
     marks: Marks,
     /// What this end does about ECN.
@@ -147,6 +149,7 @@ impl Sender {
             probe: TailProbe::default(),
             rtt: Rtt::new(),
             delivery: Delivery::default(),
+            small_queue: SmallQueue::new(config.host_queue),
             timer: Timer::new(config.timers),
             marks: Marks::new(),
             offer,
@@ -328,7 +331,8 @@ impl Sender {
         let unsent = self.data.end.saturating_sub(self.nxt);
         let in_flight = self.board.in_flight();
         let repaired = self.board.lost() <= self.board.retransmitted();
-        if unsent < u64::from(self.mss_bytes) && in_flight < self.cc.window().cwnd && repaired {
+        let sent = self.small_queue.is_empty();
+        if unsent < u64::from(self.mss_bytes) && sent && in_flight < self.cc.window().cwnd && repaired {
             self.delivery.mark_app_limited(in_flight);
         }
     }

@@ -68,7 +68,8 @@ impl Sender {
     pub(crate) fn repair(&mut self, output: &mut Output) {
         while self.board.in_flight() < self.cc.window().cwnd {
             let Some(id) = self.board.next_to_repair() else { return };
-            if self.pacer.holds_back(output.now_ns) {
+            let len = self.board.get(id).map_or(0, |sent| u32::from(sent.len));
+            if self.pacer.holds_back(output.now_ns) || self.repair_awaits_departure(output.now_ns, len) {
                 return;
             }
             self.retransmit(id, output);
@@ -205,7 +206,7 @@ impl Sender {
             let may_exceed = limit == Limit::OneMore || fin;
             let has_room = self.board.in_flight() < self.cc.window().cwnd || may_exceed;
             let held_back = (limit == Limit::Cwnd && self.is_held_back(len)) || self.pacer.holds_back(output.now_ns);
-            if !has_room || !self.fits_peer_window(len, fin) || held_back {
+            if !has_room || !self.fits_peer_window(len, fin) || held_back || self.awaits_departure(output.now_ns, len) {
                 break;
             }
             self.send_new(len, fin, output);
@@ -256,6 +257,7 @@ impl Sender {
 
     fn after_sending(&mut self, now_ns: u64, len: u32) {
         self.last_sent_ns = now_ns;
+        self.small_queue.on_sent(len);
         self.pacer.on_sent(now_ns, len, self.cc.window().pacing_bytes_per_s);
     }
 

@@ -1,0 +1,121 @@
+//! TCP small queues: how much of a connection may stand in its own host's queue (the kernel's `tcp_small_queue_check`,
+//! `tcp_wfree` and `tcp_tsq_write`).
+//!
+//! About a millisecond's worth at the pacing rate, whether or not the connection is paced, and at least two packets. What the
+//! window allows beyond that stays with the connection until a packet leaves the queue. So where the bottleneck is the host's own
+//! port, its queue stays short however large the window; of other queues' packets the host knows nothing.
+//!
+//! Counted is what the kernel charges for a packet, not what is in it. Only packets with payload or a FIN are charged.
+//!
+//! Departs: a packet that still stands in the host's queue is retransmitted all the same (`skb_still_in_host_queue`).
+
+use super::transmit::Output;
+use super::{Sender, State, pacing};
+
+/// Memory that a packet takes beside its payload: two descriptors and the room for headers (`SKB_TRUESIZE` of a linear part of
+/// `MAX_TCP_HEADER` bytes, which the allocator rounds up, on 64-bit Linux 6.1).
+const OVERHEAD_BYTES: u64 = 1280;
+/// The part of a second at the pacing rate (`sk_pacing_shift`).
+const RATE_SHIFT: u32 = 10;
+/// Largest limit where the connection is not paced (`tcp_limit_output_bytes`).
+const LIMIT_BYTES: u64 = 1 << 20;
+/// Retransmissions may fill the queue to twice the limit.
+const REPAIR_FACTOR: u64 = 2;
+
+/// What stands in the host's queue.
+#[derive(Debug, Default)]
+pub(crate) struct SmallQueue {
+    /// Whether the host's port has a queue at all.
+    exists: bool,
+    /// `sk_wmem_alloc`.
+    charged_bytes: u64,
+    /// Something is held back (`TSQ_THROTTLED`).
+    holds_back: bool,
+}
+
+impl SmallQueue {
+    /// Of a host whose port has a queue if `exists`.
+    pub(crate) fn new(exists: bool) -> Self {
+        Self { exists, ..Self::default() }
+    }
+
+    /// A packet with `len` bytes of payload is handed down.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, len: u32) {
+        if self.exists {
+            self.charged_bytes += charge_bytes(len);
+        }
+    }
+
+    /// Does nothing of the connection stand in the queue?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.charged_bytes == 0
+    }
+
+    /// A packet with `len` bytes of payload has left. Returns whether something was held back, which may be sent now.
+    #[inline]
+    fn on_left(&mut self, len: u32) -> bool {
+        self.charged_bytes -= charge_bytes(len);
+        std::mem::take(&mut self.holds_back)
+    }
+}
+
+impl Sender {
+    /// Has a new packet with `len` bytes of payload to wait until another one leaves the host's queue?
+    #[inline]
+    pub(super) fn awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
+        self.exceeds(now_ns, len, 1)
+    }
+
+    /// The same for one that is sent again.
+    #[inline]
+    pub(super) fn repair_awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
+        self.exceeds(now_ns, len, REPAIR_FACTOR)
+    }
+
+    /// A packet with `len` bytes of payload has left the host's queue: goes on sending where that was awaited, repairs first.
+    /// Returns whether it was.
+    #[inline]
+    pub(crate) fn on_left_host(&mut self, len: u32, output: &mut Output) -> bool {
+        let awaited = self.small_queue.on_left(len);
+        if awaited {
+            if self.recovery.state() >= State::Recovery {
+                self.repair(output);
+            }
+            self.transmit(output);
+        }
+        awaited
+    }
+
+    /// Is it to be told what leaves the host's queue?
+    #[inline]
+    pub(crate) fn awaits_departures(&self) -> bool {
+        self.small_queue.exists
+    }
+
+    #[inline]
+    fn exceeds(&mut self, now_ns: u64, len: u32, factor: u64) -> bool {
+        let least_bytes = 2 * charge_bytes(len);
+        // The kernel's count begins with one; and with nothing or one packet outstanding it always sends.
+        if self.small_queue.charged_bytes < factor * least_bytes || self.board.packets_out() <= 1 {
+            return false;
+        }
+        let limit_bytes = self.rate_limit_bytes(now_ns).max(least_bytes);
+        let exceeds = self.small_queue.charged_bytes >= limit_bytes.saturating_mul(factor);
+        self.small_queue.holds_back |= exceeds;
+        exceeds
+    }
+
+    /// The kernel works a rate out for connections that are not paced, too.
+    fn rate_limit_bytes(&self, now_ns: u64) -> u64 {
+        let window = self.cc.window();
+        if self.pacer.is_enabled() {
+            return window.pacing_bytes_per_s >> RATE_SHIFT;
+        }
+        (pacing::rate_of_window(window, &self.context(now_ns)) >> RATE_SHIFT).min(LIMIT_BYTES)
+    }
+}
+
+fn charge_bytes(len: u32) -> u64 {
+    OVERHEAD_BYTES + u64::from(len)
+}
