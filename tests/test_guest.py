@@ -3,24 +3,21 @@
 The first test that needs the guest fetches a kernel and boots it, unless an earlier run of the tests did.
 """
 
-import multiprocessing
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 import pytest
+from guests import Carry, busy_machine, point
 from laboratory import SMALL, TABLES, start, write
 
 import bufferscope as bs
 from bufferscope import _core
 from bufferscope.engines import agent, guest
 from bufferscope.errors import EngineError
-from bufferscope.experiment import Point, load
 from bufferscope.guest import build, cache, image, kernels, machine, run, state
 from bufferscope.guest.image import Image
 
@@ -34,8 +31,6 @@ ROUTED = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
     "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
 )
 """The small lab with its queue on a router: a Linux host keeps its flows from filling its own queue."""
-
-Carry = Callable[..., dict[str, bytes]]
 
 
 @pytest.fixture(scope="session")
@@ -54,30 +49,6 @@ def carry(tmp_path: Path, built: Image) -> Carry:
         return {table: (directory / f"{table}.parquet").read_bytes() for table in TABLES}
 
     return call
-
-
-def point(text: str, directory: Path) -> Point:
-    return load(write(directory, text)).points[0]
-
-
-@contextmanager
-def busy_machine() -> Iterator[None]:
-    """Two processes a processor that do nothing but take time from others."""
-    spawn = multiprocessing.get_context("spawn")
-    processes = [spawn.Process(target=_spin, daemon=True) for _ in range(2 * (os.cpu_count() or 1))]
-    for process in processes:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-
-
-def _spin() -> None:
-    while True:
-        pass
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_else_the_machine_does(carry: Carry) -> None:

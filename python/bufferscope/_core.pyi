@@ -65,6 +65,13 @@ def commands(point: Point, about: list[str]) -> str:
 def check_on_linux(point: Point) -> None:
     """Raise `PlanError` if no released Linux kernel can run the point."""
 
+def cards(point: Point) -> list[tuple[tuple[str, int | None], tuple[str, int | None]]]:
+    """The pairs of network cards that a virtual machine needs for the point's network.
+
+    Each card: its hardware address, and the nanoseconds it takes to send a packet, None for no time. Raises `PlanError`
+    for a ring that no card can have.
+    """
+
 def schema() -> str:
     """The JSON Schema of experiment files."""
 

@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 mod capabilities;
+mod cards;
 mod error;
 mod fates;
 mod frame;
@@ -36,6 +37,7 @@ use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
 pub use capabilities::{Capabilities, Lacking, ProbeError};
+pub use cards::CardError;
 pub use error::Error;
 pub use frame::FrameKind;
 pub use kernel::privilege::{NoPrivilege, Privilege};

@@ -4,6 +4,7 @@ use std::io;
 
 use bufferscope_plan::Plan;
 
+use crate::cards::{CardError, Rack};
 use crate::kernel::namespace::Namespace;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, ToolError};
@@ -15,6 +16,8 @@ pub(crate) struct Network {
     pub(crate) plan: Plan,
     /// As in the plan.
     pub(crate) namespaces: Vec<Namespace>,
+    /// The cards of the ports with a ring.
+    pub(crate) rack: Rack,
 }
 
 /// The network could not be built.
@@ -23,6 +26,9 @@ pub enum NetworkError {
     /// `ip` or `tc` failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
+    /// A port with a ring can't have it.
+    #[error(transparent)]
+    Card(#[from] CardError),
     /// Anything else.
     #[error("{what} in {namespace}: {source}")]
     Step {
@@ -36,8 +42,9 @@ pub enum NetworkError {
 }
 
 impl Network {
-    /// Builds it.
-    pub(crate) fn build(plan: Plan) -> Result<Self, NetworkError> {
+    /// Builds it. The machine's own network cards are in the namespace `home`; `kernel` is for errors.
+    pub(crate) fn build(plan: Plan, home: &Namespace, kernel: &str) -> Result<Self, NetworkError> {
+        let rack = Rack::open(&plan, home)?;
         let mut namespaces = Vec::with_capacity(plan.namespaces.len());
         for planned in &plan.namespaces {
             let namespace = Namespace::create().map_err(step("making a network namespace", &planned.name))?;
@@ -46,8 +53,9 @@ impl Network {
             }
             namespaces.push(namespace);
         }
-        let network = Self { plan, namespaces };
+        let network = Self { plan, namespaces, rack };
         network.lay_cables()?;
+        network.plug_in_cards(home)?;
         for (planned, namespace) in network.plan.namespaces.iter().zip(&network.namespaces) {
             tool::run("ip", namespace, &planned.name, &planned.ip)?;
             for device in &planned.offloads_off {
@@ -56,6 +64,7 @@ impl Network {
             tool::run("tc", namespace, &planned.name, &planned.tc)?;
         }
         network.await_carriers()?;
+        network.check_bql(kernel)?;
         Ok(network)
     }
 
@@ -86,8 +95,26 @@ impl Network {
         // device is to be elsewhere.
         let empty = Namespace::create().map_err(step("making a network namespace", "the cables' namespace"))?;
         let path = |index: usize| self.namespaces[index].path();
-        let lines: Vec<String> = self.plan.cables.iter().map(|cable| self.plan.cable_command(cable, path)).collect();
+        let cables = self.plan.cables.iter().filter(|cable| cable.cards.is_none());
+        let lines: Vec<String> = cables.map(|cable| self.plan.cable_command(cable, path)).collect();
         Ok(tool::run("ip", &empty, "the cables' namespace", &lines)?)
+    }
+
+    fn plug_in_cards(&self, home: &Namespace) -> Result<(), NetworkError> {
+        let path = |index: usize| self.namespaces[index].path();
+        let cables = self.plan.cables.iter().filter_map(|cable| Some((cable.cards?, &cable.ends)));
+        let lines: Vec<String> = cables.flat_map(|(cards, ends)| self.rack.commands(cards, ends, path)).collect();
+        Ok(tool::run("ip", home, "the cards' namespace", &lines)?)
+    }
+
+    fn check_bql(&self, kernel: &str) -> Result<(), NetworkError> {
+        for port in &self.plan.ports {
+            let Some(ring) = port.ring.filter(|ring| ring.bql) else { continue };
+            let namespace = &self.namespaces[usize::from(port.node)];
+            namespace.enter().map_err(step("entering the namespace", &port.name))?;
+            self.rack.check_bql(&self.plan, port, ring, kernel)?;
+        }
+        Ok(())
     }
 }
 

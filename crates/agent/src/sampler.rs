@@ -7,6 +7,7 @@ use bufferscope_records::{Layer, Name, QueueRow};
 use bufferscope_scenario::{RateStep, Scenario};
 use nix::net::if_::if_nametoindex;
 
+use crate::cards::{Arrived, Gauge};
 use crate::fates::{self, Fates};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::qdisc_stats::{self, QdiscStats};
@@ -36,6 +37,8 @@ struct Port {
     fates: Fates,
     label: String,
     check: WireCheck,
+    /// What has left its ring, if it has one.
+    gauge: Option<Gauge>,
 }
 
 /// A count that goes on where the kernel's 32 bits begin anew, as those of a fast port do within hours.
@@ -66,6 +69,7 @@ impl Sampler {
                 fates: Fates::default(),
                 label: port.name.clone(),
                 check: WireCheck::new(steps(desk.scenario, port.place)),
+                gauge: port.ring.map(|ring| desk.network.rack.gauge(ring)).transpose()?,
             });
         }
         Ok(Self { hosts })
@@ -77,7 +81,7 @@ impl Sampler {
             for port in ports {
                 let t_ns = desk.now_ns();
                 let stats = qdisc_stats::read_one(netlink, port.interface, LEAF_HANDLE)?;
-                port.record(t_ns, &stats, desk);
+                port.record(t_ns, &stats, desk)?;
             }
         }
         Ok(())
@@ -98,10 +102,9 @@ fn steps(scenario: &Scenario, (link, side): (usize, usize)) -> &[RateStep] {
 }
 
 impl Port {
-    fn record(&mut self, t_ns: u64, stats: &QdiscStats, desk: &mut Desk<'_>) {
+    fn record(&mut self, t_ns: u64, stats: &QdiscStats, desk: &mut Desk<'_>) -> io::Result<()> {
         self.fates.tell(stats, t_ns, self.name, |row| desk.recorder.dropped(row));
-        self.check.see(Seen { t_ns, packets: stats.packets, sent_bytes: stats.sent_bytes });
-        desk.recorder.queue(QueueRow {
+        let row = QueueRow {
             t_ns,
             port: self.name,
             layer: Layer::Qdisc,
@@ -111,7 +114,33 @@ impl Port {
             marked: fates::marked(stats),
             sent_packets: self.sent_packets.advance(stats.sent_packets as u32),
             sent_bytes: stats.sent_bytes,
-        });
+        };
+        desk.recorder.queue(row);
+        let wire_bytes = match &self.gauge {
+            None => stats.sent_bytes,
+            Some(gauge) => {
+                let arrived = gauge.read()?;
+                desk.recorder.queue(ring_row(row, arrived));
+                // On a card's wire every packet takes the time of a full one.
+                arrived.packets * gauge.frame_bytes
+            }
+        };
+        self.check.see(Seen { t_ns, packets: stats.packets, sent_bytes: wire_bytes });
+        Ok(())
+    }
+}
+
+/// The ring below a queue: what the queue has passed on, less what has arrived at the wire's other end. A ring drops nothing.
+fn ring_row(queue: QueueRow, arrived: Arrived) -> QueueRow {
+    QueueRow {
+        layer: Layer::Ring,
+        packets: queue.sent_packets.saturating_sub(arrived.packets),
+        bytes: queue.sent_bytes.saturating_sub(arrived.bytes),
+        dropped: 0,
+        marked: 0,
+        sent_packets: arrived.packets,
+        sent_bytes: arrived.bytes,
+        ..queue
     }
 }
 

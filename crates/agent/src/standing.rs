@@ -5,6 +5,7 @@ use bufferscope_scenario::Scenario;
 
 use crate::capabilities::Capabilities;
 use crate::error::Error;
+use crate::kernel::namespace::Namespace;
 use crate::kernel::{privilege, random};
 use crate::network::Network;
 use crate::relay::Relay;
@@ -21,13 +22,15 @@ pub(crate) struct Standing {
 impl Standing {
     /// Builds it. The process must be single-threaded so far. With a seed it is mixed into the kernel's random numbers first.
     pub(crate) fn build(scenario: &Scenario, delay: DelayChoice, kernel_seed: Option<u64>) -> Result<Self, Error> {
+        let home = Namespace::current().map_err(Error::step("looking at the network"))?;
         let privilege = privilege::acquire()?;
         let capabilities = Capabilities::probe(privilege)?;
         let (plan, delay_by) = plan(scenario, delay, &capabilities)?;
         if let Some(seed) = kernel_seed {
             random::mix(seed).map_err(Error::step("seeding the kernel"))?;
         }
-        Ok(Self { capabilities, network: Network::build(plan)?, delay_by })
+        let network = Network::build(plan, &home, &capabilities.kernel)?;
+        Ok(Self { capabilities, network, delay_by })
     }
 
     /// Starts the thread that makes the propagation delay, if there is any and the kernel does not make it.

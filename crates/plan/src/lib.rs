@@ -10,11 +10,14 @@
 //!   its bits take at the port's rate, one packet after the other, and for the propagation delay. A delay in the shaper's
 //!   own qdisc would overlap the queueing and count delayed packets in the queue's limit.
 //!
+//! - A port with a *ring* has neither shaper nor veth: it sends through a virtual machine's network card, see [`Cards`].
+//!
 //! Nothing is resolved at run time: neighbours are permanent, IPv6 is off, so that the only packets are the traffic's.
 
 mod hosts;
 mod network;
 mod qdisc;
+mod ring;
 mod routes;
 mod script;
 mod shaper;
@@ -28,6 +31,7 @@ use std::net::Ipv4Addr;
 use bufferscope_scenario::{NodeIndex, Scenario};
 
 pub use qdisc::{module, needed as needed_qdiscs};
+pub use ring::{Cards, MTU_BYTES, PortRing};
 pub use script::Script;
 pub use shaper::LEAF_HANDLE;
 pub use traffic::check;
@@ -73,11 +77,13 @@ pub struct Namespace {
     pub tc: Vec<String>,
 }
 
-/// A veth pair.
+/// A veth pair, or two network cards of the machine that face each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cable {
     /// Its two devices.
     pub ends: [Device; 2],
+    /// The cards; `None` for a veth pair.
+    pub cards: Option<Cards>,
 }
 
 /// A network device.
@@ -126,6 +132,8 @@ pub struct ShapedPort {
     pub device: String,
     /// Link and direction (0 forward, 1 reverse) in the scenario.
     pub place: (usize, usize),
+    /// Its ring, if it has one.
+    pub ring: Option<PortRing>,
 }
 
 /// A change of a port's rate.
@@ -181,6 +189,14 @@ pub enum PlanError {
         /// The control's name in experiment files.
         congestion: &'static str,
     },
+    /// A ring that no device can have.
+    #[error("the ring of {port} {reason}")]
+    Ring {
+        /// The port.
+        port: String,
+        /// Why not, and what can be.
+        reason: String,
+    },
     /// Traffic between nodes that no links join.
     #[error("traffic `{traffic}`: no links lead from {from} to {to}")]
     Unreachable {
@@ -200,6 +216,7 @@ impl Plan {
     /// Plans a scenario's network.
     pub fn new(scenario: &Scenario, delay_by: DelayBy) -> Result<Self, PlanError> {
         check_indices(scenario)?;
+        ring::check(scenario)?;
         let mut plan = network::lay(scenario, delay_by)?;
         routes::add(scenario, &mut plan)?;
         sysctl::add(scenario, &mut plan);
@@ -207,7 +224,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The `ip` command that lays a cable, with namespaces named by `namespace` (of their index).
+    /// The `ip` command that lays a cable of veth, with namespaces named by `namespace` (of their index).
     pub fn cable_command(&self, cable: &Cable, namespace: impl Fn(usize) -> String) -> String {
         let [a, b] = &cable.ends;
         format!(

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{Link, Scenario};
 
-use super::{Cable, Delay, DelayBy, Device, Namespace, Plan, PlanError, wire};
+use super::{Cable, Cards, Delay, DelayBy, Device, Namespace, Plan, PlanError, ring, wire};
 
 /// Longest device name: `IFNAMSIZ` less the terminating zero.
 const DEVICE_NAME_BYTES: usize = 15;
@@ -56,9 +56,10 @@ pub(super) fn end_address(link: usize, side: usize) -> Ipv4Addr {
 }
 
 fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b]: [Device; 2], delay_by: DelayBy) {
-    let wires = [wire::of(&link.reverse), wire::of(&link.forward)];
+    let wires = wire::of_link(link);
+    let wires_ns = [ring::wire_ns(&link.forward), ring::wire_ns(&link.reverse)];
     if !wires.into_iter().any(wire::holds) {
-        plan.cables.push(Cable { ends: [a, b] });
+        lay_cable(plan, [a, b], wires_ns);
         return;
     }
     let namespace = plan.namespaces.len();
@@ -71,9 +72,16 @@ fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b
     let delay = Delay { link: index, namespace, devices: [to_a.name.clone(), to_b.name.clone()], wires };
     let name = names.choose(&format!("delay-{}", link.name), || format!("delay{index}"));
     plan.namespaces.push(delay_namespace(name, &delay, delay_by));
-    plan.cables.push(Cable { ends: [a, to_a] });
-    plan.cables.push(Cable { ends: [to_b, b] });
+    lay_cable(plan, [a, to_a], [wires_ns[0], None]);
+    lay_cable(plan, [to_b, b], [None, wires_ns[1]]);
     plan.delays.push(delay);
+}
+
+/// A veth pair, or two cards where one of the ends has a wire of its own.
+fn lay_cable(plan: &mut Plan, ends: [Device; 2], wire_ns: [Option<u64>; 2]) {
+    let number = plan.cards().count();
+    let cards = (wire_ns != [None, None]).then_some(Cards { number, wire_ns });
+    plan.cables.push(Cable { ends, cards });
 }
 
 /// A bridge between two devices, each of which holds back what leaves through it; or just the devices, for the relay.

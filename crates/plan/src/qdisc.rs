@@ -9,9 +9,8 @@ use super::{PlanError, units};
 /// The queueing disciplines that a scenario's ports take, the shaper included; the propagation delay is not among them.
 pub fn needed(scenario: &Scenario) -> BTreeSet<&'static str> {
     let ports = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
-    let queues: Vec<&Qdisc> = ports.filter(|port| port.rate.is_some()).map(|port| &port.queue).collect();
-    let shaper = if queues.is_empty() { None } else { Some("htb") };
-    queues.into_iter().map(kind).chain(shaper).collect()
+    let rated = ports.filter(|port| port.rate.is_some());
+    rated.flat_map(|port| [Some(kind(&port.queue)), port.ring.is_none().then_some("htb")]).flatten().collect()
 }
 
 /// The kernel's module that has a queueing discipline.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use bufferscope_scenario::Scenario;
 
-use super::{DelayBy, Namespace, Plan, PlanError, module, needed_qdiscs};
+use super::{DelayBy, Namespace, Plan, PlanError, module, needed_qdiscs, ring};
 
 /// Where `ip netns` keeps the names of namespaces.
 const NAMES: &str = "/var/run/netns";
@@ -23,6 +23,10 @@ impl Script {
     /// The script of a scenario's network; it begins with the lines `about` as comments.
     pub fn new(scenario: &Scenario, about: &[String]) -> Result<Self, PlanError> {
         let plan = Plan::new(scenario, DelayBy::Netem)?;
+        if plan.cards().next().is_some() {
+            let reason = "takes a network card, which namespaces have none of: leave it out, or use --engine guest";
+            return Err(PlanError::Ring { port: ring::first(scenario), reason: reason.to_owned() });
+        }
         let delay = (!plan.delays.is_empty()).then_some("netem");
         let mut modules: Vec<String> = needed_qdiscs(scenario).into_iter().chain(delay).map(module).collect();
         modules.sort();

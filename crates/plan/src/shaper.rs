@@ -1,9 +1,12 @@
-//! A port's rate: an HTB class with the port's queueing discipline as its leaf, and the changes of the rate over time.
+//! A port's rate: an HTB class with the port's queueing discipline as its leaf, and the changes of the rate over time. A
+//! port with a ring has the discipline alone: its network card has the rate.
 
 use bufferscope_scenario::{Port, RateStep, Scenario};
 
 use super::network::node_device;
-use super::{DelayBy, Device, Plan, PlanError, RateChange, ShapedPort, Wire, qdisc, units, wire};
+use super::{
+    Cable, DelayBy, Device, Plan, PlanError, PortRing, RateChange, ShapedPort, Wire, qdisc, ring, units, wire,
+};
 
 /// A full Ethernet frame as the kernel counts it.
 const FRAME_BYTES: u64 = 1514;
@@ -40,13 +43,20 @@ fn add_port(
     let device = node_device(scenario, place.0, place.1);
     let leaf = qdisc::arguments(&port.queue, &name)?;
     let on = &device.name;
+    let table = wire::size_table(wire::more_bytes(port));
+    if let Some(ring) = port_ring(plan, port, &device) {
+        plan.namespaces[device.namespace].tc.push(format!("qdisc add dev {on} root handle {LEAF}{table} {leaf}"));
+        let node = device.namespace as u16;
+        plan.ports.push(ShapedPort { name, node, device: device.name, place, ring: Some(ring) });
+        return Ok(());
+    }
     plan.namespaces[device.namespace].tc.extend([
-        format!("qdisc add dev {on} root handle 1:{} htb default 1", wire::size_table(wire::more_bytes(port))),
+        format!("qdisc add dev {on} root handle 1:{table} htb default 1"),
         format!("class add {}", class(on, first)),
         format!("qdisc add dev {on} parent 1:1 handle {LEAF} {leaf}"),
     ]);
     plan.rate_changes.extend(rate_changes(plan, place, &device, delay_by, later));
-    plan.ports.push(ShapedPort { name, node: device.namespace as u16, device: device.name, place });
+    plan.ports.push(ShapedPort { name, node: device.namespace as u16, device: device.name, place, ring: None });
     Ok(())
 }
 
@@ -75,6 +85,15 @@ fn rate_changes(
             .collect(),
     };
     later.iter().map(change).collect()
+}
+
+/// The ring of the card that is a port's device.
+fn port_ring(plan: &Plan, port: &Port, device: &Device) -> Option<PortRing> {
+    let found = port.ring?;
+    let sends = |cable: &Cable| Some((cable.cards?.number, cable.ends.iter().position(|end| end == device)?));
+    let card = plan.cables.iter().find_map(sends)?;
+    let frame_bytes = ring::frame_bytes(port);
+    Some(PortRing { size_packets: found.size_packets, bql: found.bql, card, frame_bytes })
 }
 
 /// `quantum` is of no effect on a lone class; it is set because the kernel complains about the one it would choose.

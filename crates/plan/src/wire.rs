@@ -1,7 +1,7 @@
 //! The wire as arguments of `tc`: netem's `rate` sends one packet after the other, each as long as its bits take, and its
 //! `delay` follows when the last bit was sent.
 
-use bufferscope_scenario::Port;
+use bufferscope_scenario::{Link, Port};
 
 use super::{Wire, units};
 
@@ -10,10 +10,16 @@ const KERNEL_OVERHEAD_BYTES: i64 = 14;
 /// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a wire never becomes a queue that drops.
 const LIMIT: u32 = 1_000_000;
 
-/// The wire of a port, at the rate with which the experiment begins.
-pub(super) fn of(port: &Port) -> Wire {
+/// A link's wires, by the end that they lead to.
+pub(super) fn of_link(link: &Link) -> [Wire; 2] {
+    [of(&link.reverse), of(&link.forward)]
+}
+
+/// The wire of a port, at the rate with which the experiment begins. Below a ring it is the network card that sends at a rate.
+fn of(port: &Port) -> Wire {
+    let rate = port.rate.as_ref().filter(|_| port.ring.is_none());
     Wire {
-        rate_bps: port.rate.as_ref().and_then(|rate| Some(rate.steps().first()?.bits_per_second)),
+        rate_bps: rate.and_then(|rate| Some(rate.steps().first()?.bits_per_second)),
         more_bytes: more_bytes(port),
         delay_ns: port.delay_ns,
     }

@@ -1,7 +1,7 @@
 //! The commands that build a network, as a reviewer reads them.
 
-use bufferscope_plan::{DelayBy, Namespace, Plan, PlanError, Script, check};
-use bufferscope_scenario::testing::arbitrary_scenario;
+use bufferscope_plan::{Cards, DelayBy, Namespace, Plan, PlanError, Script, check};
+use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
 use bufferscope_scenario::{Experiment, Scenario};
 use proptest::prelude::*;
 
@@ -141,6 +141,64 @@ fn what_the_script_says_about_itself_stays_a_comment() {
     assert!(hostile[0].starts_with("# "), "{hostile:?}");
 }
 
+/// The lab with rings on its bottleneck.
+fn ringed(more: &str) -> String {
+    LAB.replace(r#"limit = "100p" }"#, &format!(r#"limit = "100p" }}, {more}"#))
+}
+
+const FORWARD: &str = r#"forward = { ring = { size = "64p", bql = true } }"#;
+
+/// 1514 bytes at 10 Mbit/s take 1.2112 ms.
+#[test]
+fn a_port_with_a_ring_sends_through_a_card_whose_wire_has_its_rate() {
+    let plan = Plan::new(&scenario(&ringed(FORWARD)), DelayBy::Netem).unwrap();
+    let cards: Vec<Cards> = plan.cards().collect();
+    assert_eq!(cards, [Cards { number: 0, wire_ns: [Some(1_211_200), None] }]);
+    let ends = &plan.cable_of(0).unwrap().ends;
+    assert_eq!(ends.each_ref().map(|end| end.name.as_str()), ["to-h2", "to-r1"]);
+    assert_eq!(plan.namespaces[ends[1].namespace].name, "delay-bottleneck", "the delay is behind the wire, not in it");
+    assert_eq!(plan.namespaces[1].tc, ["qdisc add dev to-h2 root handle 10: pfifo limit 100"], "no shaper");
+    let ring = plan.ports[0].ring.unwrap();
+    assert_eq!((ring.size_packets, ring.bql, ring.card, ring.frame_bytes), (64, true, (0, 0), 1514));
+    assert!(
+        plan.namespaces[2].tc[0].contains(" htb "),
+        "the way back is as without a ring: {:?}",
+        plan.namespaces[2].tc
+    );
+    assert_eq!(plan.ports[1].ring, None);
+}
+
+#[test]
+fn both_directions_of_a_link_may_have_rings() {
+    let both = ringed(r#"ring = { size = "256p", bql = false }"#);
+    let wires = |toml: &str| {
+        Plan::new(&scenario(toml), DelayBy::Netem).unwrap().cards().map(|cards| cards.wire_ns).collect::<Vec<_>>()
+    };
+    assert_eq!(wires(&both), [[Some(1_211_200), None], [None, Some(1_211_200)]]);
+    let direct = both.replace(r#"rate = "10mbit", delay = "5ms""#, r#"rate = "10mbit""#);
+    assert_eq!(wires(&direct), [[Some(1_211_200), Some(1_211_200)]], "no delay: one cable");
+}
+
+#[test]
+fn rings_that_no_card_can_have_are_refused_by_name() {
+    let refused = |toml: String, expected: &str| {
+        let found = error(&toml).to_string();
+        assert!(found.starts_with(expected), "{found}");
+    };
+    refused(ringed(FORWARD).replace("64p", "100p"), "the ring of r1>h2 has 100p, which virtio_net cannot be set to");
+    let changing = r#"rate = [["0s", "10mbit"], ["5s", "1mbit"]], delay = "5ms""#;
+    let changing = ringed(FORWARD).replace(r#"rate = "10mbit", delay = "5ms""#, changing);
+    refused(changing, "the ring of r1>h2 needs a wire of constant rate");
+    let slow = ringed(FORWARD).replace("10mbit", "1kbit");
+    refused(slow, "the ring of r1>h2 needs a wire that sends a full packet in 4294967295 ns at most");
+}
+
+#[test]
+fn no_script_builds_a_ring() {
+    let error = Script::new(&scenario(&ringed(FORWARD)), &[]).unwrap_err().to_string();
+    assert!(error.starts_with("the ring of r1>h2 takes a network card, which namespaces have none of"), "{error}");
+}
+
 /// What `sh` could read as anything but a word stands in the script's own frame alone, which the snapshots show.
 fn is_plain(line: &str) -> bool {
     line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" .,:/_-='>\n".contains(&byte))
@@ -165,5 +223,21 @@ proptest! {
         let changes: usize = plan.rate_changes.iter().map(|change| change.commands.len()).sum();
         let count = plan.namespaces.iter().map(planned).sum::<usize>() + plan.cables.len() + changes;
         prop_assert_eq!(commands.len(), count, "everything planned has its command");
+    }
+
+    #[test]
+    fn every_ring_has_a_card_or_is_refused(scenario in arbitrary_scenario_with_rings()) {
+        let plan = match Plan::new(&scenario, DelayBy::Netem) {
+            Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. }) => return Ok(()),
+            other => other.unwrap(),
+        };
+        let numbers: Vec<usize> = plan.cards().map(|cards| cards.number).collect();
+        prop_assert_eq!(&numbers, &(0..numbers.len()).collect::<Vec<_>>());
+        for port in &plan.ports {
+            let Some(ring) = port.ring else { continue };
+            let cable = plan.cable_of(ring.card.0).unwrap();
+            prop_assert!(cable.cards.unwrap().wire_ns[ring.card.1].is_some());
+            prop_assert_eq!(&cable.ends[ring.card.1].name, &port.device);
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! What it takes to build a point on Linux.
+//! What it takes to build a point on Linux: by hand, or on a virtual machine.
 
-use bufferscope_plan::Script;
+use bufferscope_plan::{Cards, DelayBy, Plan, Script};
 use pyo3::prelude::*;
 
 use crate::PlanError;
@@ -17,4 +17,16 @@ pub(crate) fn commands(point: &Bound<'_, Point>, about: Vec<String>) -> PyResult
 #[pyfunction]
 pub(crate) fn check_on_linux(point: &Bound<'_, Point>) -> PyResult<()> {
     bufferscope_plan::check(&point.get().inner().scenario).map_err(|error| PlanError::new_err(error.to_string()))
+}
+
+/// A pair of network cards: their factory addresses, and how many nanoseconds each takes to send a packet.
+type Pair = [(String, Option<u64>); 2];
+
+/// The pairs of network cards that a virtual machine needs for a point's network.
+#[pyfunction]
+pub(crate) fn cards(point: &Bound<'_, Point>) -> PyResult<Vec<Pair>> {
+    let plan = Plan::new(&point.get().inner().scenario, DelayBy::Netem);
+    let plan = plan.map_err(|error| PlanError::new_err(error.to_string()))?;
+    let pair = |cards: Cards| [0, 1].map(|end| (Cards::factory_address(cards.number, end), cards.wire_ns[end]));
+    Ok(plan.cards().map(pair).collect())
 }

@@ -27,7 +27,7 @@ mod _core {
     use pyo3::types::PyDict;
 
     #[pymodule_export]
-    use super::commands::{check_on_linux, commands};
+    use super::commands::{cards, check_on_linux, commands};
     #[pymodule_export]
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]

@@ -76,7 +76,7 @@ pub struct Link {
     pub reverse: Port,
 }
 
-/// The sending side of one direction of a link: queueing discipline, then wire.
+/// The sending side of one direction of a link: queueing discipline, ring, then wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Port {
     /// The wire's rate over time; `None`: packets pass without being serialised, so nothing ever queues.
@@ -87,6 +87,18 @@ pub struct Port {
     pub overhead_bytes: u32,
     /// The queueing discipline; of no effect where `rate` is `None`.
     pub queue: Qdisc,
+    /// The driver's transmit ring, if there is one; always `None` where `rate` is `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring: Option<Ring>,
+}
+
+/// A driver's transmit ring: what stands in it is out of the queueing discipline's reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ring {
+    /// Its size, as `ethtool -G` sets it.
+    pub size_packets: u32,
+    /// Whether byte queue limits (`lib/dynamic_queue_limits.c`) bound what stands in it.
+    pub bql: bool,
 }
 
 /// A wire's rate as a step function of time.

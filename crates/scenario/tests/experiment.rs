@@ -35,6 +35,7 @@ fn the_labs_file_becomes_the_labs_network() {
         delay_ns: 5_000_000,
         overhead_bytes: 14,
         queue: Qdisc::Pfifo(Pfifo { limit_packets: 200 }),
+        ring: None,
     };
     assert_eq!(scenario.links[1].ends, [1, 2]);
     assert_eq!(scenario.links[1].forward, bottleneck);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bufferscope_scenario::testing::{arbitrary_scenario, experiment_text};
+use bufferscope_scenario::testing::{arbitrary_scenario_with_rings, experiment_text};
 use bufferscope_scenario::{Experiment, ExperimentError};
 use common::LAB;
 use proptest::prelude::*;
@@ -101,7 +101,7 @@ proptest! {
 
     /// What the strategy makes is valid, and nothing is lost on the way through a file.
     #[test]
-    fn a_scenario_written_to_a_file_is_loaded_as_it_was(scenario in arbitrary_scenario()) {
+    fn a_scenario_written_to_a_file_is_loaded_as_it_was(scenario in arbitrary_scenario_with_rings()) {
         let text = experiment_text(&scenario);
         let loaded = Experiment::parse(&text, "any.toml", &[]);
         let loaded = loaded.map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
@@ -110,7 +110,7 @@ proptest! {
 
     /// Loading is a function of the text: no order of a hash map shows.
     #[test]
-    fn the_same_text_gives_the_same_scenario(scenario in arbitrary_scenario()) {
+    fn the_same_text_gives_the_same_scenario(scenario in arbitrary_scenario_with_rings()) {
         let text = experiment_text(&scenario);
         let load = || serde_json::to_string(Experiment::parse(&text, "any.toml", &[]).unwrap().points()).unwrap();
         prop_assert_eq!(load(), load());

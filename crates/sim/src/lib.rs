@@ -91,6 +91,12 @@ pub enum SimError {
         /// What is wrong, and what would be right.
         reason: String,
     },
+    /// A transmit ring, which the simulator does not model.
+    #[error("`{port}` has a ring, and the simulator has none: use --engine guest, or leave the ring out")]
+    Ring {
+        /// The port.
+        port: String,
+    },
     /// The records could not be stored.
     #[error(transparent)]
     Records(#[from] RecordsError),
@@ -114,5 +120,16 @@ pub fn run<S: Sink>(
     recorder: Recorder<S>,
     on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<S::Output>, SimError> {
+    refuse_rings(scenario)?;
     simulation::Simulation::new(scenario, seed, recorder)?.run(on_progress)
+}
+
+fn refuse_rings(scenario: &Scenario) -> Result<(), SimError> {
+    for link in &scenario.links {
+        let ports = [&link.forward, &link.reverse].into_iter().zip(link.port_names(&scenario.nodes));
+        if let Some((_, port)) = ports.into_iter().find(|(port, _)| port.ring.is_some()) {
+            return Err(SimError::Ring { port });
+        }
+    }
+    Ok(())
 }

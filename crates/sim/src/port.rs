@@ -171,7 +171,7 @@ mod tests {
     /// A port of 10 Mbit/s and 1 ms.
     fn port(queue: scenario::Qdisc) -> Port {
         let rate = RateSchedule::constant(10_000_000);
-        let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue };
+        let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue, ring: None };
         Port::new(&port, 0, Qdisc::new(&port.queue, 14, 1, 0).unwrap())
     }
 

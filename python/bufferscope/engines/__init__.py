@@ -40,6 +40,7 @@ ENGINES: Mapping[str, Engine] = {
         "sim",
         "the embedded simulator: virtual time, repeatable, needs nothing",
         sim.run,
+        refusals=sim.refusals,
         identity=sim.identity,
     ),
     "guest": Engine(

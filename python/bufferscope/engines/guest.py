@@ -11,9 +11,11 @@ from bufferscope import _core
 from bufferscope.engines import agent
 from bufferscope.engines.frames import Receiver
 from bufferscope.engines.outcome import Outcome
+from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
-from bufferscope.guest import image, kernels, machine, state
+from bufferscope.guest import cards, image, kernels, machine, state
 from bufferscope.guest import run as guest_run
+from bufferscope.guest.cards import Pair
 from bufferscope.guest.image import Image
 
 OPTIONS = {
@@ -35,7 +37,9 @@ def run(
     request = agent.request(point, seed, OPTIONS)
     qemu = machine.find_qemu()
     built = _image(kernel, agent.program())
-    done = guest_run.run(qemu, built, state.saved_state(qemu, built), request, receiver.feed)
+    pairs = cards_of(point)
+    saved = state.saved_state(qemu, built, pairs=pairs)
+    done = guest_run.run(qemu, built, saved, request, receiver.feed, pairs=pairs)
     if done is None:
         raise _core.Interrupted
     outcome = receiver.finish()
@@ -46,6 +50,14 @@ def run(
 @cache
 def _image(kernel: str | None, program: Path) -> Image:
     return image.build(kernels.choose(kernel), program)
+
+
+def cards_of(point: Point) -> list[Pair]:
+    """The network cards that a point takes. Raises `EngineError` for a ring that no card can have."""
+    try:
+        return _core.cards(point.core)
+    except _core.PlanError as error:
+        raise EngineError(str(error)) from None
 
 
 def examine(kernel: str | None = None) -> None:
@@ -71,5 +83,6 @@ def _refusal(point: Point) -> str | None:
 def identity(kernel: str | None = None) -> str:
     """Kernel, agent and tools (the image), QEMU, and how the agent is asked to run."""
     qemu = machine.find_qemu()
-    depends_on = [machine.fingerprint(qemu, _image(kernel, agent.program())), json.dumps(OPTIONS)]
+    options = [json.dumps(OPTIONS), *cards.arguments([(("", None), ("", 1))])]
+    depends_on = [machine.fingerprint(qemu, _image(kernel, agent.program())), *options]
     return sha256("\n".join(depends_on).encode()).hexdigest()[:16]

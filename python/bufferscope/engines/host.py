@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bufferscope import _core
-from bufferscope.engines import agent
+from bufferscope.engines import agent, rings
 from bufferscope.engines.frames import Receiver
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
@@ -68,7 +68,8 @@ def capabilities() -> dict[str, Any]:
 def refusals(points: Sequence[Point]) -> list[str | None]:
     """Why this machine's kernel can't run each of these points; None for one that it can."""
     told: list[str | None] = _told("--check", json.dumps([point.scenario for point in points]))
-    return told
+    ringed = [rings.refusal(point, "the veth devices of network namespaces have none") for point in points]
+    return [ring or other for ring, other in zip(ringed, told, strict=True)]
 
 
 def _told(question: str, about: str = "") -> Any:

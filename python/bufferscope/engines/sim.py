@@ -1,12 +1,13 @@
 """The simulator: virtual time, the same records for the same seed on every machine."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from bufferscope import _core
+from bufferscope.engines import rings
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
@@ -26,6 +27,11 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
         tables=summary.pop("tables"),
         summary=summary,
     )
+
+
+def refusals(points: Sequence[Point]) -> list[str | None]:
+    """Why the simulator can't run each of these points; None for one that it can."""
+    return [rings.refusal(point, "the simulator has none") for point in points]
 
 
 @cache

@@ -8,11 +8,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from . import cards
+from .cards import Pair
 from .errors import GuestError
 from .image import Image
 
@@ -96,12 +98,12 @@ def find_qemu() -> Qemu:
     return Qemu(Path(path), version)
 
 
-def boot(qemu: Qemu, image: Image, channels: Channels) -> list[str]:
+def boot(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
     """The command line that boots the image."""
-    return [str(qemu.path), *_time("shift=0,sleep=off"), *_devices(image), *_connections(channels)]
+    return [str(qemu.path), *_time("shift=0,sleep=off"), *_devices(image, pairs), *_connections(channels)]
 
 
-def restore(qemu: Qemu, image: Image, channels: Channels) -> list[str]:
+def restore(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
     """The command line that goes on from a saved state.
 
     `rr=record` is what makes idle time exact. QEMU's main loop makes time jump when the processor is halted; only with
@@ -109,16 +111,17 @@ def restore(qemu: Qemu, image: Image, channels: Channels) -> list[str]:
     yet counted. The recording itself is not needed.
     """
     time = _time("shift=0,sleep=off,rr=record,rrfile=/dev/null")
-    return [str(qemu.path), *time, *_devices(image), *_connections(channels), "-incoming", f"fd:{channels.state}"]
+    devices = [*_devices(image, pairs), *cards.NO_ANNOUNCEMENT]
+    return [str(qemu.path), *time, *devices, *_connections(channels), "-incoming", f"fd:{channels.state}"]
 
 
-def fingerprint(qemu: Qemu, image: Image) -> str:
+def fingerprint(qemu: Qemu, image: Image, pairs: Sequence[Pair] = ()) -> str:
     """Changes with everything on which a saved state depends."""
     parts = [
         qemu.version,
         image.id,
         *_time("shift=0,sleep=off"),
-        *_devices(image),
+        *_devices(image, cards.untimed(pairs)),
         str(REQUEST_BYTES),
         str(_STATE_FORMAT),
     ]
@@ -134,7 +137,7 @@ def _time(icount: str) -> list[str]:
     ]
 
 
-def _devices(image: Image) -> list[str]:
+def _devices(image: Image, pairs: Sequence[Pair]) -> list[str]:
     return [
         *("-machine", "pc,usb=off,vmport=off,graphics=off,hpet=off", "-m", str(_MEMORY_MIB)),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
@@ -142,6 +145,7 @@ def _devices(image: Image) -> list[str]:
         *("-device", "pvpanic", "-action", "panic=pause"),
         # Without ioeventfd a write is carried out there and then, not by another thread some time later.
         *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
+        *cards.arguments(pairs),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", " ".join(_KERNEL_ARGUMENTS)),
     ]
 

@@ -1,11 +1,12 @@
 """One run of a guest: restored, given its request, and listened to until it powers itself off."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import machine, processor
+from .cards import Pair
 from .errors import GuestError
 from .image import Image
 from .machine import Qemu
@@ -23,14 +24,25 @@ class Outcome:
     """QEMU's CPU time."""
 
 
-def run(qemu: Qemu, image: Image, state: Path, request: bytes, receive: Callable[[bytes], bool]) -> Outcome | None:
-    """Run a request. `receive` gets the guest's output piece by piece; it returns False to end the run (`None`)."""
+def run(
+    qemu: Qemu,
+    image: Image,
+    state: Path,
+    request: bytes,
+    receive: Callable[[bytes], bool],
+    *,
+    pairs: Sequence[Pair] = (),
+) -> Outcome | None:
+    """Run a request on a machine with these pairs of network cards.
+
+    `receive` gets the guest's output piece by piece; it returns False to end the run (`None`).
+    """
     with (
         processor.taken() as number,
         state.open("rb") as saved,
         Process(
             request,
-            lambda channels: machine.restore(qemu, image, channels),
+            lambda channels: machine.restore(qemu, image, channels, pairs),
             state=saved,
             prepare=lambda: processor.settle(number),
         ) as process,

@@ -9,15 +9,18 @@ import socket
 import struct
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import cache, machine
+from .cards import Pair
 from .errors import GuestError
 from .image import Image
-from .machine import Qemu
+from .machine import Channels, Qemu
 from .process import Process
 from .qmp import Qmp
+
+Command = Callable[[Channels], list[str]]
 
 _CONTROL_TIMEOUT_S = 60
 _BOOT_TIMEOUT_S = 300
@@ -33,25 +36,30 @@ _RUN_STATE = re.compile(rb"\x0bglobalstate\x00\x00\x00\x00\x00\x00\x00\x01(.{4}(
 _RUNNING = struct.pack(">I100s", len("running") + 1, b"running")
 
 
-def saved_state(qemu: Qemu, image: Image, note: Callable[[str], None] = lambda _: None) -> Path:
-    """The file to restore from; boots the image if there is none yet. `note` hears that this takes a moment."""
-    key = machine.fingerprint(qemu, image)
+def saved_state(
+    qemu: Qemu, image: Image, note: Callable[[str], None] = lambda _: None, *, pairs: Sequence[Pair] = ()
+) -> Path:
+    """The file to restore from, of a machine with these pairs of network cards; boots the image if there is none yet.
+
+    `note` hears that this takes a moment.
+    """
+    key = machine.fingerprint(qemu, image, pairs)
     path = cache.directory("states") / key
     with cache.lock(f"state-{key}"):
         if not path.exists():
             note(f"starting Linux {image.release} once; later runs go on from here")
-            _save(qemu, image, path)
+            _save(lambda channels: machine.boot(qemu, image, channels, pairs), path)
     return path
 
 
-def _save(qemu: Qemu, image: Image, path: Path) -> None:
+def _save(command: Command, path: Path) -> None:
     with tempfile.NamedTemporaryFile(prefix=".partial-", dir=path.parent) as partial:
-        partial.write(going_on(with_fresh_instruction_count(_exact_state(qemu, image))))
+        partial.write(going_on(with_fresh_instruction_count(_exact_state(command))))
         partial.flush()
         path.hardlink_to(partial.name)
 
 
-def _exact_state(qemu: Qemu, image: Image) -> bytes:
+def _exact_state(command: Command) -> bytes:
     """The state of a boot in which time never jumped, if there is one among a few.
 
     Before the machine has come to its stop, QEMU may or may not let time jump to the next timer. A guest that does not
@@ -60,7 +68,7 @@ def _exact_state(qemu: Qemu, image: Image) -> bytes:
     """
     best: bytes | None = None
     for _ in range(_MOST_BOOTS):
-        state = _boot(qemu, image)
+        state = _boot(command)
         if best is None or jumped_ns(state) < jumped_ns(best):
             best = state
         if jumped_ns(best) == 0:
@@ -69,13 +77,13 @@ def _exact_state(qemu: Qemu, image: Image) -> bytes:
     return best
 
 
-def _boot(qemu: Qemu, image: Image) -> bytes:
+def _boot(command: Command) -> bytes:
     ours, theirs = socket.socketpair()
     with (
         tempfile.TemporaryFile() as state,
         ours,
         theirs,
-        Process(b"", lambda channels: machine.boot(qemu, image, channels), control=theirs) as process,
+        Process(b"", command, control=theirs) as process,
         process.explained(),
     ):
         theirs.close()  # so that the connection ends when QEMU does

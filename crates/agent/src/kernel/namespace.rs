@@ -13,6 +13,11 @@ impl Namespace {
     /// Makes one; the calling thread is in it afterwards.
     pub(crate) fn create() -> std::io::Result<Self> {
         unshare(CloneFlags::CLONE_NEWNET)?;
+        Self::current()
+    }
+
+    /// The one that the calling thread is in.
+    pub(crate) fn current() -> std::io::Result<Self> {
         Ok(Self(File::open("/proc/thread-self/ns/net")?.into()))
     }
 

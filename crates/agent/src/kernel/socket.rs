@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use bufferscope_scenario::Congestion;
 use nix::libc::{self, c_int, c_void, socklen_t};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockProtocol, SockType, SockaddrIn, SockaddrStorage, bind, connect, listen,
-    socket,
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, SockaddrStorage, bind, connect,
+    listen, send, socket,
 };
 
 use super::tcp_info::{TCP_INFO_BYTES, TcpInfo};
@@ -109,6 +109,14 @@ pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> 
         libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as socklen_t)
     };
     if bound < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+}
+
+/// Sends a frame through a device, past its queueing discipline and its counters.
+pub(crate) fn send_past_queue(interface: u32, frame: &[u8]) -> io::Result<()> {
+    let socket = packets(interface, 0)?;
+    set_int(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+    send(socket.as_raw_fd(), frame, MsgFlags::empty())?;
+    Ok(())
 }
 
 /// Frames that found the packet socket's buffer full since this was asked last.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::queue::Queue;
+use super::ring::Ring;
 use super::{Moment, defaults};
 use crate::quantity::{Quantity, Rates, Sizes, Times};
 use crate::text::Name;
@@ -17,7 +18,7 @@ pub(crate) type Delay = Quantity<Times, 0, MINUTE>;
 /// Bytes a packet has on the wire beyond the IP packet.
 pub(crate) type Overhead = Quantity<Sizes, 0, 1000>;
 
-/// Two nodes joined. Each direction is a port of its own: queueing discipline, then wire.
+/// Two nodes joined. Each direction is a port of its own: queueing discipline, ring if it has one, then wire.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Link {
@@ -42,6 +43,9 @@ pub(crate) struct Link {
     /// The queueing discipline of each direction. Default: pfifo with its default limit.
     #[schemars(example = json!({ "qdisc": "pfifo", "limit": "100p" }))]
     pub(crate) queue: Option<Queue>,
+    /// The driver's transmit ring of each direction. Default: none.
+    #[schemars(example = json!({ "size": "256p", "bql": true }))]
+    pub(crate) ring: Option<Ring>,
     /// What is different from the first of `ends` to the second.
     #[serde(default)]
     pub(crate) forward: PortSettings,
@@ -62,6 +66,8 @@ pub(crate) struct PortSettings {
     pub(crate) overhead: Option<Overhead>,
     /// The queueing discipline.
     pub(crate) queue: Option<Queue>,
+    /// The driver's transmit ring.
+    pub(crate) ring: Option<Ring>,
 }
 
 /// A constant rate, or steps of `[time, rate]`.

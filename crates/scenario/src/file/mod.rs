@@ -9,6 +9,7 @@ mod expect;
 mod host;
 mod link;
 mod queue;
+mod ring;
 mod sweep;
 mod traffic;
 

@@ -6,7 +6,7 @@ use super::nodes::Nodes;
 use super::queue;
 use crate::error::{Problem, Problems};
 use crate::file::{Link as LinkTable, PortSettings, RateSetting};
-use crate::model::{Link, Port, RateSchedule, RateStep};
+use crate::model::{Link, Port, RateSchedule, RateStep, Ring};
 use crate::path::join;
 use crate::units::{RATE, TIME};
 
@@ -42,8 +42,8 @@ fn link(table: &LinkTable, nodes: &Nodes<'_>, problems: &mut Problems) -> Option
     let [a, b] = &table.ends;
     let ends = [nodes.find(a, || path.clone(), problems)?, nodes.find(b, || path.clone(), problems)?];
     let ports = [("forward", &table.forward), ("reverse", &table.reverse)];
-    if table.queue.is_some() && table.rate.is_none() && ports.iter().all(|(_, own)| own.rate.is_none()) {
-        problems.add(|| queue_without_rate(&path));
+    if table.rate.is_none() && ports.iter().all(|(_, own)| own.rate.is_none()) {
+        check_nothing_waits(table.queue.is_some(), table.ring.is_some(), &path, problems);
     }
     let [forward, reverse] = ports.map(|(direction, own)| port(table, own, &path, direction, problems));
     Some(Link { name: table.name.to_string(), ends, forward: forward?, reverse: reverse? })
@@ -56,8 +56,8 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         Some(rate) => (Some(rate), own_path.as_str()),
         None => (table.rate.as_ref(), link),
     };
-    if own.queue.is_some() && rate.is_none() {
-        problems.add(|| queue_without_rate(&own_path));
+    if rate.is_none() {
+        check_nothing_waits(own.queue.is_some(), own.ring.is_some(), &own_path, problems);
     }
     let (queue, queue_path) = match &own.queue {
         Some(queue) => (Some(queue), join(&own_path, "queue")),
@@ -67,7 +67,9 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         Some(rate) => Some(schedule(rate, &join(rate_path, "rate"), problems)?),
         None => None,
     };
+    let ring = own.ring.as_ref().or(table.ring.as_ref());
     Some(Port {
+        ring: ring.filter(|_| rate.is_some()).map(|ring| Ring { size_packets: ring.size.get_u32(), bql: ring.bql }),
         rate,
         delay_ns: own.delay.unwrap_or(table.delay).get(),
         overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
@@ -75,9 +77,15 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
     })
 }
 
-fn queue_without_rate(path: &str) -> Problem {
-    let found = "a queue where the wire has no rate, so that nothing ever waits";
-    Problem::new(join(path, "queue"), found, "a queue beside a rate").hint("give the rate too, or leave out the queue")
+/// A queue or ring beside a wire without rate is a rate forgotten.
+fn check_nothing_waits(has_queue: bool, has_ring: bool, path: &str, problems: &mut Problems) {
+    for what in
+        [("queue", has_queue), ("ring", has_ring)].into_iter().filter_map(|(what, is_there)| is_there.then_some(what))
+    {
+        let found = format!("a {what} where the wire has no rate, so that nothing ever waits");
+        let hint = format!("give the rate too, or leave out the {what}");
+        problems.add(|| Problem::new(join(path, what), found, format!("a {what} beside a rate")).hint(hint));
+    }
 }
 
 fn schedule(setting: &RateSetting, path: &str, problems: &mut Problems) -> Option<RateSchedule> {

@@ -1,8 +1,9 @@
 //! Links in a line, with any ports.
 
 use proptest::prelude::*;
+use proptest::sample::select;
 
-use crate::model::{Bfifo, Codel, Link, NodeIndex, Pfifo, Port, Qdisc, RateSchedule, RateStep, Red};
+use crate::model::{Bfifo, Codel, Link, NodeIndex, Pfifo, Port, Qdisc, RateSchedule, RateStep, Red, Ring};
 use crate::units::{MS, US};
 
 /// Links that join node 0 with 1, 1 with 2 and so on.
@@ -28,14 +29,22 @@ fn port() -> impl Strategy<Value = Port> {
             delay_ns: delay_us * US,
             overhead_bytes,
             queue: Qdisc::Pfifo(Pfifo { limit_packets: 1000 }),
+            ring: None,
         }),
         4 => rated.prop_map(|((delay_us, overhead_bytes), rate, queue)| Port {
             rate,
             delay_ns: delay_us * US,
             overhead_bytes,
             queue,
+            ring: None,
         }),
     ]
+}
+
+/// Sizes that drivers have, and any other.
+pub(super) fn ring() -> impl Strategy<Value = Ring> {
+    let size = prop_oneof![3 => select(vec![64, 128, 256]), 1 => 1..=65_536_u32];
+    (size, any::<bool>()).prop_map(|(size_packets, bql)| Ring { size_packets, bql })
 }
 
 /// Up to four rates, each for 1 ms to 2 s.

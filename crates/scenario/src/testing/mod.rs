@@ -45,6 +45,20 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
+/// The same, where any port with a rate may have a transmit ring: for what does not run the scenario.
+pub fn arbitrary_scenario_with_rings() -> impl Strategy<Value = Scenario> {
+    arbitrary_scenario().prop_flat_map(|scenario| {
+        let rings = prop::collection::vec(prop::option::of(links::ring()), 2 * scenario.links.len());
+        rings.prop_map(move |mut rings| {
+            let mut scenario = scenario.clone();
+            for port in scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]) {
+                port.ring = rings.pop().flatten().filter(|_| port.rate.is_some());
+            }
+            scenario
+        })
+    })
+}
+
 /// `h1 - r1 - ... - h2`.
 fn named(tcp: Vec<TcpSettings>) -> Vec<Node> {
     let last = tcp.len() - 1;

@@ -1,0 +1,271 @@
+//! The machine's own network cards as senders: the ports with a driver's ring.
+//!
+//! A card says nothing of what stands in its ring. But whatever left the queueing discipline and has not arrived at the card
+//! at the other end is in there, or being sent.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use bufferscope_plan::{Cards, Device, Plan, PortRing, ShapedPort};
+use nix::net::if_::if_nametoindex;
+
+use crate::kernel::namespace::Namespace;
+use crate::kernel::{ring, socket};
+
+/// Where the namespace in which the machine's cards are at first has them.
+const DEVICES: &str = "/sys/class/net";
+/// Descriptors that `virtio_net` keeps free: one less than the 19 without which it stops the queue, as a packet may take
+/// so many (`2 + MAX_SKB_FRAGS`).
+const SPARE_DESCRIPTORS: u64 = 18;
+/// An Ethernet type for experiments (IEEE 802, local experimental 1), which no host takes.
+const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
+/// The shortest frame is padded to this.
+const LEAST_FRAME_BYTES: usize = 60;
+const HEADER_BYTES: u64 = 14;
+/// A full frame as the card counts it.
+const FRAME_BYTES: u64 = bufferscope_plan::MTU_BYTES + HEADER_BYTES;
+/// What a card may take longer than a packet's time until its driver has heard that the packet was sent.
+const GRACE: Duration = Duration::from_millis(2);
+
+/// The cards of a plan, by number of the pair and end.
+#[derive(Debug, Default)]
+pub(crate) struct Rack(Vec<[Card; 2]>);
+
+/// One card. Its files are opened before the card changes its namespace, and stay readable.
+#[derive(Debug)]
+struct Card {
+    /// What the kernel called it.
+    name: String,
+    received_packets: File,
+    received_bytes: File,
+    /// How many bytes BQL lets stand in the ring; `None` where the kernel has none of it.
+    limit: Option<File>,
+}
+
+/// A plan's cards can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CardError {
+    /// The machine has none.
+    #[error("`{0}` has a ring, for which this machine has no network card: use --engine guest")]
+    NoCard(String),
+    /// The driver does not tell the kernel what it sent.
+    #[error(
+        "`{port}` has bql = true, and virtio_net of this kernel ({kernel}) has no byte queue limits: \
+         use a kernel from 6.11 on (--kernel 6.12), or bql = false"
+    )]
+    NoBql {
+        /// The port.
+        port: String,
+        /// The kernel's release.
+        kernel: String,
+    },
+    /// The system refused something.
+    #[error("the network card of `{port}`: {source}")]
+    Io {
+        /// The port.
+        port: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl Rack {
+    /// Finds a plan's cards in the namespace in which they are at first, where the calling thread is afterwards, and sets
+    /// their rings.
+    pub(crate) fn open(plan: &Plan, home: &Namespace) -> Result<Self, CardError> {
+        let ports = || plan.ports.iter().filter_map(|port| Some((port, port.ring?)));
+        let Some((first, _)) = ports().next() else { return Ok(Self::default()) };
+        let failed = |source| CardError::Io { port: first.name.clone(), source };
+        let missing = || CardError::NoCard(first.name.clone());
+        let mut pairs = Vec::new();
+        for cards in plan.cards() {
+            let card = |end| Card::find(&Cards::factory_address(cards.number, end)).map_err(failed);
+            pairs.push([card(0)?.ok_or_else(missing)?, card(1)?.ok_or_else(missing)?]);
+        }
+        let rack = Self(pairs);
+        home.enter().map_err(failed)?;
+        for (port, ring) in ports() {
+            rack.set(ring).map_err(|source| CardError::Io { port: port.name.clone(), source })?;
+        }
+        Ok(rack)
+    }
+
+    /// Byte queue limits are taken out of effect by letting as many bytes stand in the ring as it can hold. Without any limit
+    /// the kernel would take packets from the discipline for which the ring has no room, and keep them in between.
+    fn set(&self, ring: PortRing) -> io::Result<()> {
+        let card = &self.0[ring.card.0][ring.card.1];
+        ring::resize(&card.name, ring.size_packets)?;
+        if !ring.bql && card.limit.is_some() {
+            let room = (u64::from(ring.size_packets) - SPARE_DESCRIPTORS) * FRAME_BYTES;
+            for file in ["limit_max", "limit_min"] {
+                fs::write(limits(&card.name).join(file), room.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The `ip` commands that make a pair the ends of a cable.
+    pub(crate) fn commands(&self, cards: Cards, ends: &[Device; 2], path: impl Fn(usize) -> String) -> Vec<String> {
+        let pair = self.0[cards.number].iter().zip(ends);
+        let commands = |(card, end): (&Card, &Device)| {
+            let Card { name, .. } = card;
+            let Device { namespace, name: wanted, mac } = end;
+            [
+                format!("link set dev {name} address {mac}"),
+                format!("link set dev {name} name {wanted} netns {}", path(*namespace)),
+            ]
+        };
+        pair.flat_map(commands).collect()
+    }
+
+    /// Makes sure that a port that should have byte queue limits has them: after a first frame, there is a limit. The calling
+    /// thread is in the port's namespace.
+    pub(crate) fn check_bql(
+        &self,
+        plan: &Plan,
+        port: &ShapedPort,
+        ring: PortRing,
+        kernel: &str,
+    ) -> Result<(), CardError> {
+        let failed = |source| CardError::Io { port: port.name.clone(), source };
+        let none = || CardError::NoBql { port: port.name.clone(), kernel: kernel.to_owned() };
+        let (number, end) = ring.card;
+        let cable = plan.cable_of(number).ok_or_else(none)?;
+        let limit = self.0[number][end].limit.as_ref().ok_or_else(none)?;
+        send_nothing(&port.device, &cable.ends[end], &cable.ends[1 - end]).map_err(failed)?;
+        let wire_ns = cable.cards.and_then(|cards| cards.wire_ns[end]).unwrap_or(0);
+        // It may wait for the tick before its own.
+        sleep(Duration::from_nanos(2 * wire_ns) + GRACE);
+        match number_in(limit).map_err(failed)? {
+            0 => Err(none()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What has left a port's ring so far.
+    pub(crate) fn gauge(&self, ring: PortRing) -> io::Result<Gauge> {
+        let (number, end) = ring.card;
+        let far = &self.0[number][1 - end];
+        Gauge::open(far, ring.frame_bytes)
+    }
+}
+
+impl Card {
+    /// The card of that hardware address, if there is one.
+    fn find(address: &str) -> io::Result<Option<Self>> {
+        for device in fs::read_dir(DEVICES)? {
+            let device = device?;
+            let Ok(own) = fs::read_to_string(device.path().join("address")) else { continue };
+            if own.trim_end() == address {
+                return Self::open(device.file_name().to_string_lossy().into_owned()).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn open(name: String) -> io::Result<Self> {
+        let count = |what: &str| File::open(Path::new(DEVICES).join(&name).join("statistics").join(what));
+        Ok(Self {
+            received_packets: count("rx_packets")?,
+            received_bytes: count("rx_bytes")?,
+            limit: File::open(limits(&name).join("limit")).ok(),
+            name,
+        })
+    }
+}
+
+/// Reads what has arrived at the other end of a port's wire.
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    packets: File,
+    bytes: File,
+    /// What had arrived when this was made.
+    before: [u64; 2],
+    /// What the scenario counts of a packet beyond what the card does.
+    more_bytes: i64,
+    pub(crate) frame_bytes: u64,
+}
+
+/// What has arrived since a gauge was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) packets: u64,
+    /// As the port counts them.
+    pub(crate) bytes: u64,
+}
+
+impl Gauge {
+    fn open(far: &Card, frame_bytes: u64) -> io::Result<Self> {
+        let (packets, bytes) = (far.received_packets.try_clone()?, far.received_bytes.try_clone()?);
+        let before = [number_in(&packets)?, number_in(&bytes)?];
+        let more_bytes = frame_bytes as i64 - FRAME_BYTES as i64;
+        Ok(Self { packets, bytes, before, more_bytes, frame_bytes })
+    }
+
+    pub(crate) fn read(&self) -> io::Result<Arrived> {
+        let packets = number_in(&self.packets)?.saturating_sub(self.before[0]);
+        let bytes = number_in(&self.bytes)?.saturating_sub(self.before[1]);
+        let more = self.more_bytes.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX));
+        Ok(Arrived { packets, bytes: bytes.saturating_add_signed(more) })
+    }
+}
+
+fn limits(device: &str) -> PathBuf {
+    Path::new(DEVICES).join(device).join("queues/tx-0/byte_queue_limits")
+}
+
+/// Sends a frame that whoever receives it drops.
+fn send_nothing(device: &str, from: &Device, to: &Device) -> io::Result<()> {
+    let mut frame = [mac(&to.mac)?, mac(&from.mac)?].concat();
+    frame.extend(EXPERIMENTAL);
+    frame.resize(LEAST_FRAME_BYTES, 0);
+    socket::send_past_queue(if_nametoindex(device)?, &frame)
+}
+
+fn mac(text: &str) -> io::Result<Vec<u8>> {
+    let bytes: Result<Vec<u8>, _> = text.split(':').map(|byte| u8::from_str_radix(byte, 16)).collect();
+    bytes.map_err(io::Error::other)
+}
+
+/// The number that a file of sysfs has now.
+fn number_in(file: &File) -> io::Result<u64> {
+    let mut text = [0; 32];
+    let length = file.read_at(&mut text, 0)?;
+    number(&text[..length]).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a counter that is no number"))
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_counter_of_sysfs_is_a_number_and_a_line_break() {
+        assert_eq!(number(b"1514\n"), Some(1514));
+        assert_eq!(number(b"18446744073709551615\n"), Some(u64::MAX));
+        assert_eq!(number(b"\n"), None);
+        assert_eq!(number(b"-1\n"), None);
+    }
+
+    #[test]
+    fn a_frame_has_the_addresses_of_the_plan() {
+        assert_eq!(mac("02:00:00:00:01:0a").unwrap(), [2, 0, 0, 0, 1, 10]);
+        assert!(mac("02:00:zz").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_counter_is_read_or_refused(text in proptest::collection::vec(any::<u8>(), 0..32)) {
+            let _ = number(&text);
+        }
+    }
+}

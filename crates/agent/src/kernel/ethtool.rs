@@ -1,0 +1,45 @@
+//! `SIOCETHTOOL`: what can be asked of a device's driver.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::libc;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+/// Words of the longest structure that is used here, `struct ethtool_ringparam`.
+const MOST_WORDS: usize = 9;
+
+/// Speaks to the drivers of the calling thread's namespace.
+#[derive(Debug)]
+pub(super) struct Ethtool(OwnedFd);
+
+impl Ethtool {
+    pub(super) fn open() -> io::Result<Self> {
+        Ok(Self(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?))
+    }
+
+    /// Carries out a command on a device: `words` is its structure in `include/uapi/linux/ethtool.h`, of 32-bit words of
+    /// which the first is the command, and becomes the answer.
+    pub(super) fn call<const N: usize>(&self, device: &str, words: [u32; N]) -> io::Result<[u32; N]> {
+        // The kernel writes as much as the command's structure has, which a caller may have got wrong.
+        let mut room = [0_u32; MOST_WORDS];
+        room[..N].copy_from_slice(&words);
+        // SAFETY: all-zero bytes are a valid ifreq; the name fits with its terminating zero; `room` outlives the call, which
+        // writes no more than the longest structure of the commands in use.
+        let done = unsafe {
+            let mut request: libc::ifreq = std::mem::zeroed();
+            for (to, &from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.as_bytes()) {
+                *to = from as libc::c_char;
+            }
+            request.ifr_ifru.ifru_data = (&raw mut room).cast();
+            libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request)
+        };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut answer = words;
+        answer.copy_from_slice(&room[..N]);
+        Ok(answer)
+    }
+}

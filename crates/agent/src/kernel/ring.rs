@@ -1,0 +1,33 @@
+//! Size of a driver's transmit ring.
+
+use std::io;
+
+use super::ethtool::Ethtool;
+
+/// `ETHTOOL_GRINGPARAM` and `ETHTOOL_SRINGPARAM`.
+const READ: u32 = 0x10;
+const SET: u32 = 0x11;
+/// Words of `struct ethtool_ringparam`: command, four largest sizes, then those in force, of which the last is of packets to
+/// be sent.
+const WORDS: usize = 9;
+const SENDING: usize = 8;
+
+/// Sets the transmit ring of a device of the calling thread's namespace, and makes sure that it is.
+pub(crate) fn resize(device: &str, size: u32) -> io::Result<()> {
+    let ethtool = Ethtool::open()?;
+    let read = || {
+        let mut words = [0; WORDS];
+        words[0] = READ;
+        ethtool.call(device, words)
+    };
+    let mut words = read()?;
+    if words[SENDING] != size {
+        words[0] = SET;
+        words[SENDING] = size;
+        ethtool.call(device, words)?;
+    }
+    match read()?[SENDING] {
+        set if set == size => Ok(()),
+        set => Err(io::Error::other(format!("the ring of {device} stays at {set} instead of {size}"))),
+    }
+}

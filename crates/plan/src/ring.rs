@@ -1,0 +1,123 @@
+//! Drivers' transmit rings: a port with a ring sends through a network card of a virtual machine, whose other end is another
+//! card of the same machine.
+//!
+//! The card sends a packet a tick, each taking the time of a full one: its ring is emptied as that of a real card is by a
+//! wire, and fills up as that does. So a port with a ring has no shaper; its queueing discipline hands packets to the driver.
+
+use bufferscope_scenario::{Link, Port, Scenario};
+
+use super::{Cable, Plan, PlanError, wire};
+
+/// Sizes that `virtio_net` can be set to: powers of two up to the device's, with room for a packet in fragments.
+const SIZES: [u32; 3] = [64, 128, 256];
+/// Longest time of a packet that the card's timer can be set to: 32 bits of nanoseconds.
+const LONGEST_NS: u64 = u32::MAX as u64;
+/// Bytes of a full IP packet, without what the link layer adds.
+pub const MTU_BYTES: u64 = 1500;
+/// As many as the virtual machine has slots for, and a few to spare.
+const MOST_PAIRS: usize = 8;
+
+/// Two network cards that face each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cards {
+    /// Counts the pairs of a plan.
+    pub number: usize,
+    /// How long each end takes to send a packet; `None`: no time worth speaking of.
+    pub wire_ns: [Option<u64>; 2],
+}
+
+/// A port's ring, and where to see what has left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortRing {
+    /// Its size in descriptors, as `ethtool -G` sets it.
+    pub size_packets: u32,
+    /// Whether byte queue limits bound what stands in it.
+    pub bql: bool,
+    /// The pair of cards, and the sending end of it.
+    pub card: (usize, usize),
+    /// What every packet counts as on the wire.
+    pub frame_bytes: u64,
+}
+
+impl Cards {
+    /// The hardware address by which a card is found in the machine, where it has the plan's addresses not yet.
+    pub fn factory_address(number: usize, end: usize) -> String {
+        format!("02:01:00:00:{number:02x}:{end:02x}")
+    }
+}
+
+impl Plan {
+    /// The pairs of network cards that the plan takes, in the order of their numbers.
+    pub fn cards(&self) -> impl Iterator<Item = Cards> {
+        self.cables.iter().filter_map(|cable| cable.cards)
+    }
+
+    /// The cable of a pair of cards.
+    pub fn cable_of(&self, number: usize) -> Option<&Cable> {
+        self.cables.iter().find(|cable| cable.cards.is_some_and(|cards| cards.number == number))
+    }
+}
+
+/// Refuses rings that no card can have.
+pub(super) fn check(scenario: &Scenario) -> Result<(), PlanError> {
+    for (name, port) in ports(scenario) {
+        check_port(&name, port)?;
+    }
+    let pairs = scenario.links.iter().map(|link| if delayed(link) { 2 } else { 1 } - idle_cables(link)).sum::<usize>();
+    if pairs > MOST_PAIRS {
+        let reason = format!("is one of more than the {MOST_PAIRS} that a virtual machine has room for");
+        return Err(PlanError::Ring { port: first(scenario), reason });
+    }
+    Ok(())
+}
+
+fn check_port(name: &str, port: &Port) -> Result<(), PlanError> {
+    let refuse = |reason| Err(PlanError::Ring { port: name.to_owned(), reason });
+    let (Some(ring), Some(rate)) = (port.ring, &port.rate) else { return Ok(()) };
+    if !SIZES.contains(&ring.size_packets) {
+        let allowed = SIZES.map(|size| format!("{size}p")).join(", ");
+        return refuse(format!("has {}p, which virtio_net cannot be set to; allowed: {allowed}", ring.size_packets));
+    }
+    if rate.steps().len() > 1 {
+        return refuse("needs a wire of constant rate: a network card's cannot change while it runs".to_owned());
+    }
+    match wire_ns(port) {
+        Some(ns) if ns > LONGEST_NS => {
+            refuse(format!("needs a wire that sends a full packet in {LONGEST_NS} ns at most"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How long a full packet takes on a port's wire, if it is a card's.
+pub(super) fn wire_ns(port: &Port) -> Option<u64> {
+    port.ring?;
+    let rate = port.rate.as_ref()?.steps().first()?.bits_per_second;
+    Some((frame_bytes(port) * 8 * 1_000_000_000).div_ceil(rate))
+}
+
+/// What every packet counts as on the wire of a card.
+pub(super) fn frame_bytes(port: &Port) -> u64 {
+    MTU_BYTES + u64::from(port.overhead_bytes)
+}
+
+/// The first port with a ring, for an error about all.
+pub(super) fn first(scenario: &Scenario) -> String {
+    ports(scenario).find(|(_, port)| port.ring.is_some()).map_or_else(String::new, |(name, _)| name)
+}
+
+fn ports(scenario: &Scenario) -> impl Iterator<Item = (String, &Port)> {
+    let of = |link: &'_ Link| link.port_names(&scenario.nodes);
+    scenario.links.iter().flat_map(move |link| of(link).into_iter().zip([&link.forward, &link.reverse]))
+}
+
+/// Whether a link passes through a wire's namespace.
+fn delayed(link: &Link) -> bool {
+    wire::of_link(link).into_iter().any(wire::holds)
+}
+
+/// Cables of a link between which no card sends.
+fn idle_cables(link: &Link) -> usize {
+    let rings = [&link.forward, &link.reverse].map(|port| port.ring.is_some());
+    if delayed(link) { rings.into_iter().filter(|has| !has).count() } else { usize::from(rings == [false, false]) }
+}

@@ -1,0 +1,19 @@
+"""Engines without drivers' transmit rings refuse a scenario that has one."""
+
+from bufferscope.experiment import Point
+
+
+def refusal(point: Point, why: str) -> str | None:
+    """What an engine without rings says of a point, and `why`; None where no port has a ring."""
+    port = _first(point)
+    return port and f"{port} has a ring, and {why}: use --engine guest, or leave the ring out"
+
+
+def _first(point: Point) -> str | None:
+    names = [node["name"] for node in point.scenario["nodes"]]
+    for link in point.scenario["links"]:
+        a, b = (names[index] for index in link["ends"])
+        for side, port in (("forward", f"{a}>{b}"), ("reverse", f"{b}>{a}")):
+            if link[side].get("ring"):
+                return port
+    return None
