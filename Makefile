@@ -14,7 +14,7 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 # The Python to make the environment from; empty: the first suitable one on the PATH.
 PYTHON ?=
-# Arguments for `make reproduce`, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
+# Arguments for `make reproduce` and `make agreement`, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
 ARGS   ?=
 
 EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
@@ -26,7 +26,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce test test-rust test-python test-slow lint fmt bench agent wheel docs reference pictures lock clean
+.PHONY: help reproduce agreement test test-rust test-python test-slow lint fmt bench agent wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -34,6 +34,11 @@ help: ## List the targets
 
 reproduce: $(STAMPS)/extension ## Run the seed experiments on the simulator and write report/index.html
 	$(BIN)/bufferscope reproduce $(ARGS)
+
+agreement: $(STAMPS)/extension $(STAMPS)/agent ## Hold the simulator against a real kernel, and write docs/agreement.md
+	@scripts/ensure-system-packages.sh ip=iproute2 ethtool=ethtool qemu-system-x86_64=qemu-system-x86
+	$(BIN)/bufferscope guest build
+	$(BIN)/python scripts/agreement/write.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser
 

@@ -1,0 +1,148 @@
+"""The page docs/agreement.md: every scenario's aimed metrics, and what remains of differences, with its cause."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from bufferscope.agreement.aims import AIMS, Aim
+from bufferscope.agreement.comparing import Comparison, PointAgreement
+from bufferscope.report.words import NBSP, number
+from causes import Cause, explained
+
+HEADINGS = {
+    "rtt.p50_ms": "RTT p50 (ms)",
+    "rtt.p95_ms": "RTT p95 (ms)",
+    "goodput.total_mbit": "goodput (Mbit/s)",
+    "retransmits.total": "retransmits",
+}
+
+Verdict = Literal["met", "chance", "missed", "hidden"]
+"""`chance`: the aim is missed, by less than the repetitions scatter. `hidden`: both percentiles fall among the lost."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An aim that is missed by more than chance."""
+
+    scenario: str
+    metric: str
+    words: str
+    cause: Cause | None
+
+
+@dataclass(frozen=True)
+class Count:
+    """How one metric did in all scenarios."""
+
+    heading: str
+    aim: str
+    met: int
+    chance: int
+    missed: int
+
+
+def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> str:
+    """The whole page."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    missed = differences(results, causes)
+    counts = [_count(results, aim) for aim in AIMS]
+    return environment.get_template("page.md.jinja").render(
+        headings=list(HEADINGS.values()),
+        rows=[(scenario, [cell(_of(point, aim)) for aim in AIMS]) for scenario, point in results.items()],
+        counts=counts,
+        met=sum(count.met for count in counts),
+        chance=sum(count.chance for count in counts),
+        missed=len(missed),
+        hidden=sum(verdict(c) == "hidden" for c in _compared(results)),
+        causes=[(cause, found) for cause in causes if (found := [d for d in missed if d.cause is cause])],
+        unexplained=[d for d in missed if d.cause is None],
+        provenance=provenance(results),
+        repetitions=_range({c.reference.n for c in _compared(results)}),
+    )
+
+
+def verdict(comparison: Comparison) -> Verdict:
+    """Whether the engines are near enough, and if not, whether that may be chance."""
+    if comparison.meets_aim is None:
+        return "hidden"
+    if comparison.meets_aim:
+        return "met"
+    return "chance" if comparison.within_spread else "missed"
+
+
+def differences(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> list[Difference]:
+    """Every aim that is missed by more than chance, with its cause if that is known."""
+    known = explained(causes)
+    return [
+        Difference(scenario, c.metric, told(c), known.get((scenario, c.metric)))
+        for scenario, point in results.items()
+        for c in point.aimed
+        if verdict(c) == "missed"
+    ]
+
+
+def unneeded(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> list[tuple[str, str]]:
+    """The places for which there is a cause, and where the aim is met."""
+    met = {(scenario, c.metric) for scenario, p in results.items() for c in p.aimed if verdict(c) in ("met", "hidden")}
+    return [place for cause in causes for place in cause.places if place in met]
+
+
+def cell(comparison: Comparison | None) -> str:
+    """What is told, in bold where the aim is missed and in italics where that may be chance; empty without anything."""
+    if comparison is None:
+        return ""
+    mark = {"missed": "**", "chance": "*"}.get(verdict(comparison), "")
+    return f"{mark}{told(comparison)}{mark}"
+
+
+def told(comparison: Comparison) -> str:
+    """`110.1 / 109.8 (+0.3 % ± 0.5)`: both values, their difference, and how far chance may bring them apart."""
+    values = (comparison.value, comparison.reference)
+    text = f"{NBSP}/{NBSP}".join("lost" if value.censored else number(_rounded(value.mean)) for value in values)
+    if math.isnan(comparison.relative):
+        return text
+    spread = comparison.reach / abs(comparison.reference.mean)
+    chance = "" if math.isnan(spread) else f"{NBSP}±{NBSP}{spread * 100:.1f}"
+    return f"{text} ({comparison.relative * 100:+.1f}{NBSP}%{chance})"
+
+
+def provenance(results: Mapping[str, PointAgreement]) -> list[tuple[str, str]]:
+    """What it was measured with, without dates: each engine's versions."""
+    return list(dict.fromkeys((run.engine, _versions(run.meta)) for point in results.values() for run in point.runs))
+
+
+def _versions(meta: Mapping[str, dict[str, dict[str, str]]]) -> str:
+    versions = f"bufferscope {meta['bufferscope']}"
+    if (guest := meta["summary"].get("guest")) is None:
+        return versions
+    return f"{versions}, Linux {guest['release']}, {guest['qemu']}, image {guest['image']}"
+
+
+def _range(numbers: set[int]) -> str:
+    """`3`, or `1 to 3`."""
+    return " to ".join(str(number) for number in sorted({min(numbers), max(numbers)}))
+
+
+def _compared(results: Mapping[str, PointAgreement]) -> Iterator[Comparison]:
+    return (comparison for point in results.values() for comparison in point.aimed)
+
+
+def _of(point: PointAgreement, aim: Aim) -> Comparison | None:
+    return next((c for c in point.aimed if c.metric == aim.metric), None)
+
+
+def _count(results: Mapping[str, PointAgreement], aim: Aim) -> Count:
+    verdicts = [verdict(c) for c in _compared(results) if c.metric == aim.metric]
+    heading = HEADINGS[aim.metric].partition(" (")[0]
+    return Count(heading, aim.words, *(verdicts.count(kind) for kind in ("met", "chance", "missed")))
+
+
+def _rounded(value: float) -> float:
+    return round(value, 1) if value >= 10 else round(value, 2)

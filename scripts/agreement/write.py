@@ -1,0 +1,106 @@
+"""Runs every scenario of matrix.toml on the simulator and on a real kernel, and writes docs/agreement.md.
+
+Runs that are stored already and would come out the same are not made again: after a change of the simulator, only the
+simulator is run, and what was interrupted goes on. Seed by seed, so that an unfinished matrix has something everywhere.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import matrix
+from bufferscope.agreement import PointAgreement, compare
+from bufferscope.cli.progress import shown
+from bufferscope.engines import Engine, engines
+from bufferscope.errors import EngineError, InputError
+from bufferscope.result import Result
+from bufferscope.running import Interrupted, Task, execute, plan
+from bufferscope.store.reading import is_run
+from bufferscope.store.run import Run
+from causes import FILE, Cause, causes
+from page import differences, page, unneeded
+
+PAGE = Path(__file__).parents[2] / "docs" / "agreement.md"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run, write the page, and tell what has no cause."""
+    try:
+        return _main(_options(arguments))
+    except Interrupted as interruption:
+        print(f"{interruption}; the same command goes on from there", file=sys.stderr)
+        return 130
+    except (EngineError, InputError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _main(options: argparse.Namespace) -> int:
+    whole = matrix.read(options.matrix)
+    known = causes(options.causes.read_text(encoding="utf-8"), whole.scenarios)
+    chosen = [entry for entry in whole.entries if any(options.only in scenario for scenario in entry.scenarios)]
+    results = _results(chosen, options)
+    if options.only:
+        for difference in differences(results, known):
+            print(f"{difference.scenario}: {difference.metric}: {difference.words}", file=sys.stderr)
+        return 0
+    options.page.write_text(page(results, known), encoding="utf-8")
+    print(f"Written: {options.page}", file=sys.stderr)
+    return _judge(results, known)
+
+
+def _judge(results: dict[str, PointAgreement], known: Sequence[Cause]) -> int:
+    """The exit status: 1 if causes.toml and the differences don't match."""
+    unexplained = [d for d in differences(results, known) if d.cause is None]
+    for found in unexplained:
+        print(f"No cause in causes.toml: {found.scenario}: {found.metric}: {found.words}", file=sys.stderr)
+    for scenario, metric in (left := unneeded(results, known)):
+        print(f"No difference for the cause in causes.toml: {scenario}: {metric}", file=sys.stderr)
+    return 1 if unexplained or left else 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make agreement", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("results"), help="where runs are kept (default: results/)")
+    parser.add_argument("--jobs", type=int, help="runs at the same time (default: as many as there are processors)")
+    parser.add_argument("--repeat", type=int, help="repetitions (default: as in matrix.toml)")
+    parser.add_argument(
+        "--keep-reference", action="store_true", help="take the reference's stored runs, whichever build made them"
+    )
+    parser.add_argument("--engines", default="sim,guest", help="the engine to judge, and the reference")
+    parser.add_argument("--only", default="", help="only scenarios with this in their name; writes no page")
+    parser.add_argument("--matrix", type=Path, default=matrix.FILE, help="the scenarios (default: matrix.toml)")
+    parser.add_argument("--causes", type=Path, default=FILE, help="the known differences (default: causes.toml)")
+    parser.add_argument("--page", type=Path, default=PAGE, help="what is written (default: docs/agreement.md)")
+    return parser.parse_args(arguments)
+
+
+def _results(entries: Sequence[matrix.Entry], options: argparse.Namespace) -> dict[str, PointAgreement]:
+    """Every scenario by its name."""
+    chosen = engines(options.engines)
+    plans = [
+        plan(entry.experiment, chosen, options.out, repeat=options.repeat or entry.repetitions) for entry in entries
+    ]
+    tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: task.seed)
+    runs = _stored(tasks, chosen[1]) if options.keep_reference else {}
+    tasks = [task for task in tasks if task not in runs]
+    with shown(tasks, silent=False) as watcher:
+        runs |= zip(tasks, execute(tasks, jobs=options.jobs, watcher=watcher, reuse=True), strict=True)
+    compared = [compare(Result([runs[task] for task in tasks])) for tasks in plans]
+    return {
+        scenario: point
+        for entry, agreement in zip(entries, compared, strict=True)
+        for scenario, point in zip(entry.scenarios, agreement.points, strict=True)
+    }
+
+
+def _stored(tasks: Sequence[Task], engine: Engine) -> dict[Task, Run]:
+    """The engine's runs of these tasks' scenarios that are there already."""
+    own = [task for task in tasks if task.engine is engine and is_run(task.directory)]
+    runs = {task: Run(task.directory) for task in own}
+    return {task: run for task, run in runs.items() if run.meta["scenario"] == task.point.scenario}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

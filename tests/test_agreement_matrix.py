@@ -1,0 +1,124 @@
+"""`make agreement`: the matrix is run, the page says what came out, and the page at hand is of the matrix at hand."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+import matrix
+from bufferscope.engines import ENGINES, Engine, sim
+from bufferscope.engines.outcome import Outcome
+from bufferscope.experiment import Point, load
+from causes import FILE, causes
+from write import PAGE, main
+
+SMALL = """
+repetitions = 3
+scenarios = [["pfifo 20", "reno", "2mbit", "40ms", 1, "10s"], ["codel", "cubic", "2mbit", "40ms", 2, "10s"]]
+[queues]
+"pfifo 20" = '{ qdisc = "pfifo", limit = "20p" }'
+"codel" = '{ qdisc = "codel" }'
+[experiments]
+"""
+NAMES = ("pfifo 20, reno, 2 Mbit/s, 40 ms, 1 flow", "codel, cubic, 2 Mbit/s, 40 ms, 2 flows")
+CAUSE = '[[cause]]\ntitle = "A longer path"\ntext = "The other engine\'s is longer."\n[cause.differs]\n'
+ROW = re.compile(r"^\| ([^|]+) \|(?: ([^|]*) \|)(?: ([^|]*) \|)(?: ([^|]*) \|)(?: ([^|]*) \|)$", re.MULTILINE)
+
+
+class Other:
+    """The simulator with other seeds, on the same path or on one that is 200 ms longer."""
+
+    def __init__(self, scenarios: Path) -> None:
+        self.experiments = [entry.experiment for entry in matrix.read(scenarios).entries]
+        self.longer = False
+        self.runs = 0
+
+    def run(self, point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
+        self.runs += 1
+        if self.longer:
+            same = next(e for e in self.experiments if e.points[0].scenario == point.scenario)
+            point = load(matrix.DUMBBELL, [*same.overrides, "link.access.delay=110ms"]).points[0]
+        return sim.run(point, seed + 1000, directory, progress)
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Other:
+    (tmp_path / "small.toml").write_text(SMALL)
+    engine = Other(tmp_path / "small.toml")
+    known = Engine("other", "for tests", engine.run, identity=lambda: f"longer: {engine.longer}")
+    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "other", known)
+    return engine
+
+
+def make(directory: Path, *more: str, causes: str = "") -> int:
+    """`make agreement` with the small matrix."""
+    (directory / "causes.toml").write_text(causes)
+    places = {"--matrix": "small.toml", "--causes": "causes.toml", "--page": "page.md", "--out": "runs"}
+    options = [word for option, name in places.items() for word in (option, str(directory / name))]
+    return main([*options, "--engines", "sim,other", *more])
+
+
+def table(page: str) -> dict[str, tuple[str, ...]]:
+    """The rows of the page's table by scenario, without its head."""
+    rows = {row[0]: row[1:] for row in ROW.findall(page.partition("## The table")[2])}
+    del rows["scenario"]
+    return rows
+
+
+def test_equal_engines_need_no_causes_and_runs_are_not_made_again(other: Other, tmp_path: Path) -> None:
+    assert make(tmp_path) == 0
+    page = (tmp_path / "page.md").read_text()
+    assert list(table(page)) == list(NAMES)
+    assert "Nothing beyond chance." in page
+    assert "with different seeds, 3 on each engine" in page
+    assert other.runs == 6
+    assert make(tmp_path) == 0
+    assert other.runs == 6
+    assert (tmp_path / "page.md").read_text() == page
+
+
+def test_what_differs_is_bold_and_needs_a_cause(
+    other: Other, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other.longer = True
+    assert make(tmp_path) == 1
+    assert f"No cause in causes.toml: {NAMES[0]}: rtt.p50_ms" in capsys.readouterr().err
+    page = (tmp_path / "page.md").read_text()
+    assert all(cells[0].startswith("**") for cells in table(page).values())
+    missed = re.findall(r"^- (.+): `(.+)` ", page.partition("### Not yet explained")[2], re.MULTILINE)
+    assert {(name, "rtt.p50_ms") for name in NAMES} <= set(missed)
+    differs = "".join(f'"{name}" = {[metric for place, metric in missed if place == name]}\n' for name in NAMES)
+    assert make(tmp_path, causes=CAUSE + differs) == 0
+    assert "### A longer path" in (tmp_path / "page.md").read_text()
+
+
+def test_a_cause_of_nothing_is_told(other: Other, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert make(tmp_path, causes=f'{CAUSE}"{NAMES[0]}" = ["goodput.total_mbit"]\n') == 1
+    assert f"No difference for the cause in causes.toml: {NAMES[0]}: goodput.total_mbit" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("other")
+def test_a_part_of_the_matrix_writes_no_page(tmp_path: Path) -> None:
+    assert make(tmp_path, "--only", "codel") == 0
+    assert not (tmp_path / "page.md").exists()
+
+
+@pytest.mark.usefixtures("other")
+@pytest.mark.parametrize("place", ['"no such scenario" = ["rtt.p50_ms"]', f'"{NAMES[0]}" = ["rtt.mean_ms"]'])
+def test_a_cause_of_what_there_is_not_is_refused(
+    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert make(tmp_path, causes=f"{CAUSE}{place}\n") == 1
+    assert "causes.toml: A longer path: there is no rtt." in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_page_is_of_the_matrix_at_hand() -> None:
+    scenarios = matrix.read().scenarios
+    assert len(scenarios) >= 24
+    rows = table(PAGE.read_text(encoding="utf-8"))
+    assert list(rows) == scenarios, "docs/agreement.md is out of date: `make agreement` writes it"
+    assert all(cell for cells in rows.values() for cell in cells)
+    causes(FILE.read_text(encoding="utf-8"), scenarios)
