@@ -1,5 +1,6 @@
 """`bufferscope shell`."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 
-ENGINES = {"host": "this machine's kernel"}
+ENGINES = {"host": "this machine's kernel", "guest": "a kernel in a virtual machine"}
 
 
 def shell(
@@ -35,8 +36,12 @@ def shell(
     ] = None,
     traffic: Annotated[bool, typer.Option("--traffic", help="Let the experiment's own traffic run, too.")] = False,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="Whose kernel: host, this machine's.")
+        str,
+        typer.Option(
+            "--engine", metavar="NAME", help="Whose kernel: host, this machine's; guest, a virtual machine's."
+        ),
     ] = "host",
+    kernel: options.Kernel = None,
     point: options.OnePoint = None,
     overrides: options.Set = None,
     seed: options.Seed = 1,
@@ -45,7 +50,8 @@ def shell(
     """Run a shell, or any program, inside an experiment's network.
 
     The program runs on one of the hosts, with your files and your terminal: what it sends meets the experiment's path.
-    Hosts know each other by name. All ends with the program.
+    Hosts know each other by name. All ends with the program. In a guest it has your terminal and
+    programs of this machine, but none of its files.
 
     [bold]Examples[/bold]
 
@@ -56,14 +62,22 @@ def shell(
       bufferscope shell ucas-reproduce --on r1 --with h1='iperf3 -c h2 -t 60' --with h2='iperf3 -s' -- watch tc -s qdisc
 
       bufferscope shell 12345 --on h2                  another shell in the network of shell 12345
+
+      bufferscope shell ucas-reproduce --on h1 --engine guest -- ping -c 5 h2
     """
     from bufferscope.errors import InputError
-    from bufferscope.shell import host, request
+    from bufferscope.shell import guest, host, request
 
     if engine not in ENGINES:
         there = ", ".join(f"{name} ({about})" for name, about in ENGINES.items())
         raise InputError(f"--engine: found {engine!r}; allowed: {there}")
+    if kernel and engine != "guest":
+        raise InputError("--kernel chooses the guest's kernel: it needs --engine guest")
     if experiment.isdecimal():
+        if engine != "host":
+            raise InputError(
+                f"{experiment} is a network of --engine host; a guest has one console, and none can join it"
+            )
         if beside or traffic or point or overrides:
             raise InputError(
                 f"{experiment} is a network that stands: --with, --traffic, --point and --set come too late"
@@ -76,4 +90,17 @@ def shell(
     network = request.Network(
         one_point(loaded, point or ()), [request.Beside.parse(text) for text in beside or ()], traffic, seed
     )
-    host.become(request.build(network, on, quiet=quiet), command or ())
+    if engine == "host":
+        host.become(request.build(network, on, quiet=quiet), command or ())
+    ending = guest.run(network, on, command or (), kernel=kernel, quiet=quiet, note=_unheard if quiet else _note)
+    if ending.message:
+        _note(ending.message)
+    raise typer.Exit(ending.status)
+
+
+def _note(text: str) -> None:
+    print(f"bufferscope: {text}", file=sys.stderr)
+
+
+def _unheard(_: str) -> None:
+    pass

@@ -36,6 +36,8 @@ class Image:
     """As `uname -r` prints it in the guest."""
     missing: tuple[str, ...]
     """Wanted kernel modules that this kernel lacks, e.g. `sch_dualpi2`."""
+    furnished: bool = False
+    """Whether it is for a user's programs: their tools are in it, and the machine has a terminal."""
 
     @property
     def kernel(self) -> Path:
@@ -48,8 +50,17 @@ class Image:
         return self.directory / "initrd"
 
 
-def build(kernel: Kernel, agent: Path, note: Callable[[str], None] = lambda _: None) -> Image:
-    """The image of `kernel` with `agent` as its first process; `note` hears what takes time."""
+def build(
+    kernel: Kernel,
+    agent: Path,
+    note: Callable[[str], None] = lambda _: None,
+    *,
+    furnish: Callable[[Initramfs], None] | None = None,
+) -> Image:
+    """The image of `kernel` with `agent` as its first process; `note` hears what takes time.
+
+    `furnish` puts in what a user's programs need.
+    """
     if platform.machine() != "x86_64":
         raise GuestError(
             f"the guest borrows this machine's ip and tc, which must be x86-64 programs; this is {platform.machine()}"
@@ -59,18 +70,20 @@ def build(kernel: Kernel, agent: Path, note: Callable[[str], None] = lambda _: N
         root.directory(path)
     _add_agent(root, agent)
     add_programs(root)
+    if furnish:
+        furnish(root)
     identity = sha256(f"{FORMAT}\n{kernel.identity()}\n".encode() + root.archive()).hexdigest()[:16]
     directory = cache.root() / "images" / identity
     if not directory.exists():
         note(f"building a guest with Linux {kernel.release}")
-        _write(directory, kernel, root)
+        _write(directory, kernel, root, furnished=furnish is not None)
     return load(directory)
 
 
 def load(directory: Path) -> Image:
     """A built image."""
     facts = json.loads((directory / "image.json").read_text())
-    return Image(directory.name, directory, facts["release"], tuple(facts["missing"]))
+    return Image(directory.name, directory, facts["release"], tuple(facts["missing"]), facts.get("furnished", False))
 
 
 def built() -> list[Image]:
@@ -84,7 +97,7 @@ def _add_agent(root: Initramfs, agent: Path) -> None:
         root.file(library, Path(library).read_bytes(), executable=True)
 
 
-def _write(directory: Path, kernel: Kernel, root: Initramfs) -> None:
+def _write(directory: Path, kernel: Kernel, root: Initramfs, *, furnished: bool) -> None:
     selection = select(kernel.files, kernel.release)
     _add_modules(root, selection)
     with cache.new_directory(directory) as partial:
@@ -97,6 +110,7 @@ def _write(directory: Path, kernel: Kernel, root: Initramfs) -> None:
             "modules": [module.name for module in selection.modules],
             "builtin": selection.builtin,
             "missing": selection.missing,
+            "furnished": furnished,
         }
         (partial / "image.json").write_text(json.dumps(facts, indent=2) + "\n")
 

@@ -24,6 +24,9 @@ REQUEST_BYTES = 1 << 20
 """Its size is part of the saved state, so every request is padded to it."""
 PORT_NAME = "bufferscope.frames"
 """The virtio port on which the guest writes its frames."""
+OUTPUT_NAME = "bufferscope.output"
+"""Those on which a program of the user's writes where it has no terminal."""
+ERRORS_NAME = "bufferscope.errors"
 _STATE_FORMAT = 2
 """Changes whenever a state of the same machine would be saved otherwise."""
 _MEMORY_MIB = 512
@@ -63,6 +66,21 @@ class Qemu:
 
 
 @dataclass(frozen=True)
+class Streams:
+    """Open file descriptors for a program of the user's."""
+
+    output: int
+    errors: int
+    """Receive its standard output and error where it has no terminal."""
+    terminal: int | None
+    """One end of a socket pair, for its terminal."""
+
+    def all(self) -> list[int]:
+        """Every descriptor to pass on."""
+        return [self.output, self.errors, *([] if self.terminal is None else [self.terminal])]
+
+
+@dataclass(frozen=True)
 class Channels:
     """Open file descriptors that QEMU inherits; none of them has to have a name."""
 
@@ -76,11 +94,13 @@ class Channels:
     """One end of a socket pair, for QMP. Its thread would be woken whenever the guest falls idle, so runs have none."""
     state: int | None = None
     """A saved state to start from."""
+    streams: Streams | None = None
+    """Of a furnished image."""
 
     def all(self) -> list[int]:
         """Every descriptor to pass on."""
         optional = [descriptor for descriptor in (self.control, self.state) if descriptor is not None]
-        return [self.request, self.frames, self.console, *optional]
+        return [self.request, self.frames, self.console, *optional, *(self.streams.all() if self.streams else ())]
 
 
 def find_qemu() -> Qemu:
@@ -115,6 +135,18 @@ def restore(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] 
     return [str(qemu.path), *time, *devices, *_connections(channels), "-incoming", f"fd:{channels.state}"]
 
 
+def attend(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
+    """The command line that goes on from a saved state while somebody sits at its terminal.
+
+    Where the machine has nothing to do its time passes as ours does, so that it waits for what is typed.
+    """
+    devices = [*_devices(image, pairs), *cards.NO_ANNOUNCEMENT]
+    return [
+        *(str(qemu.path), *_time("shift=0,sleep=on"), *devices, *_connections(channels)),
+        *("-incoming", f"fd:{channels.state}"),
+    ]
+
+
 def fingerprint(qemu: Qemu, image: Image, pairs: Sequence[Pair] = ()) -> str:
     """Changes with everything on which a saved state depends."""
     parts = [
@@ -144,7 +176,7 @@ def _devices(image: Image, pairs: Sequence[Pair]) -> list[str]:
         # The guest stops itself at an exact instruction by writing to this device.
         *("-device", "pvpanic", "-action", "panic=pause"),
         # Without ioeventfd a write is carried out there and then, not by another thread some time later.
-        *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
+        *("-device", f"virtio-serial-pci,ioeventfd=off,max_ports={5 if image.furnished else 2}"),
         *cards.arguments(pairs),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", " ".join(_KERNEL_ARGUMENTS)),
     ]
@@ -154,6 +186,7 @@ def _connections(channels: Channels) -> Iterable[str]:
     return [
         *("-chardev", f"file,id=frames,path={_inherited(channels.frames)}"),
         *("-device", f"virtserialport,chardev=frames,name={PORT_NAME}"),
+        *_streams(channels.streams),
         *("-chardev", f"file,id=console,path={_inherited(channels.console)}", "-serial", "chardev:console"),
         *_control(channels.control),
         *("-fw_cfg", f"name={REQUEST_NAME},file={_inherited(channels.request)}"),
@@ -164,6 +197,19 @@ def _control(descriptor: int | None) -> Iterable[str]:
     if descriptor is None:
         return []
     return ["-chardev", f"socket,id=control,fd={descriptor}", "-mon", "chardev=control,mode=control"]
+
+
+def _streams(streams: Streams | None) -> list[str]:
+    if streams is None:
+        return []
+    terminal = "null,id=terminal" if streams.terminal is None else f"socket,id=terminal,fd={streams.terminal}"
+    return [
+        *("-chardev", terminal, "-device", "virtconsole,chardev=terminal"),
+        *("-chardev", f"file,id=output,path={_inherited(streams.output)}"),
+        *("-device", f"virtserialport,chardev=output,name={OUTPUT_NAME}"),
+        *("-chardev", f"file,id=errors,path={_inherited(streams.errors)}"),
+        *("-device", f"virtserialport,chardev=errors,name={ERRORS_NAME}"),
+    ]
 
 
 def _inherited(descriptor: int) -> str:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, Self
 
 from .errors import GuestError
-from .machine import REQUEST_BYTES, Channels
+from .machine import REQUEST_BYTES, Channels, Streams
 
 _PR_SET_PDEATHSIG = 1
 _CONSOLE_TAIL_BYTES = 1500
@@ -31,9 +31,13 @@ class Process:
         *,
         state: IO[bytes] | None = None,
         control: socket.socket | None = None,
+        furnished: bool = False,
+        terminal: socket.socket | None = None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
         """Start `command`; it goes on from a saved `state`, or has `control`, its end of a connection for QMP.
+
+        A machine of a furnished image has ways out for a program of the user's, and may have its end of a `terminal`.
 
         `prepare` is called in the new process before it becomes QEMU.
         """
@@ -50,12 +54,17 @@ class Process:
             request_file.flush()
             self.frames = stack.enter_context(tempfile.TemporaryFile())
             self._console = stack.enter_context(tempfile.TemporaryFile())
+            self.output = stack.enter_context(tempfile.TemporaryFile())
+            self.errors = stack.enter_context(tempfile.TemporaryFile())
+            end = None if terminal is None else terminal.fileno()
+            streams = Streams(self.output.fileno(), self.errors.fileno(), end) if furnished else None
             channels = Channels(
                 request_file.fileno(),
                 self.frames.fileno(),
                 self._console.fileno(),
                 None if control is None else control.fileno(),
                 None if state is None else state.fileno(),
+                streams,
             )
             self._process = _spawn(command(channels), channels.all(), prepare)
             stack.callback(self._kill)
@@ -73,6 +82,10 @@ class Process:
         """Whether it has ended, after waiting at most so long."""
         select.select([self._ended], [], [], timeout_s)
         return self._reap(os.WNOHANG)
+
+    def fileno(self) -> int:
+        """A descriptor that can be read from, as `select` says, once it has ended."""
+        return self._ended
 
     @property
     def status(self) -> int | None:

@@ -1,4 +1,7 @@
-"""The programs the guest borrows from this machine: `ip`, `tc`, `ethtool`, with the shared libraries they load."""
+"""The programs the guest borrows from this machine, with the shared libraries they load.
+
+`ip`, `tc` and `ethtool` are for the agent; a guest for a user's own programs has what this machine has of `TOOLS`.
+"""
 
 import os
 import re
@@ -11,6 +14,75 @@ from .initramfs import Initramfs
 
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 """Program and the Debian package that has it."""
+
+TOOLS = (
+    *(
+        "sh",
+        "bash",
+        "env",
+        "stty",
+        "clear",
+        "cat",
+        "cp",
+        "cut",
+        "date",
+        "dd",
+        "echo",
+        "grep",
+        "head",
+        "hostname",
+        "id",
+        "ls",
+    ),
+    *(
+        "kill",
+        "mkdir",
+        "mv",
+        "nproc",
+        "pgrep",
+        "pkill",
+        "printf",
+        "ps",
+        "pwd",
+        "rm",
+        "sed",
+        "seq",
+        "sleep",
+        "sort",
+        "tail",
+    ),
+    *(
+        "tee",
+        "time",
+        "timeout",
+        "top",
+        "touch",
+        "tr",
+        "true",
+        "false",
+        "uname",
+        "uniq",
+        "uptime",
+        "watch",
+        "wc",
+        "which",
+    ),
+    *("ping", "tracepath", "traceroute", "mtr", "ss", "nstat", "sysctl", "tcpdump", "nc", "socat", "curl", "wget"),
+    *("iperf", "iperf3", "irtt", "netperf", "netserver", "fping", "hping3", "owping", "twping"),
+)
+"""What people use in a shell on a network's host."""
+
+TERMINALS = ("xterm", "xterm-256color", "linux", "screen", "screen-256color", "tmux", "tmux-256color", "vt100", "dumb")
+_TERMINFO = ("/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo")
+
+
+class NotBorrowed(GuestError):
+    """A program that the guest can't have; `status` is what shells end with."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
 
 SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
 """Where distributions put them; ordinary users often lack the `sbin` directories in PATH."""
@@ -25,9 +97,45 @@ def add_programs(root: Initramfs) -> None:
         raise GuestError(f"{', '.join(missing)} not found, and the guest needs them: apt-get install {packages}")
     for name, path in paths.items():
         assert path is not None
-        root.file(f"/usr/sbin/{name}", Path(path).read_bytes(), executable=True)
-        for library in shared_libraries(path):
-            root.file(library, Path(library).read_bytes(), executable=True)
+        _add(root, f"/usr/sbin/{name}", path)
+
+
+def add_tools(root: Initramfs, more: str | None = None) -> None:
+    """Put what `TOOLS` names and this machine has in `/usr/bin`, and one `more` program, by name or path.
+
+    Raises `NotBorrowed` if that is not there, or is a script: an interpreter takes more than libraries.
+    """
+    root.symlink("/bin", "usr/bin")
+    for name in TOOLS:
+        if (path := find(name)) and _is_binary(path):
+            _add(root, f"/usr/bin/{name}", path)
+    if more is not None and more not in TOOLS:
+        _add(root, *_borrowed(more))
+    for name in TERMINALS:
+        entries = (Path(place) / name[0] / name for place in _TERMINFO)
+        if entry := next((entry for entry in entries if entry.is_file()), None):
+            root.file(f"/lib/terminfo/{name[0]}/{name}", entry.read_bytes())
+
+
+def _borrowed(name: str) -> tuple[str, str]:
+    """Where a program is to be in the guest, and where it is here."""
+    path = find(name)
+    if path is None and not Path(name).exists():
+        raise NotBorrowed(f"{name}: found no such program on this machine, whose programs the guest borrows", 127)
+    if path is None or not _is_binary(path):
+        raise NotBorrowed(f"{name} is no program that can be borrowed (a script?): use --engine host", 126)
+    return str(Path(path).absolute()) if "/" in name else f"/usr/bin/{name}", path
+
+
+def _add(root: Initramfs, target: str, path: str) -> None:
+    root.file(target, Path(path).read_bytes(), executable=True)
+    for library in shared_libraries(path):
+        root.file(library, Path(library).read_bytes(), executable=True)
+
+
+def _is_binary(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def find(name: str) -> str | None:

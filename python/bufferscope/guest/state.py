@@ -48,18 +48,18 @@ def saved_state(
     with cache.lock(f"state-{key}"):
         if not path.exists():
             note(f"starting Linux {image.release} once; later runs go on from here")
-            _save(lambda channels: machine.boot(qemu, image, channels, pairs), path)
+            _save(lambda channels: machine.boot(qemu, image, channels, pairs), path, furnished=image.furnished)
     return path
 
 
-def _save(command: Command, path: Path) -> None:
+def _save(command: Command, path: Path, *, furnished: bool) -> None:
     with tempfile.NamedTemporaryFile(prefix=".partial-", dir=path.parent) as partial:
-        partial.write(going_on(with_fresh_instruction_count(_exact_state(command))))
+        partial.write(going_on(with_fresh_instruction_count(_exact_state(command, furnished))))
         partial.flush()
         path.hardlink_to(partial.name)
 
 
-def _exact_state(command: Command) -> bytes:
+def _exact_state(command: Command, furnished: bool) -> bytes:
     """The state of a boot in which time never jumped, if there is one among a few.
 
     Before the machine has come to its stop, QEMU may or may not let time jump to the next timer. A guest that does not
@@ -68,7 +68,7 @@ def _exact_state(command: Command) -> bytes:
     """
     best: bytes | None = None
     for _ in range(_MOST_BOOTS):
-        state = _boot(command)
+        state = _boot(command, furnished)
         if best is None or jumped_ns(state) < jumped_ns(best):
             best = state
         if jumped_ns(best) == 0:
@@ -77,13 +77,13 @@ def _exact_state(command: Command) -> bytes:
     return best
 
 
-def _boot(command: Command) -> bytes:
+def _boot(command: Command, furnished: bool) -> bytes:
     ours, theirs = socket.socketpair()
     with (
         tempfile.TemporaryFile() as state,
         ours,
         theirs,
-        Process(b"", command, control=theirs) as process,
+        Process(b"", command, control=theirs, furnished=furnished) as process,
         process.explained(),
     ):
         theirs.close()  # so that the connection ends when QEMU does

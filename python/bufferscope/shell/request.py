@@ -37,8 +37,24 @@ class Network:
     seed: int = 1
 
 
-def build(network: Network, on: str, *, quiet: bool = False, **more: Any) -> bytes:
+def build(network: Network, on: str, *, quiet: bool = False) -> bytes:
     """A request for a program on the host `on`; raises `InputError` if the network has no such host."""
+    return _encoded(_building(network, on, quiet=quiet))
+
+
+def console(
+    network: Network, on: str, command: Sequence[str], terminal: tuple[int, int] | None, *, quiet: bool = False
+) -> bytes:
+    """A request for a guest that runs `command` on the host `on`, on a terminal of so many rows and columns.
+
+    Raises `InputError` as `build` does.
+    """
+    # As the engine runs an experiment in a guest: every one begins with the random state that was saved.
+    shell = _building(network, on, quiet=quiet, delay="netem", seed_kernel=True)
+    return _encoded({"console": {"shell": shell, "command": list(command), "terminal": terminal}})
+
+
+def _building(network: Network, on: str, *, quiet: bool, **more: Any) -> dict[str, Any]:
     scenario = network.point.scenario
     _check("--on", on, scenario)
     for beside in network.beside:
@@ -50,7 +66,7 @@ def build(network: Network, on: str, *, quiet: bool = False, **more: Any) -> byt
         "with": [{"on": beside.host, "command": beside.command} for beside in network.beside],
         **more,
     }
-    return _encoded({"on": on, "quiet": quiet, "network": {"build": wanted}})
+    return {"on": on, "quiet": quiet, "network": {"build": wanted}}
 
 
 def join(process: int, on: str, *, quiet: bool = False) -> bytes:
@@ -69,4 +85,4 @@ def _encoded(document: Mapping[str, Any]) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise InputError("--on and --with: found bytes that are not UTF-8; allowed: text") from None
+        raise InputError("--on, --with and the command: found bytes that are not UTF-8; allowed: text") from None

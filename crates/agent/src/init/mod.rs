@@ -1,21 +1,23 @@
 //! The agent as a guest's first process: from the kernel's start to its end.
 //!
 //! It mounts, loads modules, and stops the machine where its state is saved. Restored from there, it reads the run's request,
-//! serves it like any other, and powers the machine off. Nothing before the stop may sleep: a machine that never idles is
+//! serves it like any other (or runs the program that it asks for), and powers the machine off. Nothing before the stop may sleep: a machine that never idles is
 //! at the same instruction, at the same time, whenever it gets there.
 //!
 //! The other side of all paths and names in here is `python/bufferscope/guest`.
 
-mod frames;
+mod console;
 mod modules;
 mod mounts;
 mod pause;
+mod ports;
 mod request;
 
 use std::convert::Infallible;
 use std::io;
 use std::process::ExitCode;
 
+use bufferscope_agent::shell::Console;
 use nix::sys::reboot::{RebootMode, reboot};
 
 /// Whether this is the first process of a guest, and not merely of a container.
@@ -42,7 +44,10 @@ fn guest() -> Result<(), InitError> {
     modules::load_all()?;
     pause::pause()?;
     let request = request::read()?;
-    let port = frames::open()?;
+    let port = ports::open(ports::FRAMES)?;
+    if let Some(console) = Console::recognised(&request) {
+        return console::run(console, port);
+    }
     let reopen = || Ok(Box::new(port.try_clone()?) as Box<dyn io::Write + Send>);
     bufferscope_agent::serve(&request[..], reopen).map_err(InitError::step("writing frames"))?;
     Ok(())

@@ -21,4 +21,5 @@ pub(crate) mod socket;
 pub(crate) mod socket_tables;
 pub(crate) mod surroundings;
 pub(crate) mod tcp_info;
+pub(crate) mod terminal;
 pub(crate) mod tool;

@@ -46,11 +46,12 @@ impl Lab {
     /// Builds the network. The process must be single-threaded so far.
     pub(super) fn build(build: &Build) -> Result<Self, Error> {
         let scenario = &build.scenario;
+        let kernel_seed = build.seed_kernel.then_some(build.seed);
         let standing = if build.traffic {
-            Standing::build(scenario, build.delay, None)?
+            Standing::build(scenario, build.delay, kernel_seed)?
         } else {
             // What only its traffic needs is no reason to refuse a network.
-            Standing::build(&Scenario { traffic: Vec::new(), ..scenario.clone() }, build.delay, None)?
+            Standing::build(&Scenario { traffic: Vec::new(), ..scenario.clone() }, build.delay, kernel_seed)?
         };
         let processes = PidNamespace::create().map_err(Error::step("making a PID namespace"))?;
         // Those of the machine remain: programs look up its own name, too.

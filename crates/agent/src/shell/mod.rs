@@ -12,13 +12,15 @@ mod lab;
 mod program;
 mod request;
 mod terminal;
+mod told;
 
 use std::ffi::OsString;
-use std::io::Read;
-use std::os::fd::RawFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, RawFd};
 
 pub use attend::Ending;
-pub use request::{Beside, Build, ShellRequest, Wanted};
+pub use request::{Beside, Build, Console, ShellRequest, Wanted};
+pub use told::Told;
 
 use crate::error::Error;
 use crate::kernel::inherited;
@@ -35,19 +37,46 @@ pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
     let request: ShellRequest = serde_json::from_slice(&text)?;
     let program = Program::new(command);
     match &request.network {
-        Wanted::Build(build) => in_own_network(&request, build, &program),
+        Wanted::Build(build) => {
+            // Before this process leaves the machine's network, in which others look for the door.
+            let door = Door::open().map_err(Error::step("opening the door for other shells"))?;
+            in_own_network(&request, build, &program, Some(door))
+        }
         Wanted::Join(process) => in_others_network(&request, *process, &program),
     }
 }
 
-fn in_own_network(request: &ShellRequest, build: &Build, program: &Program) -> Result<Ending, Error> {
-    // Before this process leaves the machine's network, in which others look for the door.
-    let door = Door::open().map_err(Error::step("opening the door for other shells"))?;
+/// Runs a program as a guest's console asks for it, with this process' standard streams, and tells how that ended. The
+/// process must be single-threaded.
+pub fn in_guest(console: Console) -> Result<Ending, Error> {
+    let program = Program::new(console.command.into_iter().map(OsString::from).collect());
+    match &console.shell.network {
+        // A machine has one console: nobody could come to the door.
+        Wanted::Build(build) => in_own_network(&console.shell, build, &program, None),
+        Wanted::Join(process) => {
+            Err(Error::Join { process: *process, why: "a guest has no network but its own".into() })
+        }
+    }
+}
+
+/// Makes that terminal this process' own, with so many rows and columns; the process becomes the leader of a session.
+pub fn adopt_terminal(terminal: &impl AsFd, size: [u16; 2]) -> io::Result<()> {
+    crate::kernel::terminal::adopt(terminal.as_fd(), size)
+}
+
+fn in_own_network(
+    request: &ShellRequest,
+    build: &Build,
+    program: &Program,
+    door: Option<Door>,
+) -> Result<Ending, Error> {
     let mut lab = Lab::build(build)?;
     let host = lab.host(&request.on)?;
     if !request.quiet {
         eprintln!("bufferscope: this is {} of {}", request.on, lab.addresses());
-        eprintln!("bufferscope: another shell in this network: bufferscope shell {} --on HOST", std::process::id());
+        if door.is_some() {
+            eprintln!("bufferscope: another shell in this network: bufferscope shell {} --on HOST", std::process::id());
+        }
     }
     let mut attendant = Attendant::new().map_err(Error::step("preparing the program"))?;
     lab.animate(build)?;
@@ -55,7 +84,9 @@ fn in_own_network(request: &ShellRequest, build: &Build, program: &Program) -> R
     lab.begin();
     let child = program.start(lab.surroundings(host)?, attendant.stance())?;
     attendant.beside = beside;
-    attendant.serve(door, &lab);
+    if let Some(door) = door {
+        attendant.serve(door, &lab);
+    }
     let ending = attendant.attend(child).map_err(Error::step("waiting for the program"))?;
     lab.end(&mut attendant, request.quiet);
     Ok(ending)

@@ -2,7 +2,9 @@
 
 use bufferscope_scenario::Scenario;
 use serde::Deserialize;
+use serde_json::Value;
 
+use crate::error::Error;
 use crate::request::DelayChoice;
 
 /// The document.
@@ -16,6 +18,30 @@ pub struct ShellRequest {
     pub quiet: bool,
     /// Which network.
     pub network: Wanted,
+}
+
+/// What a guest is asked for in the place of a run: `{"console": ...}`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Console {
+    /// Where the program runs; its network is one to be built.
+    pub shell: ShellRequest,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Rows and columns of the user's terminal; `None`: the program has none.
+    pub terminal: Option<[u16; 2]>,
+}
+
+impl Console {
+    /// The request, if the document is one of this kind.
+    pub fn recognised(document: &[u8]) -> Option<Result<Self, Error>> {
+        #[derive(Deserialize)]
+        struct Document {
+            console: Value,
+        }
+        let document: Document = serde_json::from_slice(document).ok()?;
+        Some(serde_json::from_value(document.console).map_err(Error::from))
+    }
 }
 
 /// A network of its own, or another shell's.
@@ -40,6 +66,9 @@ pub struct Build {
     /// Who makes the propagation delay.
     #[serde(default)]
     pub delay: DelayChoice,
+    /// Mix the seed into the kernel's random numbers, see [`Options`](crate::Options::seed_kernel).
+    #[serde(default)]
+    pub seed_kernel: bool,
     /// Whether the scenario's own traffic runs too.
     #[serde(default)]
     pub traffic: bool,

@@ -1,0 +1,43 @@
+//! A program of the user's in a guest: its standard streams are the machine's terminal, or ports that end in files.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use bufferscope_agent::Error;
+use bufferscope_agent::shell::{self, Console, Ending, Told};
+use nix::sys::termios::tcdrain;
+use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout};
+
+use super::{InitError, ports};
+
+/// Runs it, and tells through `report` how it ended.
+pub(super) fn run(console: Result<Console, Error>, mut report: File) -> Result<(), InitError> {
+    let told = match console.map(attach) {
+        Ok(Ok(console)) => Told::from(shell::in_guest(console)),
+        Ok(Err(error)) => return Err(error),
+        Err(error) => Told::from(Err::<Ending, _>(error)),
+    };
+    // What it has printed comes before the news of its end. On a port nothing waits, and there is nothing to wait for.
+    let _ = tcdrain(io::stdout());
+    let text = serde_json::to_vec(&told).expect("words and numbers are JSON");
+    report.write_all(&text).map_err(InitError::step("telling how the program ended"))
+}
+
+/// Gives this process, and so the program, its standard streams.
+fn attach(console: Console) -> Result<Console, InitError> {
+    let duplicated = InitError::step("setting up the standard streams");
+    let [input, output, errors] = match console.terminal {
+        Some(size) => {
+            let terminal = ports::terminal()?;
+            shell::adopt_terminal(&terminal, size).map_err(InitError::step("taking the terminal"))?;
+            let copy = || terminal.try_clone().map_err(InitError::step("taking the terminal"));
+            [copy()?, copy()?, terminal]
+        }
+        None => {
+            let nothing = File::open("/dev/null").map_err(InitError::step("opening /dev/null"))?;
+            [nothing, ports::open(ports::OUTPUT)?, ports::open(ports::ERRORS)?]
+        }
+    };
+    dup2_stdin(input).and_then(|()| dup2_stdout(output)).and_then(|()| dup2_stderr(errors)).map_err(duplicated)?;
+    Ok(console)
+}

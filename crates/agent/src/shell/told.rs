@@ -1,0 +1,54 @@
+//! How a program ended, for another process to read.
+
+use serde::Serialize;
+
+use super::Ending;
+use crate::error::Error;
+
+/// One JSON document, as `python/bufferscope/guest/console.py` reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Told {
+    /// The program's exit status.
+    Exited(i32),
+    /// The number of the signal that ended it.
+    Killed(i32),
+    /// There was no program: why, and the exit status of whoever was asked for it.
+    Failed {
+        /// In words.
+        message: String,
+        /// As shells have it.
+        status: u8,
+    },
+}
+
+impl From<Result<Ending, Error>> for Told {
+    fn from(ending: Result<Ending, Error>) -> Self {
+        match ending {
+            Ok(Ending::Exited(status)) => Self::Exited(status),
+            Ok(Ending::Killed(signal)) => Self::Killed(signal as i32),
+            Err(error) => Self::Failed { message: error.to_string(), status: error.exit_status() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use nix::sys::signal::Signal;
+
+    use super::*;
+
+    fn told(ending: Result<Ending, Error>) -> String {
+        serde_json::to_string(&Told::from(ending)).unwrap()
+    }
+
+    #[test]
+    fn every_ending_is_a_document() {
+        assert_eq!(told(Ok(Ending::Exited(3))), r#"{"exited":3}"#);
+        assert_eq!(told(Ok(Ending::Killed(Signal::SIGTERM))), r#"{"killed":15}"#);
+        let missing = Error::Program { name: "nosuch".into(), source: io::Error::from(io::ErrorKind::NotFound) };
+        assert_eq!(told(Err(missing)), r#"{"failed":{"message":"nosuch: entity not found","status":127}}"#);
+    }
+}

@@ -1,0 +1,172 @@
+"""A program of the user's in a guest: at a terminal, or with its output in files, until it ends."""
+
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import termios
+import tty
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, NoReturn
+
+from . import machine, processor
+from .cards import Pair
+from .errors import GuestError
+from .image import Image
+from .machine import Qemu
+from .process import Process
+
+HANG_UP = b"\x1d"
+"""Ctrl-]: ends the machine, whatever the program does with other keys."""
+
+_POLL_S = 0.05
+_READ_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the program ended."""
+
+    status: int
+    """Its exit status, as shells have it: 128 and the signal's number for one that was ended by a signal."""
+    message: str = ""
+    """Why it could not be run, if it could not."""
+
+
+def run(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequence[Pair] = ()) -> Ending:
+    """Run the program that is asked for, without a terminal: in virtual time, so that it does the same every time."""
+    with (
+        processor.taken() as number,
+        state.open("rb") as saved,
+        Process(
+            request,
+            lambda channels: machine.restore(qemu, image, channels, pairs),
+            state=saved,
+            furnished=True,
+            prepare=lambda: processor.settle(number),
+        ) as process,
+    ):
+        _copy(process)
+        return _ending(process)
+
+
+def attend(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequence[Pair] = ()) -> Ending:
+    """Run the program that is asked for with this process' terminal as its own."""
+    ours, theirs = socket.socketpair()
+    with (
+        ours,
+        theirs,
+        state.open("rb") as saved,
+        Process(
+            request,
+            lambda channels: machine.attend(qemu, image, channels, pairs),
+            state=saved,
+            furnished=True,
+            terminal=theirs,
+        ) as process,
+    ):
+        theirs.close()  # so that the connection ends when QEMU does
+        with _raw(sys.stdin.fileno()):
+            hung_up = _relay(process, ours)
+        return Ending(128 + signal.SIGHUP) if hung_up else _ending(process)
+
+
+def terminal_size() -> tuple[int, int]:
+    """Rows and columns of this process' terminal."""
+    answer = fcntl.ioctl(sys.stdin.fileno(), termios.TIOCGWINSZ, bytes(8))
+    rows, columns = struct.unpack("HHHH", answer)[:2]
+    return rows, columns
+
+
+def _copy(process: Process) -> None:
+    """Write what the program writes until its machine has ended."""
+    offsets = [0, 0]
+    ways: list[tuple[IO[bytes], IO[bytes]]] = [
+        (process.output, sys.stdout.buffer),
+        (process.errors, sys.stderr.buffer),
+    ]
+    ended = False
+    while not ended:
+        ended = process.wait(_POLL_S)
+        for place, (source, target) in enumerate(ways):
+            while data := os.pread(source.fileno(), _READ_BYTES, offsets[place]):
+                offsets[place] += len(data)
+                target.write(data)
+                target.flush()
+
+
+def _relay(process: Process, terminal: socket.socket) -> bool:
+    """Carry what is typed and shown until the machine ends; whether the user hung up."""
+    keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
+    watched: list[Any] = [terminal, keyboard, process]
+    while True:
+        ready, _, _ = select.select(watched, [], [])
+        if terminal in ready:
+            shown = _received(terminal)
+            _write(screen, shown)
+            if not shown:
+                watched.remove(terminal)
+        elif process in ready:
+            return False
+        if keyboard in ready:
+            typed = os.read(keyboard, _READ_BYTES)
+            if not typed or HANG_UP in typed:
+                return True
+            if terminal in watched:
+                terminal.sendall(typed)
+
+
+def _received(terminal: socket.socket) -> bytes:
+    try:
+        return terminal.recv(_READ_BYTES)
+    except ConnectionError:
+        return b""
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+@contextmanager
+def _raw(terminal: int) -> Iterator[None]:
+    """The terminal hands over keys as they are typed, and is what it was when the block ends, by a signal too."""
+    before = termios.tcgetattr(terminal)
+    handlers = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        tty.setraw(terminal)
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSAFLUSH, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _ending(process: Process) -> Ending:
+    """What the guest told of the program, as `crates/agent/src/shell/told.rs` writes it."""
+    process.wait(_POLL_S)
+    size = os.fstat(process.frames.fileno()).st_size
+    text = os.pread(process.frames.fileno(), size, 0)
+    try:
+        match json.loads(text):
+            case {"exited": int(status)} if 0 <= status <= 255:
+                return Ending(status)
+            case {"killed": int(number)} if 0 < number < 128:
+                return Ending(128 + number)
+            case {"failed": {"message": str(message), "status": int(status)}} if 0 < status <= 255:
+                return Ending(status, message)
+    except ValueError:
+        pass
+    raise GuestError(f"the guest did not tell how the program ended: {process.explanation()}")

@@ -1,0 +1,77 @@
+"""A program in a host of a guest's network."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from bufferscope.engines import agent, guest
+from bufferscope.errors import EngineError
+from bufferscope.guest import console, image, kernels, machine, programs, state
+from bufferscope.guest.console import Ending
+from bufferscope.guest.initramfs import Initramfs
+from bufferscope.guest.programs import NotBorrowed
+from bufferscope.shell import request
+from bufferscope.shell.request import Network
+
+_SHELLS = ("bash", "sh")
+_FILES = {
+    "/etc/hosts": "127.0.0.1\tlocalhost\n",
+    "/etc/resolv.conf": "",
+    # Some programs give their rights up for those of a user of their own.
+    "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/root:/bin/false\n"
+    "nobody:x:65534:65534::/root:/bin/false\n",
+    "/etc/group": "root:x:0:\ntcpdump:x:100:\nnogroup:x:65534:\n",
+    "/root/.profile": "",
+}
+
+
+def run(
+    network: Network,
+    on: str,
+    command: Sequence[str],
+    *,
+    kernel: str | None = None,
+    quiet: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+) -> Ending:
+    """Run `command`, or a shell, on the host `on`, and tell how it ended; `note` hears what takes time.
+
+    At a terminal the program has it. Otherwise its output is copied and nothing is read, and as nothing of this machine
+    reaches the guest, the same command does the same every time. Raises `InputError` for hosts that are not there, and
+    `EngineError` where no such guest can be made.
+    """
+    if refusal := guest.refusals([network.point])[0]:
+        raise EngineError(refusal)
+    seated = sys.stdin.isatty() and sys.stdout.isatty()
+    size = console.terminal_size() if seated else None
+    words = ["env", f"TERM={_terminal()}", "HOME=/root", f"PS1={on}:\\w# ", *(command or _shell())]
+    asked = request.console(network, on, words, size, quiet=quiet)
+    qemu = machine.find_qemu()
+    chosen = kernels.choose(kernel)
+    try:
+        built = image.build(chosen, agent.program(), note, furnish=lambda root: _furnish(root, command))
+    except NotBorrowed as error:
+        return Ending(error.status, str(error))
+    pairs = guest.cards_of(network.point)
+    saved = state.saved_state(qemu, built, note, pairs=pairs)
+    if seated and not quiet:
+        print(f"bufferscope: Linux {built.release}; Ctrl-] ends it", file=sys.stderr)
+    act = console.attend if seated else console.run
+    return act(qemu, built, saved, asked, pairs=pairs)
+
+
+def _furnish(root: Initramfs, command: Sequence[str]) -> None:
+    programs.add_tools(root, command[0] if command else None)
+    for path, content in _FILES.items():
+        root.file(path, content.encode())
+
+
+def _shell() -> list[str]:
+    name = next(name for name in _SHELLS if programs.find(name))
+    return [name, "--norc", "-i"] if name == "bash" else [name, "-i"]
+
+
+def _terminal() -> str:
+    """The kind of this terminal, if the guest knows it."""
+    name = os.environ.get("TERM", "")
+    return name if name in programs.TERMINALS else "vt100"

@@ -1,0 +1,134 @@
+"""`bufferscope shell --engine guest`: programs in a virtual machine's hosts."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from guests import busy_machine
+from laboratory import SMALL, write
+from shells import call, words
+from terminal import COLUMNS, ROWS, Terminal
+
+from bufferscope.engines import agent
+from bufferscope.guest import build
+
+pytestmark = pytest.mark.guest
+
+GUEST = ("--engine", "guest")
+PATIENCE_S = 300
+"""The first test makes the guest."""
+
+
+@pytest.fixture(scope="session")
+def _kernel() -> None:
+    build.build(build.kernel(None, print), agent.program(), print)
+
+
+@pytest.fixture(autouse=True)
+def _ready(tmp_path: Path, _kernel: None) -> None:
+    write(tmp_path, SMALL)
+
+
+def test_output_errors_and_status_are_the_programs(tmp_path: Path) -> None:
+    script = "echo out; echo err >&2; cat; hostname; exit 7"
+    done = call(tmp_path, *GUEST, "--quiet", command=("sh", "-c", script), given="unread\n", patience_s=PATIENCE_S)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "out\nh1\n", "err\n")
+
+
+def test_a_signal_is_told_as_shells_do(tmp_path: Path) -> None:
+    done = call(tmp_path, *GUEST, "--quiet", command=("sh", "-c", "kill -TERM $$"), patience_s=PATIENCE_S)
+    assert done.returncode == 128 + signal.SIGTERM
+
+
+def test_programs_meet_the_experiments_path_in_virtual_time(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = call(tmp_path, *GUEST, command=("ping", "-q", "-c", "100", "-i", "1", "h2"), patience_s=PATIENCE_S)
+    assert time.monotonic() - began < 60, "nobody waits for a guest that waits"
+    assert "100 received, 0% packet loss, time 99" in done.stdout
+    shortest, mean = (float(part) for part in done.stdout.split(" = ")[1].split("/")[:2])
+    # 10 ms there and 10 ms back, and 98 bytes at 10 Mbit/s.
+    assert 20.07 < shortest <= mean < 20.5
+    assert "this is h1 of h1 10.0.0.1, h2 10.0.0.2" in done.stderr
+
+
+def test_the_same_command_does_the_same_whatever_else_the_machine_does(tmp_path: Path) -> None:
+    command = ("sh", "-c", "ping -c 3 -i 0.1 h2; cat /proc/uptime; tc -s qdisc show dev to-h2")
+
+    def once(*more: str) -> str:
+        return call(tmp_path, *GUEST, *more, "--quiet", "--traffic", command=command, patience_s=PATIENCE_S).stdout
+
+    alone = once()
+    with busy_machine():
+        loaded = once()
+    assert "3 received" in alone
+    assert alone == loaded
+    assert once("--seed", "2") != alone
+
+
+def test_commands_beside_the_program_run_on_their_hosts(tmp_path: Path) -> None:
+    beside = "h2=sh -c 'iperf3 -s -1 > /tmp/server'"
+    command = ("sh", "-c", "iperf3 -c h2 -t 2 > /tmp/client && sleep 1 && cat /tmp/server")
+    done = call(tmp_path, *GUEST, "--quiet", "--with", beside, command=command, patience_s=PATIENCE_S)
+    assert "receiver" in done.stdout
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("no-such-program", 127, "no-such-program: found no such program on this machine"),
+        ("/etc/hosts", 126, "/etc/hosts is no program that can be borrowed"),
+    ],
+)
+def test_a_program_that_cannot_be_borrowed_is_told_as_shells_do(
+    tmp_path: Path, command: str, status: int, said: str
+) -> None:
+    done = call(tmp_path, *GUEST, command=(command,))
+    assert done.returncode == status
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--engine", "sim"), "--engine: found 'sim'; allowed: host (this machine's kernel), guest (a kernel in"),
+        (("--kernel", "6.1"), "it needs --engine guest"),
+        ((*GUEST, "--kernel", "1.0"), "1.0"),
+        ((*GUEST, "--set", "link.bottleneck.forward.ring={size='100p',bql=false}"), "100p"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_runs(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = call(tmp_path, *arguments, command=("true",))
+    assert done.returncode in {1, 2}
+    assert said in done.stderr
+
+
+def test_a_guest_cannot_be_joined(tmp_path: Path) -> None:
+    done = call(tmp_path, *GUEST, experiment="12345")
+    assert done.returncode == 2
+    assert "a guest has one console" in done.stderr
+
+
+def test_at_a_terminal_it_is_a_console(tmp_path: Path) -> None:
+    with Terminal(words(*GUEST), tmp_path, {"TERM": "xterm"}) as terminal:
+        terminal.expect("h1:/# ")
+        terminal.send("stty size; hostname\n")
+        assert f"{ROWS} {COLUMNS}\r\nh1\r\n" in terminal.expect("h1:/# ")
+        terminal.send("sleep 1000\n")
+        terminal.expect("sleep 1000")
+        time.sleep(1)
+        terminal.send("\x03")
+        terminal.expect("h1:/# ")
+        began = time.monotonic()
+        terminal.send("sleep 2\n")
+        terminal.expect("h1:/# ")
+        assert time.monotonic() - began > 1.5, "at a console time passes as ours does"
+        terminal.send("stty size; exit 3\n")
+        terminal.expect("exit")
+
+
+def test_a_console_can_be_hung_up(tmp_path: Path) -> None:
+    with Terminal(words(*GUEST, command=("sleep", "1000")), tmp_path, {"TERM": "xterm"}) as terminal:
+        terminal.expect("this is h1")
+        terminal.send("\x1d")
