@@ -4,7 +4,7 @@
 mod common;
 
 use bufferscope_records::{MemorySink, Table};
-use common::{MS, SECOND, dumbbell, numbers, numbers_where, run};
+use common::{MS, SECOND, dumbbell, numbers, numbers_where, optional, run};
 
 /// Payload of 10 Mbit/s: 1448 of 1514 bytes.
 const FULL_BITS_PER_S: u64 = 10_000_000 * 1448 / 1514;
@@ -170,4 +170,15 @@ fn the_seed_decides_when_more_is_looked_for_and_nothing_else_does() {
     let windows = |seed| numbers(&run(&scenario, seed).output, Table::Flows, "cwnd_bytes");
     assert_eq!(windows(3), windows(3));
     assert_ne!(windows(3), windows(4));
+}
+
+#[test]
+fn there_is_no_pace_before_the_handshake_and_never_an_endless_one() {
+    // 2.89 times ten packets in 20 ms are 16.6 Mbit/s (the first rate), or what the path delivers.
+    for congestion in ["bbr", "bbr3"] {
+        let paces = optional(&alone(congestion, &pfifo(100)), Table::Flows, "pacing_bps");
+        assert_eq!(paces.first(), Some(&None), "{congestion}");
+        let fastest = paces.iter().flatten().max().expect("it paces");
+        assert!((10_000_000..60_000_000).contains(fastest), "{congestion}: {fastest}");
+    }
 }

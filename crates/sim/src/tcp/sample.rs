@@ -13,7 +13,7 @@ pub struct Sample {
     pub srtt_ns: Option<u64>,
     /// Receive window as last advertised by the peer.
     pub rwnd_bytes: u64,
-    /// Pacing rate in bits per second; `None` where the sender does not pace.
+    /// Pacing rate in bits per second; `None` where the sender does not pace, or has no rate yet.
     pub pacing_bps: Option<u64>,
     /// Payload acknowledged cumulatively since the start.
     pub delivered_bytes: u64,

@@ -31,7 +31,7 @@ pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 pub(crate) use transmit::Output;
 
 use super::config::Config;
-use super::congestion::{Context, Controller, Event};
+use super::congestion::{Context, Controller, Event, UNPACED};
 use super::ecn::{Mode, Offer};
 use super::sample::{Sample, State};
 use loss::Frto;
@@ -256,7 +256,8 @@ impl Sender {
             inflight_bytes: bytes(self.board.in_flight()),
             srtt_ns: self.rtt.srtt_ns(),
             rwnd_bytes: self.peer.bytes,
-            pacing_bps: self.pacer.is_enabled().then(|| window.pacing_bytes_per_s.saturating_mul(8)),
+            pacing_bps: (self.pacer.is_enabled() && window.pacing_bytes_per_s != UNPACED)
+                .then(|| window.pacing_bytes_per_s.saturating_mul(8)),
             delivered_bytes: self.acked_bytes(),
             retransmits: self.retransmits,
             lost: u64::from(self.board.lost()),
