@@ -93,6 +93,38 @@ def test_an_idle_path_is_as_long_as_its_delays(tmp_path: Path, built: Image) -> 
     assert 20_156_800 <= min(rtt_ns) <= max(rtt_ns) < 20_256_800
 
 
+SATURATION = "a CPU was saturated for"
+FAST = ROUTED.replace('"10mbit"', '"1gbit"').replace('"10ms"', '"1ms"').replace('"20p"', '"1000p"')
+"""A gigabit needs more than the guest's 10⁹ instructions a second."""
+
+
+def warnings_of(tmp_path: Path, text: str) -> tuple[list[str], float]:
+    """A run's warnings, and how long its agent found the processor saturated."""
+    (each,) = bs.run(write(tmp_path, text), engine="guest", out=tmp_path / "out").runs
+    return each.warnings, each.meta["summary"]["cpu"]["saturated_s"]
+
+
+def test_a_run_that_the_guests_processor_held_up_says_so(tmp_path: Path, built: Image) -> None:
+    warnings, saturated_s = warnings_of(tmp_path, FAST.replace('"2s"', '"500ms"'))
+    assert [warning for warning in warnings if warning.startswith(SATURATION)]
+    assert saturated_s > 0.25
+
+
+@pytest.mark.parametrize(("size", "said"), [("12mb", "between two samples"), ("25mb", SATURATION)])
+def test_a_processor_that_is_saturated_for_a_moment_is_noticed(
+    tmp_path: Path, built: Image, size: str, said: str
+) -> None:
+    # A tenth and two tenths of a second, of two.
+    warnings, saturated_s = warnings_of(tmp_path, FAST.replace('"reno"', f'"reno"\nbytes = "{size}"'))
+    assert [warning for warning in warnings if warning.startswith(said)]
+    assert saturated_s < 0.5
+
+
+def test_a_processor_that_has_time_to_spare_is_no_matter(tmp_path: Path, built: Image) -> None:
+    assert warnings_of(tmp_path, ROUTED) == ([], 0)
+    assert warnings_of(tmp_path, ROUTED.replace('"10mbit"', '"50mbit"')) == ([], 0)
+
+
 def test_the_kernel_can_be_chosen_by_its_release(tmp_path: Path, built: Image) -> None:
     (each,) = bs.run(write(tmp_path, IDLE), engine="guest", kernel=built.release, out=tmp_path / "out").runs
     assert each.meta["summary"]["kernel"] == built.release

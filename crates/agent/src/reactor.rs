@@ -26,8 +26,10 @@ pub(crate) enum Event {
     Begin(usize),
     /// A traffic stops.
     Stop(usize),
-    /// Look after the run itself: progress, CPU load.
-    Watch,
+    /// Tell how far the run is.
+    Progress,
+    /// Look at how busy the CPUs are.
+    LookAtCpus,
     /// The scenario's duration is over.
     End,
     /// No more waiting for probes.

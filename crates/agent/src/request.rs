@@ -26,6 +26,8 @@ pub struct Options {
     pub deliver_at_end: bool,
     /// Real time between two progress frames; 0: none.
     pub progress_interval_ns: u64,
+    /// The machine has nothing else to do: that it is busy for a moment only is worth telling too.
+    pub own_machine: bool,
     /// Mix the seed into the kernel's random numbers. For a machine that is the run's own: a guest.
     pub seed_kernel: bool,
 }
@@ -45,6 +47,12 @@ pub enum DelayChoice {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { delay: DelayChoice::Auto, deliver_at_end: false, progress_interval_ns: 250_000_000, seed_kernel: false }
+        Self {
+            delay: DelayChoice::Auto,
+            deliver_at_end: false,
+            progress_interval_ns: 250_000_000,
+            own_machine: false,
+            seed_kernel: false,
+        }
     }
 }

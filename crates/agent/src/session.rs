@@ -20,12 +20,10 @@ use crate::standing::Standing;
 use crate::summary::Summary;
 use crate::traffic::{Desk, Traffic};
 use crate::warnings::Warnings;
-use crate::watch::{CpuWatch, Sampling, softnet_drops};
+use crate::watch::{CpuWatch, Sampling, look_interval_ns, softnet_drops};
 
 /// From the end of the preparations to the time 0 of the run.
 const LEAD_NS: u64 = 20_000_000;
-/// CPU load is looked at this often.
-const LOOK_NS: u64 = 1_000_000_000;
 
 /// Runs a request; what it records goes to `out`, which is given back with the summary.
 pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Result<(Summary, W), Error> {
@@ -70,7 +68,6 @@ struct Run<'a, W> {
     sampling: Sampling,
     rates: Rates,
     cpu: CpuWatch,
-    next_look_ns: u64,
     softnet_drops: u64,
     lost_outside_queues: u64,
     /// The scenario's time is over; only probes are awaited.
@@ -93,7 +90,8 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let mut desk = Desk { scenario, network, reactor, recorder, warnings: Warnings::default() };
         let sampler = Sampler::open(&mut desk).map_err(failed())?;
         desk.reactor.at(0, Event::Sample);
-        desk.reactor.at(0, Event::Watch);
+        desk.reactor.at(0, Event::Progress);
+        desk.reactor.at(look_interval_ns(options.own_machine), Event::LookAtCpus);
         for (index, change) in network.plan.rate_changes.iter().enumerate() {
             desk.reactor.at(change.at_ns, Event::ChangeRate(index));
         }
@@ -107,7 +105,6 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             sampling: Sampling::new(scenario.sample_interval_ns),
             rates,
             cpu: CpuWatch::start().map_err(failed())?,
-            next_look_ns: 0,
             softnet_drops: softnet_drops().map_err(failed())?,
             lost_outside_queues: network.lost_outside_queues().map_err(failed())?,
             lingering: false,
@@ -139,7 +136,8 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             Event::ChangeRate(index) => self.change_rate(index),
             Event::Begin(index) => self.traffic.begin(index, &mut self.desk)?,
             Event::Stop(index) => self.traffic.stop(index, &mut self.desk)?,
-            Event::Watch => self.watch(due_ns)?,
+            Event::Progress => self.tell_progress(due_ns)?,
+            Event::LookAtCpus => self.look_at_cpus()?,
             Event::End => {
                 self.lingering = true;
                 self.traffic.end(&mut self.desk)?;
@@ -168,22 +166,26 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         self.rates.make(&self.desk.network.plan.rate_changes[index]);
     }
 
-    /// Tells how far the run is, and looks at the CPUs.
-    fn watch(&mut self, due_ns: u64) -> io::Result<()> {
-        let duration_ns = self.desk.scenario.duration_ns;
-        let now_ns = self.desk.now_ns();
-        if now_ns >= self.next_look_ns && now_ns <= duration_ns {
-            if self.next_look_ns > 0 {
-                self.cpu.look()?;
-            }
-            self.next_look_ns += LOOK_NS;
+    fn tell_progress(&mut self, due_ns: u64) -> io::Result<()> {
+        let interval_ns = self.options.progress_interval_ns;
+        if interval_ns == 0 {
+            return Ok(());
         }
-        let reports = self.options.progress_interval_ns;
-        if reports > 0 && !self.output.progress(Progress { now_ns: now_ns.min(duration_ns), duration_ns }) {
+        let duration_ns = self.desk.scenario.duration_ns;
+        if !self.output.progress(Progress { now_ns: self.desk.now_ns().min(duration_ns), duration_ns }) {
             return Err(io::Error::other("nobody takes the records any more"));
         }
-        let interval_ns = if reports > 0 { reports.min(LOOK_NS) } else { LOOK_NS };
-        self.desk.reactor.at(due_ns + interval_ns, Event::Watch);
+        self.desk.reactor.at(due_ns + interval_ns, Event::Progress);
+        Ok(())
+    }
+
+    fn look_at_cpus(&mut self) -> io::Result<()> {
+        let now_ns = self.desk.now_ns();
+        self.cpu.look(now_ns)?;
+        let next_ns = now_ns + look_interval_ns(self.options.own_machine);
+        if next_ns <= self.desk.scenario.duration_ns {
+            self.desk.reactor.at(next_ns, Event::LookAtCpus);
+        }
         Ok(())
     }
 
@@ -193,7 +195,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let ended_ns = reactor.clock.now_ns();
         self.rates.finish()?;
         recorder.finish()?;
-        self.sampling.check(&mut warnings);
+        self.sampling.check(self.options.own_machine, &mut warnings);
         self.sampler.conclude(&mut warnings);
         let cpu = self.cpu.report(&mut warnings);
         let relay = relay.map(Relay::report).transpose().map_err(failed())?;

@@ -22,6 +22,7 @@ OPTIONS = {
     # The guest has one processor: writing during the run would compete with the traffic.
     "deliver_at_end": True,
     "progress_interval_ns": 1_000_000_000,
+    "own_machine": True,
     # Every run begins with the random state that was saved, so that it is the seed that makes runs differ.
     "seed_kernel": True,
     "delay": "netem",

@@ -10,6 +10,12 @@ pub(crate) struct CpuTime {
 }
 
 impl CpuTime {
+    /// So many ticks, so many of them busy.
+    #[cfg(test)]
+    pub(crate) fn new(busy: u64, total: u64) -> Self {
+        Self { busy, total }
+    }
+
     /// Share of the time since `earlier` that was not idle (or stolen by the hypervisor), in 0..=1.
     pub(crate) fn busy_since(self, earlier: Self) -> f64 {
         let total = self.total.saturating_sub(earlier.total);
