@@ -4,6 +4,7 @@ pub(crate) mod carrier;
 pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod device_drops;
+pub(crate) mod dialogue;
 mod ethtool;
 pub(crate) mod inherited;
 pub(crate) mod local_socket;

@@ -2,11 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
+    sockopt,
 };
+use nix::sys::time::{TimeVal, TimeValLike};
 
 /// Length of `struct nlmsghdr`.
 const HEADER_BYTES: usize = 16;
@@ -22,6 +25,8 @@ const MORE_FOLLOWS: u16 = 0x2;
 const INTERRUPTED: u16 = 0x10;
 /// The kernel fills at most 32 KiB at a time.
 const RECEIVE_BYTES: usize = 32 * 1024;
+/// The kernel answers while it is asked; one that has not answered after this long never will.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Length and type of an attribute are aligned to this.
 const ALIGNMENT: usize = 4;
 /// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
@@ -51,6 +56,7 @@ impl Netlink {
     pub(crate) fn open() -> io::Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(PATIENCE.as_secs() as i64))?;
         Ok(Self { socket, buffer: vec![0; RECEIVE_BYTES], sequence: 0 })
     }
 
@@ -86,6 +92,7 @@ impl Netlink {
         loop {
             let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EINTR) => continue,
+                Err(Errno::EAGAIN) => return Err(no_answer(request)),
                 other => other?,
             };
             for message in messages(&self.buffer[..length]) {
@@ -172,6 +179,11 @@ fn question(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     request.extend(0_u32.to_ne_bytes());
     request.extend(body);
     request
+}
+
+fn no_answer(request: u16) -> io::Error {
+    let text = format!("the kernel has not answered netlink request {request} within {} s", PATIENCE.as_secs());
+    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 fn refusal(payload: &[u8]) -> Result<io::Error, Malformed> {

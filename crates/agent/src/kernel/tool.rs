@@ -1,10 +1,15 @@
 //! `ip` and `tc` of iproute2: many commands in one process, and commands at chosen moments.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use super::dialogue::{self, Ended};
 use super::namespace::Namespace;
+
+/// What takes this long is stuck: a network of hundreds of devices is built in seconds.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Where distributions keep the tools; an ordinary user's PATH often leaves out the latter.
 const USUAL_PATHS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
@@ -30,6 +35,14 @@ pub enum ToolError {
         /// What the tool said.
         answer: String,
     },
+    /// The tool did not come to an end.
+    #[error("`{command}` in {namespace}: not done within {} s", LIMIT.as_secs())]
+    Stuck {
+        /// The command, or the first and the last of those it was among.
+        command: String,
+        /// Where it ran.
+        namespace: String,
+    },
     /// The tool can't be spoken to.
     #[error("`{tool}`: {source}")]
     Io {
@@ -46,14 +59,12 @@ pub(crate) fn run(tool: &'static str, namespace: &Namespace, name: &str, lines: 
         return Ok(());
     }
     let failed = |source| ToolError::Io { tool, source };
-    let mut child = start(tool, namespace, &[])?;
-    // A tool that stops early closes its end: what it then says is worth more than the error of writing to it.
-    let _ = child.stdin.take().expect("it was made a pipe").write_all((lines.join("\n") + "\n").as_bytes());
-    let output = child.wait_with_output().map_err(failed)?;
-    if output.status.success() {
+    let child = start(tool, namespace, &[])?;
+    let ended = dialogue::hold(child, (lines.join("\n") + "\n").as_bytes(), LIMIT).map_err(failed)?;
+    let Ended { status, answer } = ended.ok_or_else(|| stuck(tool, lines, name))?;
+    if status.success() {
         return Ok(());
     }
-    let answer = String::from_utf8_lossy(&output.stderr);
     let line = failed_lines(&answer).first().and_then(|line| lines.get(line - 1)).unwrap_or(&lines[0]);
     Err(ToolError::Refused { command: format!("{tool} {line}"), namespace: name.to_owned(), answer: said(&answer) })
 }
@@ -61,12 +72,10 @@ pub(crate) fn run(tool: &'static str, namespace: &Namespace, name: &str, lines: 
 /// Tries commands independently of each other; tells for each whether it was carried out.
 pub(crate) fn attempt(tool: &'static str, namespace: &Namespace, lines: &[String]) -> Result<Vec<bool>, ToolError> {
     let failed = |source| ToolError::Io { tool, source };
-    let mut child = start(tool, namespace, &["-force"])?;
-    let mut stdin = child.stdin.take().expect("it was made a pipe");
-    stdin.write_all((lines.join("\n") + "\n").as_bytes()).map_err(failed)?;
-    drop(stdin);
-    let output = child.wait_with_output().map_err(failed)?;
-    let failures = failed_lines(&String::from_utf8_lossy(&output.stderr));
+    let child = start(tool, namespace, &["-force"])?;
+    let ended = dialogue::hold(child, (lines.join("\n") + "\n").as_bytes(), LIMIT).map_err(failed)?;
+    let Ended { answer, .. } = ended.ok_or_else(|| stuck(tool, lines, "a scratch namespace"))?;
+    let failures = failed_lines(&answer);
     Ok((1..=lines.len()).map(|line| !failures.contains(&line)).collect())
 }
 
@@ -92,16 +101,25 @@ impl StandbyTc {
     }
 
     /// Ends it; an error if any of its commands failed.
-    pub(crate) fn finish(mut self) -> Result<(), ToolError> {
-        drop(self.child.stdin.take());
+    pub(crate) fn finish(self) -> Result<(), ToolError> {
         let failed = |source| ToolError::Io { tool: "tc", source };
-        let mut answer = String::new();
-        self.child.stderr.take().expect("it was made a pipe").read_to_string(&mut answer).map_err(failed)?;
-        if self.child.wait().map_err(failed)?.success() {
+        let ended = dialogue::hold(self.child, &[], LIMIT).map_err(failed)?;
+        let Ended { status, answer } =
+            ended.ok_or_else(|| stuck("tc", std::slice::from_ref(&self.last), &self.name))?;
+        if status.success() {
             return Ok(());
         }
         Err(ToolError::Refused { command: format!("tc {}", self.last), namespace: self.name, answer: said(&answer) })
     }
+}
+
+fn stuck(tool: &str, lines: &[String], namespace: &str) -> ToolError {
+    let command = match lines {
+        [first, .., last] => format!("{tool} {first}` to `{tool} {last}"),
+        [only] => format!("{tool} {only}"),
+        [] => tool.to_owned(),
+    };
+    ToolError::Stuck { command, namespace: namespace.to_owned() }
 }
 
 fn start(tool: &'static str, namespace: &Namespace, options: &[&str]) -> Result<Child, ToolError> {
@@ -154,6 +172,14 @@ mod tests {
                       Error: Specified qdisc kind is unknown.\nCommand failed -:5\n";
         assert_eq!(failed_lines(answer), [2, 5]);
         assert_eq!(said("Error: No such device.\nCommand failed -:1\n"), "Error: No such device.");
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_named() {
+        let lines = ["link set lo up", "link set eth0 up"].map(str::to_owned);
+        let text = |lines: &[String]| stuck("ip", lines, "h1").to_string();
+        assert_eq!(text(&lines), "`ip link set lo up` to `ip link set eth0 up` in h1: not done within 60 s");
+        assert_eq!(text(&lines[..1]), "`ip link set lo up` in h1: not done within 60 s");
     }
 
     proptest! {
