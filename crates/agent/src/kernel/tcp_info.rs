@@ -24,6 +24,8 @@ pub(crate) struct TcpInfo {
     pub(crate) snd_cwnd: u32,
     pub(crate) total_retrans: u32,
     pub(crate) bytes_acked: u64,
+    /// Bytes per second at which packets leave, if the congestion control paces; `None`: unlimited.
+    pub(crate) pacing_rate: Option<u64>,
     /// Time in which there was something to send or to be acknowledged ...
     pub(crate) busy_us: u64,
     /// ... and in which more could have been sent, had the program been asked for it in time.
@@ -59,6 +61,7 @@ impl TcpInfo {
             snd_cwnd: word(80)?,
             total_retrans: word(100)?,
             bytes_acked: read_u64(bytes, 120)?,
+            pacing_rate: Some(read_u64(bytes, 104)?).filter(|&rate| rate != u64::MAX),
             busy_us: read_u64(bytes, 168)?,
             sndbuf_limited_us: read_u64(bytes, 184)?,
             snd_wnd: word(228)?,
@@ -102,6 +105,15 @@ mod tests {
     fn an_unlimited_threshold_is_none() {
         assert_eq!(TcpInfo::parse(&with(&[(76, 0x7fff_ffff)])).unwrap().snd_ssthresh, None);
         assert_eq!(TcpInfo::parse(&with(&[(76, 12)])).unwrap().snd_ssthresh, Some(12));
+    }
+
+    #[test]
+    fn a_pacing_rate_has_64_bits() {
+        assert_eq!(
+            TcpInfo::parse(&with(&[(104, 1_250_000), (108, 1)])).unwrap().pacing_rate,
+            Some((1 << 32) + 1_250_000)
+        );
+        assert_eq!(TcpInfo::parse(&with(&[(104, u32::MAX), (108, u32::MAX)])).unwrap().pacing_rate, None);
     }
 
     #[test]

@@ -191,8 +191,9 @@ impl Tcp {
     /// Records a sample of every flow.
     pub(super) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
         for connection in self.connections.values() {
-            let flow = self.flows[connection.flow].name;
-            if let Some(row) = connection.sample(desk.now_ns(), flow)? {
+            let Flow { name, traffic, .. } = self.flows[connection.flow];
+            let Some(service) = &self.services[traffic] else { continue };
+            if let Some(row) = connection.sample(desk.now_ns(), name, service.sending.congestion)? {
                 desk.recorder.flow(row);
             }
         }
