@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import shutil
 import socket
 import struct
 import subprocess
@@ -19,7 +20,7 @@ from packages import RELEASE
 
 from bufferscope.engines.frames import Receiver
 from bufferscope.errors import EngineError
-from bufferscope.guest import compression, kernels, modules, programs
+from bufferscope.guest import compression, fetch, kernels, modules, programs
 from bufferscope.guest.errors import GuestError
 from bufferscope.guest.files import PackageFiles
 from bufferscope.guest.qmp import Qmp
@@ -187,6 +188,57 @@ def test_whatever_ldd_prints_libraries_have_absolute_paths(told: str) -> None:
             assert all(path.startswith("/") for path in programs.shared_libraries("/bin/true"))
         except GuestError:
             assert "not found" in told
+
+
+# --- apt
+
+
+NAME = st.from_regex(
+    r"linux-(image|modules)-[0-9.]{0,9}[-+~0-9a-z]{0,12}-(cloud-amd64|amd64|generic|virtual)?", fullmatch=True
+)
+NAMES = st.lists(NAME | st.text(max_size=30), max_size=8).map("\n".join)
+TARGETS = st.lists(st.from_regex(r"Debian main [a-z:/. -]{0,30}|[A-Z][a-z]{0,9} .{0,20}", fullmatch=True), max_size=5)
+
+
+def telling(patch: pytest.MonkeyPatch, status: int, out: str, err: str = "") -> None:
+    """Let every program that `fetch` starts end with this."""
+    patch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], status, out, err))
+    patch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+
+
+@given(told=NAMES, wanted=st.sampled_from(["6.1", "6.12", "6", "", "6.1.0-9-cloud-amd64"]) | st.text(max_size=9))
+def test_whatever_apt_lists_a_chosen_package_is_a_kernel_that_was_listed(told: str, wanted: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        telling(patch, 0, told)
+        chosen = fetch._Apt().best(wanted)
+        assert chosen is None or (chosen in told.split() and kernels.series_of(chosen.removeprefix("linux-image-")))
+        for release in fetch.offered():
+            assert f"linux-image-{release}" in told.split()
+
+
+@given(told=TARGETS.map("\n".join) | st.text(max_size=200))
+def test_whatever_apt_names_as_sources_mirrors_are_debians_or_there_are_none(told: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        telling(patch, 0, told)
+        with suppress(GuestError):
+            assert all(f"Debian main {mirror}" in told.splitlines() for mirror in fetch._debian_mirrors())
+
+
+@given(status=st.integers(1, 255), err=st.text(max_size=200))
+def test_an_apt_that_fails_is_told_of_with_what_it_said(status: int, err: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        telling(patch, status, "", err)
+        with pytest.raises(GuestError, match="apt-cache pkgnames"):
+            fetch.fetch("6.1")
+
+
+def test_an_apt_that_never_ends_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(command: list[str], *_: object, timeout: float, **__: object) -> None:
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(subprocess, "run", wait)
+    with pytest.raises(GuestError, match=r"apt-cache pkgnames linux-image-: not done within 300 s"):
+        fetch._Apt().best("6.1")
 
 
 # --- the emulator

@@ -17,7 +17,7 @@ SUITES = {"6.1": "bookworm", "6.12": "trixie"}
 
 _FLAVOURS = ("cloud-amd64", "amd64", "virtual", "generic")
 """Flavours whose kernels suit a virtual machine, best first."""
-_PACKAGE = re.compile(rf"linux-image-(\d+\.\d+[^-]*(?:-\d+)?)-({'|'.join(_FLAVOURS)})")
+_PACKAGE = re.compile(rf"linux-image-(\d+\.\d+[\w.+~]*(?:-\d+)?)-({'|'.join(_FLAVOURS)})", re.ASCII)
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TIMEOUT_S = 300
 
@@ -30,7 +30,12 @@ class _Apt:
 
     def run(self, program: str, *arguments: str, cwd: Path | None = None) -> str:
         command = [program, *self.options, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=_TIMEOUT_S, check=False)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", cwd=cwd, timeout=_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GuestError(f"{' '.join(command)}: not done within {_TIMEOUT_S} s") from error
         if done.returncode != 0:
             raise GuestError(f"{' '.join(command)}: {_last_line(done.stderr)}")
         return done.stdout
