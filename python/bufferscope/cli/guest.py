@@ -1,12 +1,15 @@
-"""`bufferscope guest build` and `bufferscope guest list`."""
+"""`bufferscope guest build`, `bufferscope guest list` and `bufferscope guest prune`."""
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bufferscope.cli import options
+
+if TYPE_CHECKING:
+    from bufferscope.guest.keeping import Kept
 
 app = typer.Typer(
     name="guest",
@@ -44,19 +47,59 @@ def build(
 
 @app.command("list")
 def list_(json: options.Json = False) -> None:
-    """Show the kernels at hand, and what apt offers."""
+    """Show the kernels at hand and what apt offers, and what is kept of built guests with its size."""
     from bufferscope.guest import build as guest
+    from bufferscope.guest import keeping
 
-    known = guest.known()
+    known, kept = guest.known(), keeping.kept()
     if json:
         from bufferscope.cli.documents import print_document
 
-        print_document([{"release": k.release, "series": k.series, "state": k.state, "from": k.origin} for k in known])
+        print_document(
+            {
+                "kernels": [
+                    {"release": k.release, "series": k.series, "state": k.state, "from": k.origin} for k in known
+                ],
+                "kept": [
+                    {"kind": k.kind, "release": k.release, "bytes": k.size_bytes, "path": str(k.path)} for k in kept
+                ],
+            }
+        )
     else:
         from bufferscope.cli.tables import print_rows
 
         rows = [(k.series, k.release, k.state, k.origin) for k in known]
         print_rows("Kernels for --engine guest", ("Series", "Release", "State", "From"), rows)
+        if kept:
+            _print_kept(f"Kept, {_size(kept)} in all; `bufferscope guest prune` removes what is not needed", kept)
+
+
+@app.command("prune")
+def prune() -> None:
+    """Remove built guests that no run of this installation would use: those of other agents, kernels and emulators.
+
+    Those that were made for a shell's programs go too. Kernel packages stay. What is still used is built again by
+    the next run or shell, which takes a moment.
+    """
+    from bufferscope.engines import agent
+    from bufferscope.guest import keeping
+
+    removed = keeping.prune(agent.program())
+    if removed:
+        _print_kept(f"Removed, {_size(removed)} in all", removed)
+    else:
+        print("Nothing to remove: every guest that is kept is needed.")
+
+
+def _print_kept(title: str, kept: "list[Kept]") -> None:
+    from bufferscope.cli.tables import print_rows
+
+    rows = [(each.kind, each.release or "", _size([each]), each.path.name) for each in kept]
+    print_rows(title, ("Kind", "Kernel", "Size", "Name"), rows)
+
+
+def _size(kept: "list[Kept]") -> str:
+    return f"{sum(each.size_bytes for each in kept) / 2**20:.1f} MiB"
 
 
 def _say(what: str) -> None:

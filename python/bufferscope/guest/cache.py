@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -33,6 +33,12 @@ def new_directory(target: Path) -> Iterator[Path]:
             partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def used(path: Path) -> None:
+    """Note that something kept is used now: what was used longest ago makes room for others."""
+    with suppress(FileNotFoundError):
+        os.utime(path)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ Images are cached under a hash of everything that goes into them, so that buildi
 
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -61,23 +61,21 @@ def build(
 
     `furnish` puts in what a user's programs need.
     """
-    if platform.machine() != "x86_64":
-        raise GuestError(
-            f"the guest borrows this machine's ip and tc, which must be x86-64 programs; this is {platform.machine()}"
-        )
-    root = Initramfs()
-    for path in _MOUNT_POINTS:
-        root.directory(path)
-    _add_agent(root, agent)
-    add_programs(root)
+    root = _programs(agent)
     if furnish:
         furnish(root)
-    identity = sha256(f"{FORMAT}\n{kernel.identity()}\n".encode() + root.archive()).hexdigest()[:16]
-    directory = cache.root() / "images" / identity
+    directory = cache.root() / "images" / _identity(kernel, root)
     if not directory.exists():
         note(f"building a guest with Linux {kernel.release}")
         _write(directory, kernel, root, furnished=furnish is not None)
+    cache.used(directory)
     return load(directory)
+
+
+def identities(among: Iterable[Kernel], agent: Path) -> set[str]:
+    """The ids of the images that `build` would give for these kernels, without a user's programs."""
+    root = _programs(agent)
+    return {_identity(kernel, root) for kernel in among}
 
 
 def load(directory: Path) -> Image:
@@ -89,6 +87,24 @@ def load(directory: Path) -> Image:
 def built() -> list[Image]:
     """All images in the cache."""
     return [load(path.parent) for path in sorted(cache.directory("images").glob("[!.]*/image.json"))]
+
+
+def _programs(agent: Path) -> Initramfs:
+    """What is in every guest, whatever its kernel."""
+    if platform.machine() != "x86_64":
+        raise GuestError(
+            f"the guest borrows this machine's ip and tc, which must be x86-64 programs; this is {platform.machine()}"
+        )
+    root = Initramfs()
+    for path in _MOUNT_POINTS:
+        root.directory(path)
+    _add_agent(root, agent)
+    add_programs(root)
+    return root
+
+
+def _identity(kernel: Kernel, root: Initramfs) -> str:
+    return sha256(f"{FORMAT}\n{kernel.identity()}\n".encode() + root.archive()).hexdigest()[:16]
 
 
 def _add_agent(root: Initramfs, agent: Path) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import cache, machine
+from . import cache, keeping, machine
 from .cards import Pair
 from .errors import GuestError
 from .image import Image
@@ -49,6 +49,8 @@ def saved_state(
         if not path.exists():
             note(f"starting Linux {image.release} once; later runs go on from here")
             _save(lambda channels: machine.boot(qemu, image, channels, pairs), path, furnished=image.furnished)
+            keeping.prune_beyond()
+    cache.used(path)
     return path
 
 

@@ -1,0 +1,120 @@
+"""What is kept of built guests, how much room it takes, and what of it is no longer needed.
+
+An image belongs to a kernel, an agent and this machine's `ip` and `tc`; a saved state to an image and an emulator. So
+each new agent, kernel package or QEMU leaves its predecessors' behind. What is removed by mistake is built again by the
+next run that needs it.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from . import cache, image, kernels, machine
+from .errors import GuestError
+
+MOST_BYTES = 4 << 30
+"""Images and states may take up so much room; beyond it those go that were used longest ago. About thirty guests."""
+REST_S = 3600.0
+"""What was used within this time may be in use now."""
+
+Kind = Literal["image", "state", "rest"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One image, one state, or the rest of a build that was cut short."""
+
+    kind: Kind
+    path: Path
+    release: str | None
+    """The kernel, as far as it is known: a state alone does not tell."""
+    size_bytes: int
+    used_s: float
+    """When it was used last, in seconds since 1970."""
+
+
+def kept() -> list[Kept]:
+    """Everything that was built, what was used last first. Not kernel packages: they were fetched or given."""
+    images = {built.directory: built.release for built in image.built()}
+    of_state = _states(images)
+    found = []
+    for path in [*cache.directory("images").iterdir(), *cache.directory("states").iterdir()]:
+        if path.name.startswith("."):
+            found.append(_look("rest", path, None))
+        elif path in images:
+            found.append(_look("image", path, images[path]))
+        elif path.parent.name == "states":
+            found.append(_look("state", path, of_state.get(_machine(path))))
+    return sorted((each for each in found if each is not None), key=lambda each: -each.used_s)
+
+
+def needed(agent: Path) -> set[Path]:
+    """The images and states that runs of this installation would use, with any kernel at hand."""
+    identities = image.identities(kernels.at_hand(), agent)
+    images = {built.directory: built.release for built in image.built() if built.id in identities}
+    machines = _states(images)
+    return {*images, *(path for path in cache.directory("states").iterdir() if _machine(path) in machines)}
+
+
+def prune(agent: Path) -> list[Kept]:
+    """Remove what no run of this installation needs; tells what that was."""
+    keep = needed(agent)
+    return _remove(each for each in kept() if each.path not in keep and (each.kind != "rest" or _rests(each)))
+
+
+def prune_beyond(most_bytes: int = MOST_BYTES) -> list[Kept]:
+    """Remove what was used longest ago, until the rest fits; nothing that was used within the last hour."""
+    total = 0
+    superfluous = []
+    for each in kept():
+        total += each.size_bytes
+        if _rests(each) and (total > most_bytes or each.kind == "rest"):
+            superfluous.append(each)
+    return _remove(superfluous)
+
+
+def _states(images: dict[Path, str]) -> dict[str, str]:
+    """The release of each machine that this machine's QEMU makes of an image, by the beginning of its states' names."""
+    try:
+        qemu = machine.find_qemu()
+    except GuestError:
+        return {}
+    return {machine.fingerprint(qemu, image.load(path)): release for path, release in images.items()}
+
+
+def _machine(state: Path) -> str:
+    """What its name has in common with those of the same machine with other network cards."""
+    return state.name.partition("-")[0]
+
+
+def _look(kind: Kind, path: Path, release: str | None) -> Kept | None:
+    try:
+        files = [path, *path.rglob("*")] if path.is_dir() else [path]
+        size_bytes = sum(file.stat().st_blocks * 512 for file in files)
+        return Kept(kind, path, release, size_bytes, path.stat().st_mtime)
+    except FileNotFoundError:  # another process has removed it meanwhile
+        return None
+
+
+def _rests(each: Kept) -> bool:
+    return time.time() - each.used_s > REST_S
+
+
+def _remove(superfluous: Iterable[Kept]) -> list[Kept]:
+    return [each for each in superfluous if _removed(each.path)]
+
+
+def _removed(path: Path) -> bool:
+    """Take it out of everybody's sight at once, then delete it."""
+    hidden = Path(tempfile.mkdtemp(prefix=".partial-", dir=path.parent))
+    try:
+        path.rename(hidden / path.name)
+    except FileNotFoundError:
+        return False
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+    return True
