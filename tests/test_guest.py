@@ -125,6 +125,23 @@ def test_a_processor_that_has_time_to_spare_is_no_matter(tmp_path: Path, built: 
     assert warnings_of(tmp_path, ROUTED.replace('"10mbit"', '"50mbit"')) == ([], 0)
 
 
+def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
+    tmp_path: Path, built: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, ROUTED.replace('"2s"', '"10s"'))
+    (usual,) = bs.run(path, engine="guest", out=tmp_path / "usual").runs
+    of_time = machine._time
+    # An instruction takes 2^shift nanoseconds.
+    monkeypatch.setattr(machine, "_time", lambda icount: of_time(icount.replace("shift=0", "shift=2")))
+    (slow,) = bs.run(path, engine="guest", out=tmp_path / "slow").runs
+    busy = [each.meta["summary"]["cpu"]["busiest"] for each in (usual, slow)]
+    # What a run costs is what its processor does: thirty million instructions a second, of 10⁹.
+    assert busy[0] < 0.05
+    assert busy[1] > 2 * busy[0]
+    for metric, tolerance in {"rtt.p50_ms": 0.05, "rtt.p95_ms": 0.05, "goodput.total_mbit": 0.02}.items():
+        assert slow.metrics[metric] == pytest.approx(usual.metrics[metric], rel=tolerance), metric
+
+
 def test_the_kernel_can_be_chosen_by_its_release(tmp_path: Path, built: Image) -> None:
     (each,) = bs.run(write(tmp_path, IDLE), engine="guest", kernel=built.release, out=tmp_path / "out").runs
     assert each.meta["summary"]["kernel"] == built.release

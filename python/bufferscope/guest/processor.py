@@ -29,9 +29,10 @@ def settle(number: int | None) -> None:
     """Move the calling process to its processor, and let its threads take turns there.
 
     `SCHED_BATCH` is an ordinary share of the processor, except that who is woken waits until the waker waits itself.
+    Under a real-time policy QEMU can hang: one thread looks again and again for what another would do, had it the time.
     """
     with suppress(OSError):
         if number is not None:
             os.sched_setaffinity(0, {number})
-        if os.sched_getscheduler(0) == os.SCHED_OTHER:
+        if os.sched_getscheduler(0) != os.SCHED_IDLE:
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
