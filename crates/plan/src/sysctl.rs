@@ -32,6 +32,9 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
             ("net.ipv4.tcp_no_metrics_save", "1".into()),
             ("net.ipv4.tcp_rmem", format!("4096 {} {}", tcp.rmem_default_bytes, tcp.rmem_max_bytes)),
             ("net.ipv4.tcp_wmem", format!("4096 16384 {WMEM_MAX_BYTES}")),
+            ("net.ipv4.tcp_slow_start_after_idle", u8::from(tcp.slow_start_after_idle).to_string()),
+            ("net.ipv4.tcp_pacing_ss_ratio", tcp.pacing_percent[0].to_string()),
+            ("net.ipv4.tcp_pacing_ca_ratio", tcp.pacing_percent[1].to_string()),
         ]);
     }
 }

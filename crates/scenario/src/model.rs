@@ -61,6 +61,11 @@ pub struct TcpSettings {
     pub rmem_default_bytes: u64,
     /// Initial congestion window in segments (RFC 6928); default 10.
     pub initial_window_packets: u32,
+    /// Shrink windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`); default true.
+    pub slow_start_after_idle: bool,
+    /// Pacing rate in per cent of a window a round trip, in slow start and above half of the threshold
+    /// (`net.ipv4.tcp_pacing_ss_ratio`, `net.ipv4.tcp_pacing_ca_ratio`); default 200 and 120.
+    pub pacing_percent: [u32; 2],
 }
 
 /// Two nodes joined, each direction with its own port.
@@ -234,6 +239,8 @@ pub struct Sending {
     pub target_ns: Option<u64>,
     /// Negotiate and use ECN (RFC 3168).
     pub ecn: bool,
+    /// Space packets by the pacing rate also where the congestion control does not need it.
+    pub pacing: bool,
 }
 
 /// ICMP echo requests at a fixed interval, whether or not earlier ones were answered.

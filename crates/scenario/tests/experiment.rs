@@ -43,7 +43,8 @@ fn the_labs_file_becomes_the_labs_network() {
     assert_eq!(scenario.links[0].forward.rate, None);
     let [bulk, ping] = scenario.traffic.as_slice() else { panic!("two entries") };
     assert_eq!((bulk.from, bulk.to, bulk.start_ns, bulk.stop_ns), (0, 2, 0, 60_000_000_000));
-    let sending = Sending { congestion: Congestion::Reno, window_packets: None, target_ns: None, ecn: false };
+    let sending =
+        Sending { congestion: Congestion::Reno, window_packets: None, target_ns: None, ecn: false, pacing: false };
     let reno = TcpTraffic { flows: 1, bytes: None, sending };
     assert_eq!(bulk.kind, TrafficKind::Tcp(reno));
     let probe = PingTraffic { interval_ns: 100_000_000, payload_bytes: 56, timeout_ns: 60_000_000_000 };

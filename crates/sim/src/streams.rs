@@ -167,6 +167,9 @@ impl StreamsSetup<'_> {
             window_packets: sending.window_packets.unwrap_or(unset.window_packets),
             target_ns: sending.target_ns.unwrap_or(unset.target_ns),
             ecn: sending.ecn,
+            pacing: sending.pacing,
+            pacing_percent: host.pacing_percent,
+            slow_start_after_idle: host.slow_start_after_idle,
             timers: self.timers(node),
             ..unset
         }

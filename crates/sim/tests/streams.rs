@@ -169,3 +169,23 @@ fn closed_connections_are_not_sampled() {
     let at_once = |t_ns: u64| sampled.iter().filter(|&&at| at == t_ns).count();
     assert!((1..20).contains(&at_once(19 * SECOND)), "{} connections exist at 19 s", at_once(19 * SECOND));
 }
+
+#[test]
+fn paced_flows_leave_at_the_hosts_share_of_a_window_a_round_trip() {
+    let bulk = format!(
+        "{BULK}\npacing = true\n[[host]]\nname = 'h1'\ntcp = {{ pacing_ss_ratio = 300, pacing_ca_ratio = 150 }}"
+    );
+    let scenario = dumbbell("5s", "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '100p' }", &bulk);
+    let sink = run(&scenario, 1).output;
+    let column = |name| optional(&sink, Table::Flows, name);
+    let rows = column("cwnd_bytes").into_iter().zip(column("srtt_ns")).zip(column("pacing_bps"));
+    let shares: Vec<u64> =
+        rows.filter_map(|((cwnd, srtt), pacing)| Some(pacing? * srtt? / (cwnd? * 8 * SECOND / 100))).collect();
+    // In slow start three windows, later one and a half. The rate follows each acknowledgement, so it is exact but for
+    // rounding, except while more is out than a window that was just reduced.
+    assert!(shares.iter().take(5).all(|share| (299..=300).contains(share)), "{shares:?}");
+    let settled = shares.iter().filter(|&share| (149..=150).contains(share)).count();
+    assert!(settled * 10 > shares.len() * 6, "{shares:?}");
+    let unpaced = run(&dumbbell("1s", "rate = '10mbit'", BULK), 1).output;
+    assert!(optional(&unpaced, Table::Flows, "pacing_bps").iter().all(Option::is_none));
+}

@@ -12,7 +12,7 @@ use nix::sys::socket::{
     listen, send, socket,
 };
 
-use super::tcp_info::{TCP_INFO_BYTES, TcpInfo};
+use super::tcp_info::{TCP_INFO_BYTES, TcpInfo, UNLIMITED_RATE};
 
 /// `ICMP_FILTER` of raw(7).
 const ICMP_FILTER: c_int = 1;
@@ -24,6 +24,8 @@ const BACKLOG: i32 = 4096;
 pub(crate) struct TcpOptions {
     /// The sender's congestion control.
     pub(crate) congestion: Congestion,
+    /// Space packets also where the congestion control does not need it.
+    pub(crate) pacing: bool,
     /// Unsent bytes that the kernel holds (`TCP_NOTSENT_LOWAT`).
     pub(crate) unsent_bytes: u32,
 }
@@ -39,6 +41,10 @@ pub(crate) fn tcp(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedF
     let name =
         congestion.linux_name().ok_or_else(|| io::Error::other(format!("Linux has no {}", congestion.name())))?;
     set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
+    if options.pacing {
+        // Any rate but the largest makes the kernel pace; this one does not limit.
+        set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &UNLIMITED_RATE.to_ne_bytes())?;
+    }
     bind(socket.as_raw_fd(), &SockaddrIn::from(local))?;
     Ok(socket)
 }

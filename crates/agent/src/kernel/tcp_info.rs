@@ -6,6 +6,8 @@ use super::netlink::{read_u32, read_u64};
 pub(crate) const TCP_INFO_BYTES: usize = 512;
 /// The kernel's "no slow-start threshold yet" (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// A pacing rate, in bytes a second, that stands for none: where pacing is asked for without a limit, and until it is measured.
+pub(crate) const UNLIMITED_RATE: u64 = u64::MAX - 1;
 
 /// What is used of `struct tcp_info` (`include/uapi/linux/tcp.h`), by its names without the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub(crate) struct TcpInfo {
     pub(crate) snd_cwnd: u32,
     pub(crate) total_retrans: u32,
     pub(crate) bytes_acked: u64,
-    /// Bytes per second at which packets leave, if the congestion control paces; `None`: unlimited.
+    /// Bytes per second at which packets leave, if they are paced; `None`: unlimited.
     pub(crate) pacing_rate: Option<u64>,
     /// Time in which there was something to send or to be acknowledged ...
     pub(crate) busy_us: u64,
@@ -61,7 +63,7 @@ impl TcpInfo {
             snd_cwnd: word(80)?,
             total_retrans: word(100)?,
             bytes_acked: read_u64(bytes, 120)?,
-            pacing_rate: Some(read_u64(bytes, 104)?).filter(|&rate| rate != u64::MAX),
+            pacing_rate: Some(read_u64(bytes, 104)?).filter(|&rate| rate < UNLIMITED_RATE),
             busy_us: read_u64(bytes, 168)?,
             sndbuf_limited_us: read_u64(bytes, 184)?,
             snd_wnd: word(228)?,

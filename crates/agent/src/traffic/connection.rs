@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use bufferscope_records::{FlowRow, FlowState, Name};
-use bufferscope_scenario::Congestion;
+use bufferscope_scenario::{Congestion, Sending};
 use nix::sys::epoll::EpollFlags;
 
 use super::outgoing::Outgoing;
@@ -133,7 +133,7 @@ impl Connection {
     }
 
     /// A sample of it, if it is the end that sends the flow's data.
-    pub(super) fn sample(&self, t_ns: u64, flow: Name, congestion: Congestion) -> io::Result<Option<FlowRow>> {
+    pub(super) fn sample(&self, t_ns: u64, flow: Name, sending: Sending) -> io::Result<Option<FlowRow>> {
         let outgoing = match &self.role {
             Role::Sender(outgoing) | Role::Server { response: outgoing, .. } => outgoing,
             Role::Receiver { .. } => return Ok(None),
@@ -151,7 +151,7 @@ impl Connection {
             inflight_bytes: info.in_flight() * mss,
             srtt_ns: (info.rtt_us > 0).then(|| u64::from(info.rtt_us) * 1000),
             rwnd_bytes: info.snd_wnd.into(),
-            pacing_bps: info.pacing_rate.filter(|_| paces(congestion)).map(|rate| rate.saturating_mul(8)),
+            pacing_bps: info.pacing_rate.filter(|_| is_paced(sending)).map(|rate| rate.saturating_mul(8)),
             delivered_bytes: outgoing.delivered(info.bytes_acked),
             retransmits: info.total_retrans.into(),
             lost: info.lost.into(),
@@ -181,9 +181,9 @@ fn take(socket: &OwnedFd) -> io::Result<(u64, bool)> {
     Ok((taken, false))
 }
 
-/// Whether a congestion control of Linux asks for pacing: the rate that the kernel works out for the others is of no effect.
-fn paces(congestion: Congestion) -> bool {
-    matches!(congestion, Congestion::Bbr)
+/// Whether the traffic or Linux' congestion control asks for pacing: the rate that the kernel works out for the others is of no effect.
+fn is_paced(sending: Sending) -> bool {
+    sending.pacing || matches!(sending.congestion, Congestion::Bbr)
 }
 
 /// `enum tcp_ca_state`.

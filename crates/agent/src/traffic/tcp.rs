@@ -119,8 +119,7 @@ impl Tcp {
         host.ask_for_ecn(service.sending.ecn)?;
         desk.network.namespaces[service.client].enter()?;
         let local = SocketAddrV4::new(desk.network.plan.addresses[service.client], port);
-        let options = TcpOptions { congestion: service.sending.congestion, unsent_bytes: self.unsent_bytes };
-        let socket = socket::tcp(local, options)?;
+        let socket = socket::tcp(local, self.options(service.sending))?;
         let name = desk.recorder.intern(&format!("{}/{number}", desk.scenario.traffic[traffic].name));
         let started_ns = desk.now_ns();
         socket::start_connect(&socket, service.address)?;
@@ -193,7 +192,7 @@ impl Tcp {
         for connection in self.connections.values() {
             let Flow { name, traffic, .. } = self.flows[connection.flow];
             let Some(service) = &self.services[traffic] else { continue };
-            if let Some(row) = connection.sample(desk.now_ns(), name, service.sending.congestion)? {
+            if let Some(row) = connection.sample(desk.now_ns(), name, service.sending)? {
                 desk.recorder.flow(row);
             }
         }
@@ -223,6 +222,10 @@ impl Tcp {
         Ok(())
     }
 
+    fn options(&self, sending: Sending) -> TcpOptions {
+        TcpOptions { congestion: sending.congestion, pacing: sending.pacing, unsent_bytes: self.unsent_bytes }
+    }
+
     fn serve(
         &mut self,
         traffic: usize,
@@ -240,8 +243,7 @@ impl Tcp {
         let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
         let address = SocketAddrV4::new(desk.network.plan.addresses[server], port);
         desk.network.namespaces[server].enter()?;
-        let options = TcpOptions { congestion: sending.congestion, unsent_bytes: self.unsent_bytes };
-        let listener = socket::listener(address, options)?;
+        let listener = socket::listener(address, self.options(sending))?;
         desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
         Ok(Service { listener, address, client, job, sending })
     }

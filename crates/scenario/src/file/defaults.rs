@@ -5,7 +5,7 @@ use super::queue::{CodelTime, PacketLimit, Probability};
 use super::traffic::{DelayTarget, Payload, PingTimeout, RequestSize};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
-use crate::file::host::{InitialWindow, ReceiveBuffer};
+use crate::file::host::{InitialWindow, Percent, ReceiveBuffer};
 use crate::file::link::Rate;
 use crate::units::{KB, MB, MS, SECOND};
 
@@ -110,4 +110,19 @@ pub(super) fn rmem_default() -> ReceiveBuffer {
 /// RFC 6928.
 pub(super) fn initial_window() -> InitialWindow {
     10
+}
+
+/// Linux' `net.ipv4.tcp_slow_start_after_idle`.
+pub(super) fn slow_start_after_idle() -> bool {
+    true
+}
+
+/// Linux' `net.ipv4.tcp_pacing_ss_ratio`.
+pub(super) fn pacing_ss_ratio() -> Percent {
+    200
+}
+
+/// Linux' `net.ipv4.tcp_pacing_ca_ratio`.
+pub(super) fn pacing_ca_ratio() -> Percent {
+    120
 }

@@ -12,6 +12,8 @@ use crate::units::{GB, KB};
 pub(crate) type ReceiveBuffer = Quantity<Sizes, { 4 * KB }, GB>;
 /// Segments.
 pub(crate) type InitialWindow = u32;
+/// Per cent.
+pub(crate) type Percent = u32;
 
 /// Settings of a host that some link names.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,6 +39,15 @@ pub(crate) struct HostTcp {
     /// Initial congestion window in segments.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) initial_window: InitialWindow,
+    /// Shrink congestion windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`).
+    pub(crate) slow_start_after_idle: bool,
+    /// Pacing rate in per cent of a window a round trip in slow start (`net.ipv4.tcp_pacing_ss_ratio`); of effect where packets
+    /// are paced and the congestion control sets no rate of its own.
+    #[schemars(range(min = 1, max = 1000))]
+    pub(crate) pacing_ss_ratio: Percent,
+    /// The same from half of the slow-start threshold on (`net.ipv4.tcp_pacing_ca_ratio`).
+    #[schemars(range(min = 1, max = 1000))]
+    pub(crate) pacing_ca_ratio: Percent,
 }
 
 impl Default for HostTcp {
@@ -45,6 +56,9 @@ impl Default for HostTcp {
             rmem_max: defaults::rmem_max(),
             rmem_default: defaults::rmem_default(),
             initial_window: defaults::initial_window(),
+            slow_start_after_idle: defaults::slow_start_after_idle(),
+            pacing_ss_ratio: defaults::pacing_ss_ratio(),
+            pacing_ca_ratio: defaults::pacing_ca_ratio(),
         }
     }
 }

@@ -68,6 +68,10 @@ pub(crate) struct Sending {
     /// Negotiate and use ECN (RFC 3168).
     #[serde(default)]
     pub(crate) ecn: bool,
+    /// Space packets over the round trip, as Linux does for a socket with `SO_MAX_PACING_RATE`, also where the congestion
+    /// control does not need it.
+    #[serde(default)]
+    pub(crate) pacing: bool,
 }
 
 /// Bulk data over TCP.

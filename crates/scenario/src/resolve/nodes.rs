@@ -56,6 +56,8 @@ impl<'a> Nodes<'a> {
                     rmem_max_bytes: tcp.rmem_max.get(),
                     rmem_default_bytes: tcp.rmem_default.get(),
                     initial_window_packets: tcp.initial_window,
+                    slow_start_after_idle: tcp.slow_start_after_idle,
+                    pacing_percent: [tcp.pacing_ss_ratio, tcp.pacing_ca_ratio],
                 },
             }
         };

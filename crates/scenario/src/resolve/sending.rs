@@ -17,6 +17,7 @@ pub(super) fn resolve(keys: &SendingKeys, path: &str, problems: &mut Problems) -
         target_ns: default_target_ns(congestion)
             .map(|default_ns| keys.target.map_or(default_ns, |target| target.get())),
         ecn: keys.ecn,
+        pacing: keys.pacing,
     }
 }
 

@@ -113,6 +113,9 @@ fn host(node: &Node) -> Value {
         ("rmem_max", size(node.tcp.rmem_max_bytes)),
         ("rmem_default", size(node.tcp.rmem_default_bytes)),
         ("initial_window", number(node.tcp.initial_window_packets)),
+        ("slow_start_after_idle", Value::from(node.tcp.slow_start_after_idle)),
+        ("pacing_ss_ratio", number(node.tcp.pacing_percent[0])),
+        ("pacing_ca_ratio", number(node.tcp.pacing_percent[1])),
     ]);
     table([("name", Value::from(node.name.as_str())), ("tcp", tcp)])
 }
@@ -151,7 +154,8 @@ fn sending(mut keys: Value, sending: &Sending) -> Value {
     keys = with(keys, "congestion", Some(Value::from(sending.congestion.name())));
     keys = with(keys, "window", sending.window_packets.map(packets));
     keys = with(keys, "target", sending.target_ns.map(time));
-    with(keys, "ecn", Some(Value::from(sending.ecn)))
+    keys = with(keys, "ecn", Some(Value::from(sending.ecn)));
+    with(keys, "pacing", Some(Value::from(sending.pacing)))
 }
 
 fn with(mut keys: Value, key: &str, value: Option<Value>) -> Value {

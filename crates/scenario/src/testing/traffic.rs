@@ -36,12 +36,13 @@ fn kind() -> impl Strategy<Value = TrafficKind> {
 }
 
 fn sending() -> impl Strategy<Value = Sending> {
-    (select(Congestion::ALL), 1..=100_u32, 1..=100_u64, any::<bool>()).prop_map(
-        |(congestion, window_packets, target_ms, ecn)| Sending {
+    (select(Congestion::ALL), 1..=100_u32, 1..=100_u64, any::<bool>(), any::<bool>()).prop_map(
+        |(congestion, window_packets, target_ms, ecn, pacing)| Sending {
             congestion,
             window_packets: (congestion == Congestion::Window).then_some(window_packets),
             target_ns: (congestion == Congestion::Ledbat).then_some(target_ms * MS),
             ecn,
+            pacing,
         },
     )
 }

@@ -26,6 +26,9 @@ pub struct Config {
     pub target_ns: u64,
     /// Space packets by the pacing rate also where the congestion control does not need it (`SO_MAX_PACING_RATE`).
     pub pacing: bool,
+    /// Pacing rate in per cent of a window a round trip: in slow start (`net.ipv4.tcp_pacing_ss_ratio`), and from half of the
+    /// threshold on (`net.ipv4.tcp_pacing_ca_ratio`). Of no effect where the congestion control sets the rate.
+    pub pacing_percent: [u32; 2],
     /// Shrink the window after idle times, and while the application does not use it
     /// (`net.ipv4.tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
@@ -65,6 +68,7 @@ impl Config {
         window_packets: 10,
         target_ns: 100_000_000,
         pacing: false,
+        pacing_percent: [200, 120],
         slow_start_after_idle: true,
         seed: 0,
         ecn: false,

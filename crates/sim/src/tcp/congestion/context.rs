@@ -44,6 +44,9 @@ pub(crate) struct Context {
     pub(crate) app_limited: bool,
     /// The sender spaces its packets by the pacing rate.
     pub(crate) paced: bool,
+    /// Pacing rate in per cent of a window a round trip, for controls that set none: in slow start, and from half of the threshold
+    /// on.
+    pub(crate) pacing_percent: [u32; 2],
     /// When the pacer allows the next packet; in the past if it holds nothing back (`tcp_wstamp_ns`).
     pub(crate) next_send_ns: u64,
     /// When data was last sent (`lsndtime`).
@@ -158,6 +161,7 @@ impl Context {
         window_full: true,
         app_limited: false,
         paced: false,
+        pacing_percent: [200, 120],
         next_send_ns: 0,
         last_sent_ns: 0,
     };

@@ -83,6 +83,7 @@ pub(crate) struct Sender {
     duplicates: u64,
     initial_window_packets: u32,
     slow_start_after_idle: bool,
+    pacing_percent: [u32; 2],
 }
 
 /// What the application wants sent.
@@ -158,6 +159,7 @@ impl Sender {
             duplicates: 0,
             initial_window_packets: config.initial_window_packets,
             slow_start_after_idle: config.slow_start_after_idle,
+            pacing_percent: config.pacing_percent,
         }
     }
 
@@ -359,6 +361,7 @@ impl Sender {
             window_full: self.usage.is_full(),
             app_limited: self.delivery.is_app_limited(),
             paced: self.pacer.is_enabled(),
+            pacing_percent: self.pacing_percent,
             next_send_ns: self.pacer.next_ns(),
             last_sent_ns: self.last_sent_ns,
         }

@@ -8,10 +8,6 @@ use super::super::congestion::{Context, UNPACED, Window};
 
 /// Segments that leave unpaced at the start of a connection.
 const UNPACED_SEGMENTS: u32 = 10;
-/// Per cent of a window a round trip: in slow start (`tcp_pacing_ss_ratio`) and above half of the threshold
-/// (`tcp_pacing_ca_ratio`).
-const SLOW_START_PERCENT: u64 = 200;
-const AVOIDANCE_PERCENT: u64 = 120;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// When the next packet may leave.
@@ -94,7 +90,7 @@ impl Pacer {
 /// The rate that keeps up with the window, in bytes a second (`tcp_update_pacing_rate`).
 pub(crate) fn rate_of_window(window: &Window, context: &Context) -> u64 {
     let Some(srtt_ns) = context.srtt_ns.filter(|&ns| ns > 0) else { return UNPACED };
-    let percent = if window.cwnd < window.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+    let percent = u64::from(context.pacing_percent[usize::from(window.cwnd >= window.ssthresh / 2)]);
     let packets = u64::from(window.cwnd.max(context.packets_out));
     let bytes = u128::from(packets * u64::from(context.mss_bytes) * percent / 100);
     u64::try_from(bytes * u128::from(NS_PER_S) / u128::from(srtt_ns)).unwrap_or(UNPACED)
