@@ -142,6 +142,16 @@ def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
         assert slow.metrics[metric] == pytest.approx(usual.metrics[metric], rel=tolerance), metric
 
 
+@pytest.mark.parametrize(("congestion", "paces"), [("bbr", True), ("cubic", False)])
+def test_a_flow_that_is_paced_has_its_rate_recorded(tmp_path: Path, built: Image, congestion: str, paces: bool) -> None:
+    (each,) = bs.run(write(tmp_path, SMALL.replace("reno", congestion)), engine="guest", out=tmp_path / "out").runs
+    rates = each.flows["pacing_bps"].drop_nulls()
+    assert rates.len() == (each.flows.height if paces else 0)
+    if paces:
+        # Most of the time BBR sends at the bandwidth that it has found, or at 1.25 times that.
+        assert 9e6 < rates.median() < 12.5e6
+
+
 def test_the_kernel_can_be_chosen_by_its_release(tmp_path: Path, built: Image) -> None:
     (each,) = bs.run(write(tmp_path, IDLE), engine="guest", kernel=built.release, out=tmp_path / "out").runs
     assert each.meta["summary"]["kernel"] == built.release
