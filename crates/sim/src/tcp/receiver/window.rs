@@ -47,7 +47,7 @@ struct Round {
 /// The round-trip time as the receiving side sees it (`rcv_rtt_est`), from the echo of its own timestamps.
 #[derive(Debug, Default)]
 struct ReceiverRtt {
-    /// 8 times the smoothed value; 0 before the first.
+    /// 8 times the value; 0 before the first.
     rtt8_ns: u64,
     last_echo: u32,
 }
@@ -120,7 +120,8 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// Measures the round trip by the echo of our own timestamp on a full segment (`tcp_rcv_rtt_measure_ts`).
+    /// Measures the round trip by the echo of our own timestamp on a full segment (`tcp_rcv_rtt_measure_ts`). A shorter one
+    /// counts at once, longer ones are smoothed ("tcp: always seek for minimal rtt", Linux 6.16 and the stable series).
     #[inline]
     pub(crate) fn measure_rtt(&mut self, now_ns: u64, echo: u32) {
         if echo == self.rtt.last_echo {
@@ -129,7 +130,7 @@ impl ReceiveWindow {
         self.rtt.last_echo = echo;
         if let Some(rtt_ns) = timestamps::elapsed_ns(now_ns, echo) {
             let rtt = &mut self.rtt.rtt8_ns;
-            *rtt = if *rtt == 0 { 8 * rtt_ns } else { *rtt - *rtt / 8 + rtt_ns };
+            *rtt = if *rtt == 0 || 8 * rtt_ns < *rtt { 8 * rtt_ns } else { *rtt - *rtt / 8 + rtt_ns };
         }
     }
 
@@ -243,6 +244,19 @@ mod tests {
         // Four times as much runs into tcp_rmem[2].
         window.adjust(150 * MS, 600_001);
         assert_eq!(window.buffer_bytes, RMEM_MAX);
+    }
+
+    #[test]
+    fn a_shorter_round_trip_counts_at_once_and_longer_ones_are_smoothed() {
+        let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
+        let mut measure = |now_ms, rtt_ms| {
+            window.measure_rtt(now_ms * MS, timestamps::clock((now_ms - rtt_ms) * MS));
+            window.rtt_ns()
+        };
+        assert_eq!(measure(50, 40), 40 * MS);
+        assert_eq!(measure(100, 48), 41 * MS, "7/8 of 40 and 1/8 of 48");
+        assert_eq!(measure(150, 40), 40 * MS);
+        assert_eq!(measure(200, 30), 30 * MS);
     }
 
     #[test]
