@@ -79,6 +79,17 @@ def test_equal_engines_need_no_causes_and_runs_are_not_made_again(other: Other, 
     assert (tmp_path / "page.md").read_text() == page
 
 
+def test_runs_of_the_reference_are_kept_whichever_build_made_them(other: Other, tmp_path: Path) -> None:
+    assert make(tmp_path) == 0
+    rows = table((tmp_path / "page.md").read_text())
+    other.longer = True
+    assert make(tmp_path, "--keep-reference") == 0
+    assert other.runs == 6
+    page = (tmp_path / "page.md").read_text()
+    assert table(page) == rows
+    assert "The kernel's runs are stored ones" in page
+
+
 def test_what_differs_is_bold_and_needs_a_cause(
     other: Other, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,8 +45,8 @@ class Count:
     missed: int
 
 
-def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> str:
-    """The whole page."""
+def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept: bool = False) -> str:
+    """The whole page; it says so if stored runs of the reference were `kept` whichever build had made them."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -64,6 +64,7 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> str:
         causes=[(cause, found) for cause in causes if (found := [d for d in missed if d.cause is cause])],
         unexplained=[d for d in missed if d.cause is None],
         provenance=provenance(results),
+        kept=kept,
         repetitions=_range({c.reference.n for c in _compared(results)}),
     )
 

@@ -45,7 +45,7 @@ def _main(options: argparse.Namespace) -> int:
         for difference in differences(results, known):
             print(f"{difference.scenario}: {difference.metric}: {difference.words}", file=sys.stderr)
         return 0
-    options.page.write_text(page(results, known), encoding="utf-8")
+    options.page.write_text(page(results, known, kept=options.keep_reference), encoding="utf-8")
     print(f"Written: {options.page}", file=sys.stderr)
     return _judge(results, known)
 
