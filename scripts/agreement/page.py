@@ -26,7 +26,7 @@ Verdict = Literal["met", "chance", "missed", "hidden"]
 
 @dataclass(frozen=True)
 class Difference:
-    """An aim that is missed by more than chance."""
+    """An aim that is missed."""
 
     scenario: str
     metric: str
@@ -52,6 +52,7 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept
         keep_trailing_newline=True,
     )  # fmt: skip
     missed = differences(results, causes)
+    every = differences(results, causes, verdicts=("missed", "chance"))
     counts = [_count(results, aim) for aim in AIMS]
     return environment.get_template("page.md.jinja").render(
         headings=list(HEADINGS.values()),
@@ -61,8 +62,9 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept
         chance=sum(count.chance for count in counts),
         missed=len(missed),
         hidden=sum(verdict(c) == "hidden" for c in _compared(results)),
-        causes=[(cause, found) for cause in causes if (found := [d for d in missed if d.cause is cause])],
+        causes=[(cause, found) for cause in causes if (found := [d for d in every if d.cause is cause])],
         unexplained=[d for d in missed if d.cause is None],
+        within=[d for d in every if d.cause is None and d not in missed],
         provenance=provenance(results),
         kept=kept,
         repetitions=_range({c.reference.n for c in _compared(results)}),
@@ -78,14 +80,16 @@ def verdict(comparison: Comparison) -> Verdict:
     return "chance" if comparison.within_spread else "missed"
 
 
-def differences(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> list[Difference]:
-    """Every aim that is missed by more than chance, with its cause if that is known."""
+def differences(
+    results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, verdicts: Sequence[Verdict] = ("missed",)
+) -> list[Difference]:
+    """Every aim that is missed, by default by more than chance, with its cause if that is known."""
     known = explained(causes)
     return [
         Difference(scenario, c.metric, told(c), known.get((scenario, c.metric)))
         for scenario, point in results.items()
         for c in point.aimed
-        if verdict(c) == "missed"
+        if verdict(c) in verdicts
     ]
 
 
