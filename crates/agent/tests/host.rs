@@ -104,7 +104,10 @@ fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
     // A sample need not fall into the moment at which it is full.
     assert!(fullest >= 45 || was_disturbed(&report), "found {fullest} at most");
     let bytes = report.of(Table::Queues, "port", "r1>h2", "bytes");
-    assert!(queued.iter().zip(bytes).all(|(packets, bytes)| bytes <= packets * 1514), "no packet is several in one");
+    // The kernel reads the two counters one after the other, without the queue's lock: a packet may come between. Packets
+    // that are several in one would show in nearly every sample.
+    let fuller = queued.iter().zip(bytes).filter(|(packets, bytes)| *bytes > *packets * 1514).count();
+    assert!(fuller * 50 <= queued.len(), "{fuller} of {} samples have packets that are several in one", queued.len());
     let dropped = *report.of(Table::Queues, "port", "r1>h2", "dropped").last().unwrap();
     assert!(dropped > 0, "Reno finds the limit by overrunning it");
     let reasons = report.texts(Table::Drops, "reason");
