@@ -73,6 +73,17 @@ def _samples(flow: str, delivered: list[int], every_ms: int = 1000, **columns: l
     ]
 
 
+def test_traffic_without_flows_has_no_goodput_and_no_part_in_fairness() -> None:
+    rows = _samples("bulk/1", [0, 1_000_000, 2_000_000])
+    run = HandmadeRun(scenario({"bulk": TCP, "rival": TCP | {"flows": 0}}, duration_s=2), {"flows": rows})
+    found = metrics.compute(run)
+    assert (found["goodput.bulk_mbit"], found["goodput.rival_mbit"], found["goodput.jain"]) == (8, 0, 1)
+    assert "cwnd.rival.mean_packets" not in found
+    idle = metrics.compute(HandmadeRun(scenario({"rival": TCP | {"flows": 0}})))
+    assert (idle["goodput.rival_mbit"], idle["retransmits.total"]) == (0, 0)
+    assert "goodput.jain" not in idle
+
+
 def test_goodput_is_what_was_delivered_in_the_window_per_second() -> None:
     # Window 1 s .. 4 s. bulk/1: 4,000,000 - 1,000,000 bytes in 3 s = 8 Mbit/s; bulk/2: 750,000 bytes = 2 Mbit/s.
     rows = _samples("bulk/1", [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000])

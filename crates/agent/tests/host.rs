@@ -148,6 +148,17 @@ fn a_bounded_flow_and_pages_are_transferred_whole() {
 }
 
 #[test]
+fn traffic_without_flows_is_left_out() {
+    if !has_shaper() {
+        return;
+    }
+    let rival = BULK.replace("\"bulk\"", "\"rival\"").replace("congestion", r#"flows = 0, stop = "1s", congestion"#);
+    let toml = with_traffic(&[BULK, &rival]).replace(r#"duration = "6s""#, r#"duration = "2s""#);
+    let flows = succeeded(&toml).texts(Table::Flows, "flow");
+    assert!(!flows.is_empty() && flows.iter().all(|flow| flow == "bulk/1"), "{flows:?}");
+}
+
+#[test]
 fn a_rate_changes_when_the_scenario_says() {
     if !has_shaper() {
         return;

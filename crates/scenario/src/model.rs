@@ -219,7 +219,7 @@ pub enum TrafficKind {
 /// Bulk TCP connections that start together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpTraffic {
-    /// Number of connections.
+    /// Number of connections; may be 0.
     pub flows: u32,
     /// Payload each connection sends, then it closes; `None`: as much as fits until `stop`.
     pub bytes: Option<u64>,

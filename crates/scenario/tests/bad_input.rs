@@ -58,7 +58,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a target for a control without", "congestion = \"reno\"", "target = \"50ms\""),
     ("a target that RFC 6817 forbids", "congestion = \"reno\"", "congestion = \"ledbat\"\ntarget = \"101ms\""),
     ("10^9 flows", "congestion = \"reno\"", "flows = 1000000000"),
-    ("no flows", "congestion = \"reno\"", "flows = 0"),
+    ("fewer than no flows", "congestion = \"reno\"", "flows = -1"),
     ("no interval", "interval = \"100ms\"", "interval = \"0s\""),
     ("a ping larger than a packet", "interval = \"100ms\"", "size = \"2kb\""),
     // Names.

@@ -123,6 +123,17 @@ fn a_flow_that_is_stopped_sends_what_it_had_sent_and_closes() {
     assert!(last(&numbers(&sink, Table::Flows, "t_ns")) < 6 * SECOND);
 }
 
+#[test]
+fn traffic_without_flows_leaves_the_others_as_they_are_alone() {
+    let rival = BULK.replace("bulk", "rival");
+    let with = run(&dumbbell("5s", "rate = '10mbit'", &format!("{BULK}{rival}flows = 0\nstop = '3s'")), 1);
+    let alone = run(&dumbbell("5s", "rate = '10mbit'", BULK), 1);
+    assert_eq!(with.hops, alone.hops);
+    assert_eq!(with.flows, alone.flows);
+    let none = run(&dumbbell("1s", "rate = '10mbit'", &format!("{BULK}flows = 0")), 1);
+    assert_eq!((none.hops, none.output.rows(Table::Flows)), (0, 0));
+}
+
 const WEB: &str = r#"
     [[traffic]]
     name = "web"

@@ -80,9 +80,9 @@ pub(crate) struct Sending {
 pub(crate) struct Tcp {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
-    /// Number of connections that start together.
+    /// Number of connections that start together; 0 leaves the traffic out, as a point of a sweep may.
     #[serde(default = "defaults::flows")]
-    #[schemars(range(min = 1, max = 10_000))]
+    #[schemars(range(min = 0, max = 10_000))]
     pub(crate) flows: u32,
     /// Payload that each connection sends before it closes. Default: as much as it can.
     #[schemars(example = &"32mb")]

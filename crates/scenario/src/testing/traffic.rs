@@ -48,7 +48,7 @@ fn sending() -> impl Strategy<Value = Sending> {
 }
 
 fn tcp() -> impl Strategy<Value = TcpTraffic> {
-    (1..=5_u32, prop::option::of(1..=200_000_u64), sending()).prop_map(|(flows, bytes, sending)| TcpTraffic {
+    (0..=5_u32, prop::option::of(1..=200_000_u64), sending()).prop_map(|(flows, bytes, sending)| TcpTraffic {
         flows,
         bytes,
         sending,
