@@ -8,6 +8,7 @@ use super::handshake::Attempt;
 use super::receiver::{Receiver, RoundTrip};
 use super::segment::{Flags, SackBlocks, Segment};
 use super::sender::{Established, Output, Sender};
+use super::timers::earlier;
 use super::{Config, Outbox, Outgoing, Role, Sample, Timers, timestamps};
 use crate::packet::Ecn;
 
@@ -159,11 +160,12 @@ impl Endpoint {
     }
 
     /// When [`on_timer`](Self::on_timer) has to be called next, if nothing arrives before.
+    #[inline]
     pub fn deadline(&self) -> Option<u64> {
         match &self.phase {
             Phase::Idle => None,
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => Some(attempt.due_ns),
-            Phase::Established => [self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min(),
+            Phase::Established => earlier(self.sender.deadline(), self.receiver.deadline()),
         }
     }
 

@@ -27,6 +27,15 @@ pub enum Timers {
     },
 }
 
+/// The earlier of two times, of which either may not be set.
+#[inline]
+pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl Timers {
     /// Ages below this differ in what they lead to, for timers of up to 16 s.
     pub(crate) const AGES_NS: u64 = TICK_NS << (2 * LEVEL_SHIFT);

@@ -8,6 +8,7 @@
 //! acknowledgements travel with its answers.
 
 use super::super::Timers;
+use super::super::timers::earlier;
 use super::compression::Compression;
 
 /// Smallest delay (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
@@ -231,10 +232,7 @@ impl DelayedAck {
             Due::At(at_ns) => Some(at_ns),
             Due::No | Due::Now => None,
         };
-        match (delayed_ns, self.held_until_ns) {
-            (Some(delayed_ns), Some(held_ns)) => Some(delayed_ns.min(held_ns)),
-            (delayed_ns, held_ns) => delayed_ns.or(held_ns),
-        }
+        earlier(delayed_ns, self.held_until_ns)
     }
 
     /// The delay ended without a second segment: waits longer next time, or if an answer was expected in vain, expects none any

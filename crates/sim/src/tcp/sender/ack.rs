@@ -68,6 +68,7 @@ impl Sender {
     }
 
     /// An acknowledgement that was overtaken by others: what it selectively acknowledges still counts.
+    #[cold]
     fn on_old_ack(&mut self, segment: &Segment, mut news: News, output: &mut Output) {
         if segment.sack.is_empty() {
             return;
@@ -114,11 +115,16 @@ impl Sender {
         }
     }
 
-    /// Selective acknowledgements (`tcp_sacktag_write_queue`).
+    #[inline]
     fn take_sack(&mut self, now_ns: u64, segment: &Segment, news: &mut News) {
-        if segment.sack.is_empty() {
-            return;
+        if !segment.sack.is_empty() {
+            self.take_sack_blocks(now_ns, segment, news);
         }
+    }
+
+    /// Selective acknowledgements (`tcp_sacktag_write_queue`).
+    #[inline(never)]
+    fn take_sack_blocks(&mut self, now_ns: u64, segment: &Segment, news: &mut News) {
         let mut blocks = [SackBlock { start: 0, end: 0 }; SackBlocks::MAX];
         segment.sack.iter(segment.ack).zip(&mut blocks).for_each(|(from, to)| *to = from);
         let mut blocks = &blocks[..segment.sack.len()];
@@ -150,6 +156,7 @@ impl Sender {
 
     /// The receiver got `block` twice (`tcp_check_dsack`, `tcp_dsack_seen`). Returns the first sequence number of a segment
     /// that was thus shown to have been overtaken, or SND.NXT.
+    #[cold]
     fn take_duplicate(&mut self, block: SackBlock, ack: u64, news: &mut News) -> u64 {
         let segments = (block.end - block.start).div_ceil(u64::from(self.mss_bytes)) as u32;
         self.duplicates += u64::from(segments);
@@ -211,6 +218,7 @@ impl Sender {
     }
 
     /// The segment that starts at `start` arrived after later ones (`tcp_check_sack_reordering`).
+    #[cold]
     pub(super) fn note_reordering(&mut self, start: u64) {
         let highest = self.board.highest_sacked(self.una);
         if start < highest {
@@ -263,10 +271,15 @@ impl Sender {
     fn check_probe(&mut self, now_ns: u64, ack: u64, news: &News) {
         let answer = Answer { ack, duplicate: news.probe_was_duplicate, pure_repeat: news.repeats && !news.sacked };
         if self.probe.on_ack(answer) {
-            self.begin_reduction(now_ns, State::Cwr);
-            self.end_reduction(now_ns);
-            self.keep_open(now_ns);
+            self.reduce_for_probe(now_ns);
         }
+    }
+
+    #[cold]
+    fn reduce_for_probe(&mut self, now_ns: u64) {
+        self.begin_reduction(now_ns, State::Cwr);
+        self.end_reduction(now_ns);
+        self.keep_open(now_ns);
     }
 
     /// Does the acknowledgement restart the timer? Anything newly acknowledged does, unless the timer now waits for reordered
@@ -304,6 +317,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     pub(super) fn reduce_window(&mut self, progress: Progress) {
         let ssthresh = self.cc.window().ssthresh;
         if let Some(cwnd) = self.recovery.reduced_cwnd(progress, self.board.in_flight(), ssthresh) {

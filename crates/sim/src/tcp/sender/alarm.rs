@@ -21,6 +21,7 @@ pub(crate) enum Repair {
 
 impl Sender {
     /// Leaves states that are over, undoes what was unfounded, looks for losses, enters states that begin.
+    #[inline(never)]
     pub(super) fn on_alarm(&mut self, now_ns: u64, news: &mut News) -> Repair {
         if news.echo {
             self.undo.keep_reduced();

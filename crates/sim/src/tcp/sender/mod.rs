@@ -34,6 +34,7 @@ use super::config::Config;
 use super::congestion::{Context, Controller, Event, UNPACED};
 use super::ecn::{Mode, Offer};
 use super::sample::{Sample, State};
+use super::timers::earlier;
 use loss::Frto;
 use marks::Marks;
 use pacing::Pacer;
@@ -234,8 +235,9 @@ impl Sender {
     }
 
     /// When [`on_timer`](Self::on_timer) is due.
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<u64> {
-        [self.timer.deadline(), self.pacer.wake_ns()].into_iter().flatten().min()
+        earlier(self.timer.deadline(), self.pacer.wake_ns())
     }
 
     /// Smoothed round-trip time.

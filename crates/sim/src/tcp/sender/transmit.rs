@@ -65,6 +65,7 @@ impl Sender {
     }
 
     /// Retransmits lost segments, oldest first, as far as the congestion window allows.
+    #[inline(never)]
     pub(crate) fn repair(&mut self, output: &mut Output) {
         while self.board.in_flight() < self.cc.window().cwnd {
             let Some(id) = self.board.next_to_repair() else { return };

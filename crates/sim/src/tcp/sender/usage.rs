@@ -69,6 +69,7 @@ impl Sender {
 
     /// For a whole timeout the window was not the limit: it goes half the way to what was used, but not below the initial
     /// window. If there is more to send, not the application is the limit, and the window stays.
+    #[cold]
     fn shrink_unused_window(&mut self, now_ns: u64) {
         if self.recovery.state() == State::Open && self.next_new().is_none() {
             let used = self.usage.used.max(self.initial_window_packets);
