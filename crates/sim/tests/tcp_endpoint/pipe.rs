@@ -1,0 +1,127 @@
+//! One direction of a path: a rate that may change, a queue, a delay, and a plan of misfortunes.
+
+use crate::net::SECOND;
+use bufferscope_sim::packet::Ecn;
+use bufferscope_sim::tcp::Segment;
+use std::collections::VecDeque;
+
+/// What happens to one packet on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Deliver,
+    Drop,
+    /// Delivered, that much later.
+    Late(u64),
+    /// Delivered, and again that much later.
+    Twice(u64),
+    /// Marked "congestion experienced" if ECN-capable.
+    Mark,
+}
+
+/// One segment on the way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    pub(crate) sent_ns: u64,
+    pub(crate) segment: Segment,
+    pub(crate) ecn: Ecn,
+    /// It was sent before with the same or a larger range.
+    pub(crate) again: bool,
+}
+
+/// Decides about each packet, given its number in its direction, from 0.
+pub(crate) type Plan = Box<dyn FnMut(usize, &Packet) -> Fate>;
+
+/// One direction.
+pub(crate) struct Pipe {
+    pub(crate) delay_ns: u64,
+    /// From when on which rate, in bits per second, holds; without any a packet takes no time.
+    pub(crate) rates: Vec<(u64, u64)>,
+    pub(crate) limit_packets: usize,
+    /// What happens to each packet.
+    pub(crate) fate: Plan,
+    /// Everything handed to this direction.
+    pub(crate) sent: Vec<Packet>,
+    /// Everything that came out of it, with the time.
+    pub(crate) delivered: Vec<(u64, Segment)>,
+    pub(crate) overflowed: usize,
+    /// Times at which the packets being queued and sent will have left.
+    departures: VecDeque<u64>,
+}
+
+/// What becomes of a packet handed to a direction.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// When it leaves the queue for the wire; `None` if there was no room for it.
+    pub(crate) leaves_ns: Option<u64>,
+    /// When it arrives, and how: not at all, once or twice.
+    pub(crate) arrivals: Vec<(u64, Ecn)>,
+}
+
+impl Pipe {
+    pub(crate) fn new(delay_ns: u64) -> Self {
+        Self {
+            delay_ns,
+            rates: vec![],
+            limit_packets: usize::MAX,
+            fate: Box::new(|_, _| Fate::Deliver),
+            sent: vec![],
+            delivered: vec![],
+            overflowed: 0,
+            departures: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn carry(&mut self, packet: Packet) -> Carried {
+        let fate = (self.fate)(self.sent.len(), &packet);
+        self.sent.push(packet);
+        let Some((leaves_ns, sent_ns)) = self.depart(&packet) else { return Carried::default() };
+        let at_ns = sent_ns + self.delay_ns;
+        let ecn = packet.ecn;
+        let arrivals = match fate {
+            Fate::Deliver => vec![(at_ns, ecn)],
+            Fate::Drop => vec![],
+            Fate::Late(by_ns) => vec![(at_ns + by_ns, ecn)],
+            Fate::Twice(by_ns) => vec![(at_ns, ecn), (at_ns + by_ns, ecn)],
+            Fate::Mark if ecn == Ecn::NotEct => vec![(at_ns, ecn)],
+            Fate::Mark => vec![(at_ns, Ecn::Ce)],
+        };
+        Carried { leaves_ns: Some(leaves_ns), arrivals }
+    }
+
+    /// Queues for the wire; when it begins and ends to be sent, or `None` if the queue is full.
+    fn depart(&mut self, packet: &Packet) -> Option<(u64, u64)> {
+        let now_ns = packet.sent_ns;
+        if self.rates.is_empty() {
+            return Some((now_ns, now_ns));
+        }
+        while self.departures.front().is_some_and(|&at_ns| at_ns <= now_ns) {
+            self.departures.pop_front();
+        }
+        // One is on the wire, the others wait.
+        if self.departures.len() > self.limit_packets {
+            self.overflowed += 1;
+            return None;
+        }
+        let free_ns = self.departures.back().copied().unwrap_or(now_ns);
+        let sent_ns = self.sent_at(free_ns, u64::from(packet.segment.ip_bytes()) * 8);
+        self.departures.push_back(sent_ns);
+        Some((free_ns, sent_ns))
+    }
+
+    /// When the last of so many bits is sent of which the first is sent at `from_ns`.
+    fn sent_at(&self, from_ns: u64, bits: u64) -> u64 {
+        let mut at_ns = from_ns;
+        let mut left_bits_ns = u128::from(bits) * u128::from(SECOND);
+        let now = self.rates.partition_point(|&(since_ns, _)| since_ns <= from_ns).max(1) - 1;
+        for (index, &(_, rate)) in self.rates.iter().enumerate().skip(now) {
+            let until_ns = self.rates.get(index + 1).map_or(u64::MAX, |&(since_ns, _)| since_ns);
+            let room_bits_ns = u128::from(until_ns - at_ns) * u128::from(rate);
+            if left_bits_ns <= room_bits_ns {
+                return at_ns + (left_bits_ns / u128::from(rate.max(1))) as u64;
+            }
+            left_bits_ns -= room_bits_ns;
+            at_ns = until_ns;
+        }
+        at_ns
+    }
+}

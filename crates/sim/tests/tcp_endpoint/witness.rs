@@ -1,0 +1,106 @@
+//! What must hold of one end at any time, whatever the path does, judged from outside: by the segments that it sends and is
+//! given, and by what it says of itself.
+
+use crate::net::MSS;
+use bufferscope_sim::tcp::{Endpoint, Flags, Sample, Segment, State};
+use std::collections::BTreeMap;
+
+/// An independent observer of one end.
+#[derive(Default)]
+pub(crate) struct Witness {
+    /// Ranges of sequence numbers delivered to it, merged: start to end.
+    delivered: BTreeMap<u64, u64>,
+    /// Highest right edge of the window it was told.
+    edge: u64,
+    /// Next new sequence number it will send.
+    nxt: u64,
+    received_bytes: u64,
+    acked_bytes: u64,
+    /// What it has sent since it was last checked.
+    burst: Burst,
+    /// The tail loss probe that went beyond the window is not answered until this is acknowledged.
+    probed_until: u64,
+}
+
+/// Segments with payload or a FIN.
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    segments: u64,
+    /// Of them, those with a FIN.
+    fins: u64,
+    /// End of the first.
+    oldest_end: Option<u64>,
+}
+
+impl Witness {
+    pub(crate) fn on_delivery(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::ACK) {
+            self.edge = self.edge.max(segment.ack + u64::from(segment.window_bytes));
+        }
+        let (mut start, mut end) = (segment.seq, segment.end());
+        if segment.flags.syn() {
+            self.edge = self.edge.max(1 + u64::from(segment.window_bytes));
+        }
+        if start == end {
+            return;
+        }
+        while let Some((&other, &other_end)) = self.delivered.range(..=end).next_back().filter(|(_, e)| **e >= start) {
+            (start, end) = (start.min(other), end.max(other_end));
+            self.delivered.remove(&other);
+        }
+        self.delivered.insert(start, end);
+    }
+
+    /// Returns whether the segment was sent before.
+    pub(crate) fn on_sent(&mut self, segment: &Segment) -> bool {
+        let again = segment.end() > segment.seq && segment.seq < self.nxt;
+        if segment.end() > self.nxt {
+            assert_eq!(segment.seq, self.nxt, "new data follows what was sent");
+            assert!(segment.flags.syn() || segment.end() <= self.edge, "beyond the window: {segment:?}, {}", self.edge);
+            self.nxt = segment.end();
+        }
+        if segment.len > 0 || segment.flags.fin() {
+            self.burst.segments += 1;
+            self.burst.oldest_end.get_or_insert(segment.end());
+            self.burst.fins += u64::from(segment.flags.fin());
+        }
+        again
+    }
+
+    /// Exactly what was delivered without a gap is received, nothing is taken back, and no segment left beyond the window.
+    pub(crate) fn check(&mut self, end: &Endpoint, by_timer: bool) {
+        let delivered_to = self.delivered.get(&0).copied().unwrap_or(1);
+        assert_eq!(end.received_bytes() + 1 + u64::from(end.peer_finished()), delivered_to, "in order");
+        assert!(end.received_bytes() >= self.received_bytes && end.acked_bytes() >= self.acked_bytes);
+        (self.received_bytes, self.acked_bytes) = (end.received_bytes(), end.acked_bytes());
+        let burst = std::mem::take(&mut self.burst);
+        let una = 1 + end.acked_bytes();
+        assert!(burst.oldest_end.is_none_or(|end| end > una), "acknowledged already: {burst:?}, {una}");
+        self.check_window(&end.sample(), una, burst, by_timer);
+    }
+
+    /// After anything was sent, new or again, in whatever state, there is no more in flight than the congestion window allows.
+    /// As in the kernel two segments may go beyond it: the last one, that carries the FIN (`tcp_cwnd_test`), and
+    /// a tail loss probe, which is sent alone, by the timer, when no other is under way (`tcp_send_loss_probe`; a reduction of
+    /// the window that begins forgets it: `tcp_init_cwnd_reduction`). Limited transmit and the recovery are no exceptions: what
+    /// was selectively acknowledged is not in flight any more.
+    ///
+    /// (Without anything being sent the window may shrink below what is under way, and an undone loss be in flight again.)
+    fn check_window(&mut self, sample: &Sample, una: u64, burst: Burst, by_timer: bool) {
+        let reduced = sample.inflight_bytes <= sample.cwnd_bytes || !by_timer;
+        if sample.state >= State::Cwr && reduced {
+            // It may have begun just now, if only since an acknowledgement ended another one.
+            self.probed_until = 0;
+        }
+        if burst.segments > burst.fins && sample.inflight_bytes > sample.cwnd_bytes + burst.fins * MSS {
+            let may_be_probe = by_timer && burst.segments == 1 && una >= self.probed_until;
+            assert!(may_be_probe, "{burst:?} beyond the window, by the timer: {by_timer}, {sample:?}");
+            self.probed_until = self.nxt;
+        }
+        if sample.state == State::Open {
+            // Of a FIN that is acknowledged it does not tell.
+            let outstanding = self.nxt.saturating_sub(una + 1);
+            assert!(sample.inflight_bytes >= outstanding, "{outstanding} bytes are outstanding: {sample:?}");
+        }
+    }
+}
