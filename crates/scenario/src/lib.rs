@@ -9,6 +9,7 @@
 
 mod check;
 mod congestion;
+mod dscp;
 mod error;
 mod expect;
 mod experiment;

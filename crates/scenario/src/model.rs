@@ -199,6 +199,9 @@ pub struct Traffic {
     pub start_ns: u64,
     /// When it ends: no new data, probe or page is begun at or after this time.
     pub stop_ns: u64,
+    /// Differentiated services code point of all its packets, in both directions (RFC 2474), from 0 to 63.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub dscp: u8,
     /// What it is.
     #[serde(flatten)]
     pub kind: TrafficKind,
@@ -266,6 +269,10 @@ pub struct WebTraffic {
     /// How the data is sent.
     #[serde(flatten)]
     pub sending: Sending,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl RateSchedule {

@@ -61,6 +61,8 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("fewer than no flows", "congestion = \"reno\"", "flows = -1"),
     ("no interval", "interval = \"100ms\"", "interval = \"0s\""),
     ("a ping larger than a packet", "interval = \"100ms\"", "size = \"2kb\""),
+    ("an unknown code point", "congestion = \"reno\"", "dscp = \"af44\""),
+    ("a code point of seven bits", "congestion = \"reno\"", "dscp = 64"),
     // Names.
     ("a name with a dot", "name = \"access\"", "name = \"the.access\""),
     ("a link's name twice", "name = \"access\"", "name = \"bottleneck\""),

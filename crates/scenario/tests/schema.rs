@@ -93,6 +93,7 @@ fn branch_fits(branch: &Json, value: &Value) -> bool {
         Some("object") => value.is_table(),
         Some("array") => value.is_array(),
         Some("string") => value.is_str(),
+        Some("integer") => value.is_integer(),
         _ => false,
     }
 }

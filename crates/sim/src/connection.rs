@@ -16,6 +16,8 @@ pub(crate) struct Opening {
     /// Name of the traffic it belongs to.
     pub(crate) traffic: Name,
     pub(crate) account: Account,
+    /// Code point of all its packets.
+    pub(crate) dscp: u8,
     pub(crate) job: Job,
     /// Client, then server.
     pub(crate) nodes: [NodeIndex; 2],

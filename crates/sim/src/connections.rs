@@ -39,7 +39,7 @@ impl Connections {
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) {
         let mut connection = Connection::new(opening, net);
         connection.open(net.now(), &mut self.outbox);
-        let flow = Flow::new(connection.name(), connection.account());
+        let flow = Flow::new(connection.name(), connection.account(), opening.dscp);
         let index = match self.free.pop() {
             Some(index) => {
                 net.flows[(self.first_flow + index) as usize] = flow;

@@ -51,6 +51,7 @@ mod slots;
 mod streams;
 mod summary;
 pub mod tcp;
+mod traffic_class;
 mod wire;
 
 use std::ops::ControlFlow;

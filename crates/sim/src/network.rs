@@ -13,6 +13,7 @@ use crate::random::{Random, Stream};
 use crate::recording::Recording;
 use crate::routes::{PortIndex, Routes, Step};
 use crate::slots::Slots;
+use crate::traffic_class::TrafficClass;
 
 /// How long a host takes, at most, until the transport sees a packet that has arrived: interrupt, softirq, scheduling.
 ///
@@ -45,6 +46,8 @@ pub(crate) struct Network {
 pub(crate) struct Flow {
     pub(crate) name: Name,
     pub(crate) account: Account,
+    /// Code point of all its packets.
+    pub(crate) dscp: u8,
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
@@ -117,14 +120,15 @@ impl Network {
 
     /// A host sends a packet. Returns whether that stands in the queue of the host's port now.
     pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> bool {
-        self.flows[packet.flow as usize].sent += 1;
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.sent += 1;
         let header = Header {
             at_ns: 0,
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.ip_bytes,
             flow: packet.flow,
             destination: packet.destination,
-            ecn: packet.ecn,
+            class: TrafficClass::new(flow.dscp, packet.ecn),
             awaited: false,
         };
         let id = self.pool.insert(header, packet.body);
@@ -188,7 +192,7 @@ impl Network {
         let header = *self.pool.header(packet);
         self.flows[header.flow as usize].delivered += 1;
         self.pool.remove(packet);
-        (*self.pool.body(packet), header.ecn)
+        (*self.pool.body(packet), header.class.ecn())
     }
 
     /// How many packets of each flow are in the network, found by looking at every one of them.
@@ -273,8 +277,8 @@ impl Network {
 }
 
 impl Flow {
-    pub(crate) fn new(name: Name, account: Account) -> Self {
-        Self { name, account, sent: 0, delivered: 0, dropped: 0 }
+    pub(crate) fn new(name: Name, account: Account, dscp: u8) -> Self {
+        Self { name, account, dscp, sent: 0, delivered: 0, dropped: 0 }
     }
 
     /// Packets still in the network.

@@ -1,6 +1,7 @@
 //! What travels: a small header that every hop reads, and a body that only the two hosts look at.
 
 use crate::tcp;
+use crate::traffic_class::TrafficClass;
 
 /// The ECN field of the IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) struct Header {
     pub(crate) flow: u32,
     /// Where it goes: a row of the routing table.
     pub(crate) destination: u16,
-    pub(crate) ecn: Ecn,
+    pub(crate) class: TrafficClass,
     /// It stands in the queue of its own host, where its sender waits for it to leave.
     pub(crate) awaited: bool,
 }

@@ -68,7 +68,7 @@ pub(crate) struct PingSetup<'a> {
 impl Ping {
     pub(crate) fn new(setup: &PingSetup<'_>, parameters: &PingTraffic, net: &mut Network) -> Self {
         let PingSetup { traffic, index, .. } = *setup;
-        net.flows.push(Flow::new(setup.flow, Account { traffic: index, number: Some(1) }));
+        net.flows.push(Flow::new(setup.flow, Account { traffic: index, number: Some(1) }, traffic.dscp));
         let mut ping = Self {
             name: setup.name,
             index,

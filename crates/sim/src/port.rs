@@ -165,6 +165,7 @@ mod tests {
 
     use super::*;
     use crate::packet::{Body, Echo, EchoKind, Ecn, Header};
+    use crate::traffic_class::TrafficClass;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -183,7 +184,7 @@ mod tests {
             frame_bytes: 0,
             flow: 0,
             destination: 0,
-            ecn: Ecn::NotEct,
+            class: TrafficClass::new(0, Ecn::NotEct),
             awaited: false,
         };
         let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));

@@ -66,12 +66,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
 
     fn handle_events(&mut self, on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<(), SimError> {
         while !self.lingering || self.is_waiting() {
-            let slot = self.net.events.pop().expect("what is waited for has a timer");
-            self.events += 1;
-            self.work += 1;
-            self.handle(self.slots.target(slot));
-            self.settle_lost_echoes();
-            self.settle_departures();
+            self.handle_next();
             if self.work >= WORK_PER_REPORT {
                 self.report(on_progress)?;
                 if self.recording.recorder.check().is_err() {
@@ -80,6 +75,16 @@ impl<'a, S: Sink> Simulation<'a, S> {
             }
         }
         self.report(on_progress)
+    }
+
+    #[inline]
+    fn handle_next(&mut self) {
+        let slot = self.net.events.pop().expect("what is waited for has a timer");
+        self.events += 1;
+        self.work += 1;
+        self.handle(self.slots.target(slot));
+        self.settle_lost_echoes();
+        self.settle_departures();
     }
 
     #[inline]
@@ -240,6 +245,15 @@ mod tests {
 
     use super::*;
 
+    fn simulation(scenario: &Scenario) -> Simulation<'_, MemorySink> {
+        Simulation::new(scenario, 1, Recorder::new(MemorySink::default())).unwrap()
+    }
+
+    fn scenario(text: &str) -> Scenario {
+        let experiment = Experiment::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        experiment.points()[0].scenario.clone()
+    }
+
     #[test]
     fn places_of_closed_connections_are_used_again() {
         // 1000 pages, a few round trips of 20 ms each and 20 ms apart: a handful is open at a time.
@@ -249,10 +263,40 @@ mod tests {
             link = [{ name = "line", ends = ["h1", "h2"], rate = "100mbit", delay = "10ms" }]
             traffic = [{ name = "web", kind = "web", from = "h1", to = "h2", interval = "20ms", bytes = "1000b" }]
         "#;
-        let experiment = Experiment::parse(text, "pages.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-        let recorder = Recorder::new(MemorySink::default());
-        let mut simulation = Simulation::new(&experiment.points()[0].scenario, 1, recorder).unwrap();
+        let scenario = scenario(text);
+        let mut simulation = simulation(&scenario);
         simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
         assert!((1..20).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
+    }
+
+    #[test]
+    fn packets_carry_the_code_point_of_their_traffic_both_ways() {
+        let scenario = scenario(
+            r#"
+            title = "Three classes"
+            duration = "3s"
+            link = [{ name = "line", ends = ["h1", "h2"], rate = "2mbit", delay = "20ms", queue = { qdisc = "codel", ecn = true } }]
+            traffic = [
+              { name = "bulk", kind = "tcp", from = "h1", to = "h2", dscp = "cs1", ecn = true },
+              { name = "web", kind = "web", from = "h2", to = "h1", interval = "100ms", bytes = "20kb", dscp = "af41" },
+              { name = "ping", kind = "ping", from = "h1", to = "h2", interval = "10ms", dscp = "ef" },
+            ]
+            "#,
+        );
+        let mut simulation = simulation(&scenario);
+        let mut seen = [[0; 2]; 3];
+        while simulation.net.now() < 2 * SECOND_NS {
+            simulation.handle_next();
+            let Network { ports, pool, flows, .. } = &simulation.net;
+            for (direction, port) in ports.iter().enumerate() {
+                for header in port.packets(pool).map(|packet| pool.header(packet)) {
+                    let traffic = flows[header.flow as usize].account.traffic as usize;
+                    assert_eq!(header.class.dscp(), [8, 34, 46][traffic]);
+                    seen[traffic][direction] += 1;
+                }
+            }
+        }
+        assert!(seen.iter().flatten().all(|&packets| packets > 100), "{seen:?}");
+        assert!(simulation.net.ports[0].counts.marked > 0, "marks leave the code point as it is");
     }
 }

@@ -22,6 +22,7 @@ const START_JITTER_NS: u64 = 1_000_000;
 pub(crate) struct Streams {
     name: String,
     traffic: (u32, Name),
+    dscp: u8,
     /// Client, then server.
     nodes: [NodeIndex; 2],
     configs: [tcp::Config; 2],
@@ -105,6 +106,7 @@ impl Streams {
             name: recording.recorder.intern(&format!("{}/{}", self.name, self.opened)),
             traffic: self.traffic.1,
             account: self.account(),
+            dscp: self.dscp,
             job: self.job,
             nodes: self.nodes,
             configs: self.configs.clone().map(|config| tcp::Config { seed: self.seeds.seed(), ..config }),
@@ -186,6 +188,7 @@ impl StreamsSetup<'_> {
         let mut streams = Streams {
             name: self.traffic.name.clone(),
             traffic: (self.index, self.name),
+            dscp: self.traffic.dscp,
             nodes,
             configs,
             seeds: Random::new(self.seed, Stream::Congestion(self.index)),

@@ -26,6 +26,8 @@ pub(crate) struct TcpOptions {
     pub(crate) congestion: Congestion,
     /// Space packets also where the congestion control does not need it.
     pub(crate) pacing: bool,
+    /// Differentiated services code point.
+    pub(crate) dscp: u8,
     /// Unsent bytes that the kernel holds (`TCP_NOTSENT_LOWAT`).
     pub(crate) unsent_bytes: u32,
 }
@@ -36,6 +38,7 @@ pub(crate) fn tcp(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedF
     let socket = socket(AddressFamily::Inet, SockType::Stream, flags, SockProtocol::Tcp)?;
     set_int(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    set_dscp(&socket, options.dscp)?;
     set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, options.unsent_bytes as c_int)?;
     let congestion = options.congestion;
     let name =
@@ -84,11 +87,13 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, SocketAd
     Ok(Some((socket, SocketAddrV4::new(ip, u16::from_be(address.sin_port)))))
 }
 
-/// A raw ICMP socket that receives one type of message only, each with the kernel's time of arrival.
-pub(crate) fn icmp(local: Ipv4Addr, receives: u8) -> io::Result<OwnedFd> {
+/// A raw ICMP socket that receives one type of message only, each with the kernel's time of arrival. The kernel answers a
+/// request with the code point that it came with.
+pub(crate) fn icmp(local: Ipv4Addr, receives: u8, dscp: u8) -> io::Result<OwnedFd> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(local, 0)))?;
+    set_dscp(&socket, dscp)?;
     // Bits of the mask are the types that are *not* received.
     set(&socket, libc::SOL_RAW, ICMP_FILTER, &(!(1_u32 << receives)).to_ne_bytes())?;
     stamp_arrivals(&socket)?;
@@ -172,6 +177,11 @@ fn stamp_arrivals(socket: &OwnedFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
+/// Sets the code point; of a TCP socket the kernel keeps the ECN bits.
+fn set_dscp(socket: &OwnedFd, dscp: u8) -> io::Result<()> {
+    set_int(socket, libc::IPPROTO_IP, libc::IP_TOS, c_int::from(dscp) << 2)
+}
+
 fn set_int(socket: &OwnedFd, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
     set(socket, level, option, &value.to_ne_bytes())
 }
@@ -191,3 +201,6 @@ fn get(socket: &OwnedFd, level: c_int, option: c_int, value: &mut [u8]) -> io::R
     let done = unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, bytes, &raw mut length) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok((length as usize).min(value.len())) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,9 +59,9 @@ impl Ping {
         let [from, to] = [traffic.from, traffic.to].map(usize::from);
         let addresses = [from, to].map(|node| desk.network.plan.addresses[node]);
         desk.network.namespaces[to].enter()?;
-        let target = socket::icmp(addresses[1], icmp::REQUEST)?;
+        let target = socket::icmp(addresses[1], icmp::REQUEST, traffic.dscp)?;
         desk.network.namespaces[from].enter()?;
-        let prober = socket::icmp(addresses[0], icmp::REPLY)?;
+        let prober = socket::icmp(addresses[0], icmp::REPLY, traffic.dscp)?;
         desk.reactor.watch(&prober, EpollFlags::EPOLLIN, Token::PingAnswers(index))?;
         desk.reactor.watch(&target, EpollFlags::EPOLLIN, Token::PingRequests(index))?;
         Ok(Self {

@@ -119,8 +119,9 @@ impl Tcp {
         host.ask_for_ecn(service.sending.ecn)?;
         desk.network.namespaces[service.client].enter()?;
         let local = SocketAddrV4::new(desk.network.plan.addresses[service.client], port);
-        let socket = socket::tcp(local, self.options(service.sending))?;
-        let name = desk.recorder.intern(&format!("{}/{number}", desk.scenario.traffic[traffic].name));
+        let entry = &desk.scenario.traffic[traffic];
+        let socket = socket::tcp(local, self.options(service.sending, entry.dscp))?;
+        let name = desk.recorder.intern(&format!("{}/{number}", entry.name));
         let started_ns = desk.now_ns();
         socket::start_connect(&socket, service.address)?;
         let flow = self.flows.len();
@@ -222,8 +223,9 @@ impl Tcp {
         Ok(())
     }
 
-    fn options(&self, sending: Sending) -> TcpOptions {
-        TcpOptions { congestion: sending.congestion, pacing: sending.pacing, unsent_bytes: self.unsent_bytes }
+    fn options(&self, sending: Sending, dscp: u8) -> TcpOptions {
+        let Sending { congestion, pacing, .. } = sending;
+        TcpOptions { congestion, pacing, dscp, unsent_bytes: self.unsent_bytes }
     }
 
     fn serve(
@@ -243,7 +245,7 @@ impl Tcp {
         let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
         let address = SocketAddrV4::new(desk.network.plan.addresses[server], port);
         desk.network.namespaces[server].enter()?;
-        let listener = socket::listener(address, self.options(sending))?;
+        let listener = socket::listener(address, self.options(sending, desk.scenario.traffic[traffic].dscp))?;
         desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
         Ok(Service { listener, address, client, job, sending })
     }

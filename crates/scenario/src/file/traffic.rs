@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::{Interval, Moment, defaults};
 use crate::congestion::Congestion;
+use crate::dscp::Dscp;
 use crate::quantity::{Packets, Quantity, Sizes, Times};
 use crate::text::Name;
 use crate::units::{GB, KB, MINUTE, MS};
@@ -50,6 +51,11 @@ pub(crate) struct TrafficCommon {
     /// When it ends: nothing new is begun from then on. Default: the experiment's duration.
     #[schemars(example = &"30s")]
     pub(crate) stop: Option<Moment>,
+    /// Differentiated services code point of all its packets, in both directions, by number or by name: `be`, `cs0` to `cs7`,
+    /// `af11` to `af43`, `va`, `ef` or `le`.
+    #[serde(default)]
+    #[schemars(example = &"ef", example = &"cs1", example = 46)]
+    pub(crate) dscp: Dscp,
 }
 
 /// How the data of a TCP connection is sent.

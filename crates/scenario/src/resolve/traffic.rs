@@ -25,7 +25,7 @@ fn traffic(table: &TrafficTable, duration_ns: u64, nodes: &Nodes<'_>, problems: 
     let to = nodes.find(&common.to, || join(&path, "to"), problems);
     let name = common.name.to_string();
     let kind = kind(table, &path, problems);
-    Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, kind })
+    Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, dscp: common.dscp.get(), kind })
 }
 
 /// The time at which it stops.

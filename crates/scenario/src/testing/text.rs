@@ -147,7 +147,8 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     keys = with(keys, "from", Some(name(traffic.from)));
     keys = with(keys, "to", Some(name(traffic.to)));
     keys = with(keys, "start", Some(time(traffic.start_ns)));
-    with(keys, "stop", Some(time(traffic.stop_ns)))
+    keys = with(keys, "stop", Some(time(traffic.stop_ns)));
+    with(keys, "dscp", Some(number(traffic.dscp.into())))
 }
 
 fn sending(mut keys: Value, sending: &Sending) -> Value {

@@ -13,12 +13,13 @@ pub(super) fn traffic(nodes: usize, duration_ns: u64) -> impl Strategy<Value = T
     let places = (0..nodes, 1..nodes).prop_map(move |(from, distance)| (from, (from + distance) % nodes));
     let times =
         (0..duration_ns / MS).prop_flat_map(move |start_ms| (Just(start_ms * MS), start_ms + 1..=duration_ns / MS));
-    (places, times, kind()).prop_map(|((from, to), (start_ns, stop_ms), kind)| Traffic {
+    (places, times, 0..64_u8, kind()).prop_map(|((from, to), (start_ns, stop_ms), dscp, kind)| Traffic {
         name: String::new(),
         from,
         to,
         start_ns,
         stop_ns: stop_ms * MS,
+        dscp,
         kind,
     })
 }

@@ -12,7 +12,6 @@ mod red;
 use bufferscope_records::DropReason;
 use bufferscope_scenario as scenario;
 
-use crate::packet::Ecn;
 use crate::pool::{Fifo, PacketId, Pool};
 use crate::random::{Random, Stream};
 
@@ -118,10 +117,10 @@ impl Fates {
 
     /// Marks the packet if its transport understands; says whether it does.
     fn mark(&mut self, packet: PacketId, reason: DropReason, pool: &mut Pool) -> bool {
-        let ecn = &mut pool.header_mut(packet).ecn;
-        let capable = ecn.is_capable();
+        let class = &mut pool.header_mut(packet).class;
+        let capable = class.ecn().is_capable();
         if capable {
-            *ecn = Ecn::Ce;
+            class.mark();
             self.0.push(Fate::Marked(packet, reason));
         }
         capable

@@ -89,7 +89,7 @@ impl Red {
     pub(super) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
         self.average.update(now_ns, self.queue.bytes());
         let verdict = self.verdict();
-        let capable = self.ecn && pool.header(packet).ecn.is_capable();
+        let capable = self.ecn && pool.header(packet).class.ecn().is_capable();
         let fits = self.queue.bytes() + u64::from(pool.header(packet).frame_bytes) <= self.limit_bytes;
         match verdict {
             Verdict::Early if !capable => fates.drop(packet, DropReason::RedEarly),

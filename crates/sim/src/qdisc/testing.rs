@@ -6,6 +6,7 @@ use bufferscope_scenario as scenario;
 use super::{Fate, Fates, Qdisc};
 use crate::packet::{Body, Echo, EchoKind, Ecn, Header};
 use crate::pool::{PacketId, Pool};
+use crate::traffic_class::TrafficClass;
 
 pub(super) const MS: u64 = 1_000_000;
 /// A full Ethernet frame as tc counts it: 1500 bytes of IP and 14 of header.
@@ -29,8 +30,16 @@ impl Bench {
 
     /// Enqueues one packet; returns its fate if it had any but being queued.
     pub(super) fn enqueue(&mut self, now_ns: u64, frame_bytes: u32, ecn: Ecn) -> Option<DropReason> {
-        let header =
-            Header { at_ns: 0, ip_bytes: frame_bytes - 14, frame_bytes, flow: 0, destination: 0, ecn, awaited: false };
+        let class = TrafficClass::new(0, ecn);
+        let header = Header {
+            at_ns: 0,
+            ip_bytes: frame_bytes - 14,
+            frame_bytes,
+            flow: 0,
+            destination: 0,
+            class,
+            awaited: false,
+        };
         let body = Body::Echo(Echo { ping: 0, seq: self.sent, kind: EchoKind::Request });
         let id = self.pool.insert(header, body);
         self.sent += 1;
@@ -44,7 +53,7 @@ impl Bench {
     pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
         let packet = self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates);
         let fates = self.take_fates();
-        let passed = packet.map(|id| (self.number(id), self.pool.header(id).ecn));
+        let passed = packet.map(|id| (self.number(id), self.pool.header(id).class.ecn()));
         if let Some(id) = packet {
             self.pool.remove(id);
         }
