@@ -101,7 +101,7 @@ fn needed_congestions(scenario: &Scenario) -> BTreeSet<&'static str> {
     let congestion = |kind: &TrafficKind| match kind {
         TrafficKind::Tcp(tcp) => tcp.sending.congestion.linux_name(),
         TrafficKind::Web(web) => web.sending.congestion.linux_name(),
-        TrafficKind::Ping(_) => None,
+        TrafficKind::Ping(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
     };
     scenario.traffic.iter().filter_map(|traffic| congestion(&traffic.kind)).collect()
 }

@@ -12,6 +12,9 @@ pub fn check(scenario: &Scenario) -> Result<(), PlanError> {
             TrafficKind::Tcp(tcp) => tcp.sending.congestion,
             TrafficKind::Web(web) => web.sending.congestion,
             TrafficKind::Ping(_) => continue,
+            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => {
+                return Err(PlanError::Datagrams { traffic: traffic.name.clone() });
+            }
         };
         if congestion.linux_name().is_none() {
             return Err(PlanError::Congestion { traffic: traffic.name.clone(), congestion: congestion.name() });

@@ -42,17 +42,17 @@ macro_rules! row {
 }
 
 row! {
-    /// One probe sent. A lost probe has a row like any other.
+    /// One probe sent, or one packet of a call. A lost one has a row like any other.
     ProbeRow in Probes {
-        /// The traffic that sent it.
+        /// The traffic that sent it; of a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from its `to`.
         probe: Name,
-        /// Counts the probes of this traffic.
+        /// Counts the probes of this traffic, or the packets of this stream.
         seq: u64,
         /// When it was sent.
         sent_ns: u64,
-        /// From sending to the answer's arrival; `None`: lost, or not answered in time.
+        /// From sending to the answer's arrival; `None`: lost, or not answered in time, or a packet that nobody answers.
         rtt_ns: Option<u64>,
-        /// The way out alone, where the engine knows it.
+        /// The way out alone, where the engine knows it; of a call's packet always, `None`: lost.
         owd_up_ns: Option<u64>,
         /// The way back alone, where the engine knows it.
         owd_down_ns: Option<u64>,
@@ -61,31 +61,35 @@ row! {
 
 row! {
     /// One sample of the sending side of a flow, named after Linux' `tcp_info` where it has the quantity.
+    ///
+    /// A flow over UDP has no window and no acknowledgements: what is `delivered_bytes` has arrived, what is `lost` the receiver
+    /// has found missing, and what it has no equivalent of is `None`.
     FlowRow in Flows {
         /// When the sample was taken.
         t_ns: u64,
         /// `<traffic>/<number>`, numbers from 1.
         flow: Name,
-        /// Congestion window.
-        cwnd_bytes: u64,
+        /// Congestion window; `None`: not TCP.
+        cwnd_bytes: Option<u64>,
         /// Slow-start threshold; `None`: still unlimited.
         ssthresh_bytes: Option<u64>,
-        /// Payload sent and neither acknowledged nor concluded lost.
+        /// Payload sent and neither acknowledged (over UDP, arrived) nor concluded lost.
         inflight_bytes: u64,
         /// Smoothed round-trip time; `None`: not measured yet.
         srtt_ns: Option<u64>,
-        /// The window the receiver advertised last.
-        rwnd_bytes: u64,
+        /// The window the receiver advertised last; `None`: not TCP.
+        rwnd_bytes: Option<u64>,
         /// Pacing rate in bits per second; `None`: not paced.
         pacing_bps: Option<u64>,
-        /// Payload acknowledged cumulatively since the start (`tcpi_bytes_acked`).
+        /// Payload acknowledged cumulatively since the start (`tcpi_bytes_acked`); over UDP, arrived since the start.
         delivered_bytes: u64,
-        /// Segments sent again since the start (`tcpi_total_retrans`).
-        retransmits: u64,
-        /// Segments concluded lost and not repaired yet (`tcpi_lost`).
+        /// Segments sent again since the start (`tcpi_total_retrans`); `None`: not TCP.
+        retransmits: Option<u64>,
+        /// Segments concluded lost and not repaired yet (`tcpi_lost`); over UDP, datagrams whose successors arrived before them,
+        /// since the start.
         lost: u64,
-        /// State of the congestion control.
-        state: FlowState,
+        /// State of the congestion control; `None`: not TCP.
+        state: Option<FlowState>,
     }
 }
 
@@ -138,11 +142,11 @@ row! {
     TransferRow in Transfers {
         /// The traffic it belongs to.
         traffic: Name,
-        /// The connection that carried it.
+        /// The connection that carried it; all look-ups of a traffic share one.
         flow: Name,
-        /// When its first packet, the SYN, was sent.
+        /// When its first packet, the SYN or the question, was sent.
         started_ns: u64,
-        /// When its last byte had arrived in order; `None`: not within the run.
+        /// When its last byte had arrived in order; `None`: not within the run, or the look-up has failed.
         finished_ns: Option<u64>,
         /// Its size.
         bytes: u64,

@@ -83,6 +83,15 @@ macro_rules! words {
                 Arc::new(StringArray::from_iter_values(values.map(Self::as_str)))
             }
         }
+
+        impl Value for Option<$name> {
+            const DATA_TYPE: DataType = DataType::Utf8;
+            const NULLABLE: bool = true;
+
+            fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
+                Arc::new(values.map(|value| value.map($name::as_str)).collect::<StringArray>())
+            }
+        }
     };
 }
 

@@ -9,6 +9,7 @@
 
 mod check;
 mod congestion;
+mod departures;
 mod dscp;
 mod error;
 mod expect;
@@ -30,6 +31,7 @@ mod text;
 mod units;
 
 pub use congestion::Congestion;
+pub use departures::Departures;
 pub use error::{ExperimentError, Problem};
 pub use expect::{Band, Comparison, Expectation};
 pub use experiment::{Document, Experiment, Point};

@@ -5,8 +5,11 @@
 //! experiment file (see [`crate::Experiment`]), which has already refused what is impossible. An engine in a process of its
 //! own reads it back from the JSON that it serialises to.
 
+mod datagrams;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::datagrams::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
 use crate::congestion::Congestion;
 
 /// Index of a node in [`Scenario::nodes`].
@@ -191,7 +194,7 @@ pub struct Codel {
 pub struct Traffic {
     /// Its name: the flows, probes and transfers of the records carry it.
     pub name: String,
-    /// The node that sends the data (for `web` the server; for `ping` the prober).
+    /// The node that sends the data (for `web` and `dns` the server; for `ping` the prober; for `voip` the caller).
     pub from: NodeIndex,
     /// The node that receives it.
     pub to: NodeIndex,
@@ -217,6 +220,12 @@ pub enum TrafficKind {
     Ping(PingTraffic),
     /// Pages fetched one after the other, each over a TCP connection of its own.
     Web(WebTraffic),
+    /// Datagrams at a rate, whatever becomes of them.
+    Udp(UdpTraffic),
+    /// A telephone call.
+    Voip(VoipTraffic),
+    /// Look-ups of names.
+    Dns(DnsTraffic),
 }
 
 /// Bulk TCP connections that start together.

@@ -147,6 +147,16 @@ const TRAFFIC: &[(&str, &str)] = &[
     ("10^6 pages", "kind = \"web\"\nbytes = 1000\ninterval = \"5ms\""),
     ("10,001 flows in two entries", "kind = \"tcp\"\nflows = 10000"),
     ("a page of no size", "kind = \"web\""),
+    ("10^8 look-ups", "kind = \"dns\"\ninterval = \"100us\"\n"),
+    ("datagrams at no rate", "kind = \"udp\""),
+    ("a datagram larger than a packet", "kind = \"udp\"\nrate = \"1mbit\"\nsize = 1473"),
+    ("a datagram without room for a number", "kind = \"udp\"\nrate = \"1mbit\"\nsize = 15"),
+    ("an unknown pattern", "kind = \"udp\"\nrate = \"1mbit\"\npattern = \"bursty\""),
+    ("on and never off", "kind = \"udp\"\nrate = \"1mbit\"\non = \"1s\""),
+    ("off and never on", "kind = \"udp\"\nrate = \"1mbit\"\noff = \"2s\""),
+    ("periods without pauses", "kind = \"udp\"\nrate = \"1mbit\"\nperiods = \"exponential\""),
+    ("a codec", "kind = \"voip\"\nrate = \"64kbit\""),
+    ("a question never asked", "kind = \"dns\"\nattempts = 0"),
     ("a transfer of a terabyte", "kind = \"tcp\"\nbytes = \"1024gb\""),
 ];
 

@@ -195,21 +195,21 @@ fn flow_row(t_ns: u64, flow: Name, sample: &Sample) -> FlowRow {
     FlowRow {
         t_ns,
         flow,
-        cwnd_bytes: sample.cwnd_bytes,
+        cwnd_bytes: Some(sample.cwnd_bytes),
         ssthresh_bytes: sample.ssthresh_bytes,
         inflight_bytes: sample.inflight_bytes,
         srtt_ns: sample.srtt_ns,
-        rwnd_bytes: sample.rwnd_bytes,
+        rwnd_bytes: Some(sample.rwnd_bytes),
         pacing_bps: sample.pacing_bps,
         delivered_bytes: sample.delivered_bytes,
-        retransmits: sample.retransmits,
+        retransmits: Some(sample.retransmits),
         lost: sample.lost,
-        state: match sample.state {
+        state: Some(match sample.state {
             State::Open => FlowState::Open,
             State::Disorder => FlowState::Disorder,
             State::Cwr => FlowState::Cwr,
             State::Recovery => FlowState::Recovery,
             State::Loss => FlowState::Loss,
-        },
+        }),
     }
 }

@@ -34,8 +34,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod awaited;
 mod connection;
 mod connections;
+mod datagrams;
 mod events;
 mod network;
 pub mod packet;

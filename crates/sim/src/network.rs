@@ -5,7 +5,7 @@ use bufferscope_scenario::{NodeIndex, Scenario};
 
 use crate::SimError;
 use crate::events::EventQueue;
-use crate::packet::{Body, Echo, Ecn, Header, TcpPacket};
+use crate::packet::{Body, Ecn, Header, TcpPacket};
 use crate::pool::{PacketId, Pool};
 use crate::port::{Port, Sent};
 use crate::qdisc::{Fate, Fates, Qdisc};
@@ -30,8 +30,8 @@ pub(crate) struct Network {
     pub(crate) ports: Vec<Port>,
     pub(crate) routes: Routes,
     pub(crate) flows: Vec<Flow>,
-    /// Echo messages dropped since they were last looked at.
-    pub(crate) lost_echoes: Vec<Echo>,
+    /// Echo messages and datagrams dropped since they were last looked at.
+    pub(crate) lost: Vec<Body>,
     /// Segments that have left the queue of their own host, or were dropped there, since they were last looked at.
     pub(crate) departures: Vec<TcpPacket>,
     /// Packets fully sent on a link.
@@ -95,7 +95,7 @@ impl Network {
             ports,
             routes: Routes::new(scenario)?,
             flows: Vec::new(),
-            lost_echoes: Vec::new(),
+            lost: Vec::new(),
             departures: Vec::new(),
             hops: 0,
             slots,
@@ -242,8 +242,9 @@ impl Network {
                     self.ports[port as usize].counts.dropped += 1;
                     self.flows[self.pool.header(packet).flow as usize].dropped += 1;
                     self.note_departure(packet);
-                    if let Body::Echo(echo) = self.pool.body(packet) {
-                        self.lost_echoes.push(*echo);
+                    match self.pool.body(packet) {
+                        Body::Tcp(_) => {}
+                        body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
                     }
                     self.pool.remove(packet);
                 }

@@ -46,6 +46,7 @@ pub(crate) struct Header {
 pub(crate) enum Body {
     Tcp(TcpPacket),
     Echo(Echo),
+    Datagram(Datagram),
 }
 
 /// A segment on its way to one end of a connection.
@@ -87,4 +88,24 @@ pub(crate) struct Echo {
 pub(crate) enum EchoKind {
     Request,
     Reply,
+}
+
+/// A datagram of UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// Index of the traffic it belongs to.
+    pub(crate) traffic: u32,
+    /// Which of the traffic's flows.
+    pub(crate) stream: u32,
+    pub(crate) seq: u64,
+    pub(crate) way: Way,
+}
+
+/// The two directions of a traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From `from` to `to`.
+    Out,
+    /// From `to` to `from`.
+    Back,
 }

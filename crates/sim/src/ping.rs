@@ -3,11 +3,10 @@
 //! Every request gets a row, in the order of sending. One whose request or reply was dropped is known to be lost at once;
 //! one that is not answered within the timeout is lost too, even if the answer comes later.
 
-use std::collections::VecDeque;
-
 use bufferscope_records::{Name, ProbeRow, Sink};
 use bufferscope_scenario::{NodeIndex, PingTraffic, Traffic};
 
+use crate::awaited::Awaited;
 use crate::network::{Account, Flow, Network, Outbound};
 use crate::packet::{Body, Echo, EchoKind, Ecn};
 use crate::random::{Random, Stream};
@@ -17,7 +16,7 @@ use crate::slots::Slots;
 /// IP and ICMP header.
 const HEADER_BYTES: u32 = 28;
 /// A sleeping process is woken up to this late: the default timer slack of Linux (prctl(2), `PR_SET_TIMERSLACK`).
-const TIMER_SLACK_NS: u64 = 50_000;
+pub(crate) const TIMER_SLACK_NS: u64 = 50_000;
 
 /// One prober and what it has under way.
 #[derive(Debug)]
@@ -32,10 +31,8 @@ pub(crate) struct Ping {
     stop_ns: u64,
     slots: Slots,
     random: Random,
-    /// Number of the next request.
-    next_seq: u64,
     /// Requests without a row yet; the first of them is always awaited.
-    probes: VecDeque<Probe>,
+    probes: Awaited<Probe>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +76,7 @@ impl Ping {
             stop_ns: traffic.stop_ns,
             slots: setup.slots,
             random: Random::new(setup.seed, Stream::Traffic(index)),
-            next_seq: 0,
-            probes: VecDeque::new(),
+            probes: Awaited::new(),
         };
         ping.arm(net);
         ping
@@ -89,9 +85,9 @@ impl Ping {
     /// Time for the next request.
     pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         let sent_ns = net.now();
-        self.probes.push_back(Probe { sent_ns, turned_ns: None, outcome: Outcome::Awaited });
-        self.send(EchoKind::Request, self.next_seq, net, recording);
-        self.next_seq += 1;
+        let seq = self.probes.sent();
+        self.probes.push(Probe { sent_ns, turned_ns: None, outcome: Outcome::Awaited });
+        self.send(EchoKind::Request, seq, net, recording);
         self.arm(net);
         self.arm_timeout(net);
     }
@@ -101,7 +97,7 @@ impl Ping {
         let now_ns = net.now();
         match echo.kind {
             EchoKind::Request => {
-                if let Some(probe) = self.probe(echo.seq) {
+                if let Some(probe) = self.probes.get_mut(echo.seq) {
                     probe.turned_ns = Some(now_ns);
                 }
                 self.send(EchoKind::Reply, echo.seq, net, recording);
@@ -147,14 +143,8 @@ impl Ping {
         net.send(&packet, recording);
     }
 
-    /// The probe of that number, unless it has its row already.
-    fn probe(&mut self, seq: u64) -> Option<&mut Probe> {
-        let first = self.next_seq - self.probes.len() as u64;
-        self.probes.get_mut(usize::try_from(seq.checked_sub(first)?).ok()?)
-    }
-
     fn conclude<S: Sink>(&mut self, seq: u64, outcome: Outcome, recording: &mut Recording<S>) {
-        if let Some(probe) = self.probe(seq).filter(|probe| probe.outcome == Outcome::Awaited) {
+        if let Some(probe) = self.probes.get_mut(seq).filter(|probe| probe.outcome == Outcome::Awaited) {
             probe.outcome = outcome;
             self.write_rows(recording);
         }
@@ -162,8 +152,7 @@ impl Ping {
 
     /// Writes the rows of the oldest probes as far as their outcome is known.
     fn write_rows<S: Sink>(&mut self, recording: &mut Recording<S>) {
-        while let Some(probe) = self.probes.front().copied().filter(|probe| probe.outcome != Outcome::Awaited) {
-            let seq = self.next_seq - self.probes.len() as u64;
+        while let Some((seq, probe)) = self.probes.conclude(|probe| probe.outcome != Outcome::Awaited) {
             let answered_ns = match probe.outcome {
                 Outcome::AnsweredAt(at_ns) => Some(at_ns),
                 Outcome::Awaited | Outcome::Lost => None,
@@ -176,12 +165,11 @@ impl Ping {
                 owd_up_ns: probe.turned_ns.map(|at_ns| at_ns - probe.sent_ns),
                 owd_down_ns: answered_ns.zip(probe.turned_ns).map(|(at_ns, turned_ns)| at_ns - turned_ns),
             });
-            self.probes.pop_front();
         }
     }
 
     fn arm(&mut self, net: &mut Network) {
-        let nominal_ns = self.start_ns + self.next_seq * self.parameters.interval_ns;
+        let nominal_ns = self.start_ns + self.probes.sent() * self.parameters.interval_ns;
         if nominal_ns < self.stop_ns {
             let at_ns = (nominal_ns + self.random.below(TIMER_SLACK_NS)).min(self.stop_ns - 1);
             net.events.schedule(self.slots.begin(self.index), at_ns.max(net.now()));
@@ -191,7 +179,7 @@ impl Ping {
     /// One timer for all probes: it waits for the oldest.
     fn arm_timeout(&self, net: &mut Network) {
         let slot = self.slots.end(self.index);
-        if let Some(probe) = self.probes.front().filter(|_| net.events.scheduled_at(slot).is_none()) {
+        if let Some(probe) = self.probes.oldest().filter(|_| net.events.scheduled_at(slot).is_none()) {
             net.events.schedule(slot, probe.sent_ns + self.parameters.timeout_ns);
         }
     }

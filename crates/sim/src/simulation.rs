@@ -6,6 +6,7 @@ use bufferscope_records::{Recorder, Sink};
 use bufferscope_scenario::{Scenario, TrafficKind};
 
 use crate::connections::Connections;
+use crate::datagrams::{Datagrams, DatagramsSetup, Dns, Udp, Voip};
 use crate::network::Network;
 use crate::packet::Body;
 use crate::ping::{Ping, PingSetup};
@@ -41,6 +42,7 @@ pub(crate) struct Simulation<'a, S: Sink> {
 enum Source {
     Ping(Ping),
     Streams(Streams),
+    Datagrams(Datagrams),
 }
 
 impl<'a, S: Sink> Simulation<'a, S> {
@@ -83,7 +85,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         self.events += 1;
         self.work += 1;
         self.handle(self.slots.target(slot));
-        self.settle_lost_echoes();
+        self.settle_losses();
         self.settle_departures();
     }
 
@@ -118,6 +120,10 @@ impl<'a, S: Sink> Simulation<'a, S> {
                             let (ping, net, recording) = self.ping(echo.ping);
                             ping.receive(echo, net, recording);
                         }
+                        Body::Datagram(datagram) => {
+                            let (datagrams, net, recording) = self.datagrams(datagram.traffic);
+                            datagrams.receive(datagram, net, recording);
+                        }
                     }
                 }
             }
@@ -129,12 +135,16 @@ impl<'a, S: Sink> Simulation<'a, S> {
         let now_ns = self.net.now();
         self.recording.sample_queues(now_ns, &self.net.ports);
         self.work += self.connections.sample(now_ns, &mut self.recording);
+        for source in &self.sources {
+            self.work += source.sample(now_ns, &mut self.recording);
+        }
         self.connections.recycle(&mut self.net);
         if now_ns < self.scenario.duration_ns {
             let next_ns = (now_ns + self.scenario.sample_interval_ns).min(self.scenario.duration_ns);
             self.net.events.schedule_first(self.slots.sampler(), next_ns);
         } else {
             self.connections.give_up_transfers(&mut self.recording);
+            self.sources.iter_mut().for_each(|source| source.give_up(&mut self.recording));
             self.recording.close_sojourns(now_ns);
             self.lingering = true;
         }
@@ -155,6 +165,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         match &mut self.sources[traffic as usize] {
             Source::Ping(ping) => ping.begin(&mut self.net, &mut self.recording),
             Source::Streams(streams) => streams.begin(&mut self.connections, &mut self.net, &mut self.recording),
+            Source::Datagrams(datagrams) => datagrams.begin(&mut self.net, &mut self.recording),
         }
     }
 
@@ -162,14 +173,24 @@ impl<'a, S: Sink> Simulation<'a, S> {
         match &mut self.sources[traffic as usize] {
             Source::Ping(ping) => ping.time_out(&mut self.net, &mut self.recording),
             Source::Streams(_) => self.connections.stop(traffic, &mut self.net, &mut self.recording),
+            Source::Datagrams(datagrams) => datagrams.time_out(&mut self.net, &mut self.recording),
         }
     }
 
     #[inline]
-    fn settle_lost_echoes(&mut self) {
-        while let Some(echo) = self.net.lost_echoes.pop() {
-            let (ping, _, recording) = self.ping(echo.ping);
-            ping.lose(echo, recording);
+    fn settle_losses(&mut self) {
+        while let Some(body) = self.net.lost.pop() {
+            match body {
+                Body::Echo(echo) => {
+                    let (ping, _, recording) = self.ping(echo.ping);
+                    ping.lose(echo, recording);
+                }
+                Body::Datagram(datagram) => {
+                    let (datagrams, _, recording) = self.datagrams(datagram.traffic);
+                    datagrams.lose(datagram, recording);
+                }
+                Body::Tcp(_) => {}
+            }
         }
     }
 
@@ -183,13 +204,20 @@ impl<'a, S: Sink> Simulation<'a, S> {
     fn ping(&mut self, traffic: u32) -> (&mut Ping, &mut Network, &mut Recording<S>) {
         match &mut self.sources[traffic as usize] {
             Source::Ping(ping) => (ping, &mut self.net, &mut self.recording),
-            Source::Streams(_) => unreachable!("only pings send echo messages"),
+            Source::Streams(_) | Source::Datagrams(_) => unreachable!("only pings send echo messages"),
         }
     }
 
-    /// Whether a probe is still awaited.
+    fn datagrams(&mut self, traffic: u32) -> (&mut Datagrams, &mut Network, &mut Recording<S>) {
+        match &mut self.sources[traffic as usize] {
+            Source::Datagrams(datagrams) => (datagrams, &mut self.net, &mut self.recording),
+            Source::Ping(_) | Source::Streams(_) => unreachable!("only traffic over UDP sends datagrams"),
+        }
+    }
+
+    /// Whether a probe, or a packet of a call, is still awaited.
     fn is_waiting(&self) -> bool {
-        self.sources.iter().any(|source| matches!(source, Source::Ping(ping) if ping.is_waiting()))
+        self.sources.iter().any(Source::is_waiting)
     }
 
     /// Tells how far the run is, and hears whether it is to go on.
@@ -215,6 +243,32 @@ impl<'a, S: Sink> Simulation<'a, S> {
     }
 }
 
+impl Source {
+    /// Samples the flows that it keeps itself; returns how many there were.
+    fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.sample(now_ns, recording),
+            Self::Ping(_) | Self::Streams(_) => 0,
+        }
+    }
+
+    /// Records what has not arrived by the end of the duration.
+    fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.give_up(recording),
+            Self::Ping(_) | Self::Streams(_) => {}
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        match self {
+            Self::Ping(ping) => ping.is_waiting(),
+            Self::Datagrams(datagrams) => datagrams.is_waiting(),
+            Self::Streams(_) => false,
+        }
+    }
+}
+
 fn sources<S: Sink>(
     scenario: &Scenario,
     seed: u64,
@@ -225,7 +279,17 @@ fn sources<S: Sink>(
     let source = |(index, traffic): (u32, &bufferscope_scenario::Traffic)| {
         let name = recording.recorder.intern(&traffic.name);
         let streams = StreamsSetup { scenario, traffic, index, name, seed, slots };
+        let datagrams = DatagramsSetup { traffic, index, name, seed, slots };
         match &traffic.kind {
+            TrafficKind::Udp(parameters) => {
+                Source::Datagrams(Datagrams::Udp(Udp::new(&datagrams, parameters, net, recording)))
+            }
+            TrafficKind::Voip(parameters) => {
+                Source::Datagrams(Datagrams::Voip(Voip::new(&datagrams, parameters, net, recording)))
+            }
+            TrafficKind::Dns(parameters) => {
+                Source::Datagrams(Datagrams::Dns(Dns::new(&datagrams, parameters, net, recording)))
+            }
             TrafficKind::Tcp(parameters) => Source::Streams(Streams::bulk(&streams, parameters, net)),
             TrafficKind::Web(parameters) => Source::Streams(Streams::web(&streams, parameters, net)),
             TrafficKind::Ping(parameters) => {

@@ -15,7 +15,7 @@ use crate::tcp::{self, Timers};
 ///
 /// Programs started "at the same time" open their connections within about a millisecond of one another: forking, loading
 /// and name look-up take that long. Without it, flows of equal parameters would send every packet in the same nanosecond.
-const START_JITTER_NS: u64 = 1_000_000;
+pub(crate) const START_JITTER_NS: u64 = 1_000_000;
 
 /// Something that opens connections, one after the other.
 #[derive(Debug)]

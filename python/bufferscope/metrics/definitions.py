@@ -58,10 +58,16 @@ def _goodput() -> list[Definition]:
     source = "flows: delivered_bytes; transfers: finished_ns, bytes"
     return [
         Definition(
-            "goodput.total_mbit", "Mbit/s", "Payload acknowledged, all connections together, per second.", source
+            "goodput.total_mbit",
+            "Mbit/s",
+            "Payload acknowledged (of udp, arrived) per second, all flows of tcp, web and udp together.",
+            source,
         ),
         Definition(
-            "goodput.<traffic>_mbit", "Mbit/s", "Payload acknowledged to the connections of a traffic entry.", source
+            "goodput.<traffic>_mbit",
+            "Mbit/s",
+            "Payload acknowledged to (of udp, arrived from) the flows of a traffic entry, per second.",
+            source,
         ),
         Definition(
             "goodput.jain", "", "Jain's fairness index of the bulk TCP connections' goodput: 1 is equal.", source

@@ -1,4 +1,4 @@
-"""Goodput: payload that arrived and was acknowledged, per second."""
+"""Goodput: payload that arrived (over TCP, was acknowledged), per second."""
 
 from collections.abc import Iterator
 
@@ -27,13 +27,15 @@ def deliveries(run: RunRecords) -> pl.DataFrame:
 
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
-    """All `goodput.*` metrics of a run with TCP."""
-    entries = traffic_named(run.scenario, "tcp", "web")
+    """All `goodput.*` metrics of a run with TCP or UDP flows."""
+    entries = traffic_named(run.scenario, "tcp", "web", "udp")
     window = Window.of(run)
     if not entries or window.seconds <= 0:
         return
     scale = 8 / window.seconds / MBIT
     flows = gained(deliveries(run), "delivered_bytes", "flow", window).with_columns(traffic_of_flow())
+    names = [entry["name"] for entry in entries]
+    flows = flows.filter(pl.col("traffic").is_in(names))
     yield "goodput.total_mbit", float(flows["delivered_bytes"].sum()) * scale
     for entry in entries:
         own = flows.filter(traffic=entry["name"])

@@ -14,9 +14,14 @@ MS = 1e6
 PERCENTILES = (5, 50, 95, 99)
 
 
+def echoes(run: RunRecords) -> pl.DataFrame:
+    """The rows of `probes` that a `ping` sent: the packets of a call have no answer, and `<traffic>/1` for a name."""
+    return run.probes.filter(~pl.col("probe").str.contains("/", literal=True))
+
+
 def rtts_ms(run: RunRecords) -> Samples:
     """The round-trip time of every probe sent in the window, in the order of sending; +inf for a lost one."""
-    sent = Window.of(run).rows(run.probes, "sent_ns").sort("sent_ns")
+    sent = Window.of(run).rows(echoes(run), "sent_ns").sort("sent_ns")
     return sent.select(pl.col("rtt_ns").cast(pl.Float64).fill_null(float("inf")) / MS).to_series().to_numpy()
 
 

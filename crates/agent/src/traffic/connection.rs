@@ -146,16 +146,16 @@ impl Connection {
         Ok(Some(FlowRow {
             t_ns,
             flow,
-            cwnd_bytes: u64::from(info.snd_cwnd) * mss,
+            cwnd_bytes: Some(u64::from(info.snd_cwnd) * mss),
             ssthresh_bytes: info.snd_ssthresh.map(|segments| u64::from(segments) * mss),
             inflight_bytes: info.in_flight() * mss,
             srtt_ns: (info.rtt_us > 0).then(|| u64::from(info.rtt_us) * 1000),
-            rwnd_bytes: info.snd_wnd.into(),
+            rwnd_bytes: Some(info.snd_wnd.into()),
             pacing_bps: info.pacing_rate.filter(|_| is_paced(sending)).map(|rate| rate.saturating_mul(8)),
             delivered_bytes: outgoing.delivered(info.bytes_acked),
-            retransmits: info.total_retrans.into(),
+            retransmits: Some(info.total_retrans.into()),
             lost: info.lost.into(),
-            state: state(&info),
+            state: Some(state(&info)),
         }))
     }
 }

@@ -90,7 +90,7 @@ impl Traffic {
         let source = &mut self.sources[index];
         source.begun += 1;
         let interval_ns = match &desk.scenario.traffic[index].kind {
-            TrafficKind::Tcp(_) => None,
+            TrafficKind::Tcp(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
             TrafficKind::Ping(ping) => Some(ping.interval_ns),
             TrafficKind::Web(web) => Some(web.interval_ns),
         };
@@ -101,6 +101,7 @@ impl Traffic {
         match &desk.scenario.traffic[index].kind {
             TrafficKind::Ping(_) => self.pings[source.ping].send(desk),
             TrafficKind::Tcp(_) | TrafficKind::Web(_) => self.tcp.connect(index, source.begun, desk),
+            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => Ok(()),
         }
     }
 
@@ -150,6 +151,7 @@ impl Traffic {
         let at_once = match &desk.scenario.traffic[index].kind {
             TrafficKind::Tcp(tcp) => tcp.flows,
             TrafficKind::Ping(_) | TrafficKind::Web(_) => 1,
+            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => 0,
         };
         for _ in 0..at_once {
             self.plan(index, 0, desk);

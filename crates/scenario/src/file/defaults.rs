@@ -1,5 +1,6 @@
 //! Every default that is a plain value, with its origin. Defaults that depend on other keys are in [`crate::resolve`].
 
+use super::datagrams::{DatagramSize, LookUpTimeout};
 use super::link::{Delay, Overhead};
 use super::queue::{CodelTime, PacketLimit, Probability};
 use super::traffic::{DelayTarget, Payload, PingTimeout, RequestSize};
@@ -95,6 +96,39 @@ pub(super) fn web_interval() -> Interval {
 
 pub(super) fn web_request() -> RequestSize {
     RequestSize::new(200)
+}
+
+/// What `iperf3 -u` takes on a path for packets of 1500 bytes: the segment size of its TCP connection.
+pub(super) fn udp_size() -> DatagramSize {
+    DatagramSize::new(1448)
+}
+
+pub(super) fn both_ways() -> bool {
+    true
+}
+
+pub(super) fn dns_interval() -> Interval {
+    Interval::new(SECOND)
+}
+
+/// Header (RFC 1035, section 4.1.1), the question `www.example.org` in 21 bytes, an empty OPT record in 11 (RFC 6891).
+pub(super) fn dns_request() -> DatagramSize {
+    DatagramSize::new(44)
+}
+
+/// The same with four addresses of 16 bytes each.
+pub(super) fn dns_response() -> DatagramSize {
+    DatagramSize::new(108)
+}
+
+/// resolv.conf(5), `timeout`.
+pub(super) fn dns_timeout() -> LookUpTimeout {
+    LookUpTimeout::new(5 * SECOND)
+}
+
+/// resolv.conf(5), `attempts`.
+pub(super) fn dns_attempts() -> u32 {
+    2
 }
 
 /// `net.ipv4.tcp_rmem[2]` on a machine with enough memory.

@@ -4,6 +4,7 @@
 //! and nowhere else. The JSON Schema is derived from these structs, and the checker that writes the error messages
 //! ([`crate::check`]) walks documents along that schema, so what an editor accepts is what the loader accepts.
 
+mod datagrams;
 mod defaults;
 mod expect;
 mod host;
@@ -18,6 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+pub(crate) use datagrams::{Dns, Udp, Voip};
 pub(crate) use defaults::ledbat_target;
 pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};

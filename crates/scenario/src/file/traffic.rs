@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::datagrams::{Dns, Udp, Voip};
 use super::{Interval, Moment, defaults};
 use crate::congestion::Congestion;
 use crate::dscp::Dscp;
@@ -30,6 +31,9 @@ pub(crate) enum Traffic {
     Tcp(Tcp),
     Ping(Ping),
     Web(Web),
+    Udp(Udp),
+    Voip(Voip),
+    Dns(Dns),
 }
 
 /// What every kind of traffic has.
@@ -39,7 +43,8 @@ pub(crate) struct TrafficCommon {
     /// Its name in the records, metrics and key paths (`traffic.NAME.start`).
     #[schemars(example = &"bulk")]
     pub(crate) name: Name,
-    /// The node that sends the data: the sender for tcp, the prober for ping, the server for web.
+    /// The node that sends the data: the sender for tcp and udp, the prober for ping, the server for web and dns, the caller for
+    /// voip.
     #[schemars(example = &"h1")]
     pub(crate) from: Name,
     /// The node that receives it.
@@ -139,6 +144,9 @@ impl Traffic {
             Self::Tcp(tcp) => &tcp.common,
             Self::Ping(ping) => &ping.common,
             Self::Web(web) => &web.common,
+            Self::Udp(udp) => &udp.common,
+            Self::Voip(voip) => &voip.common,
+            Self::Dns(dns) => &dns.common,
         }
     }
 }

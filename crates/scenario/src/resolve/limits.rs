@@ -4,7 +4,7 @@ use crate::error::{Problem, Problems};
 use crate::model::{Port, Scenario, SojournDetail, Traffic, TrafficKind};
 use crate::path::join;
 
-/// Connections open from start to end.
+/// Flows there are from start to end.
 const MOST_FLOWS: u64 = 10_000;
 /// Rows of one table.
 const MOST_ROWS: u64 = 50_000_000;
@@ -23,7 +23,7 @@ pub(super) fn check(scenario: &Scenario, problems: &mut Problems) {
 fn check_flows(scenario: &Scenario, problems: &mut Problems) {
     let flows = flows(scenario);
     if flows > MOST_FLOWS {
-        let found = format!("{flows} TCP flows in all");
+        let found = format!("{flows} flows in all");
         problems.add(|| Problem::new("traffic", found, format!("at most {MOST_FLOWS} in all")));
     }
 }
@@ -42,9 +42,12 @@ fn check_samples(scenario: &Scenario, problems: &mut Problems) {
 fn check_starts(scenario: &Scenario, problems: &mut Problems) {
     for traffic in &scenario.traffic {
         let (interval_ns, most, what) = match &traffic.kind {
-            TrafficKind::Tcp(_) => continue,
+            TrafficKind::Tcp(_) | TrafficKind::Udp(_) => continue,
             TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
             TrafficKind::Web(web) => (web.interval_ns, MOST_PAGES, "pages"),
+            TrafficKind::Dns(dns) => (dns.interval_ns, MOST_ROWS, "look-ups"),
+            // A day of speech has fewer rows than that.
+            TrafficKind::Voip(_) => continue,
         };
         let starts = (traffic.stop_ns - traffic.start_ns).div_ceil(interval_ns);
         if starts > most {
@@ -71,7 +74,8 @@ fn check_sojourns(scenario: &Scenario, problems: &mut Problems) {
 fn flows(scenario: &Scenario) -> u64 {
     let flows = |traffic: &Traffic| match &traffic.kind {
         TrafficKind::Tcp(tcp) => u64::from(tcp.flows),
-        TrafficKind::Ping(_) | TrafficKind::Web(_) => 0,
+        TrafficKind::Udp(udp) => u64::from(udp.flows),
+        TrafficKind::Ping(_) | TrafficKind::Web(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => 0,
     };
     scenario.traffic.iter().map(flows).sum()
 }

@@ -2,6 +2,7 @@
 //! filled in, and what each key allows by itself but not together with the others is refused. (That names are unique is
 //! the checker's business: without it key paths would be ambiguous.)
 
+mod datagrams;
 mod limits;
 mod links;
 mod nodes;

@@ -1,7 +1,7 @@
 //! Traffic: who, to whom, when.
 
 use super::nodes::Nodes;
-use super::sending;
+use super::{datagrams, sending};
 use crate::error::{Problem, Problems};
 use crate::file::{Setup, Traffic as TrafficTable, TrafficCommon};
 use crate::model::{PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
@@ -60,5 +60,8 @@ fn kind(table: &TrafficTable, path: &str, problems: &mut Problems) -> TrafficKin
             request_bytes: web.request.get_u32(),
             sending: sending::resolve(&web.sending, path, problems),
         }),
+        TrafficTable::Udp(udp) => TrafficKind::Udp(datagrams::udp(udp, path, problems)),
+        TrafficTable::Voip(voip) => TrafficKind::Voip(datagrams::voip(voip)),
+        TrafficTable::Dns(dns) => TrafficKind::Dns(datagrams::dns(dns)),
     }
 }

@@ -1,5 +1,6 @@
 //! Scenarios for property tests (feature `testing`): small, valid and otherwise arbitrary.
 
+mod datagrams;
 mod links;
 mod text;
 mod traffic;

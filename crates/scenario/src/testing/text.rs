@@ -2,7 +2,9 @@
 
 use toml::{Table, Value};
 
-use crate::model::{Node, Port, Qdisc, Scenario, Sending, SojournDetail, Traffic, TrafficKind};
+use crate::model::{
+    Node, Pattern, Periods, Port, Qdisc, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic,
+};
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
 /// The text of an experiment whose only point is this scenario: to run by hand what a property test found. Every key is
@@ -142,6 +144,17 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ]);
             sending(keys, &web.sending)
         }
+        TrafficKind::Udp(kind) => udp(kind),
+        TrafficKind::Voip(voip) => table([("kind", Value::from("voip")), ("both_ways", Value::from(voip.both_ways))]),
+        TrafficKind::Dns(dns) => table([
+            ("kind", Value::from("dns")),
+            ("interval", time(dns.interval_ns)),
+            ("pattern", pattern(dns.pattern)),
+            ("request", size(dns.request_bytes)),
+            ("response", size(dns.response_bytes)),
+            ("timeout", time(dns.timeout_ns)),
+            ("attempts", number(dns.attempts)),
+        ]),
     };
     keys = with(keys, "name", Some(Value::from(traffic.name.as_str())));
     keys = with(keys, "from", Some(name(traffic.from)));
@@ -149,6 +162,33 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     keys = with(keys, "start", Some(time(traffic.start_ns)));
     keys = with(keys, "stop", Some(time(traffic.stop_ns)));
     with(keys, "dscp", Some(number(traffic.dscp.into())))
+}
+
+fn udp(udp: &UdpTraffic) -> Value {
+    let mut keys = table([
+        ("kind", Value::from("udp")),
+        ("rate", rate(udp.rate_bps)),
+        ("size", size(udp.payload_bytes)),
+        ("flows", number(udp.flows)),
+        ("pattern", pattern(udp.pattern)),
+    ]);
+    if let Some(on_off) = udp.on_off {
+        let periods = match on_off.periods {
+            Periods::Fixed => "fixed",
+            Periods::Exponential => "exponential",
+        };
+        keys = with(keys, "on", Some(time(on_off.on_ns)));
+        keys = with(keys, "off", Some(time(on_off.off_ns)));
+        keys = with(keys, "periods", Some(Value::from(periods)));
+    }
+    keys
+}
+
+fn pattern(pattern: Pattern) -> Value {
+    Value::from(match pattern {
+        Pattern::Constant => "constant",
+        Pattern::Poisson => "poisson",
+    })
 }
 
 fn sending(mut keys: Value, sending: &Sending) -> Value {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::datagrams;
 use crate::congestion::Congestion;
 use crate::model::{NodeIndex, PingTraffic, Sending, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 use crate::units::MS;
@@ -33,6 +34,9 @@ fn kind() -> impl Strategy<Value = TrafficKind> {
         3 => tcp().prop_map(TrafficKind::Tcp),
         2 => ping().prop_map(TrafficKind::Ping),
         2 => web().prop_map(TrafficKind::Web),
+        2 => datagrams::udp().prop_map(TrafficKind::Udp),
+        1 => datagrams::voip().prop_map(TrafficKind::Voip),
+        1 => datagrams::dns().prop_map(TrafficKind::Dns),
     ]
 }
 

@@ -6,6 +6,7 @@ import polars as pl
 from bufferscope.figures import axes, parts
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points, probe_path
 from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.rtt import echoes
 
 MS = 1e6
 
@@ -32,7 +33,7 @@ def rtt(result: ResultRecords) -> alt.LayerChart:
 
 def _probes(run: RunRecords) -> pl.DataFrame:
     rtt_ms = (pl.col("rtt_ns") / MS).round(3).alias("rtt_ms")
-    return run.probes.sort("sent_ns").select(pl.col("sent_ns").alias("t_ns"), rtt_ms)
+    return echoes(run).sort("sent_ns").select(pl.col("sent_ns").alias("t_ns"), rtt_ms)
 
 
 def _loss_note(result: ResultRecords, frame: pl.DataFrame) -> str:

@@ -1,0 +1,129 @@
+//! When the datagrams of a flow leave: the arithmetic that all engines share, so that they mean the same by a scenario.
+//!
+//! Constant distances are exact however long a flow lasts: the n-th datagram leaves n times the distance after the first,
+//! rounded down to a nanosecond once. An on/off flow has a clock that stands still while it is off; distances are measured by
+//! that clock, as in ns-3's OnOffApplication, so the share of time and the rate hold whatever the lengths are.
+
+use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};
+
+const SECOND_NS: u128 = 1_000_000_000;
+/// Fractional bits of an exponentially distributed number.
+const FRACTION_BITS: u32 = 32;
+
+/// The departures of one flow, each when it is asked for. Random numbers are 64 uniform bits a draw, from the caller.
+#[derive(Clone, Debug)]
+pub struct Departures {
+    start_ns: u64,
+    stop_ns: u64,
+    /// Distance of two datagrams in nanoseconds of the flow's own clock, as a fraction.
+    distance: (u128, u128),
+    pattern: Pattern,
+    /// Departures so far.
+    number: u64,
+    /// The last of them by the flow's own clock, if their distances are random.
+    last_ns: u64,
+    turns: Option<Turns>,
+}
+
+/// The periods of an on/off flow.
+#[derive(Clone, Debug)]
+struct Turns {
+    lengths: OnOff,
+    /// The present period of sending: its start, the same by the flow's own clock, and its length. `None` before the first.
+    now: Option<[u64; 3]>,
+}
+
+impl UdpTraffic {
+    /// The departures of one flow that begins at `start_ns`; there is none at or after `stop_ns`.
+    pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
+        let bits_ns = u128::from(self.payload_bytes) * 8 * SECOND_NS;
+        let turns = self.on_off.map(|lengths| Turns { lengths, now: None });
+        Departures { turns, ..Departures::new((bits_ns, self.rate_bps.into()), self.pattern, start_ns, stop_ns) }
+    }
+}
+
+impl DnsTraffic {
+    /// When look-ups begin, from `start_ns` on; there is none at or after `stop_ns`.
+    pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
+        Departures::new((self.interval_ns.into(), 1), self.pattern, start_ns, stop_ns)
+    }
+}
+
+impl Departures {
+    fn new(distance: (u128, u128), pattern: Pattern, start_ns: u64, stop_ns: u64) -> Self {
+        Self { start_ns, stop_ns, distance, pattern, number: 0, last_ns: 0, turns: None }
+    }
+
+    /// The mean distance of two datagrams while the flow is on; at least a nanosecond.
+    pub fn distance_ns(&self) -> u64 {
+        u64::try_from(self.distance.0 / self.distance.1.max(1)).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Time of the next departure; `None`: the flow has stopped.
+    pub fn next(&mut self, draw: &mut impl FnMut() -> u64) -> Option<u64> {
+        let (numerator, denominator) = self.distance;
+        let own_ns = match self.pattern {
+            Pattern::Constant => u128::from(self.number) * numerator / denominator.max(1),
+            Pattern::Poisson => {
+                let gap = u128::from(exponential(draw)) * numerator / (denominator.max(1) << FRACTION_BITS);
+                u128::from(self.last_ns) + gap
+            }
+        };
+        self.number += 1;
+        self.last_ns = u64::try_from(own_ns).ok()?;
+        let since_ns = match &mut self.turns {
+            None => self.last_ns,
+            Some(turns) => turns.time(self.last_ns, self.stop_ns.saturating_sub(self.start_ns), draw)?,
+        };
+        self.start_ns.checked_add(since_ns).filter(|&at_ns| at_ns < self.stop_ns)
+    }
+}
+
+impl Turns {
+    /// When the flow's own clock shows `own_ns`; `None`: not before `end_ns`.
+    fn time(&mut self, own_ns: u64, end_ns: u64, draw: &mut impl FnMut() -> u64) -> Option<u64> {
+        let OnOff { on_ns, off_ns, periods } = self.lengths;
+        let mut length = |mean_ns| match periods {
+            Periods::Fixed => mean_ns,
+            Periods::Exponential => ((u128::from(exponential(draw)) * u128::from(mean_ns)) >> FRACTION_BITS) as u64,
+        };
+        let [mut start_ns, mut own_start_ns, mut length_ns] = self.now.unwrap_or_else(|| [0, 0, length(on_ns)]);
+        while own_ns - own_start_ns >= length_ns {
+            start_ns = start_ns.saturating_add(length_ns).saturating_add(length(off_ns));
+            own_start_ns += length_ns;
+            length_ns = length(on_ns);
+            if start_ns >= end_ns {
+                return None;
+            }
+        }
+        self.now = Some([start_ns, own_start_ns, length_ns]);
+        Some(start_ns + (own_ns - own_start_ns))
+    }
+}
+
+/// An exponentially distributed number of mean 1, with [`FRACTION_BITS`] fractional bits: by von Neumann's method ("Various
+/// techniques used in connection with random digits", 1951), which only compares, so every machine gets the same number.
+///
+/// A run of falling uniform numbers is odd in length with the probability 1 - 1/e of a number below 1; as often as one is
+/// even, the result is one more.
+fn exponential(draw: &mut impl FnMut() -> u64) -> u64 {
+    let mut whole = 0;
+    loop {
+        let first = draw();
+        let (mut last, mut is_odd) = (first, true);
+        loop {
+            let next = draw();
+            if next >= last {
+                break;
+            }
+            (last, is_odd) = (next, !is_odd);
+        }
+        if is_odd {
+            return (whole << FRACTION_BITS) + (first >> (u64::BITS - FRACTION_BITS));
+        }
+        whole += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Traffic over UDP: what an engine needs of each kind.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Flows that send without regard to what arrives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UdpTraffic {
+    /// Number of flows.
+    pub flows: u32,
+    /// Bits of payload a second that each flow sends while it is on; on average with [`Pattern::Poisson`].
+    pub rate_bps: u64,
+    /// UDP payload of a datagram; the IP packet is 28 bytes longer.
+    pub payload_bytes: u32,
+    /// How the datagrams follow one another.
+    pub pattern: Pattern,
+    /// When each flow is on and off; `None`: always on.
+    pub on_off: Option<OnOff>,
+}
+
+/// How things that are sent follow one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Equal distances.
+    #[default]
+    Constant,
+    /// Exponentially distributed distances: a Poisson process.
+    Poisson,
+}
+
+/// A flow that is on and off by turns, beginning with on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnOff {
+    /// Length of a period in which it sends; mean length, if they differ.
+    pub on_ns: u64,
+    /// Length of a period in which it does not.
+    pub off_ns: u64,
+    /// Whether they differ.
+    pub periods: Periods,
+}
+
+/// How long the periods of an on/off flow are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Periods {
+    /// All the same.
+    #[default]
+    Fixed,
+    /// Exponentially distributed, each flow on its own.
+    Exponential,
+}
+
+/// A telephone call with G.711 over RTP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VoipTraffic {
+    /// Whether `to` speaks too, or `from` alone.
+    pub both_ways: bool,
+}
+
+impl VoipTraffic {
+    /// Time between two packets: 20 ms of speech, RFC 3551's default.
+    pub const INTERVAL_NS: u64 = 20_000_000;
+    /// UDP payload: 160 bytes of G.711 (64 kbit/s, RFC 3551, section 4.5.14) and 12 of RTP header (RFC 3550, section 5.1). The
+    /// IP packet has 200.
+    pub const PAYLOAD_BYTES: u32 = 172;
+    /// A packet that takes longer is lost: nobody can wait for it, and the records have to be closed.
+    pub const TIMEOUT_NS: u64 = 60_000_000_000;
+
+    /// Number of streams: one a direction.
+    pub fn streams(&self) -> u32 {
+        if self.both_ways { 2 } else { 1 }
+    }
+}
+
+/// Look-ups: a question to a server, and its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DnsTraffic {
+    /// Time between the starts of two look-ups; on average with [`Pattern::Poisson`].
+    pub interval_ns: u64,
+    /// How the look-ups follow one another.
+    pub pattern: Pattern,
+    /// UDP payload of a question; the IP packet is 28 bytes longer.
+    pub request_bytes: u32,
+    /// UDP payload of an answer.
+    pub response_bytes: u32,
+    /// How long the answer to one attempt is awaited before the next.
+    pub timeout_ns: u64,
+    /// How often a question is asked before the look-up has failed.
+    pub attempts: u32,
+}

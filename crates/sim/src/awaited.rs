@@ -1,0 +1,62 @@
+//! Things that were sent one after the other and whose fate is awaited, by number.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// What was sent and is not concluded yet. Things are concluded in the order of sending.
+#[derive(Debug)]
+pub(crate) struct Awaited<T> {
+    /// Number of the next.
+    next: u64,
+    things: VecDeque<T>,
+}
+
+impl<T> Awaited<T> {
+    pub(crate) fn new() -> Self {
+        Self { next: 0, things: VecDeque::new() }
+    }
+
+    /// How many were sent so far, which is the number of the next.
+    pub(crate) fn sent(&self) -> u64 {
+        self.next
+    }
+
+    /// One more is sent.
+    pub(crate) fn push(&mut self, thing: T) {
+        self.things.push_back(thing);
+        self.next += 1;
+    }
+
+    /// The thing of that number, unless it is concluded already.
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
+        let first = self.first();
+        self.things.get_mut(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    pub(crate) fn oldest(&self) -> Option<&T> {
+        self.things.front()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.things.iter_mut()
+    }
+
+    /// Takes the oldest, with its number, if its fate is known.
+    pub(crate) fn conclude(&mut self, is_known: impl FnOnce(&T) -> bool) -> Option<(u64, T)> {
+        let number = self.first();
+        self.things.front().is_some_and(is_known).then(|| self.things.pop_front().map(|thing| (number, thing)))?
+    }
+
+    /// The numbers of those that are not concluded.
+    pub(crate) fn numbers(&self) -> Range<u64> {
+        self.first()..self.next
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+
+    fn first(&self) -> u64 {
+        self.next - self.things.len() as u64
+    }
+}

@@ -1,0 +1,154 @@
+//! The traffic over UDP. Its datagrams are never sent again by a transport, and nothing slows their senders down.
+
+mod agenda;
+mod dns;
+mod udp;
+mod voip;
+
+use bufferscope_records::{Name, Sink};
+use bufferscope_scenario::{NodeIndex, Traffic};
+
+use crate::network::{Account, Flow, Network, Outbound};
+use crate::packet::{Body, Datagram, Ecn, Way};
+use crate::random::{Random, Stream};
+use crate::recording::Recording;
+use crate::slots::Slots;
+pub(crate) use dns::Dns;
+pub(crate) use udp::Udp;
+pub(crate) use voip::Voip;
+
+/// IP and UDP header.
+const HEADER_BYTES: u32 = 28;
+
+/// One traffic.
+#[derive(Debug)]
+pub(crate) enum Datagrams {
+    Udp(Udp),
+    Voip(Voip),
+    Dns(Dns),
+}
+
+/// What such traffic is made of, besides its parameters.
+#[derive(Debug)]
+pub(crate) struct DatagramsSetup<'a> {
+    pub(crate) traffic: &'a Traffic,
+    pub(crate) index: u32,
+    pub(crate) name: Name,
+    pub(crate) seed: u64,
+    pub(crate) slots: Slots,
+}
+
+/// The two hosts of a traffic.
+#[derive(Clone, Copy, Debug)]
+struct Hosts {
+    traffic: u32,
+    /// `from` and `to`, each with its row in the routing table.
+    nodes: [(NodeIndex, u16); 2],
+}
+
+impl Datagrams {
+    /// It is time for something to be sent.
+    pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(udp) => udp.begin(net, recording),
+            Self::Voip(voip) => voip.begin(net, recording),
+            Self::Dns(dns) => dns.begin(net, recording),
+        }
+    }
+
+    /// A datagram has arrived at the host it was for.
+    pub(crate) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(udp) => udp.receive(datagram),
+            Self::Voip(voip) => voip.receive(datagram, net, recording),
+            Self::Dns(dns) => dns.receive(datagram, net, recording),
+        }
+    }
+
+    /// A datagram was dropped on the way.
+    pub(crate) fn lose<S: Sink>(&mut self, datagram: Datagram, recording: &mut Recording<S>) {
+        match self {
+            // Their hosts find out by themselves.
+            Self::Udp(_) | Self::Dns(_) => {}
+            Self::Voip(voip) => voip.lose(datagram, recording),
+        }
+    }
+
+    /// The oldest of what is awaited may have timed out.
+    pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(_) | Self::Dns(_) => {}
+            Self::Voip(voip) => voip.time_out(net, recording),
+        }
+    }
+
+    /// Samples its flows; returns how many there were.
+    pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        match self {
+            Self::Udp(udp) => udp.sample(now_ns, recording),
+            Self::Voip(_) | Self::Dns(_) => 0,
+        }
+    }
+
+    /// Records what has not arrived by the end of the duration as unfinished.
+    pub(crate) fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(_) | Self::Voip(_) => {}
+            Self::Dns(dns) => dns.give_up(recording),
+        }
+    }
+
+    /// Whether the fate of something that gets a row is still open.
+    pub(crate) fn is_waiting(&self) -> bool {
+        match self {
+            Self::Udp(_) | Self::Dns(_) => false,
+            Self::Voip(voip) => voip.is_waiting(),
+        }
+    }
+}
+
+impl DatagramsSetup<'_> {
+    fn random(&self) -> Random {
+        Random::new(self.seed, Stream::Traffic(self.index))
+    }
+
+    fn hosts(&self, net: &Network) -> Hosts {
+        let nodes = [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)));
+        Hosts { traffic: self.index, nodes }
+    }
+
+    /// Opens the account of the traffic's flow of that number, from 1; returns its name and index.
+    fn flow<S: Sink>(&self, number: u64, net: &mut Network, recording: &mut Recording<S>) -> (Name, u32) {
+        let name = recording.recorder.intern(&format!("{}/{number}", self.traffic.name));
+        let account = Account { traffic: self.index, number: Some(number) };
+        net.flows.push(Flow::new(name, account, self.traffic.dscp));
+        (name, net.flows.len() as u32 - 1)
+    }
+}
+
+impl Hosts {
+    /// Sends a datagram, one of the account `flow`.
+    fn send<S: Sink>(
+        &self,
+        datagram: Datagram,
+        flow: u32,
+        payload_bytes: u32,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        let [from, to] = match datagram.way {
+            Way::Out => self.nodes,
+            Way::Back => [self.nodes[1], self.nodes[0]],
+        };
+        let packet = Outbound {
+            from: from.0,
+            destination: to.1,
+            flow,
+            ip_bytes: HEADER_BYTES + payload_bytes,
+            ecn: Ecn::NotEct,
+            awaited: false,
+            body: Body::Datagram(datagram),
+        };
+        net.send(&packet, recording);
+    }
+}

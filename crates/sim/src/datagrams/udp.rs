@@ -1,0 +1,121 @@
+//! `udp`: flows that send at a rate, whatever becomes of their datagrams, as `iperf3 -u` does.
+//!
+//! The receiver counts by number: what is missing below the highest number that has arrived is lost (RFC 3550, section A.3, as
+//! iperf3 counts, too). What was dropped after that is never found missing, and counts as being under way.
+
+use bufferscope_records::{FlowRow, Name, Sink};
+use bufferscope_scenario::{Departures, Pattern, UdpTraffic};
+
+use super::agenda::Agenda;
+use super::{DatagramsSetup, Hosts};
+use crate::network::Network;
+use crate::packet::{Datagram, Way};
+use crate::ping::TIMER_SLACK_NS;
+use crate::random::Random;
+use crate::recording::Recording;
+use crate::streams::START_JITTER_NS;
+
+/// The flows of one traffic.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    hosts: Hosts,
+    payload_bytes: u32,
+    flows: Vec<UdpFlow>,
+    /// The next datagram of each flow, by index.
+    agenda: Agenda<u32>,
+    random: Random,
+    /// A datagram leaves up to this much later than it should.
+    slack_ns: u64,
+    stop_ns: u64,
+}
+
+#[derive(Debug)]
+struct UdpFlow {
+    name: Name,
+    flow: u32,
+    departures: Departures,
+    sent: u64,
+    received: u64,
+    /// The highest number that has arrived, and one more.
+    expected: u64,
+}
+
+impl Udp {
+    pub(crate) fn new<S: Sink>(
+        setup: &DatagramsSetup<'_>,
+        parameters: &UdpTraffic,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> Self {
+        let mut random = setup.random();
+        let (start_ns, stop_ns) = (setup.traffic.start_ns, setup.traffic.stop_ns);
+        let mut flow = |number| {
+            let (name, flow) = setup.flow(number, net, recording);
+            let departures = parameters.departures(start_ns + random.below(START_JITTER_NS), stop_ns);
+            UdpFlow { name, flow, departures, sent: 0, received: 0, expected: 0 }
+        };
+        let flows: Vec<UdpFlow> = (1..=u64::from(parameters.flows)).map(&mut flow).collect();
+        let slack_ns = match parameters.pattern {
+            Pattern::Constant => flows.first().map_or(0, |flow| flow.departures.distance_ns().min(TIMER_SLACK_NS)),
+            Pattern::Poisson => 0,
+        };
+        let (hosts, agenda) = (setup.hosts(net), Agenda::new(setup.slots.begin(setup.index)));
+        let payload_bytes = parameters.payload_bytes;
+        let mut udp = Self { hosts, payload_bytes, flows, agenda, random, slack_ns, stop_ns };
+        (0..parameters.flows).for_each(|index| udp.plan(index, 0));
+        udp.agenda.arm(net);
+        udp
+    }
+
+    /// Datagrams are due.
+    pub(super) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        while let Some(index) = self.agenda.due(net.now()) {
+            let flow = &mut self.flows[index as usize];
+            let datagram = Datagram { traffic: self.hosts.traffic, stream: index, seq: flow.sent, way: Way::Out };
+            flow.sent += 1;
+            self.hosts.send(datagram, flow.flow, self.payload_bytes, net, recording);
+            self.plan(index, net.now());
+        }
+        self.agenda.arm(net);
+    }
+
+    pub(super) fn receive(&mut self, datagram: Datagram) {
+        let flow = &mut self.flows[datagram.stream as usize];
+        flow.received += 1;
+        flow.expected = flow.expected.max(datagram.seq + 1);
+    }
+
+    /// Samples the flows that have begun.
+    pub(super) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        let begun = self.flows.iter().filter(|flow| flow.sent > 0);
+        begun.map(|flow| recording.recorder.flow(flow.row(now_ns, self.payload_bytes.into()))).count() as u64
+    }
+
+    /// Plans the next datagram of a flow. A sleeping sender wakes a little late, which does not accumulate.
+    fn plan(&mut self, index: u32, now_ns: u64) {
+        let random = &mut self.random;
+        if let Some(nominal_ns) = self.flows[index as usize].departures.next(&mut || random.seed()) {
+            let at_ns = (nominal_ns + random.below(self.slack_ns)).min(self.stop_ns - 1);
+            self.agenda.plan(at_ns.max(now_ns), index);
+        }
+    }
+}
+
+impl UdpFlow {
+    fn row(&self, t_ns: u64, payload_bytes: u64) -> FlowRow {
+        FlowRow {
+            t_ns,
+            flow: self.name,
+            cwnd_bytes: None,
+            ssthresh_bytes: None,
+            inflight_bytes: (self.sent - self.expected) * payload_bytes,
+            srtt_ns: None,
+            rwnd_bytes: None,
+            pacing_bps: None,
+            delivered_bytes: self.received * payload_bytes,
+            retransmits: None,
+            lost: self.expected - self.received,
+            state: None,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `voip`: a call with G.711 over RTP, a packet every 20 ms from each side that speaks. Speech without pauses: no silence is
+//! suppressed.
+//!
+//! Every packet gets a row, in the order of sending. One that was dropped is known to be lost at once; one that takes longer
+//! than [`VoipTraffic::TIMEOUT_NS`] is lost too.
+
+use bufferscope_records::{Name, ProbeRow, Sink};
+use bufferscope_scenario::VoipTraffic;
+
+use super::agenda::Agenda;
+use super::{DatagramsSetup, Hosts};
+use crate::awaited::Awaited;
+use crate::events::Slot;
+use crate::network::Network;
+use crate::packet::{Datagram, Way};
+use crate::ping::TIMER_SLACK_NS;
+use crate::random::Random;
+use crate::recording::Recording;
+use crate::streams::START_JITTER_NS;
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Voip {
+    hosts: Hosts,
+    /// What `from` says, and what `to` says if it speaks.
+    streams: Vec<Speech>,
+    /// The next packet of each stream, by index.
+    agenda: Agenda<u32>,
+    timeout: Slot,
+    random: Random,
+    stop_ns: u64,
+}
+
+#[derive(Debug)]
+struct Speech {
+    name: Name,
+    flow: u32,
+    start_ns: u64,
+    /// Packets without a row yet; the first of them is always awaited.
+    packets: Awaited<Packet>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    sent_ns: u64,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Open,
+    ArrivedAt(u64),
+    Lost,
+}
+
+impl Voip {
+    pub(crate) fn new<S: Sink>(
+        setup: &DatagramsSetup<'_>,
+        parameters: &VoipTraffic,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> Self {
+        let mut random = setup.random();
+        let mut stream = |number| {
+            let (name, flow) = setup.flow(number, net, recording);
+            let start_ns = setup.traffic.start_ns + random.below(START_JITTER_NS);
+            Speech { name, flow, start_ns, packets: Awaited::new() }
+        };
+        let streams: Vec<Speech> = (1..=u64::from(parameters.streams())).map(&mut stream).collect();
+        let mut voip = Self {
+            hosts: setup.hosts(net),
+            streams,
+            agenda: Agenda::new(setup.slots.begin(setup.index)),
+            timeout: setup.slots.end(setup.index),
+            random,
+            stop_ns: setup.traffic.stop_ns,
+        };
+        (0..parameters.streams()).for_each(|index| voip.plan(index));
+        voip.agenda.arm(net);
+        voip
+    }
+
+    /// Packets are due.
+    pub(super) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        while let Some(index) = self.agenda.due(net.now()) {
+            let stream = &mut self.streams[index as usize];
+            let (seq, way) = (stream.packets.sent(), if index == 0 { Way::Out } else { Way::Back });
+            stream.packets.push(Packet { sent_ns: net.now(), fate: Fate::Open });
+            let datagram = Datagram { traffic: self.hosts.traffic, stream: index, seq, way };
+            self.hosts.send(datagram, stream.flow, VoipTraffic::PAYLOAD_BYTES, net, recording);
+            self.plan(index);
+        }
+        self.agenda.arm(net);
+        self.arm_timeout(net);
+    }
+
+    pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &Network, recording: &mut Recording<S>) {
+        self.streams[datagram.stream as usize].decide(datagram.seq, Fate::ArrivedAt(net.now()), recording);
+    }
+
+    pub(super) fn lose<S: Sink>(&mut self, datagram: Datagram, recording: &mut Recording<S>) {
+        self.streams[datagram.stream as usize].decide(datagram.seq, Fate::Lost, recording);
+    }
+
+    /// The oldest packet awaited may have timed out.
+    pub(super) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        for stream in &mut self.streams {
+            let is_over = |packet: &&mut Packet| packet.sent_ns + VoipTraffic::TIMEOUT_NS <= net.now();
+            stream.packets.iter_mut().take_while(is_over).for_each(Packet::expire);
+            stream.write_rows(recording);
+        }
+        self.arm_timeout(net);
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.streams.iter().any(|stream| !stream.packets.is_empty())
+    }
+
+    fn plan(&mut self, index: u32) {
+        let stream = &self.streams[index as usize];
+        let nominal_ns = stream.start_ns + stream.packets.sent() * VoipTraffic::INTERVAL_NS;
+        if nominal_ns < self.stop_ns {
+            self.agenda.plan((nominal_ns + self.random.below(TIMER_SLACK_NS)).min(self.stop_ns - 1), index);
+        }
+    }
+
+    /// One timer for all packets: it waits for the oldest.
+    fn arm_timeout(&self, net: &mut Network) {
+        let oldest_ns = self.streams.iter().filter_map(|stream| Some(stream.packets.oldest()?.sent_ns)).min();
+        if let Some(sent_ns) = oldest_ns.filter(|_| net.events.scheduled_at(self.timeout).is_none()) {
+            net.events.schedule(self.timeout, sent_ns + VoipTraffic::TIMEOUT_NS);
+        }
+    }
+}
+
+impl Speech {
+    fn decide<S: Sink>(&mut self, seq: u64, fate: Fate, recording: &mut Recording<S>) {
+        if let Some(packet) = self.packets.get_mut(seq).filter(|packet| packet.fate == Fate::Open) {
+            packet.fate = fate;
+            self.write_rows(recording);
+        }
+    }
+
+    /// Writes the rows of the oldest packets as far as their fate is known.
+    fn write_rows<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        while let Some((seq, packet)) = self.packets.conclude(|packet| packet.fate != Fate::Open) {
+            let arrived_ns = match packet.fate {
+                Fate::ArrivedAt(at_ns) => Some(at_ns),
+                Fate::Open | Fate::Lost => None,
+            };
+            recording.recorder.probe(ProbeRow {
+                probe: self.name,
+                seq,
+                sent_ns: packet.sent_ns,
+                rtt_ns: None,
+                owd_up_ns: arrived_ns.map(|at_ns| at_ns - packet.sent_ns),
+                owd_down_ns: None,
+            });
+        }
+    }
+}
+
+impl Packet {
+    fn expire(&mut self) {
+        if self.fate == Fate::Open {
+            self.fate = Fate::Lost;
+        }
+    }
+}
