@@ -14,6 +14,8 @@ FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart], style.Th
     "mitigate-rtt.svg": ("ucas-mitigate", bs.figures.rtt, style.LIGHT),
     "mitigate-rtt-dark.svg": ("ucas-mitigate", bs.figures.rtt, style.DARK),
     "queue-sizes.svg": ("ucas-queue-sizes", bs.figures.queue_length, style.LIGHT),
+    "controls-rtt.svg": ("congestion-controls", bs.figures.rtt_matrix, style.LIGHT),
+    "controls-share.svg": ("congestion-controls", bs.figures.share_matrix, style.LIGHT),
 }
 """The pictures by name: of which experiment, which figure, and how it looks."""
 

@@ -11,6 +11,9 @@ from bufferscope.figures import NAMES
 from bufferscope.result import Result
 from bufferscope.store.run import Run
 
+DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix")]
+"""What the page draws: all figures but those of competing traffic."""
+
 KEY = "link.bottleneck.queue.limit"
 LABELS = ["50p", "100p"]
 
@@ -55,7 +58,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "title": "Two queues",
         "source": "a report",
         "description": "A flow, a probe and pages share *one* queue.",
-        "figures": list(NAMES),
+        "figures": DRAWN,
         "notes": "Both queues are **short**.",
         "sweep": {KEY: LABELS},
         "expect": [],

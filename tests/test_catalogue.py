@@ -7,7 +7,7 @@ import pytest
 import bufferscope as bs
 from bufferscope.experiment import load, name_of
 
-NAMES = ["mininet-buffer-size", "ucas-mitigate", "ucas-queue-sizes", "ucas-reproduce"]
+NAMES = ["congestion-controls", "mininet-buffer-size", "ucas-mitigate", "ucas-queue-sizes", "ucas-reproduce"]
 
 
 def test_the_catalogue_has_the_experiments_of_the_labs() -> None:

@@ -37,6 +37,8 @@ def test_loading_the_file_of_a_figure_does_not_hide_its_function(name: str) -> N
 
 
 LABELS = ["50p", "100p", "20p"]
+OF_POINTS = [name for name in figures.NAMES if not name.endswith("_matrix")]
+"""The figures that show points side by side; those with a cell a point have tests of their own."""
 
 
 def spec_of(result: HandmadeResult, name: str) -> Spec:
@@ -88,7 +90,7 @@ def pinged(rtts: list[float | None], seed: int = 1) -> HandmadeRun:
     return HandmadeRun(scenario({"ping": PING}), {"probes": probes(rtts)}, seed=seed)
 
 
-@pytest.mark.parametrize("name", figures.NAMES)
+@pytest.mark.parametrize("name", OF_POINTS)
 def test_every_figure_draws_one_and_several_points(name: str) -> None:
     for result in (HandmadeResult([with_everything()]), sweep(LABELS, with_everything)):
         spec = spec_of(result, name)
@@ -97,7 +99,7 @@ def test_every_figure_draws_one_and_several_points(name: str) -> None:
         assert pictures.svg(spec).startswith("<svg")
 
 
-@pytest.mark.parametrize("name", figures.NAMES)
+@pytest.mark.parametrize("name", OF_POINTS)
 def test_points_have_the_same_colours_in_the_order_of_the_sweep_in_every_figure(name: str) -> None:
     spec = spec_of(sweep(LABELS, with_everything), name)
     domains = [layer["encoding"]["color"]["scale"]["domain"] for layer in spec["layer"] if "color" in layer["encoding"]]
@@ -105,14 +107,14 @@ def test_points_have_the_same_colours_in_the_order_of_the_sweep_in_every_figure(
     assert all(domain == LABELS for domain in domains)
 
 
-@pytest.mark.parametrize("name", figures.NAMES)
+@pytest.mark.parametrize("name", OF_POINTS)
 def test_a_figure_names_no_colour_so_that_light_and_dark_can_draw_it(name: str) -> None:
     spec = spec_of(sweep(LABELS, with_everything), name)
     del spec["config"]
     assert not re.search(r'"#[0-9a-fA-F]{3,8}"', json.dumps(spec))
 
 
-@pytest.mark.parametrize("name", figures.NAMES)
+@pytest.mark.parametrize("name", OF_POINTS)
 def test_axis_titles_have_units(name: str) -> None:
     for layer in spec_of(sweep(LABELS, with_everything), name)["layer"]:
         for channel in ("x", "y"):
@@ -348,7 +350,7 @@ def test_lines_of_a_subtitle_do_not_tear_names_apart() -> None:
     assert all(label in " ".join(lines) for label in labels)
 
 
-@pytest.mark.parametrize("name", [name for name in figures.NAMES if name != "download_time"])
+@pytest.mark.parametrize("name", [name for name in OF_POINTS if name != "download_time"])
 def test_any_number_of_points_can_be_drawn(name: str) -> None:
     """Altair refuses tables of more than 5000 rows; sixty points of a thousand samples each have far more."""
     flow = {"flow": "bulk/1", "ssthresh_bytes": MSS}

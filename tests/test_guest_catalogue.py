@@ -14,6 +14,8 @@ from bufferscope.store.run import Run
 pytestmark = pytest.mark.guest
 
 DURATION_S = 2
+FEWER = {"congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"]}
+"""Overrides that leave points out: a kernel has not every control, and there are many."""
 TABLES_WITH_ROWS = {"probes", "flows", "queues"}
 
 
@@ -24,7 +26,7 @@ def _built() -> None:
 
 @pytest.mark.parametrize("name", bs.catalogue())
 def test_an_experiment_of_the_catalogue_runs_on_a_real_kernel(name: str, tmp_path: Path) -> None:
-    result = bs.run(name, [f"duration={DURATION_S}s"], engine="guest", out=tmp_path)
+    result = bs.run(name, [f"duration={DURATION_S}s", "warmup=0s", *FEWER.get(name, [])], engine="guest", out=tmp_path)
     for run in result.runs:
         assert run.warnings == []
         assert {table for table, rows in run.meta["tables"].items() if rows} >= TABLES_WITH_ROWS

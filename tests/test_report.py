@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reports import FIFTY, LABELS, built, document, expectation, run, stored
+from reports import DRAWN, FIFTY, LABELS, built, document, expectation, run, stored
 
 from bufferscope import report
 from bufferscope.report.drawing import data_url, script_json
@@ -136,10 +136,10 @@ def test_ids_are_unique(page: Page) -> None:
 
 def test_every_figure_is_drawn_described_and_saved(page_path: Path, page: Page) -> None:
     figures = page.all("figure", "id")
-    assert len(figures) == 8
+    assert len(figures) == len(DRAWN)
     assert all(len(text) > 40 for text in page.all("img", "alt"))
     svgs = sorted((page_path.parent / "figures").glob("*.svg"))
-    assert len(svgs) == len(list((page_path.parent / "figures").glob("*.png"))) == 8
+    assert len(svgs) == len(list((page_path.parent / "figures").glob("*.png"))) == len(DRAWN)
     assert all(svg.read_text().startswith("<svg") for svg in svgs)
 
 
@@ -147,7 +147,7 @@ def test_the_data_in_the_page_is_valid_json(page_path: Path) -> None:
     found = re.findall(
         r'<script type="application/json"[^>]*>(.*?)</script>', page_path.read_text(encoding="utf-8"), re.S
     )
-    assert len(found) == 9  # eight figures and the colours
+    assert len(found) == len(DRAWN) + 1  # the figures and the colours
     assert all(isinstance(json.loads(text), dict) for text in found)
 
 
@@ -197,9 +197,9 @@ def test_nothing_in_an_experiment_file_can_act(tmp_path: Path) -> None:
     page = Page(built(tmp_path, [evil]).read_text(encoding="utf-8"))
     assert EVIL in page.words  # shown as it is
     assert not [tag for tag, attributes in page.elements if any(name.startswith("on") for name in attributes)]
-    assert len(page.all("img", "src")) == 8
+    assert len(page.all("img", "src")) == len(DRAWN)
     assert {link for link in page.all("a", "href") if ":" in link} == {"http://e.org/i.png"}  # a link, not a picture
-    assert len([tag for tag, _ in page.elements if tag == "script"]) == 8 + 3
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == len(DRAWN) + 3
     assert len([tag for tag, _ in page.elements if tag == "title"]) == 1
 
 

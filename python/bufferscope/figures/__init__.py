@@ -18,17 +18,24 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.cwnd import cwnd
     from bufferscope.figures.charts.download_time import download_time
     from bufferscope.figures.charts.goodput import goodput
+    from bufferscope.figures.charts.goodput_matrix import goodput_matrix
+    from bufferscope.figures.charts.jain_matrix import jain_matrix
     from bufferscope.figures.charts.queue_length import queue_length
     from bufferscope.figures.charts.rtt import rtt
     from bufferscope.figures.charts.rtt_by_point import rtt_by_point
     from bufferscope.figures.charts.rtt_cdf import rtt_cdf
     from bufferscope.figures.charts.rtt_equation import rtt_equation
+    from bufferscope.figures.charts.rtt_matrix import rtt_matrix
+    from bufferscope.figures.charts.share_matrix import share_matrix
     from bufferscope.figures.source import NoDataError, ResultRecords
 
     Figure = Callable[[ResultRecords], alt.LayerChart]
     FIGURES: dict[str, Figure]
 
-NAMES = ("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation")
+NAMES = (
+    *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
+    *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
+)
 """What an experiment file's key `figures` may list: each is a function here, from the file of its name in `charts`."""
 
 __all__ = [
@@ -39,11 +46,15 @@ __all__ = [
     "download_time",
     "draw",
     "goodput",
+    "goodput_matrix",
+    "jain_matrix",
     "queue_length",
     "rtt",
     "rtt_by_point",
     "rtt_cdf",
     "rtt_equation",
+    "rtt_matrix",
+    "share_matrix",
 ]
 
 

@@ -50,7 +50,14 @@ def points(result: ResultRecords) -> list[Point]:
 def sweep_title(result: ResultRecords) -> str:
     """What is swept, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine` where there are several."""
     swept = result.runs[0].point if _sweeps(result) else ()
-    return ", ".join([*(_key_title(key) for key in swept), *(["engine"] if _compares_engines(result) else [])])
+    return ", ".join([*(key_title(key) for key in swept), *(["engine"] if _compares_engines(result) else [])])
+
+
+def key_title(key: str) -> str:
+    """`link.NAME.forward.queue.limit` -> `queue limit`: what is swept, in words."""
+    parts = key.split(".")
+    named = parts[2:] if parts[0] in ("link", "host", "traffic") else parts
+    return " ".join(part.replace("_", " ") for part in named if part not in ("forward", "reverse"))
 
 
 def engine(run: RunRecords) -> str:
@@ -116,10 +123,3 @@ def _compares_engines(result: ResultRecords) -> bool:
 def _sweeps(result: ResultRecords) -> bool:
     """Whether swept values belong to a label: always, but for a single choice of them on several engines."""
     return not _compares_engines(result) or len({tuple(run.point.items()) for run in result.runs}) > 1
-
-
-def _key_title(key: str) -> str:
-    """`link.NAME.forward.queue.limit` -> `queue limit`."""
-    parts = key.split(".")
-    named = parts[2:] if parts[0] in ("link", "host", "traffic") else parts
-    return " ".join(part.replace("_", " ") for part in named if part not in ("forward", "reverse"))

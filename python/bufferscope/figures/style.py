@@ -25,6 +25,10 @@ class Theme:
     muted: str
     grid: str
     palette: tuple[str, ...]
+    ramp: tuple[str, ...]
+    """From little to much, for cells with a number in them: ink has a contrast of at least 4.5:1 with each."""
+    diverging: tuple[str, ...]
+    """From less to more than a middle; likewise."""
 
 
 LIGHT = Theme(
@@ -33,6 +37,8 @@ LIGHT = Theme(
     muted="#57606a",
     grid="#e7e9ec",
     palette=("#095aa6", "#c25616", "#07a568", "#bf699c", "#9a7400", "#2f9bd8", "#5b6470", "#7b3f00"),
+    ramp=("#f1f6fc", "#a9cdf2", "#6ea9e6"),
+    diverging=("#ee9a5e", "#f4f5f6", "#6ea9e6"),
 )
 DARK = Theme(
     background="#14171b",
@@ -40,6 +46,8 @@ DARK = Theme(
     muted="#a3abb5",
     grid="#2b3037",
     palette=("#3b8cf5", "#f37d2d", "#41db98", "#db85c4", "#e8c13f", "#8fd0ff", "#aab2bd", "#d9a679"),
+    ramp=("#1b232c", "#1c416c", "#205a9c"),
+    diverging=("#9a4a14", "#22272d", "#205a9c"),
 )
 
 
@@ -52,7 +60,9 @@ def config(theme: Theme) -> dict[str, Any]:
         "padding": 8,
         "mark": {"color": theme.palette[0]},
         "rule": {"color": theme.palette[0]},
-        "range": {"category": list(theme.palette)},
+        "range": {
+            "category": list(theme.palette), "ramp": list(theme.ramp), "diverging": list(theme.diverging),
+        },
         "line": {"strokeWidth": 1.5, "strokeJoin": "round", "strokeCap": "round"},
         "point": {"filled": True, "opacity": 1, "size": 45},
         "style": {
@@ -63,6 +73,8 @@ def config(theme: Theme) -> dict[str, Any]:
             "guide": {"color": theme.muted},
             "median": {"color": theme.background, "opacity": 1},
             "predicted": {"color": theme.ink, "opacity": 1},
+            "cell": {"stroke": theme.background, "strokeWidth": 2},
+            "number": {"color": theme.ink, "fontSize": 13},
         },
         "title": {
             "anchor": "start", "frame": "group", "color": theme.ink, "fontSize": 16, "fontWeight": 600, "offset": 12,

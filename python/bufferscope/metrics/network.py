@@ -98,6 +98,11 @@ def traffic_named(scenario: Mapping[str, Any], *kinds: str) -> list[Mapping[str,
     return [entry for entry in scenario["traffic"] if not kinds or entry["kind"] in kinds]
 
 
+def bulk_flows(scenario: Mapping[str, Any]) -> int:
+    """How many flows of kind tcp compete."""
+    return sum(entry["flows"] for entry in traffic_named(scenario, "tcp"))
+
+
 def traffic_ends(scenario: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[str, str]:
     """The names of the nodes that a traffic entry goes from and to."""
     return scenario["nodes"][entry["from"]]["name"], scenario["nodes"][entry["to"]]["name"]

@@ -25,6 +25,8 @@ class FigureView:
     title: str
     caption: str
     alt: str
+    wide: bool
+    """It takes the page's whole width."""
     spec: Markup
     """The chart for vega-embed as JSON that is safe inside a script element; sized and coloured by the page."""
     still: str
@@ -63,6 +65,7 @@ def draw(result: "Result", name: str, page: Path, stem: str | None = None) -> Fi
         title=heading["text"],
         caption=" ".join(heading.get("subtitle", [])),
         alt=spec["description"],
+        wide=spec.get("usermeta", {}).get("wide", False),
         spec=script_json(_for_the_page(spec)),
         still=data_url(pictures.svg(spec)),
         svg=quote(f"{DIRECTORY}/{stem}.svg"),

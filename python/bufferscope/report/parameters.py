@@ -5,6 +5,7 @@ Where points differ, a cell holds each point's setting.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bufferscope.figures.source import Point
@@ -104,22 +105,38 @@ def settings(table: Mapping[str, Any], first: str | None = None) -> str:
 
 def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows: Rows) -> Table:
     """The rows of all points laid over each other; a row that only some points have is shown with theirs."""
-    found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    found: dict[str, list[tuple[Point, tuple[str, ...]]]] = {}
     for point in points:
         for name, *cells in rows(point.first.scenario):
-            found.setdefault(name, []).append((point.label, tuple(cells)))
+            found.setdefault(name, []).append((point, tuple(cells)))
     merged = [((("", name),), *_cells(variants, len(columns) - 1)) for name, variants in found.items()]
     return Table(title, columns, tuple(merged))
 
 
-def _cells(variants: Sequence[tuple[str, tuple[str, ...]]], count: int) -> list[Cell]:
-    return [_cell([(label, cells[index]) for label, cells in variants]) for index in range(count)]
+def _cells(variants: Sequence[tuple[Point, tuple[str, ...]]], count: int) -> list[Cell]:
+    return [_cell([(point, cells[index]) for point, cells in variants]) for index in range(count)]
 
 
-def _cell(variants: Sequence[tuple[str, str]]) -> Cell:
-    labels: dict[str, list[str]] = {}
-    for label, text in variants:
-        labels.setdefault(text, []).append(label)
+def _cell(variants: Sequence[tuple[Point, str]]) -> Cell:
+    name = _shortest_name(variants)
+    labels: dict[str, dict[str, None]] = {}
+    for point, text in variants:
+        labels.setdefault(text, {})[name(point)] = None
     if len(labels) == 1:
         return (("", next(iter(labels))),)
     return tuple((", ".join(named), text) for text, named in labels.items())
+
+
+def _shortest_name(variants: Sequence[tuple[Point, str]]) -> Callable[[Point], str]:
+    """What to call points by: the value of one swept key where that alone decides the text, else their labels."""
+    for key in variants[0][0].first.point:
+        decided: dict[str, set[str]] = {}
+        for point, text in variants:
+            decided.setdefault(point.first.point[key], set()).add(text)
+        if all(len(texts) == 1 for texts in decided.values()):
+            return partial(_value, key)
+    return lambda point: point.label
+
+
+def _value(key: str, point: Point) -> str:
+    return point.first.point[key]

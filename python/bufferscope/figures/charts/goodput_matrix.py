@@ -1,0 +1,19 @@
+"""Figure: the goodput of all traffic together at each combination of swept values."""
+
+import altair as alt
+
+from bufferscope.figures.matrix import Look, matrix, mean_metric
+from bufferscope.figures.source import ResultRecords
+
+LOOK = Look(
+    title="Goodput of all traffic (Mbit/s)",
+    subtitle="The lighter, the more of the link is left unused.",
+    quantity="goodput (Mbit/s)",
+    format=".2f",
+    scale=alt.Scale(range="ramp", interpolate="rgb"),
+)
+
+
+def goodput_matrix(result: ResultRecords) -> alt.LayerChart:
+    """A cell a point with the payload delivered a second by all TCP traffic, in Mbit/s; the mean of its repetitions."""
+    return matrix(result, mean_metric("goodput.total_mbit"), LOOK)

@@ -1,0 +1,25 @@
+"""Figure: how fairly flows share, at each combination of swept values where several compete."""
+
+import altair as alt
+
+from bufferscope.figures.matrix import Look, matrix, mean_metric
+from bufferscope.figures.source import Point, ResultRecords
+from bufferscope.metrics.network import bulk_flows
+
+LOOK = Look(
+    title="Fairness (Jain's index)",
+    subtitle="1: all flows have the same goodput. With two flows 0.5: one of them has it all.",
+    quantity="Jain's index of goodput",
+    format=".2f",
+    scale=alt.Scale(domain=[0, 1], range="ramp", interpolate="rgb"),
+)
+
+
+def jain_matrix(result: ResultRecords) -> alt.LayerChart:
+    """A cell a point of several bulk flows with Jain's index of their goodputs; the mean of its repetitions."""
+    mean = mean_metric("goodput.jain")
+
+    def among_several(point: Point) -> float | None:
+        return mean(point) if bulk_flows(point.first.scenario) > 1 else None
+
+    return matrix(result, among_several, LOOK)

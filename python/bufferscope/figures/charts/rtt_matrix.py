@@ -1,0 +1,20 @@
+"""Figure: the median round-trip time at each combination of swept values."""
+
+import altair as alt
+
+from bufferscope.figures.matrix import Look, matrix, mean_metric
+from bufferscope.figures.source import ResultRecords, probe_path
+
+LOOK = Look(
+    title="Median round-trip time (ms)",
+    subtitle="The darker, the longer packets wait. Logarithmic colours.",
+    quantity="median round-trip time (ms)",
+    format=",.0f",
+    scale=alt.Scale(type="log", range="ramp", interpolate="rgb"),
+)
+
+
+def rtt_matrix(result: ResultRecords) -> alt.LayerChart:
+    """A cell a point with the median round-trip time of all its probes, in ms; the mean of its repetitions' medians."""
+    probe_path(result.runs[0])
+    return matrix(result, mean_metric("rtt.p50_ms"), LOOK)

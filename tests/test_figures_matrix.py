@@ -1,0 +1,142 @@
+"""Figures with a cell for each combination of swept values."""
+
+import itertools
+import json
+import re
+from typing import Any
+
+import pytest
+from handmade import PING, SECOND, TCP, HandmadeResult, HandmadeRun, Rows, probes, scenario
+from test_figures_style import contrast
+
+from bufferscope import figures
+from bufferscope.figures import pictures, style
+
+Spec = dict[str, Any]
+
+NAMES = [name for name in figures.NAMES if name.endswith("_matrix")]
+CONTROLS, QUEUES = ["reno", "bbr"], ["20p", "1000p"]
+KEYS = ("traffic.own.congestion", "traffic.rival.flows", "link.bottleneck.queue.limit")
+
+
+def competing(own: int, rival: int, rtts: list[float | None], rivals: int = 1) -> HandmadeRun:
+    """A run of 1 s in which the two traffics have so many bytes delivered."""
+    traffic = {"own": TCP, "rival": {**TCP, "flows": rivals}, "ping": PING}
+    flows: Rows = [
+        {"flow": f"{name}/1", "t_ns": t, "delivered_bytes": bytes_ * t // SECOND}
+        for name, bytes_ in [("own", own), *([("rival", rival)] if rivals else [])]
+        for t in (0, SECOND)
+    ]
+    return HandmadeRun(scenario(traffic, duration_s=1), {"flows": flows, "probes": probes(rtts)})
+
+
+def result_of(make: Any, keys: tuple[str, ...] = KEYS) -> HandmadeResult:
+    """A run for each combination; `make` gets the choice."""
+    runs = []
+    for choice in itertools.product(CONTROLS, ["0", "1"], QUEUES):
+        run = make(*choice)
+        run.point = dict(zip(keys, choice, strict=True))
+        run.id = "-".join(choice)
+        runs.append(run)
+    return HandmadeResult(runs)
+
+
+def typical(control: str, rivals: str, queue: str) -> HandmadeRun:
+    """BBR takes three quarters; a queue of 1000 packets is ten times as long as one of 20; alone there is no rival."""
+    own = 750_000 if control == "bbr" else 250_000
+    rtt = 400.0 if queue == "1000p" else 40.0
+    return competing(own, 1_000_000 - own, [rtt, rtt + 2, rtt + 4], rivals=int(rivals))
+
+
+def cells(result: HandmadeResult, name: str) -> dict[tuple[str, str], float]:
+    spec: Spec = figures.draw(result, name).to_dict()
+    (data,) = spec["datasets"].values()
+    return {(row["row"], row["column"]): row["value"] for row in data}
+
+
+def test_the_median_round_trip_time_of_each_combination() -> None:
+    found = cells(result_of(typical), "rtt_matrix")
+    assert list(found)[:4] == [("reno", "0 · 20p"), ("reno", "0 · 1000p"), ("reno", "1 · 20p"), ("reno", "1 · 1000p")]
+    assert [found["bbr", f"1 · {queue}"] for queue in QUEUES] == [42, 402]
+    assert len(found) == 8
+
+
+def test_the_goodput_of_all_traffic_together() -> None:
+    found = cells(result_of(typical), "goodput_matrix")
+    # 1,000,000 bytes in 1 s are 8 Mbit/s, with a rival; alone Reno has only 250,000 here.
+    assert found["reno", "1 · 20p"] == pytest.approx(8, rel=1e-3)
+    assert found["reno", "0 · 20p"] == pytest.approx(2, rel=1e-3)
+
+
+def test_shares_and_fairness_are_shown_only_where_something_competes() -> None:
+    shares, fairness = (cells(result_of(typical), name) for name in ("share_matrix", "jain_matrix"))
+    assert set(shares) == set(fairness) == {(control, f"1 · {queue}") for control in CONTROLS for queue in QUEUES}
+    assert (shares["reno", "1 · 20p"], shares["bbr", "1 · 20p"]) == pytest.approx((25, 75))
+    # Shares of 1/4 and 3/4: 1 / (2 * (1/16 + 9/16)) = 0.8.
+    assert fairness["reno", "1 · 20p"] == pytest.approx(0.8, rel=1e-4)
+
+
+def test_a_cell_is_the_mean_of_the_repetitions() -> None:
+    first, second = (result_of(lambda *_, rtt=rtt: competing(1, 1, [rtt])) for rtt in (40.0, 60.0))
+    for run in second.runs:
+        run.seed = 2
+    assert set(cells(HandmadeResult(first.runs + second.runs), "rtt_matrix").values()) == {50}
+
+
+def test_a_median_among_the_lost_ones_is_an_empty_cell() -> None:
+    def lossy(control: str, *_: str) -> HandmadeRun:
+        return competing(1, 1, [20, None, None] if control == "bbr" else [20, 30, 40])
+
+    assert {row for row, _ in cells(result_of(lossy), "rtt_matrix")} == {"reno"}
+
+
+def test_engines_have_columns_of_their_own() -> None:
+    sim, guest = result_of(typical), result_of(typical)
+    for run in guest.runs:
+        run.engine = "guest"
+    found = cells(HandmadeResult(sim.runs + guest.runs), "rtt_matrix")
+    assert {column for _, column in found} >= {"1 · 20p · sim", "1 · 20p · guest"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_matrix_is_drawn_in_colours_of_the_theme_with_numbers_in_its_cells(name: str) -> None:
+    spec: Spec = figures.draw(result_of(typical), name).to_dict()
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rect", "text"]
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["range"] in ("ramp", "diverging")
+    assert spec["title"]["text"]
+    assert spec["description"].endswith(".")
+    del spec["config"]
+    assert not re.search(r'"#[0-9a-fA-F]{3,8}"', json.dumps(spec))
+
+
+def test_a_picture_has_every_cell_and_every_line_of_a_column_s_label() -> None:
+    picture = pictures.svg(figures.draw(result_of(typical), "rtt_matrix").to_dict())
+    assert len(re.findall(r">(?:42|402)<", picture)) == 8
+    assert len(re.findall(r">1000p<", picture)) == 2
+
+
+def test_many_columns_ask_for_the_width_of_the_page() -> None:
+    many, few = (figures.draw(result_of(typical), name).to_dict() for name in ("rtt_matrix", "share_matrix"))
+    assert (many["usermeta"]["wide"], few["usermeta"]["wide"]) == (False, False)
+    both = HandmadeResult(result_of(typical).runs)
+    for run in both.runs[4:]:
+        run.engine = "guest"
+    assert figures.draw(both, "rtt_matrix").to_dict()["usermeta"]["wide"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_sweep_there_is_nothing_to_compare(name: str) -> None:
+    with pytest.raises(figures.NoDataError, match="nothing is swept"):
+        figures.draw(HandmadeResult([competing(1, 1, [20])]), name)
+
+
+def test_a_share_takes_two_traffics() -> None:
+    run = HandmadeRun(scenario({"own": TCP, "ping": PING}), {"probes": probes([20])}, point={"duration": "10s"})
+    with pytest.raises(figures.NoDataError, match="two traffics"):
+        figures.draw(HandmadeResult([run]), "share_matrix")
+
+
+def test_a_number_can_be_read_on_every_colour_of_a_cell() -> None:
+    for theme in (style.LIGHT, style.DARK):
+        for color in (*theme.ramp, *theme.diverging):
+            assert contrast(theme.ink, color) >= 4.5, color
