@@ -24,6 +24,10 @@ pub(crate) enum Event {
     ChangeRate(usize),
     /// A traffic's next connection, probe or page.
     Begin(usize),
+    /// A traffic's next datagram, of the flow of that index.
+    Send(usize, u32),
+    /// Whether a traffic's look-up of that number has its answer.
+    Check(usize, u64),
     /// A traffic stops.
     Stop(usize),
     /// Tell how far the run is.
@@ -48,6 +52,10 @@ pub(crate) enum Token {
     Listener(u32),
     /// A connection, by number.
     Connection(u32),
+    /// The end of a traffic over UDP at its `from`, by the traffic's index.
+    DatagramsAtFrom(u32),
+    /// The end at its `to`.
+    DatagramsAtTo(u32),
 }
 
 /// Events and sockets.
@@ -134,6 +142,8 @@ impl Token {
             Self::PingRequests(index) => (2, index),
             Self::Listener(index) => (3, index),
             Self::Connection(number) => (4, number),
+            Self::DatagramsAtFrom(index) => (5, index),
+            Self::DatagramsAtTo(index) => (6, index),
         };
         u64::from(kind as u32) << 32 | u64::from(index)
     }
@@ -146,6 +156,8 @@ impl Token {
             2 => Self::PingRequests(index),
             3 => Self::Listener(index),
             4 => Self::Connection(index),
+            5 => Self::DatagramsAtFrom(index),
+            6 => Self::DatagramsAtTo(index),
             _ => return None,
         })
     }
@@ -163,6 +175,8 @@ mod tests {
             Token::PingRequests(0),
             Token::Listener(3),
             Token::Connection(u32::MAX),
+            Token::DatagramsAtFrom(1),
+            Token::DatagramsAtTo(2),
         ] {
             assert_eq!(Token::decode(token.encode()), Some(token));
         }

@@ -135,6 +135,8 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             Event::Sample => self.sample(due_ns)?,
             Event::ChangeRate(index) => self.change_rate(index),
             Event::Begin(index) => self.traffic.begin(index, &mut self.desk)?,
+            Event::Send(index, flow) => self.traffic.send(index, flow, &mut self.desk)?,
+            Event::Check(index, number) => self.traffic.check(index, number, &mut self.desk)?,
             Event::Stop(index) => self.traffic.stop(index, &mut self.desk)?,
             Event::Progress => self.tell_progress(due_ns)?,
             Event::LookAtCpus => self.look_at_cpus()?,

@@ -3,8 +3,8 @@
 mod common;
 
 use bufferscope_records::Table;
-use common::{Report, capabilities, run, scenario, start};
-use serde_json::{Value, json};
+use common::{Report, capabilities, has_shaper, run, scenario, start, was_disturbed};
+use serde_json::json;
 
 /// 10 Mbit/s and 20 ms, 50 packets of queue.
 const DUMBBELL: &str = r#"
@@ -20,15 +20,6 @@ const BULK: &str = r#"{ name = "bulk", kind = "tcp", from = "h1", to = "h2", con
 
 /// Bits of payload out of the bits that a port counts: 1448 of 1514 bytes.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
-
-fn has_shaper() -> bool {
-    let has = |capabilities: &Value| capabilities["qdiscs"]["htb"] == true && capabilities["qdiscs"]["pfifo"] == true;
-    let found = capabilities();
-    if found.as_ref().is_some_and(|found| !has(found)) {
-        eprintln!("skipped: this kernel has no sch_htb");
-    }
-    found.is_some_and(|found| has(&found))
-}
 
 fn with_traffic(traffic: &[&str]) -> String {
     format!("{DUMBBELL}traffic = [{}]", traffic.join(", "))
@@ -46,14 +37,6 @@ fn succeeded(toml: &str) -> Report {
     let report = run(&scenario(toml), json!({}));
     report.summary();
     report
-}
-
-fn was_disturbed(report: &Report) -> bool {
-    let warnings = report.summary()["warnings"].as_array().unwrap();
-    if !warnings.is_empty() {
-        eprintln!("not judged strictly: {warnings:?}");
-    }
-    !warnings.is_empty()
 }
 
 #[test]

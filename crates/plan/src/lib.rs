@@ -189,12 +189,6 @@ pub enum PlanError {
         /// The control's name in experiment files.
         congestion: &'static str,
     },
-    /// Traffic that only the simulator makes.
-    #[error("traffic `{traffic}`: udp, voip and dns are made by the simulator only; use --engine sim")]
-    Datagrams {
-        /// The traffic.
-        traffic: String,
-    },
     /// A ring that no device can have.
     #[error("the ring of {port} {reason}")]
     Ring {

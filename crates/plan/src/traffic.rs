@@ -11,10 +11,7 @@ pub fn check(scenario: &Scenario) -> Result<(), PlanError> {
         let congestion = match &traffic.kind {
             TrafficKind::Tcp(tcp) => tcp.sending.congestion,
             TrafficKind::Web(web) => web.sending.congestion,
-            TrafficKind::Ping(_) => continue,
-            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => {
-                return Err(PlanError::Datagrams { traffic: traffic.name.clone() });
-            }
+            TrafficKind::Ping(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => continue,
         };
         if congestion.linux_name().is_none() {
             return Err(PlanError::Congestion { traffic: traffic.name.clone(), congestion: congestion.name() });

@@ -19,6 +19,9 @@ const ICMP_FILTER: c_int = 1;
 /// How long a queue of connections not yet accepted may be; more than a scenario opens at once.
 const BACKLOG: i32 = 4096;
 
+/// Room for the datagrams of a flood while this program does something else.
+const DATAGRAM_BUFFER_BYTES: u32 = 8 << 20;
+
 /// What a TCP socket is made with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpOptions {
@@ -100,6 +103,30 @@ pub(crate) fn icmp(local: Ipv4Addr, receives: u8, dscp: u8) -> io::Result<OwnedF
     Ok(socket)
 }
 
+/// A UDP socket that hears only from `remote`, if that is given, and sends to it. Its buffers are large, so that neither a burst
+/// that waits to be read nor one in the queue of the host's own port is held up.
+pub(crate) fn udp(local: SocketAddrV4, remote: Option<SocketAddrV4>, dscp: u8) -> io::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, flags, SockProtocol::Udp)?;
+    set_dscp(&socket, dscp)?;
+    set_buffer(&socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], DATAGRAM_BUFFER_BYTES)?;
+    set_buffer(&socket, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], DATAGRAM_BUFFER_BYTES)?;
+    stamp_arrivals(&socket)?;
+    bind(socket.as_raw_fd(), &SockaddrIn::from(local))?;
+    if let Some(remote) = remote {
+        connect(socket.as_raw_fd(), &SockaddrIn::from(remote))?;
+    }
+    Ok(socket)
+}
+
+/// Datagrams that found the receive buffer of a socket full, since it was opened.
+pub(crate) fn datagrams_missed(socket: &OwnedFd) -> io::Result<u32> {
+    // include/uapi/linux/sock_diag.h: an array of u32, of which SK_MEMINFO_DROPS is the ninth.
+    let mut numbers = [0; 36];
+    let length = get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut numbers)?;
+    super::netlink::read_u32(&numbers[..length], 32).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+}
+
 /// A packet socket that receives all IPv4 frames arriving at a device, each with the kernel's time of arrival, and sends
 /// frames through it.
 pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> {
@@ -107,10 +134,8 @@ pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> 
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
     stamp_arrivals(&socket)?;
-    // An ordinary user's buffer is bounded by net.core.rmem_max; frames that find it full are counted.
-    if set_int(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, buffer_bytes as c_int).is_err() {
-        set_int(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer_bytes as c_int)?;
-    }
+    // Frames that find it full are counted.
+    set_buffer(&socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], buffer_bytes)?;
     // SAFETY: all-zero bytes are a valid sockaddr_ll, and its length is passed with it.
     let bound = unsafe {
         let mut address: libc::sockaddr_ll = std::mem::zeroed();
@@ -175,6 +200,13 @@ pub(crate) fn destination(address: Ipv4Addr) -> SockaddrStorage {
 
 fn stamp_arrivals(socket: &OwnedFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
+/// Sets a buffer's size by the first of two options; an ordinary user's is bounded by `net.core.rmem_max` or `wmem_max`, and set by
+/// the second.
+fn set_buffer(socket: &OwnedFd, [forced, bounded]: [c_int; 2], bytes: u32) -> io::Result<()> {
+    set_int(socket, libc::SOL_SOCKET, forced, bytes as c_int)
+        .or_else(|_| set_int(socket, libc::SOL_SOCKET, bounded, bytes as c_int))
 }
 
 /// Sets the code point; of a TCP socket the kernel keeps the ECN bits.

@@ -1,7 +1,8 @@
 //! The scenario's traffic: real sockets in the hosts' namespaces, all served by one thread, so that no lock or scheduler
-//! comes between them. What a program on each host would do is written in [`ping`] and [`tcp`].
+//! comes between them. What a program on each host would do is written in [`ping`], [`tcp`] and [`datagrams`].
 
 mod connection;
+mod datagrams;
 mod hosts;
 mod icmp;
 mod outgoing;
@@ -20,6 +21,7 @@ use crate::output::BatchSender;
 use crate::random::Random;
 use crate::reactor::{Event, Reactor, Token};
 use crate::warnings::Warnings;
+use datagrams::{Datagrams, End, Opener};
 use ping::Ping;
 use tcp::Tcp;
 
@@ -48,6 +50,8 @@ impl Desk<'_> {
 pub(crate) struct Traffic {
     tcp: Tcp,
     pings: Vec<Ping>,
+    /// By traffic.
+    datagrams: Vec<Option<Datagrams>>,
     sources: Vec<Source>,
 }
 
@@ -68,11 +72,14 @@ impl Traffic {
         let mut traffic = Self {
             tcp: Tcp::open(desk)?,
             pings: Vec::new(),
+            datagrams: Vec::new(),
             sources: (0..scenario.traffic.len())
                 .map(|index| Source { random: Random::new(seed, index), begun: 0, ping: 0 })
                 .collect(),
         };
+        let mut opener = Opener::new(seed);
         for (index, entry) in scenario.traffic.iter().enumerate() {
+            traffic.datagrams.push(opener.open(index, desk)?);
             if let TrafficKind::Ping(parameters) = &entry.kind {
                 traffic.sources[index].ping = traffic.pings.len();
                 traffic.pings.push(Ping::open(traffic.pings.len() as u32, entry, parameters, desk)?);
@@ -105,6 +112,20 @@ impl Traffic {
         }
     }
 
+    /// It is time for a traffic's next datagram.
+    pub(crate) fn send(&mut self, index: usize, flow: u32, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.send(flow, desk))
+    }
+
+    /// A traffic's look-up may have waited for long enough.
+    pub(crate) fn check(&mut self, index: usize, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.check(number, desk))
+    }
+
+    fn arrivals(&mut self, index: u32, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.datagrams[index as usize].as_mut().map_or(Ok(()), |datagrams| datagrams.ready(end, desk))
+    }
+
     /// A traffic stops: what goes on without end ends.
     pub(crate) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         self.tcp.stop(index, desk)
@@ -117,33 +138,43 @@ impl Traffic {
             Token::PingRequests(index) => self.pings[index as usize].take_requests(desk),
             Token::Listener(index) => self.tcp.accept(index as usize, desk),
             Token::Connection(number) => self.tcp.ready(number, flags, desk),
+            Token::DatagramsAtFrom(index) => self.arrivals(index, End::From, desk),
+            Token::DatagramsAtTo(index) => self.arrivals(index, End::To, desk),
             Token::Timer => Ok(()),
         }
     }
 
     /// Records a sample of every flow.
     pub(crate) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.tcp.sample(desk)
+        self.tcp.sample(desk)?;
+        self.datagrams.iter().flatten().for_each(|datagrams| datagrams.sample(desk));
+        Ok(())
     }
 
-    /// The scenario is over, but for the answers to probes.
+    /// The scenario is over, but for the answers to probes and the packets of calls.
     pub(crate) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.tcp.end(desk)?;
         self.pings.iter_mut().for_each(Ping::end);
-        if let Some(last_ns) = self.pings.iter().filter_map(Ping::times_out_ns).max() {
+        for datagrams in self.datagrams.iter_mut().flatten() {
+            datagrams.end(desk)?;
+        }
+        let datagrams = self.datagrams.iter().flatten().filter_map(Datagrams::times_out_ns);
+        if let Some(last_ns) = self.pings.iter().filter_map(Ping::times_out_ns).chain(datagrams).max() {
             desk.reactor.at(last_ns, Event::GiveUp);
         }
         Ok(())
     }
 
-    /// Whether a probe is still awaited.
+    /// Whether a probe, or a packet of a call, is still awaited.
     pub(crate) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> bool {
         self.pings.iter_mut().any(|ping| ping.is_waiting(desk))
+            || self.datagrams.iter_mut().flatten().any(|datagrams| datagrams.is_waiting(desk))
     }
 
     /// Records what is still awaited as lost.
     pub(crate) fn give_up(&mut self, desk: &mut Desk<'_>) {
         self.pings.iter_mut().for_each(|ping| ping.give_up(desk));
+        self.datagrams.iter_mut().flatten().for_each(|datagrams| datagrams.give_up(desk));
     }
 
     /// Bulk flows begin together, each with a jitter of its own; probes and pages one after the other.

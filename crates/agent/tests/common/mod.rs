@@ -37,6 +37,25 @@ pub(crate) fn capabilities() -> Option<Value> {
     Some(serde_json::from_str(&told).unwrap())
 }
 
+/// Whether this kernel can slow a port down; if not, says so.
+pub(crate) fn has_shaper() -> bool {
+    let has = |capabilities: &Value| capabilities["qdiscs"]["htb"] == true && capabilities["qdiscs"]["pfifo"] == true;
+    let found = capabilities();
+    if found.as_ref().is_some_and(|found| !has(found)) {
+        eprintln!("skipped: this kernel has no sch_htb");
+    }
+    found.is_some_and(|found| has(&found))
+}
+
+/// Whether the run says of itself that the machine was in its way.
+pub(crate) fn was_disturbed(report: &Report) -> bool {
+    let warnings = report.summary()["warnings"].as_array().unwrap();
+    if !warnings.is_empty() {
+        eprintln!("not judged strictly: {warnings:?}");
+    }
+    !warnings.is_empty()
+}
+
 pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_bufferscope-agent"))
 }

@@ -80,3 +80,22 @@ fn an_echo_request_and_its_answer_carry_the_code_point() {
     nix::sys::socket::sendto(socket.as_raw_fd(), &request, &destination(LOCALHOST), MsgFlags::empty()).unwrap();
     assert_eq!(classes(&ears, 2, |packet| transport(packet)[4..6] == identifier), [EF << 2; 2]);
 }
+
+#[test]
+fn datagrams_carry_the_code_point_and_those_that_find_no_room_are_counted() {
+    let receiver = udp(SocketAddrV4::new(LOCALHOST, 0), None, 0).unwrap();
+    let port = local_port(&receiver);
+    let sender = udp(SocketAddrV4::new(LOCALHOST, 0), Some(SocketAddrV4::new(LOCALHOST, port)), EF).unwrap();
+    if let Some(ears) = eavesdropper(libc::IPPROTO_UDP) {
+        send(sender.as_raw_fd(), b"speech", MsgFlags::empty()).unwrap();
+        let is_ours = |packet: &[u8]| u16::from_be_bytes([transport(packet)[2], transport(packet)[3]]) == port;
+        assert_eq!(classes(&ears, 1, is_ours), [EF << 2]);
+    }
+    assert_eq!(datagrams_missed(&receiver).unwrap(), 0);
+    // The kernel's smallest buffer holds a packet or two.
+    set_int(&receiver, libc::SOL_SOCKET, libc::SO_RCVBUF, 1).unwrap();
+    for _ in 0..50 {
+        send(sender.as_raw_fd(), &[0; 1000], MsgFlags::empty()).unwrap();
+    }
+    assert!(datagrams_missed(&receiver).unwrap() >= 40);
+}

@@ -1,0 +1,216 @@
+//! Traffic over UDP: what programs on the hosts do that send datagrams, hold a call or look names up.
+
+mod dns;
+mod udp;
+mod voip;
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use bufferscope_scenario::TrafficKind;
+use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
+use nix::sys::socket::{MsgFlags, send};
+
+use super::Desk;
+use crate::kernel::receive::receive;
+use crate::kernel::socket;
+use crate::random::Random;
+use crate::reactor::Token;
+use dns::Dns;
+use udp::Udp;
+use voip::Voip;
+
+/// The ends that others send to have this port and those after it, one for each entry of the scenario's traffic.
+const FIRST_PORT: u16 = 5001;
+/// The other ends have these, in the order in which they are opened, so that each flow is one of its own to whoever looks at ports.
+const FIRST_SENDER_PORT: u16 = 20_000;
+/// The largest datagram; a packet of 1500 bytes holds less.
+const DATAGRAM_BYTES: usize = 2048;
+/// What is sent after the number: no experiment looks at it.
+const NUMBER_BYTES: usize = 8;
+/// Datagrams taken from a socket, or sent late, in a row: then others get their turn.
+const AT_ONCE: usize = 256;
+
+/// One traffic.
+#[derive(Debug)]
+pub(super) enum Datagrams {
+    Udp(Udp),
+    Voip(Voip),
+    Dns(Dns),
+}
+
+/// Opens traffic after traffic, with ports that are in nobody's way.
+#[derive(Debug)]
+pub(super) struct Opener {
+    seed: u64,
+    next_port: u16,
+}
+
+/// What was received: its number, its size, and the run's time at which the kernel saw it.
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    number: u64,
+    bytes: usize,
+    at_ns: u64,
+}
+
+impl Opener {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, next_port: FIRST_SENDER_PORT }
+    }
+
+    /// Opens the traffic of that index, and plans its beginning; `None`: it is of another kind.
+    pub(super) fn open(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<Option<Datagrams>> {
+        let scenario = desk.scenario;
+        Ok(Some(match &scenario.traffic[index].kind {
+            TrafficKind::Udp(parameters) => Datagrams::Udp(Udp::open(index, parameters, self, desk)?),
+            TrafficKind::Voip(parameters) => Datagrams::Voip(Voip::open(index, parameters, self, desk)?),
+            TrafficKind::Dns(parameters) => Datagrams::Dns(Dns::open(index, parameters, self, desk)?),
+            TrafficKind::Tcp(_) | TrafficKind::Ping(_) | TrafficKind::Web(_) => return Ok(None),
+        }))
+    }
+
+    fn random(&self, index: usize) -> Random {
+        Random::new(self.seed, index)
+    }
+
+    /// A socket on a node, with a port that no other has.
+    fn sender(&mut self, node: usize, remote: SocketAddrV4, dscp: u8, desk: &Desk<'_>) -> io::Result<OwnedFd> {
+        let port = self.next_port;
+        self.next_port = port.checked_add(1).ok_or_else(|| io::Error::other("more flows than there are ports"))?;
+        desk.network.namespaces[node].enter()?;
+        socket::udp(SocketAddrV4::new(desk.network.plan.addresses[node], port), Some(remote), dscp)
+    }
+}
+
+/// Where the traffic of that index is received on a node.
+fn address(index: usize, node: usize, desk: &Desk<'_>) -> io::Result<SocketAddrV4> {
+    let port = u16::try_from(index).ok().and_then(|index| FIRST_PORT.checked_add(index));
+    let port = port.filter(|port| *port < FIRST_SENDER_PORT);
+    let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
+    Ok(SocketAddrV4::new(desk.network.plan.addresses[node], port))
+}
+
+/// Two sockets that send to one another: at `from` and at `to`, the one of them on the port where others send to.
+fn open_pair(index: usize, fixed: End, opener: &mut Opener, desk: &Desk<'_>) -> io::Result<[OwnedFd; 2]> {
+    let entry = &desk.scenario.traffic[index];
+    let nodes = [entry.from, entry.to].map(usize::from);
+    let (here, there) = match fixed {
+        End::From => (nodes[0], nodes[1]),
+        End::To => (nodes[1], nodes[0]),
+    };
+    let address = address(index, here, desk)?;
+    let away = SocketAddrV4::new(desk.network.plan.addresses[there], opener.next_port);
+    let sender = opener.sender(there, address, entry.dscp, desk)?;
+    desk.network.namespaces[here].enter()?;
+    let fixed_socket = socket::udp(address, Some(away), entry.dscp)?;
+    let sockets = match fixed {
+        End::From => [fixed_socket, sender],
+        End::To => [sender, fixed_socket],
+    };
+    desk.reactor.watch(&sockets[0], EpollFlags::EPOLLIN, Token::DatagramsAtFrom(index as u32))?;
+    desk.reactor.watch(&sockets[1], EpollFlags::EPOLLIN, Token::DatagramsAtTo(index as u32))?;
+    Ok(sockets)
+}
+
+/// The two ends of a traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    From,
+    To,
+}
+
+/// Sends a numbered datagram; false if the kernel takes no more from this socket now.
+fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Result<bool> {
+    datagram[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
+    match send(socket.as_raw_fd(), datagram, MsgFlags::empty()) {
+        // A full queue on the sender's own device drops like any other.
+        Ok(_) | Err(Errno::ENOBUFS) => Ok(true),
+        Err(Errno::EAGAIN) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes a datagram; `None`: there is none. One without a number has the largest there is, which nobody sends.
+fn take(socket: &OwnedFd, buffer: &mut [u8], desk: &Desk<'_>) -> io::Result<Option<Received>> {
+    let Some(arrival) = receive(socket, buffer)? else { return Ok(None) };
+    let number =
+        buffer[..arrival.bytes].first_chunk::<NUMBER_BYTES>().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
+    let at_ns = arrival.realtime_ns.map_or_else(|| desk.now_ns(), |stamp| desk.reactor.clock.at_realtime(stamp));
+    Ok(Some(Received { number, bytes: arrival.bytes, at_ns }))
+}
+
+impl Datagrams {
+    /// The next datagram of a flow is due.
+    pub(super) fn send(&mut self, flow: u32, desk: &mut Desk<'_>) -> io::Result<()> {
+        match self {
+            Self::Udp(udp) => udp.send(flow, desk),
+            Self::Voip(voip) => voip.send(flow as usize, desk),
+            Self::Dns(dns) => dns.begin(desk),
+        }
+    }
+
+    /// A look-up may have waited for long enough.
+    pub(super) fn check(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
+        match self {
+            Self::Udp(_) | Self::Voip(_) => Ok(()),
+            Self::Dns(dns) => dns.ask(number, desk),
+        }
+    }
+
+    /// Datagrams have arrived at an end.
+    pub(super) fn ready(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
+        match self {
+            Self::Udp(udp) => udp.receive(desk),
+            Self::Voip(voip) => voip.receive(end, desk),
+            Self::Dns(dns) => dns.receive(end, desk),
+        }
+    }
+
+    /// Records a sample of every flow.
+    pub(super) fn sample(&self, desk: &mut Desk<'_>) {
+        if let Self::Udp(udp) = self {
+            udp.sample(desk);
+        }
+    }
+
+    /// The scenario is over, but for the packets of a call that are under way.
+    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        match self {
+            Self::Udp(udp) => udp.end(desk),
+            Self::Voip(voip) => {
+                voip.end(desk);
+                Ok(())
+            }
+            Self::Dns(dns) => {
+                dns.end(desk);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the fate of something that gets a row is still open.
+    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> bool {
+        match self {
+            Self::Udp(_) | Self::Dns(_) => false,
+            Self::Voip(voip) => voip.is_waiting(desk),
+        }
+    }
+
+    /// When waiting has no use any more.
+    pub(super) fn times_out_ns(&self) -> Option<u64> {
+        match self {
+            Self::Udp(_) | Self::Dns(_) => None,
+            Self::Voip(voip) => voip.times_out_ns(),
+        }
+    }
+
+    /// Records what is still awaited as lost.
+    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) {
+        if let Self::Voip(voip) = self {
+            voip.give_up(desk);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Datagrams at a rate. Those that are due while this program does something else are sent together as soon as it can, as iperf3
+//! does, so that the rate holds; many that are late are told.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use bufferscope_records::{FlowRow, Name};
+use bufferscope_scenario::{Departures, UdpTraffic};
+use nix::sys::epoll::EpollFlags;
+
+use super::{AT_ONCE, DATAGRAM_BYTES, NUMBER_BYTES, Opener, address, send_number, take};
+use crate::kernel::socket;
+use crate::random::Random;
+use crate::reactor::{Event, Token};
+use crate::traffic::{Desk, START_JITTER_NS};
+
+/// A datagram that leaves later than this is late: much more than a timer's wake-up takes.
+const LATE_NS: u64 = 1_000_000;
+/// One in so many may be late.
+const LATE_ONE_IN: u64 = 100;
+
+/// The flows of one traffic.
+#[derive(Debug)]
+pub(in crate::traffic) struct Udp {
+    index: usize,
+    flows: Vec<Flow>,
+    /// Where all of them arrive. A datagram's number says which flow it is of: it counts in steps of their number.
+    receiver: OwnedFd,
+    random: Random,
+    payload: Vec<u8>,
+    buffer: Vec<u8>,
+    /// Datagrams that left late, and that the kernel did not take.
+    late: u64,
+    refused: u64,
+}
+
+#[derive(Debug)]
+struct Flow {
+    name: Name,
+    socket: OwnedFd,
+    departures: Departures,
+    /// When the next datagram should leave.
+    next_ns: Option<u64>,
+    sent: u64,
+    received: u64,
+    /// The highest number that has arrived, and one more.
+    expected: u64,
+}
+
+impl Udp {
+    /// Opens the sockets and plans the first datagrams.
+    pub(super) fn open(
+        index: usize,
+        parameters: &UdpTraffic,
+        opener: &mut Opener,
+        desk: &mut Desk<'_>,
+    ) -> io::Result<Self> {
+        let entry = &desk.scenario.traffic[index];
+        let [from, to] = [entry.from, entry.to].map(usize::from);
+        let address = address(index, to, desk)?;
+        desk.network.namespaces[to].enter()?;
+        let receiver = socket::udp(address, None, entry.dscp)?;
+        desk.reactor.watch(&receiver, EpollFlags::EPOLLIN, Token::DatagramsAtTo(index as u32))?;
+        let mut random = opener.random(index);
+        let mut flows = Vec::new();
+        for number in 0..parameters.flows {
+            let socket = opener.sender(from, address, entry.dscp, desk)?;
+            let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
+            let mut departures = parameters.departures(entry.start_ns + random.below(START_JITTER_NS), entry.stop_ns);
+            let next_ns = departures.next(&mut || random.next());
+            if let Some(at_ns) = next_ns {
+                desk.reactor.at(at_ns, Event::Send(index, number));
+            }
+            flows.push(Flow { name, socket, departures, next_ns, sent: 0, received: 0, expected: 0 });
+        }
+        Ok(Self {
+            index,
+            flows,
+            receiver,
+            random,
+            payload: vec![0; (parameters.payload_bytes as usize).max(NUMBER_BYTES)],
+            buffer: vec![0; DATAGRAM_BYTES],
+            late: 0,
+            refused: 0,
+        })
+    }
+
+    /// Sends what a flow has to send by now, and plans what comes then.
+    pub(super) fn send(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
+        let stride = self.flows.len() as u64;
+        let Some(flow) = self.flows.get_mut(number as usize) else { return Ok(()) };
+        for _ in 0..AT_ONCE {
+            let now_ns = desk.now_ns();
+            let Some(at_ns) = flow.next_ns.filter(|&at_ns| at_ns <= now_ns) else { break };
+            if send_number(&flow.socket, flow.sent * stride + u64::from(number), &mut self.payload)? {
+                flow.sent += 1;
+                self.late += u64::from(now_ns - at_ns > LATE_NS);
+            } else {
+                self.refused += 1;
+            }
+            let random = &mut self.random;
+            flow.next_ns = flow.departures.next(&mut || random.next());
+        }
+        if let Some(at_ns) = flow.next_ns {
+            desk.reactor.at(at_ns, Event::Send(self.index, number));
+        }
+        Ok(())
+    }
+
+    /// Counts what has arrived.
+    pub(super) fn receive(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        let stride = self.flows.len() as u64;
+        for _ in 0..AT_ONCE {
+            let Some(received) = take(&self.receiver, &mut self.buffer, desk)? else { break };
+            let Some(flow) = received.number.checked_rem(stride).and_then(|flow| self.flows.get_mut(flow as usize))
+            else {
+                continue;
+            };
+            let number = received.number / stride;
+            if number < flow.sent && received.bytes == self.payload.len() {
+                flow.received += 1;
+                flow.expected = flow.expected.max(number + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a sample of every flow that has begun.
+    pub(super) fn sample(&self, desk: &mut Desk<'_>) {
+        let (t_ns, payload_bytes) = (desk.now_ns(), self.payload.len() as u64);
+        for flow in self.flows.iter().filter(|flow| flow.sent > 0) {
+            desk.recorder.flow(FlowRow {
+                t_ns,
+                flow: flow.name,
+                cwnd_bytes: None,
+                ssthresh_bytes: None,
+                inflight_bytes: (flow.sent - flow.expected) * payload_bytes,
+                srtt_ns: None,
+                rwnd_bytes: None,
+                pacing_bps: None,
+                delivered_bytes: flow.received * payload_bytes,
+                retransmits: None,
+                lost: flow.expected.saturating_sub(flow.received),
+                state: None,
+            });
+        }
+    }
+
+    /// The scenario is over: tells what this machine did to the traffic.
+    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        let name = &desk.scenario.traffic[self.index].name;
+        let missed = socket::datagrams_missed(&self.receiver)?;
+        if missed > 0 {
+            desk.warnings.add(format!("{missed} datagrams of `{name}` arrived faster than this machine took them"));
+        }
+        if self.refused > 0 {
+            let refused = self.refused;
+            desk.warnings.add(format!("{refused} datagrams of `{name}` were not sent: the socket's buffer was full"));
+        }
+        let sent: u64 = self.flows.iter().map(|flow| flow.sent).sum();
+        if self.late > sent / LATE_ONE_IN {
+            let late = self.late;
+            desk.warnings.add(format!("{late} of {sent} datagrams of `{name}` left more than a millisecond late"));
+        }
+        Ok(())
+    }
+}
