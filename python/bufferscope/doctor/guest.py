@@ -61,7 +61,7 @@ def _kernel(system: System) -> Iterator[Check]:
     except GuestError as error:
         yield _no_kernel(str(error))
         return
-    built = [each for each in image.built() if each.release == chosen.release and not each.furnished]
+    built = [each for each in image.for_runs() if each.release == chosen.release]
     if not built:
         yield Check("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}); the first run starts it once")
         yield from _decompression(chosen)

@@ -46,7 +46,7 @@ def build(chosen: Kernel, agent: Path, note: Callable[[str], None]) -> Image:
 
 def known() -> list[Known]:
     """The kernels at hand, and then the newest of each series that apt offers."""
-    ready = {built.release for built in image.built() if not built.furnished}
+    ready = {each.release for each in image.for_runs()}
     found = {
         each.release: Known(each.release, each.series, "ready" if each.release in ready else "at hand", each.origin)
         for each in reversed(kernels.at_hand())

@@ -15,19 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
-from . import machine, processor
+from . import machine
 from .cards import Pair
 from .errors import GuestError
 from .image import Image
 from .machine import Qemu
-from .process import Process
+from .process import Process, Tail
+from .virtual import restored
 
 HANG_UP = b"\x1d"
 """Ctrl-]: ends the machine, whatever the program does with other keys."""
 
-_POLL_S = 0.05
 _READ_BYTES = 1 << 16
 
 
@@ -43,17 +43,7 @@ class Ending:
 
 def run(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequence[Pair] = ()) -> Ending:
     """Run the program that is asked for, without a terminal: in virtual time, so that it does the same every time."""
-    with (
-        processor.taken() as number,
-        state.open("rb") as saved,
-        Process(
-            request,
-            lambda channels: machine.restore(qemu, image, channels, pairs),
-            state=saved,
-            furnished=True,
-            prepare=lambda: processor.settle(number),
-        ) as process,
-    ):
+    with restored(qemu, image, state, request, pairs) as process:
         _copy(process)
         return _ending(process)
 
@@ -69,7 +59,7 @@ def attend(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequ
             request,
             lambda channels: machine.attend(qemu, image, channels, pairs),
             state=saved,
-            furnished=True,
+            furnished=image.furnished,
             terminal=theirs,
         ) as process,
     ):
@@ -88,17 +78,10 @@ def terminal_size() -> tuple[int, int]:
 
 def _copy(process: Process) -> None:
     """Write what the program writes until its machine has ended."""
-    offsets = [0, 0]
-    ways: list[tuple[IO[bytes], IO[bytes]]] = [
-        (process.output, sys.stdout.buffer),
-        (process.errors, sys.stderr.buffer),
-    ]
-    ended = False
-    while not ended:
-        ended = process.wait(_POLL_S)
-        for place, (source, target) in enumerate(ways):
-            while data := os.pread(source.fileno(), _READ_BYTES, offsets[place]):
-                offsets[place] += len(data)
+    ways = [(Tail(process.output), sys.stdout.buffer), (Tail(process.errors), sys.stderr.buffer)]
+    for _ in process.turns():
+        for written, target in ways:
+            for data in written:
                 target.write(data)
                 target.flush()
 
@@ -156,7 +139,6 @@ def _leave(number: int, _: FrameType | None) -> NoReturn:
 
 def _ending(process: Process) -> Ending:
     """What the guest told of the program, as `crates/agent/src/shell/told.rs` writes it."""
-    process.wait(_POLL_S)
     size = os.fstat(process.frames.fileno()).st_size
     text = os.pread(process.frames.fileno(), size, 0)
     try:

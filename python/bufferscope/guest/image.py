@@ -89,6 +89,11 @@ def built() -> list[Image]:
     return [load(path.parent) for path in sorted(cache.directory("images").glob("[!.]*/image.json"))]
 
 
+def for_runs() -> list[Image]:
+    """The images in the cache that experiments run in; the others have programs for a console."""
+    return [each for each in built() if not each.furnished]
+
+
 def _programs(agent: Path) -> Initramfs:
     """What is in every guest, whatever its kernel."""
     if platform.machine() != "x86_64":

@@ -130,9 +130,7 @@ def restore(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] 
     the recorder is it kept from doing so while the processor is still on its way into the halt, with instructions not
     yet counted. The recording itself is not needed.
     """
-    time = _time("shift=0,sleep=off,rr=record,rrfile=/dev/null")
-    devices = [*_devices(image, pairs), *cards.NO_ANNOUNCEMENT]
-    return [str(qemu.path), *time, *devices, *_connections(channels), "-incoming", f"fd:{channels.state}"]
+    return _resume(qemu, image, channels, pairs, "shift=0,sleep=off,rr=record,rrfile=/dev/null")
 
 
 def attend(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
@@ -140,11 +138,7 @@ def attend(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] =
 
     Where the machine has nothing to do its time passes as ours does, so that it waits for what is typed.
     """
-    devices = [*_devices(image, pairs), *cards.NO_ANNOUNCEMENT]
-    return [
-        *(str(qemu.path), *_time("shift=0,sleep=on"), *devices, *_connections(channels)),
-        *("-incoming", f"fd:{channels.state}"),
-    ]
+    return _resume(qemu, image, channels, pairs, "shift=0,sleep=on")
 
 
 def fingerprint(qemu: Qemu, image: Image, pairs: Sequence[Pair] = ()) -> str:
@@ -159,6 +153,12 @@ def fingerprint(qemu: Qemu, image: Image, pairs: Sequence[Pair] = ()) -> str:
     ]
     alone = _hash(parts)
     return f"{alone}-{_hash(_devices(image, cards.untimed(pairs)))}" if pairs else alone
+
+
+def _resume(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair], icount: str) -> list[str]:
+    devices = [*_devices(image, pairs), *cards.NO_ANNOUNCEMENT]
+    connections = [*_connections(channels), "-incoming", f"fd:{channels.state}"]
+    return [str(qemu.path), *_time(icount), *devices, *connections]
 
 
 def _hash(parts: Iterable[str]) -> str:

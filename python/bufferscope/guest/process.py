@@ -16,9 +16,26 @@ from .machine import REQUEST_BYTES, Channels, Streams
 
 _PR_SET_PDEATHSIG = 1
 _CONSOLE_TAIL_BYTES = 1500
+_POLL_S = 0.05
+_READ_BYTES = 1 << 20
 
 # Loaded before any fork: the child may not load libraries.
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Tail:
+    """What is added to a file, piece by piece."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """From the file's beginning on."""
+        self._file = file
+        self._offset = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """What was added since it was last asked."""
+        while data := os.pread(self._file.fileno(), _READ_BYTES, self._offset):
+            self._offset += len(data)
+            yield data
 
 
 class Process:
@@ -82,6 +99,12 @@ class Process:
         """Whether it has ended, after waiting at most so long."""
         select.select([self._ended], [], [], timeout_s)
         return self._reap(os.WNOHANG)
+
+    def turns(self) -> Iterator[None]:
+        """Times to look at what it has written: often while it runs, and once when it has ended."""
+        while not self.wait(_POLL_S):
+            yield
+        yield
 
     def fileno(self) -> int:
         """A descriptor that can be read from, as `select` says, once it has ended."""

@@ -1,19 +1,15 @@
 """One run of a guest: restored, given its request, and listened to until it powers itself off."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import machine, processor
 from .cards import Pair
 from .errors import GuestError
 from .image import Image
 from .machine import Qemu
-from .process import Process
-
-_POLL_S = 0.05
-_READ_BYTES = 1 << 20
+from .process import Process, Tail
+from .virtual import restored
 
 
 @dataclass(frozen=True)
@@ -37,16 +33,7 @@ def run(
 
     `receive` gets the guest's output piece by piece; it returns False to end the run (`None`).
     """
-    with (
-        processor.taken() as number,
-        state.open("rb") as saved,
-        Process(
-            request,
-            lambda channels: machine.restore(qemu, image, channels, pairs),
-            state=saved,
-            prepare=lambda: processor.settle(number),
-        ) as process,
-    ):
+    with restored(qemu, image, state, request, pairs) as process:
         if not _listen(process, receive):
             return None
         if process.status != 0:
@@ -55,12 +42,5 @@ def run(
 
 
 def _listen(process: Process, receive: Callable[[bytes], bool]) -> bool:
-    offset = 0
-    ended = False
-    while not ended:
-        ended = process.wait(_POLL_S)
-        while data := os.pread(process.frames.fileno(), _READ_BYTES, offset):
-            offset += len(data)
-            if not receive(data):
-                return False
-    return True
+    frames = Tail(process.frames)
+    return all(receive(data) for _ in process.turns() for data in frames)

@@ -1,8 +1,8 @@
 //! The agent as a guest's first process: from the kernel's start to its end.
 //!
 //! It mounts, loads modules, and stops the machine where its state is saved. Restored from there, it reads the run's request,
-//! serves it like any other (or runs the program that it asks for), and powers the machine off. Nothing before the stop may sleep: a machine that never idles is
-//! at the same instruction, at the same time, whenever it gets there.
+//! serves it like any other (or runs the program that it asks for), and powers the machine off. Nothing before the stop may
+//! sleep: a machine that never idles is at the same instruction, at the same time, whenever it gets there.
 //!
 //! The other side of all paths and names in here is `python/bufferscope/guest`.
 

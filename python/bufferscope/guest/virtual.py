@@ -1,0 +1,28 @@
+"""A machine that goes on from its saved state in virtual time, on a processor of its own."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import machine, processor
+from .cards import Pair
+from .image import Image
+from .machine import Qemu
+from .process import Process
+
+
+@contextmanager
+def restored(qemu: Qemu, image: Image, state: Path, request: bytes, pairs: Sequence[Pair]) -> Iterator[Process]:
+    """The machine of an image with these pairs of cards, given its request; killed where the block ends early."""
+    with (
+        processor.taken() as number,
+        state.open("rb") as saved,
+        Process(
+            request,
+            lambda channels: machine.restore(qemu, image, channels, pairs),
+            state=saved,
+            furnished=image.furnished,
+            prepare=lambda: processor.settle(number),
+        ) as process,
+    ):
+        yield process
