@@ -129,10 +129,14 @@ fn look_ups_take_a_round_trip_and_are_asked_again() {
     for (name, succeeds) in [("patient", true), ("hasty", true), ("rash", false)] {
         let own: Vec<_> = rows.iter().filter(|(traffic, _)| traffic == name).collect();
         assert_eq!(own.len(), 30, "{name}");
-        for (_, (started, finished)) in own {
-            assert_eq!(finished.is_some(), succeeds, "{name}");
-            let Some(took) = finished.map(|finished| finished - started) else { continue };
-            assert!((20_000_000..22_000_000).contains(&took) || was_disturbed(&report), "{name}: {took} ns");
+        let mut took_ns: Vec<i64> =
+            own.iter().filter_map(|(_, (started, finished))| Some((*finished)? - started)).collect();
+        assert_eq!(took_ns.len(), if succeeds { 30 } else { 0 }, "{name}");
+        took_ns.sort_unstable();
+        if succeeds {
+            // Two milliseconds are for the machine, which need not be quick every time.
+            assert!(took_ns[0] >= 20_000_000, "{name}: {} ns", took_ns[0]);
+            assert!(took_ns[15] < 22_000_000 || was_disturbed(&report), "{name}: {} ns", took_ns[15]);
         }
     }
 }
