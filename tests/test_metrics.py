@@ -84,6 +84,23 @@ def test_traffic_without_flows_has_no_goodput_and_no_part_in_fairness() -> None:
     assert "goodput.jain" not in idle
 
 
+def test_a_page_over_several_connections_is_counted_by_its_connections() -> None:
+    # 100 kB over two connections in 1 s are 0.8 Mbit/s; the page's row is named after the first of them.
+    rows = _samples("web/1", [0, 60_000]) + _samples("web/2", [0, 40_000])
+    page = {"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND // 2, "bytes": 100_000}
+    objects = {"count": 4, "bytes": 20_000, "connections": 2}
+    run = HandmadeRun(scenario({"web": WEB | {"objects": objects}}, duration_s=1), {"flows": rows, "transfers": [page]})
+    assert metrics.compute(run)["goodput.web_mbit"] == pytest.approx(0.8)
+    assert metrics.compute(run)["transfer.web.max_s"] == 0.5
+
+
+def test_the_transfers_of_one_flow_are_no_rivals() -> None:
+    rows = _samples("bulk/1", [0, 1000]) + _samples("bulk/2", [0, 10])
+    files = TCP | {"bytes": 1000, "transfers": 2}
+    run = HandmadeRun(scenario({"bulk": files}, duration_s=1), {"flows": rows})
+    assert "goodput.jain" not in metrics.compute(run)
+
+
 def test_goodput_is_what_was_delivered_in_the_window_per_second() -> None:
     # Window 1 s .. 4 s. bulk/1: 4,000,000 - 1,000,000 bytes in 3 s = 8 Mbit/s; bulk/2: 750,000 bytes = 2 Mbit/s.
     rows = _samples("bulk/1", [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000])

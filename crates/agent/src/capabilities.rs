@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use bufferscope_plan::{module, needed_qdiscs};
-use bufferscope_scenario::{Congestion, Scenario, TrafficKind};
+use bufferscope_scenario::{Congestion, Scenario};
 use serde::Serialize;
 
 use crate::kernel::namespace::Namespace;
@@ -98,12 +98,8 @@ pub enum ProbeError {
 
 /// By their names in Linux; those that no kernel has are refused before a kernel is asked.
 fn needed_congestions(scenario: &Scenario) -> BTreeSet<&'static str> {
-    let congestion = |kind: &TrafficKind| match kind {
-        TrafficKind::Tcp(tcp) => tcp.sending.congestion.linux_name(),
-        TrafficKind::Web(web) => web.sending.congestion.linux_name(),
-        TrafficKind::Ping(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
-    };
-    scenario.traffic.iter().filter_map(|traffic| congestion(&traffic.kind)).collect()
+    let sendings = scenario.traffic.iter().filter_map(|traffic| traffic.kind.sending());
+    sendings.filter_map(|sending| sending.congestion.linux_name()).collect()
 }
 
 fn linux_names(controls: &[Congestion]) -> impl Iterator<Item = &'static str> {

@@ -16,7 +16,6 @@ mod frame;
 mod kernel;
 mod network;
 mod output;
-mod random;
 mod rates;
 mod reactor;
 mod relay;

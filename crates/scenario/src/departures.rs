@@ -7,8 +7,8 @@
 use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};
 
 const SECOND_NS: u128 = 1_000_000_000;
-/// Fractional bits of an exponentially distributed number.
-const FRACTION_BITS: u32 = 32;
+/// Fractional bits of what [`exponential`] gives.
+pub const EXPONENTIAL_BITS: u32 = 32;
 
 /// The departures of one flow, each when it is asked for. Random numbers are 64 uniform bits a draw, from the caller.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Departures {
         let own_ns = match self.pattern {
             Pattern::Constant => u128::from(self.number) * numerator / denominator.max(1),
             Pattern::Poisson => {
-                let gap = u128::from(exponential(draw)) * numerator / (denominator.max(1) << FRACTION_BITS);
+                let gap = u128::from(exponential(draw)) * numerator / (denominator.max(1) << EXPONENTIAL_BITS);
                 u128::from(self.last_ns) + gap
             }
         };
@@ -85,7 +85,7 @@ impl Turns {
         let OnOff { on_ns, off_ns, periods } = self.lengths;
         let mut length = |mean_ns| match periods {
             Periods::Fixed => mean_ns,
-            Periods::Exponential => ((u128::from(exponential(draw)) * u128::from(mean_ns)) >> FRACTION_BITS) as u64,
+            Periods::Exponential => ((u128::from(exponential(draw)) * u128::from(mean_ns)) >> EXPONENTIAL_BITS) as u64,
         };
         let [mut start_ns, mut own_start_ns, mut length_ns] = self.now.unwrap_or_else(|| [0, 0, length(on_ns)]);
         while own_ns - own_start_ns >= length_ns {
@@ -101,12 +101,12 @@ impl Turns {
     }
 }
 
-/// An exponentially distributed number of mean 1, with [`FRACTION_BITS`] fractional bits: by von Neumann's method ("Various
+/// An exponentially distributed number of mean 1, with [`EXPONENTIAL_BITS`] fractional bits: by von Neumann's method ("Various
 /// techniques used in connection with random digits", 1951), which only compares, so every machine gets the same number.
 ///
 /// A run of falling uniform numbers is odd in length with the probability 1 - 1/e of a number below 1; as often as one is
 /// even, the result is one more.
-fn exponential(draw: &mut impl FnMut() -> u64) -> u64 {
+pub fn exponential(draw: &mut impl FnMut() -> u64) -> u64 {
     let mut whole = 0;
     loop {
         let first = draw();
@@ -119,7 +119,7 @@ fn exponential(draw: &mut impl FnMut() -> u64) -> u64 {
             (last, is_odd) = (next, !is_odd);
         }
         if is_odd {
-            return (whole << FRACTION_BITS) + (first >> (u64::BITS - FRACTION_BITS));
+            return (whole << EXPONENTIAL_BITS) + (first >> (u64::BITS - EXPONENTIAL_BITS));
         }
         whole += 1;
     }

@@ -6,11 +6,12 @@
 //! own reads it back from the JSON that it serialises to.
 
 mod datagrams;
+mod streams;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::datagrams::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
-use crate::congestion::Congestion;
+pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;
@@ -214,11 +215,11 @@ pub struct Traffic {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TrafficKind {
-    /// Bulk data over TCP.
+    /// Data over TCP.
     Tcp(TcpTraffic),
     /// ICMP echo.
     Ping(PingTraffic),
-    /// Pages fetched one after the other, each over a TCP connection of its own.
+    /// Pages fetched one after the other, each over TCP connections of its own.
     Web(WebTraffic),
     /// Datagrams at a rate, whatever becomes of them.
     Udp(UdpTraffic),
@@ -226,33 +227,8 @@ pub enum TrafficKind {
     Voip(VoipTraffic),
     /// Look-ups of names.
     Dns(DnsTraffic),
-}
-
-/// Bulk TCP connections that start together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TcpTraffic {
-    /// Number of connections; may be 0.
-    pub flows: u32,
-    /// Payload each connection sends, then it closes; `None`: as much as fits until `stop`.
-    pub bytes: Option<u64>,
-    /// How the data is sent.
-    #[serde(flatten)]
-    pub sending: Sending,
-}
-
-/// How the data of a TCP connection is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sending {
-    /// The congestion control of the host that sends the data.
-    pub congestion: Congestion,
-    /// The window of [`Congestion::Window`]; `None` for all others.
-    pub window_packets: Option<u32>,
-    /// The queueing delay that [`Congestion::Ledbat`] aims at; `None` for all others.
-    pub target_ns: Option<u64>,
-    /// Negotiate and use ECN (RFC 3168).
-    pub ecn: bool,
-    /// Space packets by the pacing rate also where the congestion control does not need it.
-    pub pacing: bool,
+    /// A seed of a torrent and its peers.
+    Bittorrent(BittorrentTraffic),
 }
 
 /// ICMP echo requests at a fixed interval, whether or not earlier ones were answered.
@@ -264,20 +240,6 @@ pub struct PingTraffic {
     pub payload_bytes: u32,
     /// A request without answer after this time counts as lost (`ping -W`).
     pub timeout_ns: u64,
-}
-
-/// Pages fetched at a fixed interval from `from` by `to`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WebTraffic {
-    /// Time between the starts of two fetches; a fetch still under way does not hold up the next.
-    pub interval_ns: u64,
-    /// Size of the page, headers included.
-    pub bytes: u64,
-    /// Size of the request.
-    pub request_bytes: u32,
-    /// How the data is sent.
-    #[serde(flatten)]
-    pub sending: Sending,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -45,7 +45,7 @@ fn the_labs_file_becomes_the_labs_network() {
     assert_eq!((bulk.from, bulk.to, bulk.start_ns, bulk.stop_ns), (0, 2, 0, 60_000_000_000));
     let sending =
         Sending { congestion: Congestion::Reno, window_packets: None, target_ns: None, ecn: false, pacing: false };
-    let reno = TcpTraffic { flows: 1, bytes: None, sending };
+    let reno = TcpTraffic { flows: 1, stagger_ns: 0, bytes: None, transfers: 1, rate_bps: None, on_off: None, sending };
     assert_eq!(bulk.kind, TrafficKind::Tcp(reno));
     let probe = PingTraffic { interval_ns: 100_000_000, payload_bytes: 56, timeout_ns: 60_000_000_000 };
     assert_eq!(ping.kind, TrafficKind::Ping(probe));

@@ -1,49 +1,72 @@
 //! One TCP connection: two endpoints, and the applications behind them.
 
-use bufferscope_records::{Name, Sink, TransferRow};
+use std::collections::VecDeque;
+
+use bufferscope_programs::Ask;
+use bufferscope_records::Name;
 use bufferscope_scenario::NodeIndex;
 
 use crate::network::{Account, Network};
 use crate::packet::{Ecn, Side, TcpPacket};
-use crate::recording::Recording;
 use crate::tcp::{self, Endpoint, Outbox, Role, Sample};
 
 /// What is needed to open a connection.
 #[derive(Debug)]
 pub(crate) struct Opening {
+    pub(crate) id: Id,
     /// Name of the flow.
     pub(crate) name: Name,
-    /// Name of the traffic it belongs to.
-    pub(crate) traffic: Name,
     pub(crate) account: Account,
     /// Code point of all its packets.
     pub(crate) dscp: u8,
-    pub(crate) job: Job,
+    /// The end that sends the data that is of interest.
+    pub(crate) sender: Side,
+    /// Payload that the other end waits for.
+    pub(crate) expects: Option<u64>,
     /// Client, then server.
     pub(crate) nodes: [NodeIndex; 2],
     pub(crate) configs: [tcp::Config; 2],
 }
 
-/// What the applications at the two ends do.
+/// What a connection is known by to the programs: its traffic, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id {
+    pub(crate) traffic: u32,
+    pub(crate) number: u32,
+}
+
+/// What has become of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Job {
-    /// The client sends `bytes` and closes, or sends until told to stop.
-    Bulk { bytes: Option<u64> },
-    /// The client sends a request; the server, when it has it all, answers with `bytes` and closes.
-    Page { request_bytes: u64, bytes: u64 },
+pub(crate) struct News {
+    pub(crate) id: Id,
+    /// The client's handshake is done.
+    pub(crate) stands: bool,
+    /// All has arrived that was expected.
+    pub(crate) arrived: bool,
+    /// The server has closed its side, as the client sees it.
+    pub(crate) over: bool,
 }
 
 /// A connection, from the client's SYN on.
 #[derive(Debug)]
 pub(crate) struct Connection {
+    id: Id,
     /// Client, then server.
     ends: [End; 2],
     name: Name,
-    traffic: Name,
     account: Account,
-    job: Job,
-    /// The object under way; `None` if there is none, and once it has arrived or been given up.
-    transfer: Option<Transfer>,
+    sender: Side,
+    /// Payload at whose arrival the programs are told; `u64::MAX`: none.
+    expects: u64,
+    /// What has arrived when that was told last.
+    arrived: u64,
+    /// Requests on their way: what the server has received when it has all of it, and the answer to it.
+    asks: VecDeque<(u64, Ask)>,
+    /// Payload of all requests.
+    asked: u64,
+    /// The programs know that it stands, and that it is over.
+    told_stands: bool,
+    told_over: bool,
     /// The sender has been sampled after it had closed.
     sampled_closed: bool,
 }
@@ -58,12 +81,6 @@ struct End {
     finished: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Transfer {
-    started_ns: u64,
-    bytes: u64,
-}
-
 impl Connection {
     pub(crate) fn new(opening: &Opening, net: &Network) -> Self {
         let end = |side: Side, role| End {
@@ -73,84 +90,86 @@ impl Connection {
             finished: false,
         };
         Self {
+            id: opening.id,
             ends: [end(Side::Client, Role::Client), end(Side::Server, Role::Server)],
             name: opening.name,
-            traffic: opening.traffic,
             account: opening.account,
-            job: opening.job,
+            sender: opening.sender,
+            expects: opening.expects.unwrap_or(u64::MAX),
+            arrived: 0,
+            asks: VecDeque::new(),
+            asked: 0,
+            told_stands: false,
+            told_over: false,
             sampled_closed: false,
-            transfer: opening.job.object_bytes().map(|bytes| Transfer { started_ns: net.now(), bytes }),
         }
     }
 
-    /// The client connects and says what it has to send.
-    pub(crate) fn open(&mut self, now_ns: u64, out: &mut Outbox) {
-        let client = &mut self.ends[Side::Client as usize];
-        client.endpoint.connect(now_ns, out);
-        match self.job {
-            Job::Bulk { bytes: None } => client.endpoint.offer(now_ns, u64::MAX, out),
-            Job::Bulk { bytes: Some(bytes) } => client.send_all(now_ns, bytes, out),
-            Job::Page { request_bytes, .. } => client.endpoint.offer(now_ns, request_bytes, out),
-        }
+    /// The client writes; `u64::MAX` never runs out.
+    pub(crate) fn write(&mut self, now_ns: u64, bytes: u64, out: &mut Outbox) {
+        self.endpoint(Side::Client).offer(now_ns, bytes, out);
+    }
+
+    /// The client writes no more.
+    pub(crate) fn close(&mut self, now_ns: u64, out: &mut Outbox) {
+        self.ends[Side::Client as usize].finish(now_ns, out);
+    }
+
+    /// The client asks for something.
+    pub(crate) fn ask(&mut self, now_ns: u64, ask: Ask, out: &mut Outbox) {
+        self.asked += ask.request_bytes;
+        self.asks.push_back((self.asked, ask));
+        let before = if self.expects == u64::MAX { self.arrived } else { self.expects };
+        self.expects = before + ask.response_bytes;
+        self.write(now_ns, ask.request_bytes, out);
     }
 
     /// A segment has arrived; the application at that end sees at once what has come in order.
-    pub(crate) fn receive<S: Sink>(
-        &mut self,
-        packet: &TcpPacket,
-        ecn: Ecn,
-        now_ns: u64,
-        out: &mut Outbox,
-        recording: &mut Recording<S>,
-    ) {
+    pub(crate) fn receive(&mut self, packet: &TcpPacket, ecn: Ecn, now_ns: u64, out: &mut Outbox) -> Option<News> {
         let side = packet.to;
-        self.endpoint(side).on_segment(now_ns, &packet.segment, ecn, out);
-        if side != self.sender() {
-            self.note_arrival(now_ns, recording);
-        }
         let end = &mut self.ends[side as usize];
-        if end.finished {
-            return;
+        end.endpoint.on_segment(now_ns, &packet.segment, ecn, out);
+        let received = end.endpoint.received_bytes();
+        let mut news = News { id: self.id, stands: false, arrived: false, over: false };
+        if side != self.sender && received >= self.expects {
+            news.arrived = true;
+            self.arrived = std::mem::replace(&mut self.expects, u64::MAX);
         }
-        match self.job {
-            Job::Page { request_bytes, bytes } if side == Side::Server => {
-                if end.endpoint.received_bytes() >= request_bytes {
-                    end.send_all(now_ns, bytes, out);
+        let closes = end.endpoint.peer_finished();
+        match side {
+            Side::Client => {
+                news.stands = !self.told_stands && end.endpoint.is_established();
+                news.over = closes && !self.told_over;
+                self.told_stands |= news.stands;
+                self.told_over |= news.over;
+            }
+            Side::Server => {
+                while let Some(&(_, ask)) = self.asks.front().filter(|(asked, _)| *asked <= received) {
+                    self.asks.pop_front();
+                    end.answer(now_ns, ask, out);
                 }
             }
-            Job::Page { .. } | Job::Bulk { .. } => {
-                if end.endpoint.peer_finished() {
-                    end.finish(now_ns, out);
-                }
-            }
         }
-    }
-
-    /// Records the object if it has arrived whole.
-    fn note_arrival<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) {
-        let receiver = &self.ends[self.sender().other() as usize].endpoint;
-        let arrived = |transfer: &mut Transfer| receiver.received_bytes() >= transfer.bytes;
-        if let Some(transfer) = self.transfer.take_if(arrived) {
-            recording.recorder.transfer(self.transfer_row(transfer, Some(now_ns)));
+        if closes && !end.finished {
+            end.finish(now_ns, out);
         }
-    }
-
-    /// The row of the object under way, which will not be recorded any more.
-    pub(crate) fn give_up_transfer(&mut self) -> Option<TransferRow> {
-        let transfer = self.transfer.take()?;
-        Some(self.transfer_row(transfer, None))
-    }
-
-    fn transfer_row(&self, transfer: Transfer, finished_ns: Option<u64>) -> TransferRow {
-        let Transfer { started_ns, bytes } = transfer;
-        TransferRow { traffic: self.traffic, flow: self.name, started_ns, finished_ns, bytes }
+        (news.stands || news.arrived || news.over).then_some(news)
     }
 
     /// The state of the data sender; `None` once it has been seen closed.
     pub(crate) fn sample(&mut self) -> Option<Sample> {
-        let sender = &self.ends[self.sender() as usize].endpoint;
+        let sender = &self.ends[self.sender as usize].endpoint;
         let sampled_closed = std::mem::replace(&mut self.sampled_closed, sender.is_closed());
         (!sampled_closed).then(|| sender.sample())
+    }
+
+    /// Payload of the data sender that was acknowledged.
+    pub(crate) fn delivered_bytes(&self) -> u64 {
+        self.ends[self.sender as usize].endpoint.acked_bytes()
+    }
+
+    pub(crate) fn id(&self) -> Id {
+        self.id
     }
 
     pub(crate) fn name(&self) -> Name {
@@ -160,14 +179,6 @@ impl Connection {
     /// Under what its packets are counted.
     pub(crate) fn account(&self) -> Account {
         self.account
-    }
-
-    /// The end that sends the data that is of interest.
-    pub(crate) fn sender(&self) -> Side {
-        match self.job {
-            Job::Bulk { .. } => Side::Client,
-            Job::Page { .. } => Side::Server,
-        }
     }
 
     pub(crate) fn endpoint(&mut self, side: Side) -> &mut Endpoint {
@@ -186,23 +197,15 @@ impl Connection {
 }
 
 impl End {
-    fn send_all(&mut self, now_ns: u64, bytes: u64, out: &mut Outbox) {
-        self.endpoint.offer(now_ns, bytes, out);
-        self.finish(now_ns, out);
+    fn answer(&mut self, now_ns: u64, ask: Ask, out: &mut Outbox) {
+        self.endpoint.offer(now_ns, ask.response_bytes, out);
+        if ask.last {
+            self.finish(now_ns, out);
+        }
     }
 
     fn finish(&mut self, now_ns: u64, out: &mut Outbox) {
         self.finished = true;
         self.endpoint.finish_sending(now_ns, out);
-    }
-}
-
-impl Job {
-    /// Size of the object whose arrival is recorded.
-    fn object_bytes(self) -> Option<u64> {
-        match self {
-            Self::Bulk { bytes } => bytes,
-            Self::Page { bytes, .. } => Some(bytes),
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use bufferscope_records::{FlowRow, FlowState, Name, Sink};
 
-use crate::connection::{Connection, Opening};
+use crate::connection::{Connection, Id, News, Opening};
 use crate::network::{Flow, Network, Outbound};
 use crate::packet::{Body, Ecn, Side, TcpPacket};
 use crate::recording::Recording;
@@ -35,10 +35,10 @@ impl Connections {
         }
     }
 
-    /// Opens a connection: the client's SYN is sent now.
-    pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) {
+    /// Opens a connection: the client's SYN is sent now. Returns its place.
+    pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
         let mut connection = Connection::new(opening, net);
-        connection.open(net.now(), &mut self.outbox);
+        connection.endpoint(Side::Client).connect(net.now(), &mut self.outbox);
         let flow = Flow::new(connection.name(), connection.account(), opening.dscp);
         let index = match self.free.pop() {
             Some(index) => {
@@ -53,19 +53,38 @@ impl Connections {
             }
         };
         self.after(index, Side::Client, net, recording);
+        index
     }
 
-    /// A segment has arrived at one end.
+    /// The connection of an id, unless it has been forgotten.
+    pub(crate) fn find(&mut self, index: u32, id: Id) -> Option<&mut Connection> {
+        self.places[index as usize].as_mut().filter(|connection| connection.id() == id)
+    }
+
+    /// The application of a connection's client does something.
+    pub(crate) fn act<S: Sink>(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Connection, u64, &mut Outbox),
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        act(live(&mut self.places, index), net.now(), &mut self.outbox);
+        self.after(index, Side::Client, net, recording);
+    }
+
+    /// A segment has arrived at one end; returns what the programs want to know of it.
     pub(crate) fn receive<S: Sink>(
         &mut self,
         packet: &TcpPacket,
         ecn: Ecn,
         net: &mut Network,
         recording: &mut Recording<S>,
-    ) {
+    ) -> Option<News> {
         let connection = live(&mut self.places, packet.connection);
-        connection.receive(packet, ecn, net.now(), &mut self.outbox, recording);
+        let news = connection.receive(packet, ecn, net.now(), &mut self.outbox);
         self.after(packet.connection, packet.to, net, recording);
+        news
     }
 
     /// A segment has left the queue of its own host.
@@ -84,19 +103,6 @@ impl Connections {
             endpoint.on_timer(net.now(), &mut self.outbox);
         }
         self.after(index, side, net, recording);
-    }
-
-    /// The data senders of one traffic offer nothing new any more.
-    pub(crate) fn stop<S: Sink>(&mut self, traffic: u32, net: &mut Network, recording: &mut Recording<S>) {
-        for index in 0..self.places.len() as u32 {
-            let Some(connection) = self.places[index as usize].as_mut().filter(|c| c.account().traffic == traffic)
-            else {
-                continue;
-            };
-            let sender = connection.sender();
-            connection.endpoint(sender).stop_offering(net.now(), &mut self.outbox);
-            self.after(index, sender, net, recording);
-        }
     }
 
     /// Samples the data senders, each for the last time when it has closed; returns how many there were.
@@ -137,14 +143,6 @@ impl Connections {
             }
         }
         accounts
-    }
-
-    /// Records the objects that have not arrived as unfinished, oldest first.
-    pub(crate) fn give_up_transfers<S: Sink>(&mut self, recording: &mut Recording<S>) {
-        let mut unfinished: Vec<_> =
-            self.places.iter_mut().flatten().filter_map(Connection::give_up_transfer).collect();
-        unfinished.sort_by_key(|row| row.started_ns);
-        unfinished.into_iter().for_each(|row| recording.recorder.transfer(row));
     }
 
     /// Connections for which there is room.

@@ -1,5 +1,6 @@
 //! Random numbers from the run's seed, and from nothing else.
 
+use bufferscope_programs::Uniform;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -53,6 +54,12 @@ impl Random {
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+impl Uniform for Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        Self::below(self, bound)
     }
 }
 

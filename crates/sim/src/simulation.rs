@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use bufferscope_records::{Recorder, Sink};
-use bufferscope_scenario::{Scenario, TrafficKind};
+use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, TrafficKind, WebTraffic};
 
+use crate::connection::News;
 use crate::connections::Connections;
 use crate::datagrams::{Datagrams, DatagramsSetup, Dns, Udp, Voip};
 use crate::network::Network;
@@ -13,7 +14,7 @@ use crate::ping::{Ping, PingSetup};
 use crate::recording::Recording;
 use crate::routes::{PortIndex, Step};
 use crate::slots::{Slots, Target};
-use crate::streams::{Streams, StreamsSetup};
+use crate::streams::{Streams, StreamsSetup, Surroundings};
 use crate::{Progress, SimError, Summary, summary};
 
 /// Events (and rows sampled) between two reports of progress: about 10 ms of work. A count, because a run must not depend
@@ -41,7 +42,7 @@ pub(crate) struct Simulation<'a, S: Sink> {
 #[derive(Debug)]
 enum Source {
     Ping(Ping),
-    Streams(Streams),
+    Streams(Box<Streams>),
     Datagrams(Datagrams),
 }
 
@@ -114,7 +115,10 @@ impl<'a, S: Sink> Simulation<'a, S> {
                     let (body, ecn) = self.net.deliver(packet);
                     match body {
                         Body::Tcp(segment) => {
-                            self.connections.receive(&segment, ecn, &mut self.net, &mut self.recording);
+                            let news = self.connections.receive(&segment, ecn, &mut self.net, &mut self.recording);
+                            if let Some(news) = news {
+                                self.tell(news);
+                            }
                         }
                         Body::Echo(echo) => {
                             let (ping, net, recording) = self.ping(echo.ping);
@@ -143,7 +147,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
             let next_ns = (now_ns + self.scenario.sample_interval_ns).min(self.scenario.duration_ns);
             self.net.events.schedule_first(self.slots.sampler(), next_ns);
         } else {
-            self.connections.give_up_transfers(&mut self.recording);
+            self.give_up_transfers();
             self.sources.iter_mut().for_each(|source| source.give_up(&mut self.recording));
             self.recording.close_sojourns(now_ns);
             self.lingering = true;
@@ -162,19 +166,42 @@ impl<'a, S: Sink> Simulation<'a, S> {
         if self.lingering {
             return;
         }
-        match &mut self.sources[traffic as usize] {
-            Source::Ping(ping) => ping.begin(&mut self.net, &mut self.recording),
-            Source::Streams(streams) => streams.begin(&mut self.connections, &mut self.net, &mut self.recording),
-            Source::Datagrams(datagrams) => datagrams.begin(&mut self.net, &mut self.recording),
+        let Self { sources, connections, net, recording, .. } = self;
+        match &mut sources[traffic as usize] {
+            Source::Ping(ping) => ping.begin(net, recording),
+            Source::Streams(streams) => streams.begin(&mut Surroundings { connections, net, recording }),
+            Source::Datagrams(datagrams) => datagrams.begin(net, recording),
         }
     }
 
     fn end(&mut self, traffic: u32) {
-        match &mut self.sources[traffic as usize] {
-            Source::Ping(ping) => ping.time_out(&mut self.net, &mut self.recording),
-            Source::Streams(_) => self.connections.stop(traffic, &mut self.net, &mut self.recording),
-            Source::Datagrams(datagrams) => datagrams.time_out(&mut self.net, &mut self.recording),
+        let Self { sources, connections, net, recording, .. } = self;
+        match &mut sources[traffic as usize] {
+            Source::Ping(ping) => ping.time_out(net, recording),
+            Source::Streams(streams) => streams.stop(&mut Surroundings { connections, net, recording }),
+            Source::Datagrams(datagrams) => datagrams.time_out(net, recording),
         }
+    }
+
+    /// Tells programs what has become of a connection of theirs.
+    #[cold]
+    fn tell(&mut self, news: News) {
+        let Self { sources, connections, net, recording, .. } = self;
+        if let Source::Streams(streams) = &mut sources[news.id.traffic as usize] {
+            streams.hear(news, &mut Surroundings { connections, net, recording });
+        }
+    }
+
+    /// Records the transfers that have not come to their end, oldest first.
+    fn give_up_transfers(&mut self) {
+        let Self { sources, recording, .. } = self;
+        let streams = sources.iter_mut().filter_map(|source| match source {
+            Source::Streams(streams) => Some(streams),
+            Source::Ping(_) | Source::Datagrams(_) => None,
+        });
+        let mut unfinished: Vec<_> = streams.flat_map(|streams| streams.unfinished(recording)).collect();
+        unfinished.sort_by_key(|row| row.started_ns);
+        unfinished.into_iter().for_each(|row| recording.recorder.transfer(row));
     }
 
     #[inline]
@@ -278,7 +305,6 @@ fn sources<S: Sink>(
 ) -> Vec<Source> {
     let source = |(index, traffic): (u32, &bufferscope_scenario::Traffic)| {
         let name = recording.recorder.intern(&traffic.name);
-        let streams = StreamsSetup { scenario, traffic, index, name, seed, slots };
         let datagrams = DatagramsSetup { traffic, index, name, seed, slots };
         match &traffic.kind {
             TrafficKind::Udp(parameters) => {
@@ -290,8 +316,12 @@ fn sources<S: Sink>(
             TrafficKind::Dns(parameters) => {
                 Source::Datagrams(Datagrams::Dns(Dns::new(&datagrams, parameters, net, recording)))
             }
-            TrafficKind::Tcp(parameters) => Source::Streams(Streams::bulk(&streams, parameters, net)),
-            TrafficKind::Web(parameters) => Source::Streams(Streams::web(&streams, parameters, net)),
+            TrafficKind::Tcp(TcpTraffic { sending, .. })
+            | TrafficKind::Web(WebTraffic { sending, .. })
+            | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
+                let setup = StreamsSetup { scenario, traffic, index, name, seed, slots };
+                Source::Streams(Box::new(Streams::new(&setup, *sending, net)))
+            }
             TrafficKind::Ping(parameters) => {
                 let flow = recording.recorder.intern(&format!("{}/1", traffic.name));
                 let setup = PingSetup { traffic, index, name, flow, seed, slots };

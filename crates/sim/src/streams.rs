@@ -1,25 +1,31 @@
-//! The traffic that opens TCP connections: bulk flows that start together, pages fetched at an interval.
+//! The traffic that opens TCP connections: carries out what its programs do.
 
-use bufferscope_records::{Name, Sink};
-use bufferscope_scenario::{NodeIndex, Scenario, Sending, TcpTraffic, Traffic, WebTraffic};
+use std::convert::Infallible;
 
-use crate::connection::{Job, Opening};
+use bufferscope_programs::{self as programs, Ask, Program, Sockets, Transfer};
+use bufferscope_records::{Name, Sink, TransferRow};
+use bufferscope_scenario::{NodeIndex, Scenario, Sending, Traffic, TrafficKind};
+
+use crate::connection::{Connection, Id, News, Opening};
 use crate::connections::Connections;
 use crate::network::{Account, Network};
+use crate::packet::Side;
 use crate::random::{Random, Stream};
 use crate::recording::Recording;
 use crate::slots::Slots;
-use crate::tcp::{self, Timers};
+use crate::tcp::{self, Outbox, Timers};
 
-/// A connection begins up to this much later than planned.
-///
-/// Programs started "at the same time" open their connections within about a millisecond of one another: forking, loading
-/// and name look-up take that long. Without it, flows of equal parameters would send every packet in the same nanosecond.
-pub(crate) const START_JITTER_NS: u64 = 1_000_000;
-
-/// Something that opens connections, one after the other.
+/// The programs of one traffic, and the connections they have opened.
 #[derive(Debug)]
 pub(crate) struct Streams {
+    program: Program<Random>,
+    opened: Opened,
+    slots: Slots,
+}
+
+/// The connections of one traffic.
+#[derive(Debug)]
+struct Opened {
     name: String,
     traffic: (u32, Name),
     dscp: u8,
@@ -28,25 +34,13 @@ pub(crate) struct Streams {
     configs: [tcp::Config; 2],
     /// Seeds for the two ends of each connection.
     seeds: Random,
-    job: Job,
-    slots: Slots,
-    /// Connections opened so far.
-    opened: u64,
-    schedule: Schedule,
-    /// Nothing begins at or after this time.
-    stop_ns: u64,
+    /// Whether each connection has an account of its own.
+    separate_accounts: bool,
+    /// The place of each connection, by its number from 1 on; that of a forgotten one may have become another's.
+    places: Vec<u32>,
 }
 
-/// When connections are opened.
-#[derive(Debug)]
-enum Schedule {
-    /// At these times, latest first.
-    Times(Vec<u64>),
-    /// At a fixed interval, each time with some jitter.
-    Periodic { start_ns: u64, interval_ns: u64, random: Random },
-}
-
-/// What [`Streams`] are made of, besides their parameters.
+/// What [`Streams`] are made of.
 #[derive(Debug)]
 pub(crate) struct StreamsSetup<'a> {
     pub(crate) scenario: &'a Scenario,
@@ -57,93 +51,180 @@ pub(crate) struct StreamsSetup<'a> {
     pub(crate) slots: Slots,
 }
 
+/// Everything around the streams that a program's doings touch.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a, S: Sink> {
+    pub(crate) connections: &'a mut Connections,
+    pub(crate) net: &'a mut Network,
+    pub(crate) recording: &'a mut Recording<S>,
+}
+
+/// The sockets of a program.
+struct Hands<'a, 'b, S: Sink> {
+    opened: &'a mut Opened,
+    around: &'a mut Surroundings<'b, S>,
+}
+
 impl Streams {
-    /// Bulk flows: `from` is the client and sends.
-    pub(crate) fn bulk(setup: &StreamsSetup<'_>, parameters: &TcpTraffic, net: &mut Network) -> Self {
-        let mut random = setup.random();
-        let Traffic { start_ns, stop_ns, .. } = *setup.traffic;
-        let flows = if start_ns < stop_ns { parameters.flows } else { 0 };
-        let mut times: Vec<u64> = (0..flows).map(|_| start_ns + random.below(START_JITTER_NS)).collect();
-        times.sort_unstable_by(|a, b| b.cmp(a));
-        let nodes = [setup.traffic.from, setup.traffic.to];
-        if stop_ns < setup.scenario.duration_ns {
-            net.events.schedule(setup.slots.end(setup.index), stop_ns);
+    /// The programs of a traffic that opens TCP connections.
+    pub(crate) fn new(setup: &StreamsSetup<'_>, sending: Sending, net: &mut Network) -> Self {
+        let StreamsSetup { traffic, index, seed, .. } = *setup;
+        let jitter = Random::new(seed, Stream::Traffic(index));
+        let program = Program::new(traffic, index as usize, seed, jitter).expect("it opens connections");
+        let [client, server] = program.ends();
+        if program.has_to_be_stopped() && traffic.stop_ns < setup.scenario.duration_ns {
+            net.events.schedule(setup.slots.end(index), traffic.stop_ns);
         }
-        setup.finish(
-            nodes,
-            setup.configs(nodes, parameters.sending, net),
-            Job::Bulk { bytes: parameters.bytes },
-            Schedule::Times(times),
-            net,
-        )
-    }
-
-    /// Pages: `to` is the client, `from` the server that sends them.
-    pub(crate) fn web(setup: &StreamsSetup<'_>, parameters: &WebTraffic, net: &mut Network) -> Self {
-        let nodes = [setup.traffic.to, setup.traffic.from];
-        setup.finish(
-            nodes,
-            setup.configs(nodes, parameters.sending, net),
-            Job::Page { request_bytes: u64::from(parameters.request_bytes), bytes: parameters.bytes },
-            Schedule::Periodic {
-                start_ns: setup.traffic.start_ns,
-                interval_ns: parameters.interval_ns,
-                random: setup.random(),
-            },
-            net,
-        )
-    }
-
-    /// Time to open the next connection.
-    pub(crate) fn begin<S: Sink>(
-        &mut self,
-        connections: &mut Connections,
-        net: &mut Network,
-        recording: &mut Recording<S>,
-    ) {
-        self.opened += 1;
-        let opening = Opening {
-            name: recording.recorder.intern(&format!("{}/{}", self.name, self.opened)),
-            traffic: self.traffic.1,
-            account: self.account(),
-            dscp: self.dscp,
-            job: self.job,
-            nodes: self.nodes,
-            configs: self.configs.clone().map(|config| tcp::Config { seed: self.seeds.seed(), ..config }),
+        let opened = Opened {
+            name: traffic.name.clone(),
+            traffic: (index, setup.name),
+            dscp: traffic.dscp,
+            nodes: [client, server],
+            configs: setup.configs([client, server], sending, net),
+            seeds: Random::new(seed, Stream::Congestion(index)),
+            separate_accounts: has_separate_accounts(&traffic.kind),
+            places: Vec::new(),
         };
-        connections.open(&opening, net, recording);
-        self.arm(net);
+        let streams = Self { program, opened, slots: setup.slots };
+        streams.arm(net);
+        streams
     }
 
-    /// There may be millions of pages: they share an account.
-    fn account(&self) -> Account {
-        let number = match self.job {
-            Job::Bulk { .. } => Some(self.opened),
-            Job::Page { .. } => None,
-        };
-        Account { traffic: self.traffic.0, number }
+    /// Time for what was planned.
+    pub(crate) fn begin<S: Sink>(&mut self, around: &mut Surroundings<'_, S>) {
+        let now_ns = around.net.now();
+        let Ok(()) = self.program.on_time(now_ns, &mut Hands { opened: &mut self.opened, around });
+        self.arm(around.net);
     }
 
-    fn arm(&mut self, net: &mut Network) {
-        let at_ns = match &mut self.schedule {
-            Schedule::Times(times) => times.pop(),
-            Schedule::Periodic { start_ns, interval_ns, random } => {
-                let nominal_ns = *start_ns + self.opened * *interval_ns;
-                (nominal_ns < self.stop_ns).then(|| nominal_ns + random.below(START_JITTER_NS))
+    /// Something has become of a connection.
+    pub(crate) fn hear<S: Sink>(&mut self, news: News, around: &mut Surroundings<'_, S>) {
+        let (now_ns, number) = (around.net.now(), news.id.number);
+        let hands = &mut Hands { opened: &mut self.opened, around };
+        if news.stands {
+            let Ok(()) = self.program.on_stands(number, hands);
+        }
+        if news.arrived {
+            let Ok(()) = self.program.on_arrived(now_ns, number, hands);
+        }
+        if news.over {
+            let Ok(()) = self.program.on_over(now_ns, number, hands);
+        }
+        self.arm(around.net);
+    }
+
+    /// The traffic stops.
+    pub(crate) fn stop<S: Sink>(&mut self, around: &mut Surroundings<'_, S>) {
+        let Ok(()) = self.program.on_stop(&mut Hands { opened: &mut self.opened, around });
+    }
+
+    /// The transfers that have not come to their end: none of them is recorded later.
+    pub(crate) fn unfinished<S: Sink>(&mut self, recording: &mut Recording<S>) -> Vec<TransferRow> {
+        self.program.unfinished().into_iter().map(|transfer| self.opened.row(transfer, recording)).collect()
+    }
+
+    fn arm(&self, net: &mut Network) {
+        if let Some(at_ns) = self.program.next_ns() {
+            let slot = self.slots.begin(self.opened.traffic.0);
+            let at_ns = at_ns.max(net.now());
+            if net.events.scheduled_at(slot) != Some(at_ns) {
+                net.events.schedule(slot, at_ns);
             }
-        };
-        if let Some(at_ns) = at_ns {
-            let at_ns = at_ns.min(self.stop_ns.saturating_sub(1)).max(net.now());
-            net.events.schedule(self.slots.begin(self.traffic.0), at_ns);
         }
     }
 }
 
-impl StreamsSetup<'_> {
-    fn random(&self) -> Random {
-        Random::new(self.seed, Stream::Traffic(self.index))
+impl Opened {
+    fn flow_name<S: Sink>(&self, number: u32, recording: &mut Recording<S>) -> Name {
+        recording.recorder.intern(&format!("{}/{number}", self.name))
     }
 
+    fn row<S: Sink>(&self, transfer: Transfer, recording: &mut Recording<S>) -> TransferRow {
+        let Transfer { connection, started_ns, finished_ns, bytes } = transfer;
+        let flow = self.flow_name(connection, recording);
+        TransferRow { traffic: self.traffic.1, flow, started_ns, finished_ns, bytes }
+    }
+}
+
+impl<S: Sink> Hands<'_, '_, S> {
+    /// The client of a connection does something, if that is still there.
+    fn act(&mut self, number: u32, act: impl FnOnce(&mut Connection, u64, &mut Outbox)) {
+        let id = Id { traffic: self.opened.traffic.0, number };
+        let place = self.opened.places[number as usize - 1];
+        let Surroundings { connections, net, recording } = self.around;
+        if connections.find(place, id).is_some() {
+            connections.act(place, act, net, recording);
+        }
+    }
+}
+
+impl<S: Sink> Sockets for Hands<'_, '_, S> {
+    type Error = Infallible;
+
+    fn open(&mut self, opening: &programs::Opening) -> Result<(), Infallible> {
+        let opened = &mut *self.opened;
+        let Surroundings { connections, net, recording } = self.around;
+        let (traffic, number) = (opened.traffic.0, opening.number);
+        let opening = Opening {
+            id: Id { traffic, number },
+            name: opened.flow_name(number, recording),
+            account: Account { traffic, number: opened.separate_accounts.then_some(number.into()) },
+            dscp: opened.dscp,
+            sender: match opening.data_from {
+                programs::Side::Client => Side::Client,
+                programs::Side::Server => Side::Server,
+            },
+            expects: opening.expects,
+            nodes: opened.nodes,
+            configs: opened.configs.clone().map(|config| tcp::Config { seed: opened.seeds.seed(), ..config }),
+        };
+        opened.places.push(connections.open(&opening, net, recording));
+        Ok(())
+    }
+
+    fn write(&mut self, connection: u32, bytes: u64) -> Result<(), Infallible> {
+        self.act(connection, |connection, now_ns, out| connection.write(now_ns, bytes, out));
+        Ok(())
+    }
+
+    fn hold(&mut self, connection: u32) -> Result<(), Infallible> {
+        self.act(connection, |connection, _, _| connection.endpoint(Side::Client).forget_unsent());
+        Ok(())
+    }
+
+    fn close(&mut self, connection: u32) -> Result<(), Infallible> {
+        self.act(connection, Connection::close);
+        Ok(())
+    }
+
+    fn ask(&mut self, connection: u32, ask: Ask) -> Result<(), Infallible> {
+        self.act(connection, |connection, now_ns, out| connection.ask(now_ns, ask, out));
+        Ok(())
+    }
+
+    fn delivered(&mut self, connection: u32) -> Result<u64, Infallible> {
+        let id = Id { traffic: self.opened.traffic.0, number: connection };
+        let place = self.opened.places[connection as usize - 1];
+        Ok(self.around.connections.find(place, id).map_or(0, |connection| connection.delivered_bytes()))
+    }
+
+    fn record(&mut self, transfer: Transfer) -> Result<(), Infallible> {
+        let row = self.opened.row(transfer, self.around.recording);
+        self.around.recording.recorder.transfer(row);
+        Ok(())
+    }
+}
+
+/// There may be millions of pages: they share an account, and so do all transfers where a flow makes several.
+fn has_separate_accounts(kind: &TrafficKind) -> bool {
+    match kind {
+        TrafficKind::Tcp(tcp) => tcp.transfers == 1,
+        TrafficKind::Bittorrent(_) => true,
+        _ => false,
+    }
+}
+
+impl StreamsSetup<'_> {
     /// Hosts are not switched on at the same time, so their clocks do not tick together.
     fn timers(&self, node: NodeIndex) -> Timers {
         let mut random = Random::new(self.seed, Stream::Clock(node.into()));
@@ -172,33 +253,10 @@ impl StreamsSetup<'_> {
             pacing: sending.pacing,
             pacing_percent: host.pacing_percent,
             slow_start_after_idle: host.slow_start_after_idle,
+            // As programs do that answer requests, and as it is for all that is written in large pieces.
+            no_delay: true,
             timers: self.timers(node),
             ..unset
         }
-    }
-
-    fn finish(
-        &self,
-        nodes: [NodeIndex; 2],
-        configs: [tcp::Config; 2],
-        job: Job,
-        schedule: Schedule,
-        net: &mut Network,
-    ) -> Streams {
-        let mut streams = Streams {
-            name: self.traffic.name.clone(),
-            traffic: (self.index, self.name),
-            dscp: self.traffic.dscp,
-            nodes,
-            configs,
-            seeds: Random::new(self.seed, Stream::Congestion(self.index)),
-            job,
-            slots: self.slots,
-            opened: 0,
-            schedule,
-            stop_ns: self.traffic.stop_ns,
-        };
-        streams.arm(net);
-        streams
     }
 }

@@ -16,7 +16,7 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
     """`retransmits.total` and `cwnd.<traffic>.*` of a run with TCP."""
-    entries = traffic_named(run.scenario, "tcp", "web")
+    entries = traffic_named(run.scenario, "tcp", "web", "bittorrent")
     if not entries:
         return
     window = Window.of(run)

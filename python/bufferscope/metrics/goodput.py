@@ -15,10 +15,13 @@ MBIT = 1e6
 def deliveries(run: RunRecords) -> pl.DataFrame:
     """What each connection had delivered at which time: `flow, t_ns, delivered_bytes`, sorted by time.
 
-    A connection that ends between two samples takes its last bytes with it; the finished transfers give them back.
+    A connection that ends between two samples takes its last bytes with it; the finished transfers give them back, but for
+    pages that came over several connections.
     """
     samples = run.flows.select("flow", "t_ns", "delivered_bytes")
-    ends = run.transfers.filter(pl.col("finished_ns").is_not_null()).select(
+    spread = [entry["name"] for entry in traffic_named(run.scenario, "web") if entry.get("objects")]
+    whole = run.transfers.filter(pl.col("finished_ns").is_not_null(), ~pl.col("traffic").is_in(spread))
+    ends = whole.select(
         "flow", pl.col("finished_ns").alias("t_ns"), pl.col("bytes").alias("delivered_bytes")
     )
     rows = pl.concat([samples, ends], how="vertical_relaxed").sort("t_ns", maintain_order=True)
@@ -28,7 +31,7 @@ def deliveries(run: RunRecords) -> pl.DataFrame:
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
     """All `goodput.*` metrics of a run with TCP or UDP flows."""
-    entries = traffic_named(run.scenario, "tcp", "web", "udp")
+    entries = traffic_named(run.scenario, "tcp", "web", "udp", "bittorrent")
     window = Window.of(run)
     if not entries or window.seconds <= 0:
         return
@@ -40,7 +43,8 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
     for entry in entries:
         own = flows.filter(traffic=entry["name"])
         yield f"goodput.{entry['name']}_mbit", float(own["delivered_bytes"].sum()) * scale
-    bulk = [entry["name"] for entry in entries if entry["kind"] == "tcp"]
+    # Where a flow makes several transfers, each over a connection of its own, connections are not rivals.
+    bulk = [entry["name"] for entry in entries if entry["kind"] == "tcp" and entry.get("transfers", 1) == 1]
     shares = flows.filter(pl.col("traffic").is_in(bulk))["delivered_bytes"].to_list()
     if sum(shares) > 0:
         yield "goodput.jain", jain_index(shares)

@@ -12,22 +12,18 @@ mod tcp;
 
 use std::io;
 
+use bufferscope_programs::{Random, START_JITTER_NS};
 use bufferscope_records::Recorder;
 use bufferscope_scenario::{Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
 
 use crate::network::Network;
 use crate::output::BatchSender;
-use crate::random::Random;
 use crate::reactor::{Event, Reactor, Token};
 use crate::warnings::Warnings;
 use datagrams::{Datagrams, End, Opener};
 use ping::Ping;
 use tcp::Tcp;
-
-/// A connection, probe or page begins up to this much later than planned, by the seed: programs on different machines do
-/// not act in the same nanosecond either.
-const START_JITTER_NS: u64 = 1_000_000;
 
 /// What everybody who makes traffic works with.
 pub(crate) struct Desk<'a> {
@@ -97,7 +93,8 @@ impl Traffic {
         let source = &mut self.sources[index];
         source.begun += 1;
         let interval_ns = match &desk.scenario.traffic[index].kind {
-            TrafficKind::Tcp(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
+            TrafficKind::Tcp(_) | TrafficKind::Bittorrent(_) => None,
+            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
             TrafficKind::Ping(ping) => Some(ping.interval_ns),
             TrafficKind::Web(web) => Some(web.interval_ns),
         };
@@ -108,7 +105,7 @@ impl Traffic {
         match &desk.scenario.traffic[index].kind {
             TrafficKind::Ping(_) => self.pings[source.ping].send(desk),
             TrafficKind::Tcp(_) | TrafficKind::Web(_) => self.tcp.connect(index, source.begun, desk),
-            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => Ok(()),
+            TrafficKind::Bittorrent(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => Ok(()),
         }
     }
 
@@ -179,13 +176,13 @@ impl Traffic {
 
     /// Bulk flows begin together, each with a jitter of its own; probes and pages one after the other.
     fn plan_first(&mut self, index: usize, desk: &mut Desk<'_>) {
-        let at_once = match &desk.scenario.traffic[index].kind {
-            TrafficKind::Tcp(tcp) => tcp.flows,
-            TrafficKind::Ping(_) | TrafficKind::Web(_) => 1,
-            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => 0,
+        let (at_once, apart_ns) = match &desk.scenario.traffic[index].kind {
+            TrafficKind::Tcp(tcp) => (u64::from(tcp.flows), tcp.stagger_ns),
+            TrafficKind::Ping(_) | TrafficKind::Web(_) => (1, 0),
+            TrafficKind::Bittorrent(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => (0, 0),
         };
-        for _ in 0..at_once {
-            self.plan(index, 0, desk);
+        for number in 0..at_once {
+            self.plan(index, number * apart_ns, desk);
         }
     }
 

@@ -89,7 +89,8 @@ impl Tcp {
         for (index, traffic) in scenario.traffic.iter().enumerate() {
             let [from, to] = [traffic.from, traffic.to].map(usize::from);
             let service = match &traffic.kind {
-                TrafficKind::Ping(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
+                TrafficKind::Ping(_) | TrafficKind::Bittorrent(_) => None,
+                TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
                 TrafficKind::Tcp(parameters) => {
                     let job = Job::Bulk { bytes: parameters.bytes };
                     Some(tcp.serve(index, [from, to], job, parameters.sending, desk)?)

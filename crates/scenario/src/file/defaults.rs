@@ -3,7 +3,8 @@
 use super::datagrams::{DatagramSize, LookUpTimeout};
 use super::link::{Delay, Overhead};
 use super::queue::{CodelTime, PacketLimit, Probability};
-use super::traffic::{DelayTarget, Payload, PingTimeout, RequestSize};
+use super::streams::{DelayTarget, RequestSize};
+use super::traffic::{Payload, PingTimeout};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{InitialWindow, Percent, ReceiveBuffer};
@@ -62,6 +63,14 @@ pub(super) fn red_bandwidth() -> Rate {
 }
 
 pub(super) fn flows() -> u32 {
+    1
+}
+
+pub(super) fn stagger() -> Moment {
+    Moment::new(0)
+}
+
+pub(super) fn transfers() -> u32 {
     1
 }
 
@@ -129,6 +138,25 @@ pub(super) fn dns_timeout() -> LookUpTimeout {
 /// resolv.conf(5), `attempts`.
 pub(super) fn dns_attempts() -> u32 {
     2
+}
+
+/// Chromium and Firefox to one server over HTTP/1.1.
+pub(crate) fn page_connections() -> u32 {
+    6
+}
+
+pub(super) fn peers() -> u32 {
+    10
+}
+
+/// BEP 3.
+pub(super) fn unchoked() -> u32 {
+    4
+}
+
+/// What uTP's congestion control became (BEP 29, RFC 6817).
+pub(super) fn bittorrent_congestion() -> Congestion {
+    Congestion::Ledbat
 }
 
 /// `net.ipv4.tcp_rmem[2]` on a machine with enough memory.

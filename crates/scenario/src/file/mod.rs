@@ -11,6 +11,7 @@ mod host;
 mod link;
 mod queue;
 mod ring;
+mod streams;
 mod sweep;
 mod traffic;
 
@@ -20,13 +21,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 pub(crate) use datagrams::{Dns, Udp, Voip};
-pub(crate) use defaults::ledbat_target;
+pub(crate) use defaults::{ledbat_target, page_connections};
 pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, RateSetting};
 pub(crate) use queue::{CodelQueue, PfifoQueue, Queue, RedQueue};
+pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
-pub(crate) use traffic::{Sending, Traffic, TrafficCommon};
+pub(crate) use traffic::{Traffic, TrafficCommon};
 
 use crate::quantity::{Quantity, Times};
 use crate::text::{Line, Name, Text};

@@ -2,7 +2,7 @@
 
 use crate::error::{Problem, Problems};
 use crate::file::{Dns, Interval, Udp, Voip};
-use crate::model::{DnsTraffic, OnOff, UdpTraffic, VoipTraffic};
+use crate::model::{DnsTraffic, OnOff, Periods, UdpTraffic, VoipTraffic};
 use crate::path::join;
 
 /// The keys of the traffic at `path`.
@@ -12,7 +12,7 @@ pub(super) fn udp(keys: &Udp, path: &str, problems: &mut Problems) -> UdpTraffic
         rate_bps: keys.rate.get(),
         payload_bytes: keys.size.get_u32(),
         pattern: keys.pattern,
-        on_off: on_off(keys, path, problems),
+        on_off: on_off((keys.on, keys.off, keys.periods), path, problems),
     }
 }
 
@@ -32,14 +32,18 @@ pub(super) fn dns(keys: &Dns) -> DnsTraffic {
 }
 
 /// Both lengths or none: one alone is the other forgotten.
-fn on_off(keys: &Udp, path: &str, problems: &mut Problems) -> Option<OnOff> {
-    match (keys.on, keys.off) {
+pub(super) fn on_off(
+    (on, off, periods): (Option<Interval>, Option<Interval>, Option<Periods>),
+    path: &str,
+    problems: &mut Problems,
+) -> Option<OnOff> {
+    match (on, off) {
         (Some(on), Some(off)) => {
-            return Some(OnOff { on_ns: on.get(), off_ns: off.get(), periods: keys.periods.unwrap_or_default() });
+            return Some(OnOff { on_ns: on.get(), off_ns: off.get(), periods: periods.unwrap_or_default() });
         }
         (Some(on), None) => missing("off", "how long it pauses", "on", on, path, problems),
         (None, Some(off)) => missing("on", "how long it sends before it pauses", "off", off, path, problems),
-        (None, None) if keys.periods.is_some() => {
+        (None, None) if periods.is_some() => {
             let allowed = "no such key (only traffic with on and off has periods)";
             problems.add(|| Problem::new(join(path, "periods"), "periods of traffic that never pauses", allowed));
         }

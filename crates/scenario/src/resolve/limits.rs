@@ -1,15 +1,15 @@
 //! Bounds on how much one run may record, so that a slip of the pen is an error at once and not a full disk tomorrow.
 
 use crate::error::{Problem, Problems};
-use crate::model::{Port, Scenario, SojournDetail, Traffic, TrafficKind};
+use crate::model::{Port, Scenario, SojournDetail, TcpTraffic, Traffic, TrafficKind};
 use crate::path::join;
 
 /// Flows there are from start to end.
 const MOST_FLOWS: u64 = 10_000;
 /// Rows of one table.
 const MOST_ROWS: u64 = 50_000_000;
-/// Each page is a connection of its own.
-const MOST_PAGES: u64 = 1_000_000;
+/// Connections opened one after the other, all together.
+const MOST_CONNECTIONS: u64 = 1_000_000;
 /// Bits of a full-size packet, for estimating rows from rates.
 const PACKET_BITS: u64 = 1500 * 8;
 
@@ -42,12 +42,18 @@ fn check_samples(scenario: &Scenario, problems: &mut Problems) {
 fn check_starts(scenario: &Scenario, problems: &mut Problems) {
     for traffic in &scenario.traffic {
         let (interval_ns, most, what) = match &traffic.kind {
-            TrafficKind::Tcp(_) | TrafficKind::Udp(_) => continue,
-            TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
-            TrafficKind::Web(web) => (web.interval_ns, MOST_PAGES, "pages"),
-            TrafficKind::Dns(dns) => (dns.interval_ns, MOST_ROWS, "look-ups"),
+            TrafficKind::Tcp(tcp) => {
+                check_transfers(&traffic.name, tcp, problems);
+                continue;
+            }
             // A day of speech has fewer rows than that.
-            TrafficKind::Voip(_) => continue,
+            TrafficKind::Udp(_) | TrafficKind::Bittorrent(_) | TrafficKind::Voip(_) => continue,
+            TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
+            TrafficKind::Web(web) => {
+                let each = web.objects.map_or(1, |objects| u64::from(objects.connections.min(objects.count)));
+                (web.interval_ns, MOST_CONNECTIONS / each, "pages")
+            }
+            TrafficKind::Dns(dns) => (dns.interval_ns, MOST_ROWS, "look-ups"),
         };
         let starts = (traffic.stop_ns - traffic.start_ns).div_ceil(interval_ns);
         if starts > most {
@@ -55,6 +61,15 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
             let found = format!("an interval that makes {starts} {what}");
             problems.add(|| Problem::new(path, found, format!("at most {most}")));
         }
+    }
+}
+
+fn check_transfers(name: &str, tcp: &TcpTraffic, problems: &mut Problems) {
+    let transfers = u64::from(tcp.flows) * u64::from(tcp.transfers);
+    if tcp.transfers > 1 && transfers > MOST_CONNECTIONS {
+        let path = join(&join("traffic", name), "transfers");
+        let found = format!("{} for each of {} flows", tcp.transfers, tcp.flows);
+        problems.add(|| Problem::new(path, found, format!("at most {MOST_CONNECTIONS} in all")));
     }
 }
 
@@ -75,6 +90,7 @@ fn flows(scenario: &Scenario) -> u64 {
     let flows = |traffic: &Traffic| match &traffic.kind {
         TrafficKind::Tcp(tcp) => u64::from(tcp.flows),
         TrafficKind::Udp(udp) => u64::from(udp.flows),
+        TrafficKind::Bittorrent(bittorrent) => u64::from(bittorrent.peers),
         TrafficKind::Ping(_) | TrafficKind::Web(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => 0,
     };
     scenario.traffic.iter().map(flows).sum()

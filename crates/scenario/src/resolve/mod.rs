@@ -9,6 +9,7 @@ mod nodes;
 mod queue;
 mod reachability;
 mod sending;
+mod streams;
 mod traffic;
 
 use crate::error::{Problem, Problems};

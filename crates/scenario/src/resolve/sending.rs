@@ -7,10 +7,9 @@ use crate::model::Sending;
 use crate::path::join;
 
 /// The keys of the traffic at `path`.
-pub(super) fn resolve(keys: &SendingKeys, path: &str, problems: &mut Problems) -> Sending {
-    let congestion = keys.congestion;
-    check_window(keys, path, problems);
-    check_target(keys, path, problems);
+pub(super) fn resolve(congestion: Congestion, keys: &SendingKeys, path: &str, problems: &mut Problems) -> Sending {
+    check_window(congestion, keys, path, problems);
+    check_target(congestion, keys, path, problems);
     Sending {
         congestion,
         window_packets: keys.window.map(|window| window.get_u32()),
@@ -29,11 +28,11 @@ fn default_target_ns(congestion: Congestion) -> Option<u64> {
     }
 }
 
-fn check_window(keys: &SendingKeys, path: &str, problems: &mut Problems) {
-    let is_fixed = keys.congestion == Congestion::Window;
+fn check_window(congestion: Congestion, keys: &SendingKeys, path: &str, problems: &mut Problems) {
+    let is_fixed = congestion == Congestion::Window;
     match keys.window {
         Some(window) if !is_fixed => {
-            let found = format!("{window} with congestion = \"{}\"", keys.congestion.name());
+            let found = format!("{window} with congestion = \"{}\"", congestion.name());
             problems
                 .add(|| Problem::new(join(path, "window"), found, "no such key (only congestion = \"window\" has it)"));
         }
@@ -45,9 +44,9 @@ fn check_window(keys: &SendingKeys, path: &str, problems: &mut Problems) {
     }
 }
 
-fn check_target(keys: &SendingKeys, path: &str, problems: &mut Problems) {
-    if let (Some(target), None) = (keys.target, default_target_ns(keys.congestion)) {
-        let found = format!("{target} with congestion = \"{}\"", keys.congestion.name());
+fn check_target(congestion: Congestion, keys: &SendingKeys, path: &str, problems: &mut Problems) {
+    if let (Some(target), None) = (keys.target, default_target_ns(congestion)) {
+        let found = format!("{target} with congestion = \"{}\"", congestion.name());
         problems.add(|| Problem::new(join(path, "target"), found, "no such key (only congestion = \"ledbat\" has it)"));
     }
 }

@@ -1,10 +1,10 @@
 //! Traffic: who, to whom, when.
 
 use super::nodes::Nodes;
-use super::{datagrams, sending};
+use super::{datagrams, streams};
 use crate::error::{Problem, Problems};
 use crate::file::{Setup, Traffic as TrafficTable, TrafficCommon};
-use crate::model::{PingTraffic, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::model::{PingTraffic, Traffic, TrafficKind};
 use crate::path::join;
 use crate::units::TIME;
 
@@ -24,7 +24,7 @@ fn traffic(table: &TrafficTable, duration_ns: u64, nodes: &Nodes<'_>, problems: 
     let from = nodes.find(&common.from, || join(&path, "from"), problems);
     let to = nodes.find(&common.to, || join(&path, "to"), problems);
     let name = common.name.to_string();
-    let kind = kind(table, &path, problems);
+    let kind = kind(table, stop_ns, &path, problems);
     Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, dscp: common.dscp.get(), kind })
 }
 
@@ -42,23 +42,15 @@ fn check_times(common: &TrafficCommon, duration_ns: u64, path: &str, problems: &
     stop_ns
 }
 
-fn kind(table: &TrafficTable, path: &str, problems: &mut Problems) -> TrafficKind {
+fn kind(table: &TrafficTable, stop_ns: u64, path: &str, problems: &mut Problems) -> TrafficKind {
     match table {
-        TrafficTable::Tcp(tcp) => TrafficKind::Tcp(TcpTraffic {
-            flows: tcp.flows,
-            bytes: tcp.bytes.map(|bytes| bytes.get()),
-            sending: sending::resolve(&tcp.sending, path, problems),
-        }),
+        TrafficTable::Tcp(tcp) => TrafficKind::Tcp(streams::tcp(tcp, stop_ns, path, problems)),
+        TrafficTable::Web(web) => TrafficKind::Web(streams::web(web, path, problems)),
+        TrafficTable::Bittorrent(keys) => TrafficKind::Bittorrent(streams::bittorrent(keys, path, problems)),
         TrafficTable::Ping(ping) => TrafficKind::Ping(PingTraffic {
             interval_ns: ping.interval.get(),
             payload_bytes: ping.size.get_u32(),
             timeout_ns: ping.timeout.get(),
-        }),
-        TrafficTable::Web(web) => TrafficKind::Web(WebTraffic {
-            interval_ns: web.interval.get(),
-            bytes: web.bytes.get(),
-            request_bytes: web.request.get_u32(),
-            sending: sending::resolve(&web.sending, path, problems),
         }),
         TrafficTable::Udp(udp) => TrafficKind::Udp(datagrams::udp(udp, path, problems)),
         TrafficTable::Voip(voip) => TrafficKind::Voip(datagrams::voip(voip)),

@@ -36,7 +36,7 @@ fn pattern() -> impl Strategy<Value = Pattern> {
     any::<bool>().prop_map(|poisson| if poisson { Pattern::Poisson } else { Pattern::Constant })
 }
 
-fn on_off() -> impl Strategy<Value = OnOff> {
+pub(super) fn on_off() -> impl Strategy<Value = OnOff> {
     (1..=500_u64, 1..=500_u64, any::<bool>()).prop_map(|(on_ms, off_ms, random)| OnOff {
         on_ns: on_ms * MS,
         off_ns: off_ms * MS,

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use crate::model::{
-    Node, Pattern, Periods, Port, Qdisc, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic,
+    Node, OnOff, Pattern, Periods, Port, Qdisc, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic,
 };
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
@@ -126,8 +126,15 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     let name = |index: u16| Value::from(nodes[usize::from(index)].name.as_str());
     let mut keys = match &traffic.kind {
         TrafficKind::Tcp(tcp) => {
-            let keys = table([("kind", Value::from("tcp")), ("flows", number(tcp.flows))]);
-            sending(with(keys, "bytes", tcp.bytes.map(size)), &tcp.sending)
+            let mut keys = table([
+                ("kind", Value::from("tcp")),
+                ("flows", number(tcp.flows)),
+                ("stagger", time(tcp.stagger_ns)),
+                ("transfers", number(tcp.transfers)),
+            ]);
+            keys = with(keys, "bytes", tcp.bytes.map(size));
+            keys = with(keys, "rate", tcp.rate_bps.map(rate));
+            sending(on_off(keys, tcp.on_off), &tcp.sending)
         }
         TrafficKind::Ping(ping) => table([
             ("kind", Value::from("ping")),
@@ -136,12 +143,15 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ("timeout", time(ping.timeout_ns)),
         ]),
         TrafficKind::Web(web) => {
-            let keys = table([
+            let mut keys = table([
                 ("kind", Value::from("web")),
                 ("interval", time(web.interval_ns)),
                 ("bytes", size(web.bytes)),
                 ("request", size(web.request_bytes)),
             ]);
+            keys = with(keys, "objects", web.objects.map(|objects| number(objects.count)));
+            keys = with(keys, "object_bytes", web.objects.map(|objects| size(objects.bytes)));
+            keys = with(keys, "connections", web.objects.map(|objects| number(objects.connections)));
             sending(keys, &web.sending)
         }
         TrafficKind::Udp(kind) => udp(kind),
@@ -155,6 +165,14 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ("timeout", time(dns.timeout_ns)),
             ("attempts", number(dns.attempts)),
         ]),
+        TrafficKind::Bittorrent(bittorrent) => {
+            let keys = table([
+                ("kind", Value::from("bittorrent")),
+                ("peers", number(bittorrent.peers)),
+                ("unchoked", number(bittorrent.unchoked)),
+            ]);
+            sending(keys, &bittorrent.sending)
+        }
     };
     keys = with(keys, "name", Some(Value::from(traffic.name.as_str())));
     keys = with(keys, "from", Some(name(traffic.from)));
@@ -165,23 +183,24 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
 }
 
 fn udp(udp: &UdpTraffic) -> Value {
-    let mut keys = table([
+    let keys = table([
         ("kind", Value::from("udp")),
         ("rate", rate(udp.rate_bps)),
         ("size", size(udp.payload_bytes)),
         ("flows", number(udp.flows)),
         ("pattern", pattern(udp.pattern)),
     ]);
-    if let Some(on_off) = udp.on_off {
-        let periods = match on_off.periods {
-            Periods::Fixed => "fixed",
-            Periods::Exponential => "exponential",
-        };
-        keys = with(keys, "on", Some(time(on_off.on_ns)));
-        keys = with(keys, "off", Some(time(on_off.off_ns)));
-        keys = with(keys, "periods", Some(Value::from(periods)));
-    }
-    keys
+    on_off(keys, udp.on_off)
+}
+
+fn on_off(keys: Value, on_off: Option<OnOff>) -> Value {
+    let Some(OnOff { on_ns, off_ns, periods }) = on_off else { return keys };
+    let periods = match periods {
+        Periods::Fixed => "fixed",
+        Periods::Exponential => "exponential",
+    };
+    let keys = with(with(keys, "on", Some(time(on_ns))), "off", Some(time(off_ns)));
+    with(keys, "periods", Some(Value::from(periods)))
 }
 
 fn pattern(pattern: Pattern) -> Value {

@@ -5,7 +5,9 @@ use proptest::sample::select;
 
 use super::datagrams;
 use crate::congestion::Congestion;
-use crate::model::{NodeIndex, PingTraffic, Sending, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use crate::model::{
+    BittorrentTraffic, NodeIndex, PageObjects, PingTraffic, Sending, TcpTraffic, Traffic, TrafficKind, WebTraffic,
+};
 use crate::units::MS;
 
 /// Traffic without a name.
@@ -14,14 +16,16 @@ pub(super) fn traffic(nodes: usize, duration_ns: u64) -> impl Strategy<Value = T
     let places = (0..nodes, 1..nodes).prop_map(move |(from, distance)| (from, (from + distance) % nodes));
     let times =
         (0..duration_ns / MS).prop_flat_map(move |start_ms| (Just(start_ms * MS), start_ms + 1..=duration_ns / MS));
-    (places, times, 0..64_u8, kind()).prop_map(|((from, to), (start_ns, stop_ms), dscp, kind)| Traffic {
-        name: String::new(),
-        from,
-        to,
-        start_ns,
-        stop_ns: stop_ms * MS,
-        dscp,
-        kind,
+    (places, times, 0..64_u8).prop_flat_map(|((from, to), (start_ns, stop_ms), dscp)| {
+        kind(stop_ms * MS - start_ns).prop_map(move |kind| Traffic {
+            name: String::new(),
+            from,
+            to,
+            start_ns,
+            stop_ns: stop_ms * MS,
+            dscp,
+            kind,
+        })
     })
 }
 
@@ -29,14 +33,16 @@ pub(super) fn named(traffic: Vec<Traffic>) -> Vec<Traffic> {
     (1..).zip(traffic).map(|(number, traffic)| Traffic { name: format!("t{number}"), ..traffic }).collect()
 }
 
-fn kind() -> impl Strategy<Value = TrafficKind> {
+/// For traffic that lasts so long.
+fn kind(stream_ns: u64) -> impl Strategy<Value = TrafficKind> {
     prop_oneof![
-        3 => tcp().prop_map(TrafficKind::Tcp),
+        3 => tcp(stream_ns).prop_map(TrafficKind::Tcp),
         2 => ping().prop_map(TrafficKind::Ping),
         2 => web().prop_map(TrafficKind::Web),
         2 => datagrams::udp().prop_map(TrafficKind::Udp),
         1 => datagrams::voip().prop_map(TrafficKind::Voip),
         1 => datagrams::dns().prop_map(TrafficKind::Dns),
+        1 => bittorrent().prop_map(TrafficKind::Bittorrent),
     ]
 }
 
@@ -52,12 +58,21 @@ fn sending() -> impl Strategy<Value = Sending> {
     )
 }
 
-fn tcp() -> impl Strategy<Value = TcpTraffic> {
-    (0..=5_u32, prop::option::of(1..=200_000_u64), sending()).prop_map(|(flows, bytes, sending)| TcpTraffic {
-        flows,
-        bytes,
-        sending,
-    })
+fn tcp(stream_ns: u64) -> impl Strategy<Value = TcpTraffic> {
+    let files = (1..=200_000_u64, 1..=5_u32).prop_map(|(bytes, transfers)| (Some(bytes), transfers, None));
+    let endless = prop::option::of(datagrams::on_off()).prop_map(|on_off| (None, 1, on_off));
+    let rate_bps = prop::option::of(10_000..=20_000_000_u64);
+    (0..=5_u32, 0..=stream_ns / MS / 5, prop_oneof![files, endless], rate_bps, sending()).prop_map(
+        |(flows, stagger_ms, (bytes, transfers, on_off), rate_bps, sending)| TcpTraffic {
+            flows,
+            stagger_ns: stagger_ms * MS,
+            bytes,
+            transfers,
+            rate_bps,
+            on_off,
+            sending,
+        },
+    )
 }
 
 fn ping() -> impl Strategy<Value = PingTraffic> {
@@ -69,12 +84,26 @@ fn ping() -> impl Strategy<Value = PingTraffic> {
 }
 
 fn web() -> impl Strategy<Value = WebTraffic> {
-    (20..=2000_u64, 1..=100_000_u64, 1..=2000_u32, sending()).prop_map(
-        |(interval_ms, bytes, request_bytes, sending)| WebTraffic {
+    let objects = (1..=20_u32, 1..=20_000_u64, 1..=8_u32).prop_map(|(count, bytes, connections)| PageObjects {
+        count,
+        bytes,
+        connections,
+    });
+    (20..=2000_u64, 1..=100_000_u64, 1..=2000_u32, prop::option::of(objects), sending()).prop_map(
+        |(interval_ms, bytes, request_bytes, objects, sending)| WebTraffic {
             interval_ns: interval_ms * MS,
             bytes,
             request_bytes,
+            objects,
             sending,
         },
     )
+}
+
+fn bittorrent() -> impl Strategy<Value = BittorrentTraffic> {
+    (0..=8_u32, 1..=5_u32, sending()).prop_map(|(peers, unchoked, sending)| BittorrentTraffic {
+        peers,
+        unchoked,
+        sending,
+    })
 }

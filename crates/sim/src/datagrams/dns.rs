@@ -14,7 +14,7 @@ use crate::network::Network;
 use crate::packet::{Datagram, Way};
 use crate::random::Random;
 use crate::recording::Recording;
-use crate::streams::START_JITTER_NS;
+use bufferscope_programs::START_JITTER_NS;
 
 /// A host that looks names up.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::packet::{Datagram, Way};
 use crate::ping::TIMER_SLACK_NS;
 use crate::random::Random;
 use crate::recording::Recording;
-use crate::streams::START_JITTER_NS;
+use bufferscope_programs::START_JITTER_NS;
 
 /// The flows of one traffic.
 #[derive(Debug)]

@@ -97,10 +97,9 @@ impl Endpoint {
         self.transmit(now_ns, out);
     }
 
-    /// Forgets what was offered and not yet sent, then finishes.
-    pub fn stop_offering(&mut self, now_ns: u64, out: &mut Outbox) {
+    /// Forgets what was offered and not yet sent; more may be offered later.
+    pub fn forget_unsent(&mut self) {
         self.sender.forget_unsent();
-        self.finish_sending(now_ns, out);
     }
 
     /// A segment arrived, in an IP packet with codepoint `ecn`.
@@ -167,6 +166,11 @@ impl Endpoint {
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => Some(attempt.due_ns),
             Phase::Established => earlier(self.sender.deadline(), self.receiver.deadline()),
         }
+    }
+
+    /// Is the handshake done, as far as this side can tell?
+    pub fn is_established(&self) -> bool {
+        matches!(self.phase, Phase::Established)
     }
 
     /// Payload received in order (and read at once by the application).

@@ -120,7 +120,10 @@ fn stopping_sends_a_fin_after_what_was_already_sent() {
     let mut net = Net::new(&Config::default(), 10 * MS).bottleneck(10_000_000, 100).stream();
     net.run_until(SECOND);
     let sent_before = net.data_sent().map(|p| p.segment.end()).max().unwrap() - 1;
-    net.act(CLIENT, |end, now_ns, out| end.stop_offering(now_ns, out));
+    net.act(CLIENT, |end, now_ns, out| {
+        end.forget_unsent();
+        end.finish_sending(now_ns, out);
+    });
     net.run_to_end(60 * SECOND);
     assert_eq!(net.ends[SERVER].received_bytes(), sent_before);
     assert!(net.ends[CLIENT].is_closed() && net.ends[SERVER].is_closed());
@@ -187,4 +190,17 @@ fn a_small_write_waits_while_another_is_in_flight() {
     net.run_until(2 * SECOND);
     let sent: Vec<_> = net.data_sent().map(|p| (p.sent_ns / MS, p.segment.len)).collect();
     assert_eq!(sent, [(1000, 100), (1020, 100)]);
+}
+
+#[test]
+fn small_writes_leave_at_once_where_no_delay_is_wanted() {
+    let mut net = Net::new(&Config { no_delay: true, ..Config::default() }, 10 * MS);
+    net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
+    net.run_until(SECOND);
+    net.act(CLIENT, |end, now_ns, out| {
+        end.offer(now_ns, 100, out);
+        end.offer(now_ns, 100, out);
+    });
+    let sent: Vec<_> = net.data_sent().map(|p| (p.sent_ns / MS, p.segment.len)).collect();
+    assert_eq!(sent, [(1000, 100), (1000, 100)]);
 }

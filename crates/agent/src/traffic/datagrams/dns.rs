@@ -8,9 +8,9 @@ use bufferscope_records::{Name, TransferRow};
 use bufferscope_scenario::{Departures, DnsTraffic, Pattern};
 
 use super::{AT_ONCE, DATAGRAM_BYTES, End, NUMBER_BYTES, Opener, open_pair, send_number, take};
-use crate::random::Random;
 use crate::reactor::Event;
 use crate::traffic::{Desk, START_JITTER_NS};
+use bufferscope_programs::Random;
 
 /// A resolver and its server.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Dns {
             Pattern::Constant => START_JITTER_NS.min(self.parameters.interval_ns),
             Pattern::Poisson => 0,
         };
-        if let Some(nominal_ns) = self.departures.next(&mut || random.next()) {
+        if let Some(nominal_ns) = self.departures.next(&mut || random.bits()) {
             desk.reactor.at(nominal_ns + random.below(jitter_ns), Event::Send(self.index, 0));
         }
     }

@@ -16,8 +16,8 @@ use nix::sys::socket::{MsgFlags, send};
 use super::Desk;
 use crate::kernel::receive::receive;
 use crate::kernel::socket;
-use crate::random::Random;
 use crate::reactor::Token;
+use bufferscope_programs::Random;
 use dns::Dns;
 use udp::Udp;
 use voip::Voip;
@@ -68,7 +68,9 @@ impl Opener {
             TrafficKind::Udp(parameters) => Datagrams::Udp(Udp::open(index, parameters, self, desk)?),
             TrafficKind::Voip(parameters) => Datagrams::Voip(Voip::open(index, parameters, self, desk)?),
             TrafficKind::Dns(parameters) => Datagrams::Dns(Dns::open(index, parameters, self, desk)?),
-            TrafficKind::Tcp(_) | TrafficKind::Ping(_) | TrafficKind::Web(_) => return Ok(None),
+            TrafficKind::Tcp(_) | TrafficKind::Bittorrent(_) | TrafficKind::Ping(_) | TrafficKind::Web(_) => {
+                return Ok(None);
+            }
         }))
     }
 

@@ -10,9 +10,9 @@ use nix::sys::epoll::EpollFlags;
 
 use super::{AT_ONCE, DATAGRAM_BYTES, NUMBER_BYTES, Opener, address, send_number, take};
 use crate::kernel::socket;
-use crate::random::Random;
 use crate::reactor::{Event, Token};
 use crate::traffic::{Desk, START_JITTER_NS};
+use bufferscope_programs::Random;
 
 /// A datagram that leaves later than this is late: much more than a timer's wake-up takes.
 const LATE_NS: u64 = 1_000_000;
@@ -67,7 +67,7 @@ impl Udp {
             let socket = opener.sender(from, address, entry.dscp, desk)?;
             let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
             let mut departures = parameters.departures(entry.start_ns + random.below(START_JITTER_NS), entry.stop_ns);
-            let next_ns = departures.next(&mut || random.next());
+            let next_ns = departures.next(&mut || random.bits());
             if let Some(at_ns) = next_ns {
                 desk.reactor.at(at_ns, Event::Send(index, number));
             }
@@ -99,7 +99,7 @@ impl Udp {
                 self.refused += 1;
             }
             let random = &mut self.random;
-            flow.next_ns = flow.departures.next(&mut || random.next());
+            flow.next_ns = flow.departures.next(&mut || random.bits());
         }
         if let Some(at_ns) = flow.next_ns {
             desk.reactor.at(at_ns, Event::Send(self.index, number));

@@ -84,6 +84,7 @@ pub(crate) struct Sender {
     duplicates: u64,
     initial_window_packets: u32,
     slow_start_after_idle: bool,
+    no_delay: bool,
     pacing_percent: [u32; 2],
 }
 
@@ -160,6 +161,7 @@ impl Sender {
             duplicates: 0,
             initial_window_packets: config.initial_window_packets,
             slow_start_after_idle: config.slow_start_after_idle,
+            no_delay: config.no_delay,
             pacing_percent: config.pacing_percent,
         }
     }

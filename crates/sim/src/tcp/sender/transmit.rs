@@ -263,9 +263,9 @@ impl Sender {
     }
 
     /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such is in flight (RFC 9293,
-    /// section 3.7.4), unless it is the last one.
+    /// section 3.7.4), unless it is the last one or the application wants no delay.
     fn is_held_back(&self, len: u32) -> bool {
-        len < self.mss_bytes && !self.data.finish && self.data.small_end > self.una
+        len < self.mss_bytes && !self.no_delay && !self.data.finish && self.data.small_end > self.una
     }
 
     /// Bytes that the peer's window has room for.

@@ -1,0 +1,43 @@
+//! What is planned, by time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Something a program does at a time of its own choosing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Task {
+    /// Begin the next flow, page or peer.
+    Begin,
+    /// Let the application of a connection write.
+    Write(u32),
+    /// Choose who is choked.
+    Choke,
+}
+
+/// Tasks in the order of their times, those of one time in the order in which they were planned.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    tasks: BinaryHeap<Reverse<(u64, u64, Task)>>,
+    planned: u64,
+}
+
+impl Agenda {
+    pub(crate) fn plan(&mut self, at_ns: u64, task: Task) {
+        self.tasks.push(Reverse((at_ns, self.planned, task)));
+        self.planned += 1;
+    }
+
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.tasks.peek().map(|Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// Takes the first task whose time has come.
+    pub(crate) fn due(&mut self, now_ns: u64) -> Option<Task> {
+        self.next_ns().filter(|at_ns| *at_ns <= now_ns)?;
+        self.tasks.pop().map(|Reverse((.., task))| task)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.tasks.clear();
+    }
+}

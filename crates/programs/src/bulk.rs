@@ -1,0 +1,144 @@
+//! Flows: files sent one after the other, or what an application writes for as long as it goes on.
+
+use std::collections::BTreeMap;
+
+use bufferscope_scenario::TcpTraffic;
+
+use crate::agenda::{Agenda, Task};
+use crate::random::{Random, Uniform};
+use crate::sockets::{Opening, Side, Sockets, Transfer};
+use crate::starts::Starts;
+use crate::writer::Writer;
+
+/// The senders of a traffic.
+#[derive(Debug)]
+pub(crate) struct Bulk {
+    parameters: TcpTraffic,
+    random: Random,
+    stop_ns: u64,
+    opened: u32,
+    /// By the number of its connection.
+    flows: BTreeMap<u32, Flow>,
+}
+
+/// A flow with a connection.
+#[derive(Debug)]
+struct Flow {
+    started_ns: u64,
+    /// The file has arrived.
+    arrived: bool,
+    /// Transfers that it is to make after this one.
+    more: u32,
+    /// Its application, where that doesn't write all at once.
+    writer: Option<Writer>,
+}
+
+impl Bulk {
+    pub(crate) fn new<U: Uniform>(
+        parameters: &TcpTraffic,
+        random: Random,
+        starts: &mut Starts<U>,
+        agenda: &mut Agenda,
+    ) -> Self {
+        for flow in 0..u64::from(parameters.flows) {
+            if let Some(at_ns) = starts.after(flow.saturating_mul(parameters.stagger_ns)) {
+                agenda.plan(at_ns, Task::Begin);
+            }
+        }
+        Self { parameters: parameters.clone(), random, stop_ns: starts.stop_ns, opened: 0, flows: BTreeMap::new() }
+    }
+
+    pub(crate) fn begin<S: Sockets>(
+        &mut self,
+        now_ns: u64,
+        agenda: &mut Agenda,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        self.open(now_ns, self.parameters.transfers - 1, agenda, sockets)
+    }
+
+    /// The application of a connection goes on.
+    pub(crate) fn write<S: Sockets>(
+        &mut self,
+        number: u32,
+        agenda: &mut Agenda,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        let Some(writer) = self.flows.get_mut(&number).and_then(|flow| flow.writer.as_mut()) else { return Ok(()) };
+        let step = writer.step();
+        if step.hold {
+            sockets.hold(number)?;
+        }
+        if step.write > 0 {
+            sockets.write(number, step.write)?;
+        }
+        match step.next_ns {
+            Some(next_ns) => agenda.plan(next_ns, Task::Write(number)),
+            None => sockets.close(number)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+        let Some((flow, bytes)) = self.flows.get_mut(&number).zip(self.parameters.bytes) else { return Ok(()) };
+        flow.arrived = true;
+        sockets.record(Transfer { connection: number, started_ns: flow.started_ns, finished_ns: Some(now_ns), bytes })
+    }
+
+    /// The receiver has closed too: the flow goes on over another connection, if it is to.
+    pub(crate) fn on_over<S: Sockets>(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        agenda: &mut Agenda,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        match self.flows.get(&number) {
+            Some(&Flow { arrived: true, more, .. }) => {
+                self.flows.remove(&number);
+                if more > 0 && now_ns < self.stop_ns { self.open(now_ns, more - 1, agenda, sockets) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What has no end ends; a file goes on to its own.
+    pub(crate) fn on_stop<S: Sockets>(&mut self, sockets: &mut S) -> Result<(), S::Error> {
+        if self.parameters.bytes.is_some() {
+            return Ok(());
+        }
+        for &number in std::mem::take(&mut self.flows).keys() {
+            sockets.hold(number)?;
+            sockets.close(number)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unfinished(&mut self) -> Vec<Transfer> {
+        let Some(bytes) = self.parameters.bytes else { return Vec::new() };
+        let flows = std::mem::take(&mut self.flows).into_iter().filter(|(_, flow)| !flow.arrived);
+        flows
+            .map(|(connection, flow)| Transfer { connection, started_ns: flow.started_ns, finished_ns: None, bytes })
+            .collect()
+    }
+
+    fn open<S: Sockets>(
+        &mut self,
+        now_ns: u64,
+        more: u32,
+        agenda: &mut Agenda,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        self.opened += 1;
+        let (number, bytes) = (self.opened, self.parameters.bytes);
+        sockets.open(&Opening { number, data_from: Side::Client, expects: bytes })?;
+        let writer = Writer::new(&self.parameters, now_ns, self.random.split(number));
+        let writes_at_once = writer.is_none();
+        self.flows.insert(number, Flow { started_ns: now_ns, arrived: false, more, writer });
+        if !writes_at_once {
+            return self.write(number, agenda, sockets);
+        }
+        sockets.write(number, bytes.unwrap_or(u64::MAX))?;
+        if bytes.is_some() { sockets.close(number) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,174 @@
+//! Who may receive from a BitTorrent peer: the choking of BEP 3, as the original client (version 3.4) does it, for a peer that
+//! has everything.
+//!
+//! Every ten seconds those that took most are unchoked, one place less than there are; the place that is left goes to the
+//! first of the others, in an order that is turned every thirty seconds to bring a choked peer to the front: the optimistic
+//! unchoke. A new peer is three times as likely to come in at the front as anywhere else.
+//!
+//! Departs: all peers are interested all the time, and none is snubbed; the rate is that of the last round instead of a
+//! rolling average of about twenty seconds.
+
+use crate::random::Random;
+
+/// Rounds from one turn of the order to the next.
+const ROUNDS_A_TURN: u64 = 3;
+
+/// The choking of one torrent.
+#[derive(Debug)]
+pub(crate) struct Choker {
+    /// Peers that may receive.
+    places: usize,
+    /// In the order of their turns.
+    peers: Vec<Peer>,
+    rounds: u64,
+    random: Random,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    connection: u32,
+    choked: bool,
+    /// What it had received when the last round began, and during that round.
+    received: u64,
+    gained: u64,
+}
+
+/// From now on a peer may receive, or may not any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) connection: u32,
+    pub(crate) choked: bool,
+}
+
+impl Choker {
+    pub(crate) fn new(places: u32, random: Random) -> Self {
+        Self { places: places.max(1) as usize, peers: Vec::new(), rounds: 0, random }
+    }
+
+    /// A peer has connected; it is choked unless it is unchoked at once.
+    pub(crate) fn connected(&mut self, connection: u32) -> Vec<Change> {
+        let place = self.random.below(self.peers.len() as u64 + 3).saturating_sub(2);
+        self.peers.insert(place as usize, Peer { connection, choked: true, received: 0, gained: 0 });
+        self.choose()
+    }
+
+    pub(crate) fn connections(&self) -> impl Iterator<Item = u32> {
+        self.peers.iter().map(|peer| peer.connection)
+    }
+
+    /// Ten seconds are over; `received` is what each of [`connections`](Self::connections) has received so far.
+    pub(crate) fn round(&mut self, received: &[u64]) -> Vec<Change> {
+        for (peer, &received) in self.peers.iter_mut().zip(received) {
+            peer.gained = received.saturating_sub(peer.received);
+            peer.received = received;
+        }
+        self.rounds += 1;
+        if self.rounds.is_multiple_of(ROUNDS_A_TURN)
+            && let Some(front) = self.peers.iter().position(|peer| peer.choked)
+        {
+            self.peers.rotate_left(front);
+        }
+        self.choose()
+    }
+
+    fn choose(&mut self) -> Vec<Change> {
+        let mut by_gain: Vec<usize> = (0..self.peers.len()).collect();
+        by_gain.sort_by_key(|&index| std::cmp::Reverse(self.peers[index].gained));
+        by_gain.truncate(self.places - 1);
+        let others = (0..self.peers.len()).filter(|index| !by_gain.contains(index));
+        let mut free: Vec<usize> = others.take(self.places - by_gain.len()).collect();
+        free.extend(by_gain);
+        let mut changes = Vec::new();
+        for (index, peer) in self.peers.iter_mut().enumerate() {
+            let choked = !free.contains(&index);
+            if std::mem::replace(&mut peer.choked, choked) != choked {
+                changes.push(Change { connection: peer.connection, choked });
+            }
+        }
+        // Those that make room go first.
+        changes.sort_by_key(|change| !change.choked);
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn choker(places: u32, peers: u32) -> Choker {
+        let mut choker = Choker::new(places, Random::new(1, 0));
+        for connection in 1..=peers {
+            choker.connected(connection);
+        }
+        choker
+    }
+
+    fn unchoked(choker: &Choker) -> Vec<u32> {
+        let mut unchoked: Vec<u32> =
+            choker.peers.iter().filter(|peer| !peer.choked).map(|peer| peer.connection).collect();
+        unchoked.sort_unstable();
+        unchoked
+    }
+
+    /// A round in which each unchoked peer took what `gain` says.
+    fn round(choker: &mut Choker, gain: impl Fn(u32) -> u64) {
+        let received: Vec<u64> = choker
+            .peers
+            .iter()
+            .map(|peer| peer.received + if peer.choked { 0 } else { gain(peer.connection) })
+            .collect();
+        choker.round(&received);
+    }
+
+    #[test]
+    fn all_may_receive_where_there_are_no_more_than_places() {
+        assert_eq!(unchoked(&choker(4, 3)), [1, 2, 3]);
+        assert_eq!(unchoked(&choker(4, 4)), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn the_three_that_take_most_stay_and_the_fourth_place_goes_round() {
+        let mut choker = choker(4, 10);
+        let mut had_a_turn = std::collections::BTreeSet::new();
+        for rounds in 1..=60 {
+            round(&mut choker, u64::from);
+            assert_eq!(unchoked(&choker).len(), 4);
+            if rounds >= 33 {
+                // Eleven turns: each of ten peers has been at the front, and 8, 9 and 10 have stayed since.
+                assert!([8, 9, 10].iter().all(|peer| unchoked(&choker).contains(peer)), "{:?}", unchoked(&choker));
+                had_a_turn.extend(unchoked(&choker));
+            }
+        }
+        assert_eq!(had_a_turn.len(), 10, "{had_a_turn:?}");
+    }
+
+    #[test]
+    fn the_optimistic_unchoke_lasts_three_rounds() {
+        let mut choker = choker(1, 5);
+        let fronts: Vec<u32> = (0..15)
+            .map(|_| {
+                round(&mut choker, |_| 1000);
+                unchoked(&choker)[0]
+            })
+            .collect();
+        let turns: Vec<usize> = (1..15).filter(|&n| fronts[n] != fronts[n - 1]).collect();
+        assert_eq!(turns, [2, 5, 8, 11, 14], "rounds 3, 6, 9 ... of {fronts:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_receive_as_there_are_places_or_peers(
+            places in 1..6_u32,
+            peers in 0..12_u32,
+            gains in prop::collection::vec(prop::collection::vec(0..1000_u64, 12), 0..20),
+        ) {
+            let mut choker = choker(places, peers);
+            for gain in gains {
+                round(&mut choker, |connection| gain[connection as usize - 1]);
+                prop_assert_eq!(unchoked(&choker).len() as u32, places.min(peers));
+            }
+        }
+    }
+}

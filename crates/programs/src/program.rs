@@ -1,0 +1,127 @@
+//! All that one traffic does.
+
+use bufferscope_scenario::{NodeIndex, Traffic, TrafficKind};
+
+use crate::agenda::{Agenda, Task};
+use crate::bulk::Bulk;
+use crate::random::{Random, Uniform};
+use crate::sockets::{Sockets, Transfer};
+use crate::starts::Starts;
+use crate::swarm::Swarm;
+use crate::web::Web;
+
+/// The programs of one traffic, at both ends.
+///
+/// `U` draws by how much later than planned flows and pages begin.
+#[derive(Debug)]
+pub struct Program<U> {
+    kind: Kind,
+    ends: [NodeIndex; 2],
+    starts: Starts<U>,
+    agenda: Agenda,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Bulk(Bulk),
+    Web(Web),
+    Swarm(Swarm),
+}
+
+impl<U: Uniform> Program<U> {
+    /// The programs of the scenario's traffic with this index; `None` for one that opens no TCP connections.
+    pub fn new(traffic: &Traffic, index: usize, seed: u64, jitter: U) -> Option<Self> {
+        let mut starts = Starts::new(traffic, jitter);
+        let mut agenda = Agenda::default();
+        // The same on every engine, unlike the jitter.
+        let random = Random::new(seed, index).split(0);
+        let kind = match &traffic.kind {
+            TrafficKind::Tcp(parameters) => Kind::Bulk(Bulk::new(parameters, random, &mut starts, &mut agenda)),
+            TrafficKind::Web(parameters) => Kind::Web(Web::new(parameters, &mut starts, &mut agenda)),
+            TrafficKind::Bittorrent(parameters) => {
+                Kind::Swarm(Swarm::new(parameters, random, &mut starts, &mut agenda))
+            }
+            _ => return None,
+        };
+        let ends = match kind {
+            Kind::Bulk(_) | Kind::Swarm(_) => [traffic.from, traffic.to],
+            Kind::Web(_) => [traffic.to, traffic.from],
+        };
+        Some(Self { kind, ends, starts, agenda })
+    }
+
+    /// The nodes of client and server.
+    pub fn ends(&self) -> [NodeIndex; 2] {
+        self.ends
+    }
+
+    /// When [`on_time`](Self::on_time) has to be called next.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.agenda.next_ns()
+    }
+
+    /// Whether something of it goes on that [`on_stop`](Self::on_stop) ends.
+    pub fn has_to_be_stopped(&self) -> bool {
+        !matches!(self.kind, Kind::Web(_))
+    }
+
+    /// Does the first thing that is due, if there is one.
+    pub fn on_time<S: Sockets>(&mut self, now_ns: u64, sockets: &mut S) -> Result<(), S::Error> {
+        let Self { kind, starts, agenda, .. } = self;
+        match (agenda.due(now_ns), kind) {
+            (Some(Task::Begin), Kind::Bulk(bulk)) => bulk.begin(now_ns, agenda, sockets),
+            (Some(Task::Begin), Kind::Web(web)) => web.begin(now_ns, starts, agenda, sockets),
+            (Some(Task::Begin), Kind::Swarm(swarm)) => swarm.begin(sockets),
+            (Some(Task::Write(number)), Kind::Bulk(bulk)) => bulk.write(number, agenda, sockets),
+            (Some(Task::Choke), Kind::Swarm(swarm)) => swarm.choke(now_ns, agenda, sockets),
+            (Some(Task::Write(_) | Task::Choke) | None, _) => Ok(()),
+        }
+    }
+
+    /// The handshake of a connection is done.
+    pub fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+        match &mut self.kind {
+            Kind::Bulk(_) => Ok(()),
+            Kind::Web(web) => web.on_stands(number, sockets),
+            Kind::Swarm(swarm) => swarm.on_stands(number, sockets),
+        }
+    }
+
+    /// All has arrived that was expected of a connection.
+    pub fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+        match &mut self.kind {
+            Kind::Bulk(bulk) => bulk.on_arrived(now_ns, number, sockets),
+            Kind::Web(web) => web.on_arrived(now_ns, number, sockets),
+            Kind::Swarm(_) => Ok(()),
+        }
+    }
+
+    /// The server has closed its side, as the client sees it.
+    pub fn on_over<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+        match &mut self.kind {
+            Kind::Bulk(bulk) => bulk.on_over(now_ns, number, &mut self.agenda, sockets),
+            Kind::Web(_) | Kind::Swarm(_) => Ok(()),
+        }
+    }
+
+    /// The traffic stops.
+    pub fn on_stop<S: Sockets>(&mut self, sockets: &mut S) -> Result<(), S::Error> {
+        match &mut self.kind {
+            Kind::Bulk(bulk) => bulk.on_stop(sockets),
+            Kind::Web(_) => Ok(()),
+            Kind::Swarm(swarm) => {
+                self.agenda.clear();
+                swarm.on_stop(sockets)
+            }
+        }
+    }
+
+    /// The run is over: the transfers that did not come to their end.
+    pub fn unfinished(&mut self) -> Vec<Transfer> {
+        match &mut self.kind {
+            Kind::Bulk(bulk) => bulk.unfinished(),
+            Kind::Web(web) => web.unfinished(),
+            Kind::Swarm(_) => Vec::new(),
+        }
+    }
+}

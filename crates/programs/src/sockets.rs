@@ -1,0 +1,72 @@
+//! What a program can do, as an engine carries it out.
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Connects.
+    Client,
+    /// Is connected to.
+    Server,
+}
+
+/// A connection to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Its number among the traffic's, counted from 1 without a gap.
+    pub number: u32,
+    /// The end whose data is of interest.
+    pub data_from: Side,
+    /// Payload after which the other end has what it waits for; what is [asked](Ask) for comes on top.
+    pub expects: Option<u64>,
+}
+
+/// A request of the client, and the server's answer to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Size of the request.
+    pub request_bytes: u64,
+    /// Size of the answer, which the server begins when it has the whole request.
+    pub response_bytes: u64,
+    /// The server closes after it.
+    pub last: bool,
+}
+
+/// An object on its way through a connection, or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Number of the connection, the first of them.
+    pub connection: u32,
+    /// When it was begun.
+    pub started_ns: u64,
+    /// When its last byte arrived; `None` if that has not happened.
+    pub finished_ns: Option<u64>,
+    /// Payload.
+    pub bytes: u64,
+}
+
+/// The connections of one traffic, by number. Those that are over are silently left alone.
+pub trait Sockets {
+    /// Why something could not be done.
+    type Error;
+
+    /// The client connects. What it writes and asks for from now on is sent once the handshake is done.
+    fn open(&mut self, opening: &Opening) -> Result<(), Self::Error>;
+
+    /// The client writes `bytes` more; `u64::MAX` never runs out.
+    fn write(&mut self, connection: u32, bytes: u64) -> Result<(), Self::Error>;
+
+    /// The client does not write any more of what the connection has not taken yet.
+    fn hold(&mut self, connection: u32) -> Result<(), Self::Error>;
+
+    /// The client closes its side once all is sent that it has written.
+    fn close(&mut self, connection: u32) -> Result<(), Self::Error>;
+
+    /// The client asks the server for something.
+    fn ask(&mut self, connection: u32, ask: Ask) -> Result<(), Self::Error>;
+
+    /// Payload of the end whose data is of interest that was acknowledged so far.
+    fn delivered(&mut self, connection: u32) -> Result<u64, Self::Error>;
+
+    /// A transfer is complete.
+    fn record(&mut self, transfer: Transfer) -> Result<(), Self::Error>;
+}

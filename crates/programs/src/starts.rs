@@ -1,0 +1,33 @@
+//! When flows and pages begin.
+
+use bufferscope_scenario::Traffic;
+
+use crate::random::Uniform;
+
+/// A flow or page begins up to this much later than planned.
+///
+/// Programs started "at the same time" open their connections within about a millisecond of one another: forking, loading
+/// and name look-up take that long. Without it, flows of equal parameters would send every packet in the same nanosecond.
+pub const START_JITTER_NS: u64 = 1_000_000;
+
+/// The times at which a traffic begins something.
+#[derive(Debug)]
+pub(crate) struct Starts<U> {
+    start_ns: u64,
+    pub(crate) stop_ns: u64,
+    jitter: U,
+}
+
+impl<U: Uniform> Starts<U> {
+    pub(crate) fn new(traffic: &Traffic, jitter: U) -> Self {
+        Self { start_ns: traffic.start_ns, stop_ns: traffic.stop_ns, jitter }
+    }
+
+    /// When something begins that is planned for so long after the traffic's start; `None` where that is too late. It always
+    /// begins before the traffic stops.
+    pub(crate) fn after(&mut self, after_ns: u64) -> Option<u64> {
+        let nominal_ns = self.start_ns.saturating_add(after_ns);
+        let is_early = nominal_ns < self.stop_ns;
+        is_early.then(|| (nominal_ns + self.jitter.below(START_JITTER_NS)).min(self.stop_ns - 1))
+    }
+}

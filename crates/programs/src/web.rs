@@ -1,0 +1,180 @@
+//! Pages, as browsers fetch them over HTTP/1.1: first the document, then what it refers to, over a few connections that stay
+//! open until the page is there, each with one request at a time (RFC 9112, section 9).
+//!
+//! A connection is given its next object when it is free, a new one when its handshake is done, as browsers' socket pools do.
+//! A page without objects comes over one connection, which the server closes after it.
+//!
+//! Departs: nothing is cached, connections are not kept for the next page, and nobody computes: a browser parses the
+//! document before it knows the objects, and finds some of them late.
+
+use std::collections::BTreeMap;
+
+use bufferscope_scenario::{PageObjects, WebTraffic};
+
+use crate::agenda::{Agenda, Task};
+use crate::random::Uniform;
+use crate::sockets::{Ask, Opening, Side, Sockets, Transfer};
+use crate::starts::Starts;
+
+/// The browsers of a traffic, and its server.
+#[derive(Debug)]
+pub(crate) struct Web {
+    parameters: WebTraffic,
+    /// Pages begun.
+    begun: u64,
+    opened: u32,
+    /// Pages under way, by the number of their first connection.
+    pages: BTreeMap<u32, Page>,
+    /// Which page the connections belong to.
+    owners: BTreeMap<u32, u32>,
+}
+
+#[derive(Debug)]
+struct Page {
+    started_ns: u64,
+    connections: Vec<u32>,
+    /// Objects asked for, the document included, and those that have arrived.
+    asked: u32,
+    arrived: u32,
+}
+
+impl Web {
+    pub(crate) fn new<U: Uniform>(parameters: &WebTraffic, starts: &mut Starts<U>, agenda: &mut Agenda) -> Self {
+        let web = Self {
+            parameters: parameters.clone(),
+            begun: 0,
+            opened: 0,
+            pages: BTreeMap::new(),
+            owners: BTreeMap::new(),
+        };
+        web.plan(0, starts, agenda);
+        web
+    }
+
+    /// Begins a page, and plans the next.
+    pub(crate) fn begin<U: Uniform, S: Sockets>(
+        &mut self,
+        now_ns: u64,
+        starts: &mut Starts<U>,
+        agenda: &mut Agenda,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        let first = self.opened + 1;
+        self.pages.insert(first, Page { started_ns: now_ns, connections: Vec::new(), asked: 0, arrived: 0 });
+        self.open(first, sockets)?;
+        if self.parameters.objects.is_none() {
+            self.ask(first, self.parameters.bytes, true, sockets)?;
+        }
+        self.begun += 1;
+        self.plan(now_ns, starts, agenda);
+        Ok(())
+    }
+
+    /// A connection's handshake is done.
+    pub(crate) fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+        if self.parameters.objects.is_some() { self.ask_for_more(number, sockets) } else { Ok(()) }
+    }
+
+    /// What a connection was asked for has arrived.
+    pub(crate) fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+        let Some(&first) = self.owners.get(&number) else { return Ok(()) };
+        let Some(page) = self.pages.get_mut(&first) else { return Ok(()) };
+        page.arrived += 1;
+        if page.arrived == self.parameters.parts() {
+            return self.complete(now_ns, first, sockets);
+        }
+        if page.arrived == 1 {
+            // The document's connection fetches on.
+            for _ in 1..self.parameters.connections() {
+                self.open(first, sockets)?;
+            }
+        }
+        self.ask_for_more(number, sockets)
+    }
+
+    pub(crate) fn unfinished(&mut self) -> Vec<Transfer> {
+        let bytes = self.parameters.page_bytes();
+        self.owners.clear();
+        let pages = std::mem::take(&mut self.pages).into_iter();
+        pages
+            .map(|(connection, page)| Transfer { connection, started_ns: page.started_ns, finished_ns: None, bytes })
+            .collect()
+    }
+
+    fn plan<U: Uniform>(&self, now_ns: u64, starts: &mut Starts<U>, agenda: &mut Agenda) {
+        if let Some(at_ns) = starts.after(self.begun.saturating_mul(self.parameters.interval_ns)) {
+            agenda.plan(at_ns.max(now_ns), Task::Begin);
+        }
+    }
+
+    fn complete<S: Sockets>(&mut self, now_ns: u64, first: u32, sockets: &mut S) -> Result<(), S::Error> {
+        let Some(page) = self.pages.remove(&first) else { return Ok(()) };
+        for &connection in &page.connections {
+            self.owners.remove(&connection);
+            if self.parameters.objects.is_some() {
+                sockets.close(connection)?;
+            }
+        }
+        sockets.record(Transfer {
+            connection: first,
+            started_ns: page.started_ns,
+            finished_ns: Some(now_ns),
+            bytes: self.parameters.page_bytes(),
+        })
+    }
+
+    fn open<S: Sockets>(&mut self, first: u32, sockets: &mut S) -> Result<(), S::Error> {
+        self.opened += 1;
+        let number = self.opened;
+        self.owners.insert(number, first);
+        self.pages.entry(first).and_modify(|page| page.connections.push(number));
+        sockets.open(&Opening { number, data_from: Side::Server, expects: None })
+    }
+
+    /// Gives a free connection something to fetch, if anything is left.
+    fn ask_for_more<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+        let page = self.owners.get(&number).and_then(|first| self.pages.get(first));
+        match (page.map(|page| page.asked), self.parameters.objects) {
+            (Some(0), _) => self.ask(number, self.parameters.bytes, false, sockets),
+            (Some(asked), Some(objects)) if asked <= objects.count => self.ask(number, objects.bytes, false, sockets),
+            _ => Ok(()),
+        }
+    }
+
+    fn ask<S: Sockets>(
+        &mut self,
+        number: u32,
+        response_bytes: u64,
+        last: bool,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        if let Some(page) = self.owners.get(&number).and_then(|first| self.pages.get_mut(first)) {
+            page.asked += 1;
+        }
+        sockets.ask(number, Ask { request_bytes: self.parameters.request_bytes.into(), response_bytes, last })
+    }
+}
+
+/// What a page consists of.
+trait Parts {
+    /// The document and its objects.
+    fn parts(&self) -> u32;
+    /// Their payload.
+    fn page_bytes(&self) -> u64;
+    /// Connections that are of use.
+    fn connections(&self) -> u32;
+}
+
+impl Parts for WebTraffic {
+    fn parts(&self) -> u32 {
+        1 + self.objects.map_or(0, |objects| objects.count)
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.bytes + self.objects.map_or(0, |PageObjects { count, bytes, .. }| u64::from(count) * bytes)
+    }
+
+    fn connections(&self) -> u32 {
+        self.objects.map_or(1, |objects| objects.connections.min(objects.count))
+    }
+}
