@@ -43,6 +43,15 @@ WEB = {
     "ecn": False,
 }
 
+UDP = {
+    "kind": "udp", "flows": 1, "rate_bps": 1_000_000, "payload_bytes": 1000, "pattern": "constant", "on_off": None
+}  # fmt: skip
+VOIP = {"kind": "voip", "both_ways": True}
+DNS = {
+    "kind": "dns", "interval_ns": SECOND, "pattern": "constant", "request_bytes": 44, "response_bytes": 108,
+    "timeout_ns": 5 * SECOND, "attempts": 2,
+}  # fmt: skip
+
 Rows = list[dict[str, Any]]
 
 

@@ -139,7 +139,7 @@ def test_each_figure_lives_in_a_file_of_its_name() -> None:
         ("rtt_by_point", "no traffic of kind ping"),
         ("rtt_equation", "no traffic of kind ping"),
         ("cwnd", "no samples of a TCP connection"),
-        ("goodput", "no samples of a TCP connection"),
+        ("goodput", "no samples of a flow"),
         ("download_time", "no transfer was begun"),
     ],
 )

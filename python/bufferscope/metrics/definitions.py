@@ -75,6 +75,36 @@ def _goodput() -> list[Definition]:
     ]
 
 
+def _loss() -> list[Definition]:
+    meaning = "Datagrams of a udp entry that the receiver found missing, as share of those and the ones that arrived."
+    return [Definition("loss.<traffic>_percent", "%", meaning, "flows: lost, delivered_bytes; scenario: payload_bytes")]
+
+
+def _voip() -> list[Definition]:
+    source = "probes: owd_up_ns"
+    return [
+        Definition(
+            "voip.<traffic>.mos",
+            "",
+            "Mean opinion score by the E-model (ITU-T G.107), for G.711 with loss concealment and the best jitter "
+            "buffer: at most 4.41; of both ways the worse.",
+            source,
+        ),
+        Definition(
+            "voip.<traffic>.delay_ms", "ms", "Mean one-way delay of the packets that arrived; the longer.", source
+        ),
+        Definition(
+            "voip.<traffic>.jitter_ms",
+            "ms",
+            "Mean interarrival jitter (RFC 3550, section 6.4.1); of both ways the larger.",
+            "probes: sent_ns, owd_up_ns",
+        ),
+        Definition(
+            "voip.<traffic>.loss_percent", "%", "Packets sent that never arrived; of both ways the more.", source
+        ),
+    ]
+
+
 def _layer(prefix: str, layer: str) -> list[Definition]:
     source = f"queues: packets (layer {layer})"
     meanings = {
@@ -138,6 +168,8 @@ def _transfers() -> list[Definition]:
 DEFINITIONS: tuple[Definition, ...] = (
     *_rtt(),
     *_goodput(),
+    *_loss(),
+    *_voip(),
     *_ports(),
     *_layer("queue", "qdisc"),
     *_layer("ring", "ring"),

@@ -15,15 +15,14 @@ MBIT = 1e6
 def deliveries(run: RunRecords) -> pl.DataFrame:
     """What each connection had delivered at which time: `flow, t_ns, delivered_bytes`, sorted by time.
 
-    A connection that ends between two samples takes its last bytes with it; the finished transfers give them back, but for
-    pages that came over several connections.
+    A connection that ends between two samples takes its last bytes with it; the finished transfers give them back,
+    but for pages that came over several connections, and look-ups, which came over none.
     """
     samples = run.flows.select("flow", "t_ns", "delivered_bytes")
     spread = [entry["name"] for entry in traffic_named(run.scenario, "web") if entry.get("objects")]
-    whole = run.transfers.filter(pl.col("finished_ns").is_not_null(), ~pl.col("traffic").is_in(spread))
-    ends = whole.select(
-        "flow", pl.col("finished_ns").alias("t_ns"), pl.col("bytes").alias("delivered_bytes")
-    )
+    look_ups = [entry["name"] for entry in traffic_named(run.scenario, "dns")]
+    whole = run.transfers.filter(pl.col("finished_ns").is_not_null(), ~pl.col("traffic").is_in([*spread, *look_ups]))
+    ends = whole.select("flow", pl.col("finished_ns").alias("t_ns"), pl.col("bytes").alias("delivered_bytes"))
     rows = pl.concat([samples, ends], how="vertical_relaxed").sort("t_ns", maintain_order=True)
     # The last byte arrives before its acknowledgement does: never count it twice.
     return rows.with_columns(pl.col("delivered_bytes").cum_max().over("flow"))
@@ -37,8 +36,6 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
         return
     scale = 8 / window.seconds / MBIT
     flows = gained(deliveries(run), "delivered_bytes", "flow", window).with_columns(traffic_of_flow())
-    names = [entry["name"] for entry in entries]
-    flows = flows.filter(pl.col("traffic").is_in(names))
     yield "goodput.total_mbit", float(flows["delivered_bytes"].sum()) * scale
     for entry in entries:
         own = flows.filter(traffic=entry["name"])

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bufferscope.metrics import flows, goodput, queues, rtt, sojourns, transfers
+from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
 from bufferscope.metrics.records import RunRecords
@@ -14,6 +14,8 @@ Family = Callable[[RunRecords], Iterator[tuple[str, float]]]
 FAMILIES: Mapping[str, Family] = {
     "rtt": rtt.measure,
     "goodput": goodput.measure,
+    "loss": loss.measure,
+    "voip": voip.measure,
     "utilization": queues.measure,
     "delay_share": queues.measure,
     "drops": queues.measure,

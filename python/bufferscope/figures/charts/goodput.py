@@ -14,13 +14,15 @@ BINS = 120
 
 
 def goodput(result: ResultRecords) -> alt.LayerChart:
-    """Payload acknowledged in each 1/120 of the run, in Mbit/s: a line a point, or a traffic entry of a single point.
+    """Payload acknowledged (of udp, arrived) in each 1/120 of the run, in Mbit/s.
+
+    A line a point, or a traffic entry of a single point.
 
     The dashed line is the rate of the bottleneck, link-layer headers included, as it changes over time.
     """
     by_traffic = over_time(result, binned)
     if by_traffic.is_empty():
-        raise NoDataError("goodput: no samples of a TCP connection")
+        raise NoDataError("goodput: no samples of a flow of tcp, web or udp")
     compares_points = len(points(result)) > 1
     frame = parts.thinned(_summed(by_traffic), "mbit") if compares_points else by_traffic
     port = bottleneck(result)

@@ -1,0 +1,57 @@
+"""The experiments of docs/examples load, and do what their descriptions say."""
+
+from pathlib import Path
+
+import pytest
+
+import bufferscope as bs
+from bufferscope import metrics
+from bufferscope.errors import InputError
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+NEEDS_A_KERNEL = {"ring-bql"}
+
+
+def by_labels(name: str, out: Path) -> dict[tuple[str, ...], metrics.Metrics]:
+    """The metrics of every point of an example on the simulator, by its labels."""
+    result = bs.run(EXAMPLES / f"{name}.toml", out=out)
+    return {tuple(run.point.values()): metrics.compute(run) for run in result.runs}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_an_example_runs_or_says_which_engine_it_needs(path: Path, tmp_path: Path) -> None:
+    if path.stem in NEEDS_A_KERNEL:
+        with pytest.raises((InputError, bs.EngineError), match="--engine guest"):
+            bs.run(path, out=tmp_path)
+    else:
+        result = bs.run(path, out=tmp_path)
+        assert all(metrics.compute(run) and not run.warnings for run in result.runs)
+
+
+def test_a_call_beside_an_upload_is_as_good_as_the_queue_is_short(tmp_path: Path) -> None:
+    found = by_labels("call-beside-upload", tmp_path)
+    deep, managed = found["tail-drop",], found["codel",]
+    # 100 packets of 1514 bytes take 0.6 s at 2 Mbit/s: G.114 calls 0.4 s the limit of what is acceptable.
+    assert deep["voip.call.delay_ms"] > 300
+    assert deep["voip.call.mos"] < 3
+    assert managed["voip.call.delay_ms"] < 60
+    assert managed["voip.call.mos"] > 4
+    assert deep["transfer.names.mean_s"] > 5 * managed["transfer.names.mean_s"]
+    # Calls and pings wait in the same queue; the call's mean is of one way.
+    assert deep["voip.call.delay_ms"] == pytest.approx(deep["rtt.mean_ms"] - 15, rel=0.05)
+
+
+def test_datagrams_queue_as_their_pattern_says_and_a_flood_loses_the_rest(tmp_path: Path) -> None:
+    found = by_labels("udp-load", tmp_path)
+    assert found["constant", "7774kbit"]["queue.h1>h2.mean_packets"] < 0.1
+    # M/D/1 at a load of 0.8: rho^2 / (2 (1 - rho)) = 1.6 packets wait.
+    assert found["poisson", "7774kbit"]["queue.h1>h2.mean_packets"] == pytest.approx(1.6, rel=0.2)
+    for pattern in ("constant", "poisson"):
+        below, above = found[pattern, "7774kbit"], found[pattern, "20mbit"]
+        # 18,800 datagrams in the window: of a Poisson process four deviations of the number are 3 %.
+        assert below["goodput.load_mbit"] == pytest.approx(7.774, rel=0.03)
+        assert below["loss.load_percent"] < 0.1
+        assert above["queue.h1>h2.p50_packets"] >= 99
+        assert above["utilization.h1>h2"] == pytest.approx(1, abs=1e-3)
+        # 10 Mbit/s hold 9.718 of payload.
+        assert above["loss.load_percent"] == pytest.approx(100 * (1 - 9.718 / 20), abs=0.5)
