@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from bufferscope.report.parameters import settings
 from bufferscope.report.words import NBSP, THIN, band, number, plural, quantity, setting, with_unit
 
 
@@ -84,3 +85,9 @@ def test_bands(low: float, high: float, text: str) -> None:
 
 def test_plurals() -> None:
     assert [plural(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+
+
+def test_a_table_among_the_settings_is_told_key_by_key() -> None:
+    turns = {"on_ns": 2_000_000_000, "off_ns": 500_000_000, "periods": "fixed"}
+    told = settings({"rate_bps": 2_000_000, "on_off": turns, "bytes": None})
+    assert told == f"rate 2{NBSP}Mbit/s, on 2{NBSP}s, off 500{NBSP}ms, periods fixed"

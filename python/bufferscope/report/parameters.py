@@ -98,9 +98,13 @@ def _traffic(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
 def settings(table: Mapping[str, Any], first: str | None = None) -> str:
     """All keys of a table in words; the value of `first` leads."""
     head = [str(table[first])] if first else []
-    return ", ".join(
-        [*head, *(setting(key, value) for key, value in table.items() if key != first and value is not None)]
-    )
+    rest = {key: value for key, value in table.items() if key != first and value is not None}
+    return ", ".join([*head, *(_told(key, value) for key, value in rest.items())])
+
+
+def _told(key: str, value: Any) -> str:
+    """One setting in words; a table's keys say by themselves what they are."""
+    return settings(value) if isinstance(value, Mapping) else setting(key, value)
 
 
 def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows: Rows) -> Table:
