@@ -4,7 +4,7 @@ mod common;
 
 use bufferscope_scenario::{
     Band, Comparison, Congestion, Experiment, Pfifo, PingTraffic, Port, Qdisc, RateSchedule, Red, Sending,
-    SojournDetail, TcpTraffic, TrafficKind,
+    SojournDetail, TcpTraffic, Traffic, TrafficKind,
 };
 use common::{LAB, lab_unswept, lab_with};
 
@@ -186,4 +186,31 @@ fn the_largest_sweep_loads() {
     let values: Vec<String> = (1..=10_000).map(|limit| format!("\"{limit}p\"")).collect();
     let text = lab_unswept() + "[sweep]\n\"link.bottleneck.queue.limit\" = [" + &values.join(",") + "]\n";
     assert_eq!(limits(&load(&text)), (1..=10_000).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_host_sends_with_its_congestion_control_unless_the_traffic_names_one() {
+    let text = r#"
+        title = "Two hosts and a server"
+        duration = "1s"
+        link = [{ name = "line", ends = ["h1", "h2"], rate = "10mbit", delay = "1ms" }]
+        host = [{ name = "h1", tcp = { congestion = "bbr" } }]
+        traffic = [
+          { name = "as-the-host", kind = "tcp", from = "h1", to = "h2" },
+          { name = "its-own", kind = "tcp", from = "h1", to = "h2", congestion = "reno" },
+          { name = "page", kind = "web", from = "h1", to = "h2", bytes = "1kb" },
+          { name = "swarm", kind = "bittorrent", from = "h1", to = "h2" },
+          { name = "back", kind = "tcp", from = "h2", to = "h1" },
+        ]
+    "#;
+    let experiment = Experiment::parse(text, "hosts.toml", &[]).unwrap();
+    let congestion = |traffic: &Traffic| match &traffic.kind {
+        TrafficKind::Tcp(tcp) => tcp.sending.congestion,
+        TrafficKind::Web(web) => web.sending.congestion,
+        TrafficKind::Bittorrent(swarm) => swarm.sending.congestion,
+        _ => panic!("none of these"),
+    };
+    let found: Vec<_> = experiment.points()[0].scenario.traffic.iter().map(congestion).collect();
+    let [bbr, reno, ledbat, cubic] = [Congestion::Bbr, Congestion::Reno, Congestion::Ledbat, Congestion::Cubic];
+    assert_eq!(found, [bbr, reno, bbr, ledbat, cubic]);
 }

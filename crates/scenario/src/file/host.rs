@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::defaults;
+use crate::congestion::Congestion;
 use crate::quantity::{Quantity, Sizes};
 use crate::text::Name;
 use crate::units::{GB, KB};
@@ -32,6 +33,8 @@ pub(crate) struct Host {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct HostTcp {
+    /// Congestion control of what the host sends, where its traffic does not name another (`net.ipv4.tcp_congestion_control`).
+    pub(crate) congestion: Congestion,
     /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`).
     pub(crate) rmem_max: ReceiveBuffer,
     /// Receive buffer that a connection starts with (`net.ipv4.tcp_rmem[1]`).
@@ -53,6 +56,7 @@ pub(crate) struct HostTcp {
 impl Default for HostTcp {
     fn default() -> Self {
         Self {
+            congestion: defaults::congestion(),
             rmem_max: defaults::rmem_max(),
             rmem_default: defaults::rmem_default(),
             initial_window: defaults::initial_window(),

@@ -71,9 +71,8 @@ pub(crate) struct Tcp {
     /// Whether these periods are all equally long, or exponentially distributed with `on` and `off` as their means. Default: fixed.
     #[schemars(example = &"exponential")]
     pub(crate) periods: Option<Periods>,
-    /// The congestion control of the host that sends the data.
-    #[serde(default = "defaults::congestion")]
-    pub(crate) congestion: Congestion,
+    /// The congestion control that the data is sent with. Default: that of the host `from`.
+    pub(crate) congestion: Option<Congestion>,
     #[serde(flatten)]
     pub(crate) sending: Sending,
 }
@@ -102,9 +101,8 @@ pub(crate) struct Web {
     /// Connections over which a page's objects are fetched, at most; each fetches one after the other. Default: 6.
     #[schemars(range(min = 1, max = 1000), example = 6)]
     pub(crate) connections: Option<u32>,
-    /// The congestion control of the host that sends the data.
-    #[serde(default = "defaults::congestion")]
-    pub(crate) congestion: Congestion,
+    /// The congestion control that the data is sent with. Default: that of the host `from`.
+    pub(crate) congestion: Option<Congestion>,
     #[serde(flatten)]
     pub(crate) sending: Sending,
 }
@@ -124,7 +122,7 @@ pub(crate) struct Bittorrent {
     #[serde(default = "defaults::unchoked")]
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) unchoked: u32,
-    /// The congestion control of the host that sends the data.
+    /// The congestion control that the data is sent with, which such programs choose themselves.
     #[serde(default = "defaults::bittorrent_congestion")]
     pub(crate) congestion: Congestion,
     #[serde(flatten)]

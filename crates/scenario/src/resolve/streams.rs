@@ -2,12 +2,12 @@
 
 use super::{datagrams, sending};
 use crate::error::{Problem, Problems};
-use crate::file::{Bittorrent, Tcp, Web, page_connections};
+use crate::file::{Bittorrent, HostTcp, Tcp, Web, page_connections};
 use crate::model::{BittorrentTraffic, OnOff, PageObjects, TcpTraffic, WebTraffic};
 use crate::path::join;
 use crate::units::TIME;
 
-pub(super) fn tcp(keys: &Tcp, stop_ns: u64, path: &str, problems: &mut Problems) -> TcpTraffic {
+pub(super) fn tcp(keys: &Tcp, stop_ns: u64, host: &HostTcp, path: &str, problems: &mut Problems) -> TcpTraffic {
     check_stagger(keys, stop_ns, path, problems);
     if keys.transfers > 1 && keys.bytes.is_none() {
         let found = format!("{} without bytes", keys.transfers);
@@ -20,17 +20,17 @@ pub(super) fn tcp(keys: &Tcp, stop_ns: u64, path: &str, problems: &mut Problems)
         transfers: keys.transfers,
         rate_bps: keys.rate.map(|rate| rate.get()),
         on_off: on_off(keys, path, problems),
-        sending: sending::resolve(keys.congestion, &keys.sending, path, problems),
+        sending: sending::resolve(keys.congestion.unwrap_or(host.congestion), &keys.sending, path, problems),
     }
 }
 
-pub(super) fn web(keys: &Web, path: &str, problems: &mut Problems) -> WebTraffic {
+pub(super) fn web(keys: &Web, host: &HostTcp, path: &str, problems: &mut Problems) -> WebTraffic {
     WebTraffic {
         interval_ns: keys.interval.get(),
         bytes: keys.bytes.get(),
         request_bytes: keys.request.get_u32(),
         objects: objects(keys, path, problems),
-        sending: sending::resolve(keys.congestion, &keys.sending, path, problems),
+        sending: sending::resolve(keys.congestion.unwrap_or(host.congestion), &keys.sending, path, problems),
     }
 }
 

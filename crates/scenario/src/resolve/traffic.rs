@@ -3,17 +3,29 @@
 use super::nodes::Nodes;
 use super::{datagrams, streams};
 use crate::error::{Problem, Problems};
-use crate::file::{Setup, Traffic as TrafficTable, TrafficCommon};
+use crate::file::{HostTcp, Setup, Traffic as TrafficTable, TrafficCommon};
 use crate::model::{PingTraffic, Traffic, TrafficKind};
 use crate::path::join;
 use crate::units::TIME;
 
 pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
+    let default = HostTcp::default();
+    let host_of = |table: &TrafficTable| {
+        let from = &table.common().from;
+        setup.host.iter().find(|host| host.name == *from).map_or(&default, |host| &host.tcp)
+    };
     let duration_ns = setup.duration.get();
-    setup.traffic.iter().filter_map(|table| traffic(table, duration_ns, nodes, problems)).collect()
+    let resolved = |table| traffic(table, host_of(table), duration_ns, nodes, problems);
+    setup.traffic.iter().filter_map(resolved).collect()
 }
 
-fn traffic(table: &TrafficTable, duration_ns: u64, nodes: &Nodes<'_>, problems: &mut Problems) -> Option<Traffic> {
+fn traffic(
+    table: &TrafficTable,
+    host: &HostTcp,
+    duration_ns: u64,
+    nodes: &Nodes<'_>,
+    problems: &mut Problems,
+) -> Option<Traffic> {
     let common = table.common();
     let path = join("traffic", common.name.as_str());
     let stop_ns = check_times(common, duration_ns, &path, problems);
@@ -24,7 +36,7 @@ fn traffic(table: &TrafficTable, duration_ns: u64, nodes: &Nodes<'_>, problems: 
     let from = nodes.find(&common.from, || join(&path, "from"), problems);
     let to = nodes.find(&common.to, || join(&path, "to"), problems);
     let name = common.name.to_string();
-    let kind = kind(table, stop_ns, &path, problems);
+    let kind = kind(table, stop_ns, host, &path, problems);
     Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, dscp: common.dscp.get(), kind })
 }
 
@@ -42,10 +54,11 @@ fn check_times(common: &TrafficCommon, duration_ns: u64, path: &str, problems: &
     stop_ns
 }
 
-fn kind(table: &TrafficTable, stop_ns: u64, path: &str, problems: &mut Problems) -> TrafficKind {
+/// What is sent; `host` are the settings of the host that sends it.
+fn kind(table: &TrafficTable, stop_ns: u64, host: &HostTcp, path: &str, problems: &mut Problems) -> TrafficKind {
     match table {
-        TrafficTable::Tcp(tcp) => TrafficKind::Tcp(streams::tcp(tcp, stop_ns, path, problems)),
-        TrafficTable::Web(web) => TrafficKind::Web(streams::web(web, path, problems)),
+        TrafficTable::Tcp(tcp) => TrafficKind::Tcp(streams::tcp(tcp, stop_ns, host, path, problems)),
+        TrafficTable::Web(web) => TrafficKind::Web(streams::web(web, host, path, problems)),
         TrafficTable::Bittorrent(keys) => TrafficKind::Bittorrent(streams::bittorrent(keys, path, problems)),
         TrafficTable::Ping(ping) => TrafficKind::Ping(PingTraffic {
             interval_ns: ping.interval.get(),
