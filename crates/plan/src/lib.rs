@@ -189,14 +189,6 @@ pub enum PlanError {
         /// The control's name in experiment files.
         congestion: &'static str,
     },
-    /// Traffic that only the simulator makes.
-    #[error("traffic `{traffic}`: kernel engines do not make {what}; use --engine sim")]
-    Traffic {
-        /// The traffic.
-        traffic: String,
-        /// What it asks for.
-        what: &'static str,
-    },
     /// A ring that no device can have.
     #[error("the ring of {port} {reason}")]
     Ring {

@@ -1,15 +1,18 @@
-//! One end of a TCP connection, and what the program behind it does.
+//! One end of a TCP connection.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_programs::Side;
 use bufferscope_records::{FlowRow, FlowState, Name};
 use bufferscope_scenario::{Congestion, Sending};
 use nix::sys::epoll::EpollFlags;
 
+use super::Desk;
 use super::outgoing::Outgoing;
 use crate::kernel::socket;
 use crate::kernel::tcp_info::TcpInfo;
+use crate::reactor::Token;
 
 /// Bytes taken from a socket at a time ...
 const TAKE_BYTES: usize = 256 * 1024;
@@ -22,29 +25,21 @@ pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     /// Its flow, by index.
     pub(super) flow: usize,
-    role: Role,
+    pub(super) side: Side,
+    /// What the program at this end sends.
+    pub(super) outgoing: Outgoing,
+    received: u64,
     /// Whether the handshake is done.
     stands: bool,
     /// What epoll watches for.
     pub(super) interest: EpollFlags,
 }
 
-/// What the program at this end does.
-#[derive(Debug)]
-pub(super) enum Role {
-    /// Sends data and waits for the other end to close.
-    Sender(Outgoing),
-    /// Sends a request, if it has one, and takes data until the other end closes.
-    Receiver { request: Outgoing, received: u64 },
-    /// Takes a request of so many bytes, then sends data and waits for the other end to close.
-    Server { awaited: u64, response: Outgoing },
-}
-
 /// What became of a connection when it was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Served {
-    /// Data received so far, at the end that receives it.
-    pub(super) received: Option<u64>,
+    /// Data received so far.
+    pub(super) received: u64,
     /// The other end has closed: nothing is left to do.
     pub(super) done: bool,
     /// The handshake was done just now, and this is what it led to.
@@ -53,13 +48,16 @@ pub(super) struct Served {
 
 impl Connection {
     /// The end that connects.
-    pub(super) fn client(socket: OwnedFd, flow: usize, role: Role) -> Self {
-        Self { socket, flow, role, stands: false, interest: EpollFlags::EPOLLOUT }
+    pub(super) fn client(socket: OwnedFd, flow: usize) -> Self {
+        let (side, interest) = (Side::Client, EpollFlags::EPOLLOUT);
+        Self { socket, flow, side, outgoing: Outgoing::new(), received: 0, stands: false, interest }
     }
 
     /// The end that was connected to.
-    pub(super) fn server(socket: OwnedFd, flow: usize, role: Role) -> io::Result<Self> {
-        let mut connection = Self { socket, flow, role, stands: false, interest: EpollFlags::EPOLLIN };
+    pub(super) fn server(socket: OwnedFd, flow: usize) -> io::Result<Self> {
+        let (side, interest) = (Side::Server, EpollFlags::EPOLLIN);
+        let outgoing = Outgoing::new();
+        let mut connection = Self { socket, flow, side, outgoing, received: 0, stands: false, interest };
         connection.stand()?;
         Ok(connection)
     }
@@ -70,13 +68,12 @@ impl Connection {
     }
 
     /// What epoll should watch for now.
-    pub(super) fn wanted(&self) -> EpollFlags {
-        let sends = match &self.role {
-            _ if !self.stands => return EpollFlags::EPOLLOUT,
-            Role::Sender(outgoing) | Role::Receiver { request: outgoing, .. } => outgoing.wants_room(),
-            Role::Server { awaited, response } => *awaited == 0 && response.wants_room(),
-        };
-        if sends { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN }
+    fn wanted(&self) -> EpollFlags {
+        match (self.stands, self.outgoing.wants_room()) {
+            (false, _) => EpollFlags::EPOLLOUT,
+            (true, true) => EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT,
+            (true, false) => EpollFlags::EPOLLIN,
+        }
     }
 
     /// The socket is ready.
@@ -86,31 +83,22 @@ impl Connection {
         }
         let agreed = if self.stands { None } else { Some(self.stand()?) };
         let (taken, done) = if flags.contains(EpollFlags::EPOLLIN) { take(&self.socket)? } else { (0, false) };
-        let mut served = Served { received: None, done, agreed };
-        match &mut self.role {
-            Role::Sender(outgoing) => outgoing.pump(&self.socket)?,
-            Role::Receiver { request, received } => {
-                request.pump(&self.socket)?;
-                *received += taken;
-                served.received = Some(*received);
-            }
-            Role::Server { awaited, response } => {
-                *awaited = awaited.saturating_sub(taken);
-                if *awaited == 0 {
-                    response.pump(&self.socket)?;
-                }
-            }
-        }
-        Ok(served)
+        self.received += taken;
+        self.pump()?;
+        Ok(Served { received: self.received, done, agreed })
     }
 
-    /// Ends what it sends without end.
-    pub(super) fn stop(&mut self) -> io::Result<()> {
-        if let Role::Sender(outgoing) = &mut self.role {
-            outgoing.stop();
-            if self.stands {
-                outgoing.pump(&self.socket)?;
-            }
+    /// Hands over what the program has written, once there is somebody to send it to.
+    pub(super) fn pump(&mut self) -> io::Result<()> {
+        if self.stands { self.outgoing.pump(&self.socket) } else { Ok(()) }
+    }
+
+    /// Has epoll watch for what is wanted now.
+    pub(super) fn watch(&mut self, number: u32, desk: &Desk<'_>) -> io::Result<()> {
+        let wanted = self.wanted();
+        if wanted != self.interest {
+            self.interest = wanted;
+            desk.reactor.change(&self.socket, wanted, Token::Connection(number))?;
         }
         Ok(())
     }
@@ -118,30 +106,19 @@ impl Connection {
     /// The handshake is done.
     fn stand(&mut self) -> io::Result<TcpInfo> {
         let info = socket::tcp_info(&self.socket)?;
-        let (Role::Sender(outgoing)
-        | Role::Receiver { request: outgoing, .. }
-        | Role::Server { response: outgoing, .. }) = &mut self.role;
-        outgoing.acked_before = info.bytes_acked;
+        self.outgoing.acked_before = info.bytes_acked;
         self.stands = true;
         Ok(info)
     }
 
-    /// The kernel's view of the end that sends the flow's data, for the last time.
-    pub(super) fn conclude(&self) -> io::Result<Option<TcpInfo>> {
-        let sends = self.stands && !matches!(self.role, Role::Receiver { .. });
-        sends.then(|| socket::tcp_info(&self.socket)).transpose()
+    /// The kernel's view of this end; `None` before the handshake is done.
+    pub(super) fn info(&self) -> io::Result<Option<TcpInfo>> {
+        self.stands.then(|| socket::tcp_info(&self.socket)).transpose()
     }
 
-    /// A sample of it, if it is the end that sends the flow's data.
+    /// A sample of this end.
     pub(super) fn sample(&self, t_ns: u64, flow: Name, sending: Sending) -> io::Result<Option<FlowRow>> {
-        let outgoing = match &self.role {
-            Role::Sender(outgoing) | Role::Server { response: outgoing, .. } => outgoing,
-            Role::Receiver { .. } => return Ok(None),
-        };
-        if !self.stands {
-            return Ok(None);
-        }
-        let info = socket::tcp_info(&self.socket)?;
+        let Some(info) = self.info()? else { return Ok(None) };
         let mss = u64::from(info.snd_mss);
         Ok(Some(FlowRow {
             t_ns,
@@ -152,7 +129,7 @@ impl Connection {
             srtt_ns: (info.rtt_us > 0).then(|| u64::from(info.rtt_us) * 1000),
             rwnd_bytes: Some(info.snd_wnd.into()),
             pacing_bps: info.pacing_rate.filter(|_| is_paced(sending)).map(|rate| rate.saturating_mul(8)),
-            delivered_bytes: outgoing.delivered(info.bytes_acked),
+            delivered_bytes: self.outgoing.delivered(info.bytes_acked),
             retransmits: Some(info.total_retrans.into()),
             lost: info.lost.into(),
             state: Some(state(&info)),

@@ -1,13 +1,15 @@
 //! The scenario's traffic: real sockets in the hosts' namespaces, all served by one thread, so that no lock or scheduler
-//! comes between them. What a program on each host would do is written in [`ping`], [`tcp`] and [`datagrams`].
+//! comes between them. What a program on each host would do is written in [`ping`], [`datagrams`] and `crates/programs`, which [`streams`] carries out.
 
 mod connection;
 mod datagrams;
+mod flow;
 mod hosts;
 mod icmp;
 mod outgoing;
 mod ping;
 mod scrutiny;
+mod streams;
 mod tcp;
 
 use std::io;
@@ -23,7 +25,7 @@ use crate::reactor::{Event, Reactor, Token};
 use crate::warnings::Warnings;
 use datagrams::{Datagrams, End, Opener};
 use ping::Ping;
-use tcp::Tcp;
+use streams::Streams;
 
 /// What everybody who makes traffic works with.
 pub(crate) struct Desk<'a> {
@@ -44,14 +46,14 @@ impl Desk<'_> {
 /// All traffic of a scenario.
 #[derive(Debug)]
 pub(crate) struct Traffic {
-    tcp: Tcp,
+    streams: Streams,
     pings: Vec<Ping>,
     /// By traffic.
     datagrams: Vec<Option<Datagrams>>,
     sources: Vec<Source>,
 }
 
-/// When a traffic begins what it does repeatedly.
+/// When a traffic sends its probes.
 #[derive(Debug)]
 struct Source {
     random: Random,
@@ -66,7 +68,7 @@ impl Traffic {
     pub(crate) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
         let scenario = desk.scenario;
         let mut traffic = Self {
-            tcp: Tcp::open(desk)?,
+            streams: Streams::open(seed, desk)?,
             pings: Vec::new(),
             datagrams: Vec::new(),
             sources: (0..scenario.traffic.len())
@@ -80,7 +82,9 @@ impl Traffic {
                 traffic.sources[index].ping = traffic.pings.len();
                 traffic.pings.push(Ping::open(traffic.pings.len() as u32, entry, parameters, desk)?);
             }
-            traffic.plan_first(index, desk);
+            if let TrafficKind::Ping(_) = &entry.kind {
+                traffic.plan(index, 0, desk);
+            }
             if entry.stop_ns < desk.scenario.duration_ns {
                 desk.reactor.at(entry.stop_ns, Event::Stop(index));
             }
@@ -90,23 +94,12 @@ impl Traffic {
 
     /// It is time for a traffic's next connection, probe or page.
     pub(crate) fn begin(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
-        let source = &mut self.sources[index];
-        source.begun += 1;
-        let interval_ns = match &desk.scenario.traffic[index].kind {
-            TrafficKind::Tcp(_) | TrafficKind::Bittorrent(_) => None,
-            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
-            TrafficKind::Ping(ping) => Some(ping.interval_ns),
-            TrafficKind::Web(web) => Some(web.interval_ns),
+        let TrafficKind::Ping(ping) = &desk.scenario.traffic[index].kind else {
+            return self.streams.begin(index, desk);
         };
-        if let Some(interval_ns) = interval_ns {
-            self.plan(index, self.sources[index].begun * interval_ns, desk);
-        }
-        let source = &self.sources[index];
-        match &desk.scenario.traffic[index].kind {
-            TrafficKind::Ping(_) => self.pings[source.ping].send(desk),
-            TrafficKind::Tcp(_) | TrafficKind::Web(_) => self.tcp.connect(index, source.begun, desk),
-            TrafficKind::Bittorrent(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => Ok(()),
-        }
+        self.sources[index].begun += 1;
+        self.plan(index, self.sources[index].begun * ping.interval_ns, desk);
+        self.pings[self.sources[index].ping].send(desk)
     }
 
     /// It is time for a traffic's next datagram.
@@ -125,7 +118,7 @@ impl Traffic {
 
     /// A traffic stops: what goes on without end ends.
     pub(crate) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.tcp.stop(index, desk)
+        self.streams.stop(index, desk)
     }
 
     /// A socket is ready.
@@ -133,8 +126,8 @@ impl Traffic {
         match token {
             Token::PingAnswers(index) => self.pings[index as usize].take_answers(desk),
             Token::PingRequests(index) => self.pings[index as usize].take_requests(desk),
-            Token::Listener(index) => self.tcp.accept(index as usize, desk),
-            Token::Connection(number) => self.tcp.ready(number, flags, desk),
+            Token::Listener(index) => self.streams.accept(index as usize, desk),
+            Token::Connection(number) => self.streams.ready(number, flags, desk),
             Token::DatagramsAtFrom(index) => self.arrivals(index, End::From, desk),
             Token::DatagramsAtTo(index) => self.arrivals(index, End::To, desk),
             Token::Timer => Ok(()),
@@ -143,14 +136,14 @@ impl Traffic {
 
     /// Records a sample of every flow.
     pub(crate) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.tcp.sample(desk)?;
+        self.streams.sample(desk)?;
         self.datagrams.iter().flatten().for_each(|datagrams| datagrams.sample(desk));
         Ok(())
     }
 
     /// The scenario is over, but for the answers to probes and the packets of calls.
     pub(crate) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.tcp.end(desk)?;
+        self.streams.end(desk)?;
         self.pings.iter_mut().for_each(Ping::end);
         for datagrams in self.datagrams.iter_mut().flatten() {
             datagrams.end(desk)?;
@@ -174,24 +167,12 @@ impl Traffic {
         self.datagrams.iter_mut().flatten().for_each(|datagrams| datagrams.give_up(desk));
     }
 
-    /// Bulk flows begin together, each with a jitter of its own; probes and pages one after the other.
-    fn plan_first(&mut self, index: usize, desk: &mut Desk<'_>) {
-        let (at_once, apart_ns) = match &desk.scenario.traffic[index].kind {
-            TrafficKind::Tcp(tcp) => (u64::from(tcp.flows), tcp.stagger_ns),
-            TrafficKind::Ping(_) | TrafficKind::Web(_) => (1, 0),
-            TrafficKind::Bittorrent(_) | TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => (0, 0),
-        };
-        for number in 0..at_once {
-            self.plan(index, number * apart_ns, desk);
-        }
-    }
-
-    /// Plans a beginning so long after the traffic's start. Probes go on beyond the end, where they are sent only to see
+    /// Plans a probe so long after the traffic's start. They go on beyond the end, where they are sent only to see
     /// which earlier ones are lost.
     fn plan(&mut self, index: usize, after_ns: u64, desk: &mut Desk<'_>) {
         let entry = &desk.scenario.traffic[index];
         let nominal_ns = entry.start_ns.saturating_add(after_ns);
-        let lingers = matches!(entry.kind, TrafficKind::Ping(_)) && nominal_ns >= desk.scenario.duration_ns;
+        let lingers = nominal_ns >= desk.scenario.duration_ns;
         if nominal_ns < entry.stop_ns || (lingers && entry.stop_ns >= desk.scenario.duration_ns) {
             let mut at_ns = nominal_ns + self.sources[index].random.below(START_JITTER_NS);
             if nominal_ns < entry.stop_ns {

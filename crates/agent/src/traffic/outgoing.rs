@@ -16,6 +16,7 @@ static PAYLOAD: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 pub(super) struct Outgoing {
     /// Still to be handed to the kernel; `None`: without end.
     left: Option<u64>,
+    /// Handed over so far.
     written: u64,
     /// What the kernel counted as acknowledged before the first byte of payload (a SYN counts as one).
     pub(super) acked_before: u64,
@@ -25,9 +26,24 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// So many bytes, or without end; then the end of the stream if `closes`.
-    pub(super) fn new(bytes: Option<u64>, closes: bool) -> Self {
-        Self { left: bytes, written: 0, acked_before: 0, closes, closed: false }
+    /// Nothing so far.
+    pub(super) fn new() -> Self {
+        Self { left: Some(0), written: 0, acked_before: 0, closes: false, closed: false }
+    }
+
+    /// So many bytes more; `u64::MAX` never runs out.
+    pub(super) fn write(&mut self, bytes: u64) {
+        self.left = self.left.filter(|_| bytes != u64::MAX).map(|left| left.saturating_add(bytes));
+    }
+
+    /// What the kernel has not taken yet is left out.
+    pub(super) fn hold(&mut self) {
+        self.left = Some(0);
+    }
+
+    /// The stream ends after all that is still to be handed over.
+    pub(super) fn close(&mut self) {
+        self.closes = true;
     }
 
     /// Hands over as much as the kernel takes.
@@ -48,11 +64,6 @@ impl Outgoing {
             self.closed = true;
         }
         Ok(())
-    }
-
-    /// Ends a stream without end; a bounded one goes on to its end.
-    pub(super) fn stop(&mut self) {
-        self.left = self.left.or(Some(0));
     }
 
     /// Whether the kernel is to be asked for room.

@@ -1,16 +1,18 @@
-//! All TCP traffic: bulk flows and pages.
+//! The TCP connections of all traffic, and what their programs do with them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
-use bufferscope_records::{Name, TransferRow};
-use bufferscope_scenario::{Scenario, Sending, TrafficKind};
+use bufferscope_programs::{Ask, Opening, Side, Transfer};
+use bufferscope_records::TransferRow;
+use bufferscope_scenario::{NodeIndex, Scenario, Sending};
 use nix::sys::epoll::EpollFlags;
 
 use super::Desk;
-use super::connection::{Connection, Role, Served};
+use super::connection::{Connection, Served};
+use super::flow::{Flow, News};
 use super::hosts::Host;
 use super::outgoing::Outgoing;
 use super::scrutiny::{self, Supply};
@@ -49,32 +51,14 @@ struct Service {
     listener: OwnedFd,
     address: SocketAddrV4,
     client: usize,
-    job: Job,
     sending: Sending,
-}
-
-/// What the two programs do.
-#[derive(Clone, Copy, Debug)]
-enum Job {
-    /// The client sends so much, or without end, and closes.
-    Bulk { bytes: Option<u64> },
-    /// The client sends a request; the server answers and closes.
-    Page { request_bytes: u64, bytes: u64 },
-}
-
-/// One connection as the records know it.
-#[derive(Debug)]
-struct Flow {
-    name: Name,
-    traffic: usize,
-    started_ns: u64,
-    /// Its object, until that has arrived.
-    object_bytes: Option<u64>,
+    /// Its flows, by their number from 1 on.
+    flows: Vec<usize>,
 }
 
 impl Tcp {
-    /// Opens the servers.
-    pub(super) fn open(desk: &mut Desk<'_>) -> io::Result<Self> {
+    /// Opens the servers; `ends` are the nodes of client and server of each traffic that has them.
+    pub(super) fn open(ends: &[Option<[NodeIndex; 2]>], desk: &mut Desk<'_>) -> io::Result<Self> {
         let scenario = desk.scenario;
         let mut tcp = Self {
             hosts: scenario.nodes.iter().map(|_| None).collect(),
@@ -86,49 +70,36 @@ impl Tcp {
             arriving: HashMap::new(),
             unsent_bytes: unsent_bytes(scenario),
         };
-        for (index, traffic) in scenario.traffic.iter().enumerate() {
-            let [from, to] = [traffic.from, traffic.to].map(usize::from);
-            let service = match &traffic.kind {
-                TrafficKind::Ping(_) | TrafficKind::Bittorrent(_) => None,
-                TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => None,
-                TrafficKind::Tcp(parameters) => {
-                    let job = Job::Bulk { bytes: parameters.bytes };
-                    Some(tcp.serve(index, [from, to], job, parameters.sending, desk)?)
-                }
-                TrafficKind::Web(parameters) => {
-                    let job = Job::Page { request_bytes: parameters.request_bytes.into(), bytes: parameters.bytes };
-                    Some(tcp.serve(index, [to, from], job, parameters.sending, desk)?)
-                }
+        for (index, (traffic, ends)) in scenario.traffic.iter().zip(ends).enumerate() {
+            let service = match ends.zip(traffic.kind.sending()) {
+                Some((ends, sending)) => Some(tcp.serve(index, ends.map(usize::from), sending, desk)?),
+                None => None,
             };
             tcp.services.push(service);
         }
         Ok(tcp)
     }
 
-    /// Opens the next connection of a traffic, its `number`th.
-    pub(super) fn connect(&mut self, traffic: usize, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
+    /// Opens a traffic's next connection.
+    pub(super) fn connect(&mut self, traffic: usize, opening: &Opening, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(service) = &self.services[traffic] else { return Ok(()) };
         let Some(host) = &mut self.hosts[service.client] else { return Ok(()) };
-        let (role, object_bytes) = match service.job {
-            Job::Bulk { bytes } => (Role::Sender(Outgoing::new(bytes, true)), bytes),
-            Job::Page { request_bytes, bytes } => {
-                let request = Outgoing::new(Some(request_bytes), false);
-                (Role::Receiver { request, received: 0 }, Some(bytes))
-            }
-        };
         let port = host.port();
         host.ask_for_ecn(service.sending.ecn)?;
         desk.network.namespaces[service.client].enter()?;
         let local = SocketAddrV4::new(desk.network.plan.addresses[service.client], port);
         let entry = &desk.scenario.traffic[traffic];
         let socket = socket::tcp(local, self.options(service.sending, entry.dscp))?;
-        let name = desk.recorder.intern(&format!("{}/{number}", entry.name));
+        let name = desk.recorder.intern(&format!("{}/{}", entry.name, opening.number));
         let started_ns = desk.now_ns();
         socket::start_connect(&socket, service.address)?;
         let flow = self.flows.len();
-        self.flows.push(Flow { name, traffic, started_ns, object_bytes });
+        self.flows.push(Flow::new(name, traffic, opening, started_ns));
         self.arriving.insert((traffic, port), flow);
-        self.add(Connection::client(socket, flow, role), desk)
+        if let Some(service) = &mut self.services[traffic] {
+            service.flows.push(flow);
+        }
+        self.add(Connection::client(socket, flow), desk)
     }
 
     /// Connections have arrived at a server.
@@ -136,72 +107,84 @@ impl Tcp {
         while let Some(service) = &self.services[traffic] {
             let Some((socket, remote)) = socket::accept(&service.listener)? else { break };
             let Some(flow) = self.arriving.remove(&(traffic, remote.port())) else { continue };
-            let role = match service.job {
-                Job::Bulk { .. } => Role::Receiver { request: Outgoing::new(Some(0), false), received: 0 },
-                Job::Page { request_bytes, bytes } => {
-                    Role::Server { awaited: request_bytes, response: Outgoing::new(Some(bytes), true) }
-                }
-            };
-            self.add(Connection::server(socket, flow, role)?, desk)?;
+            self.add(Connection::server(socket, flow)?, desk)?;
         }
         Ok(())
     }
 
-    /// A connection is ready.
-    pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<()> {
-        let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
+    /// A connection is ready; returns what the programs want to know of it.
+    pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<Option<News>> {
+        let Some(connection) = self.connections.get_mut(&number) else { return Ok(None) };
         let flow = &mut self.flows[connection.flow];
-        let served = connection.serve(flags).unwrap_or_else(|error| {
+        let served = connection.serve(flags).and_then(|served| {
+            flow.answer(connection, served.received)?;
+            Ok(served)
+        });
+        let served = served.unwrap_or_else(|error| {
             let traffic = &desk.scenario.traffic[flow.traffic].name;
             desk.warnings.add(format!("a connection of `{traffic}` failed: {error}"));
-            Served { received: None, done: true, agreed: None }
+            Served { received: 0, done: true, agreed: None }
         });
         if let Some((info, service)) = served.agreed.zip(self.services[flow.traffic].as_ref()) {
             scrutiny::check_handshake(&info, service.sending.ecn, flow.traffic, desk);
         }
-        if served.received.zip(flow.object_bytes).is_some_and(|(received, bytes)| received >= bytes) {
-            flow.arrived(desk);
-        }
+        let news = flow.news(connection.side, &served);
         if served.done {
-            if let Some(info) = connection.conclude()? {
-                self.supplies[flow.traffic].add(&info);
-            }
-            self.connections.remove(&number);
-            return Ok(());
+            self.forget(number, desk)?;
+        } else {
+            connection.watch(number, desk)?;
         }
-        let wanted = connection.wanted();
-        if wanted != connection.interest {
-            connection.interest = wanted;
-            desk.reactor.change(&connection.socket, wanted, Token::Connection(number))?;
-        }
-        Ok(())
+        Ok(news)
     }
 
-    /// Ends the flows without end of a traffic.
-    pub(super) fn stop(&mut self, traffic: usize, desk: &mut Desk<'_>) -> io::Result<()> {
-        for (number, connection) in &mut self.connections {
-            if self.flows[connection.flow].traffic == traffic {
-                connection.stop()?;
-                connection.interest = connection.wanted();
-                desk.reactor.change(&connection.socket, connection.interest, Token::Connection(*number))?;
-            }
+    /// The program of a flow's client does something; nothing if the connection is over.
+    pub(super) fn act(
+        &mut self,
+        traffic: usize,
+        number: u32,
+        desk: &mut Desk<'_>,
+        act: impl FnOnce(&mut Outgoing),
+    ) -> io::Result<()> {
+        let Some(flow) = self.flow(traffic, number) else { return Ok(()) };
+        let Some(end) = flow.ends[Side::Client as usize] else { return Ok(()) };
+        let Some(connection) = self.connections.get_mut(&end) else { return Ok(()) };
+        act(&mut connection.outgoing);
+        // What goes wrong is told when the socket is served.
+        let _ = connection.pump();
+        connection.watch(end, desk)
+    }
+
+    /// The client of a flow asks for something.
+    pub(super) fn ask(&mut self, traffic: usize, number: u32, ask: Ask, desk: &mut Desk<'_>) -> io::Result<()> {
+        if let Some(flow) = self.flow(traffic, number) {
+            flow.expect(ask);
         }
-        Ok(())
+        self.act(traffic, number, desk, |outgoing| outgoing.write(ask.request_bytes))
+    }
+
+    /// Payload of a flow that was acknowledged so far; 0 once the connection is over.
+    pub(super) fn delivered(&mut self, traffic: usize, number: u32) -> io::Result<u64> {
+        let Some(flow) = self.flow(traffic, number) else { return Ok(0) };
+        let end = flow.ends[flow.data_from as usize];
+        let Some(connection) = end.and_then(|end| self.connections.get(&end)) else { return Ok(0) };
+        Ok(connection.info()?.map_or(0, |info| connection.outgoing.delivered(info.bytes_acked)))
+    }
+
+    /// Records a transfer: unfinished, if its end came after the scenario's.
+    pub(super) fn record(&mut self, traffic: usize, transfer: Transfer, desk: &mut Desk<'_>) {
+        let Some(&Flow { name: flow, .. }) = self.flow(traffic, transfer.connection).as_deref() else { return };
+        let Transfer { started_ns, finished_ns, bytes, .. } = transfer;
+        let finished_ns = finished_ns.filter(|at_ns| *at_ns <= desk.scenario.duration_ns);
+        let traffic = desk.recorder.intern(&desk.scenario.traffic[traffic].name);
+        desk.recorder.transfer(TransferRow { traffic, flow, started_ns, finished_ns, bytes });
     }
 
     /// Records a sample of every flow.
     pub(super) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
-        for connection in self.connections.values() {
-            let Flow { name, traffic, .. } = self.flows[connection.flow];
-            let Some(service) = &self.services[traffic] else { continue };
-            if let Some(row) = connection.sample(desk.now_ns(), name, service.sending)? {
-                desk.recorder.flow(row);
-            }
-        }
-        Ok(())
+        self.connections.values().try_for_each(|connection| self.sample_one(connection, desk))
     }
 
-    /// The scenario is over: objects that have not arrived are unfinished.
+    /// The scenario is over.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         for connection in self.connections.values().filter(|connection| !connection.stands()) {
             let flow = &self.flows[connection.flow];
@@ -210,16 +193,36 @@ impl Tcp {
                 desk.warnings.add(format!("a connection of `{traffic}` was never answered"));
             }
         }
-        for flow in &mut self.flows {
-            flow.record_transfer(None, desk);
-        }
         for connection in self.connections.values() {
-            if let Some(info) = connection.conclude()? {
-                self.supplies[self.flows[connection.flow].traffic].add(&info);
-            }
+            self.flows[connection.flow].conclude(connection, &mut self.supplies)?;
         }
         for (supply, traffic) in self.supplies.iter().zip(&desk.scenario.traffic) {
             supply.check(&traffic.name, &mut desk.warnings);
+        }
+        Ok(())
+    }
+
+    fn flow(&mut self, traffic: usize, number: u32) -> Option<&mut Flow> {
+        let service = self.services[traffic].as_ref()?;
+        let flow = *service.flows.get((number as usize).checked_sub(1)?)?;
+        self.flows.get_mut(flow)
+    }
+
+    /// A connection has nothing left to do. Its last sample is of now: it may have come and gone since the one before.
+    fn forget(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
+        let Some(connection) = self.connections.remove(&number) else { return Ok(()) };
+        self.sample_one(&connection, desk)?;
+        let flow = &mut self.flows[connection.flow];
+        flow.ends[connection.side as usize] = None;
+        flow.conclude(&connection, &mut self.supplies)
+    }
+
+    fn sample_one(&self, connection: &Connection, desk: &mut Desk<'_>) -> io::Result<()> {
+        let &Flow { name, traffic, data_from, .. } = &self.flows[connection.flow];
+        let service = self.services[traffic].as_ref().filter(|_| connection.side == data_from);
+        let Some(service) = service else { return Ok(()) };
+        if let Some(row) = connection.sample(desk.now_ns(), name, service.sending)? {
+            desk.recorder.flow(row);
         }
         Ok(())
     }
@@ -233,7 +236,6 @@ impl Tcp {
         &mut self,
         traffic: usize,
         [client, server]: [usize; 2],
-        job: Job,
         sending: Sending,
         desk: &mut Desk<'_>,
     ) -> io::Result<Service> {
@@ -248,34 +250,15 @@ impl Tcp {
         desk.network.namespaces[server].enter()?;
         let listener = socket::listener(address, self.options(sending, desk.scenario.traffic[traffic].dscp))?;
         desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
-        Ok(Service { listener, address, client, job, sending })
+        Ok(Service { listener, address, client, sending, flows: Vec::new() })
     }
 
     fn add(&mut self, connection: Connection, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.flows[connection.flow].ends[connection.side as usize] = Some(self.next);
         desk.reactor.watch(&connection.socket, connection.interest, Token::Connection(self.next))?;
         self.connections.insert(self.next, connection);
         self.next += 1;
         Ok(())
-    }
-}
-
-impl Flow {
-    /// The whole object has arrived.
-    fn arrived(&mut self, desk: &mut Desk<'_>) {
-        let now_ns = desk.now_ns();
-        self.record_transfer((now_ns <= desk.scenario.duration_ns).then_some(now_ns), desk);
-    }
-
-    fn record_transfer(&mut self, finished_ns: Option<u64>, desk: &mut Desk<'_>) {
-        let Some(bytes) = self.object_bytes.take() else { return };
-        let traffic = desk.recorder.intern(&desk.scenario.traffic[self.traffic].name);
-        desk.recorder.transfer(TransferRow {
-            traffic,
-            flow: self.name,
-            started_ns: self.started_ns,
-            finished_ns,
-            bytes,
-        });
     }
 }
 
