@@ -21,8 +21,11 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
     "probes": {"probe": pl.String, "seq": pl.Int64, "sent_ns": pl.Int64, "rtt_ns": pl.Int64,
                "owd_up_ns": pl.Int64, "owd_down_ns": pl.Int64},
     "flows": {"t_ns": pl.Int64, "flow": pl.String, "cwnd_bytes": pl.Int64, "ssthresh_bytes": pl.Int64,
-              "inflight_bytes": pl.Int64, "srtt_ns": pl.Int64, "rwnd_bytes": pl.Int64, "pacing_bps": pl.Int64,
-              "delivered_bytes": pl.Int64, "retransmits": pl.Int64, "lost": pl.Int64, "state": pl.String},
+              "inflight_bytes": pl.Int64, "srtt_ns": pl.Int64, "min_rtt_ns": pl.Int64, "rwnd_bytes": pl.Int64,
+              "pacing_bps": pl.Int64, "delivery_rate_bps": pl.Int64, "app_limited": pl.Boolean,
+              "delivered_bytes": pl.Int64, "delivered_packets": pl.Int64, "delivered_ce_packets": pl.Int64,
+              "retransmits": pl.Int64, "lost": pl.Int64, "reordering": pl.Int64, "notsent_bytes": pl.Int64,
+              "busy_ns": pl.Int64, "rwnd_limited_ns": pl.Int64, "sndbuf_limited_ns": pl.Int64, "state": pl.String},
     "queues": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "packets": pl.Int64, "bytes": pl.Int64,
                "dropped": pl.Int64, "marked": pl.Int64, "sent_packets": pl.Int64, "sent_bytes": pl.Int64},
     "drops": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "flow": pl.String, "bytes": pl.Int64,
@@ -95,7 +98,8 @@ def scenario(
 
 def table(name: str, rows: Rows) -> pl.DataFrame:
     """A table from rows that name only the columns that matter; other numbers are 0, other strings empty."""
-    defaults = {column: "" if kind is pl.String else 0 for column, kind in SCHEMAS[name].items()}
+    empty: dict[type[pl.DataType], Any] = {pl.String: "", pl.Boolean: False}
+    defaults = {column: empty.get(kind, 0) for column, kind in SCHEMAS[name].items()}
     if name in ("queues", "drops", "sojourns"):
         defaults |= {"port": "r1>h2", "layer": "qdisc"}
     return pl.DataFrame([defaults | row for row in rows], schema=SCHEMAS[name])
@@ -123,7 +127,7 @@ class HandmadeRun:
     @property
     def meta(self) -> dict[str, Any]:
         return {
-            "format": 2,
+            "format": 3,
             "bufferscope": "0.1.0",
             "experiment": self.experiment,
             "title": self.document["title"],

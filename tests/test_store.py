@@ -64,7 +64,7 @@ Damage = Callable[[Path], object]
 BROKEN: dict[str, tuple[Damage, str]] = {
     "not there": (shutil.rmtree, "no such run"),
     "without metadata": (lambda run: (run / "run.json").unlink(), "not a run"),
-    "cut off": (lambda run: (run / "run.json").write_text('{"format": 2, "ex'), "not JSON"),
+    "cut off": (lambda run: (run / "run.json").write_text('{"format": 3, "ex'), "not JSON"),
     "no text": (lambda run: (run / "run.json").write_bytes(b"\xff\xfe\x00"), "not JSON"),
     "something else": (lambda run: (run / "run.json").write_text("[1, 2]"), "not written by bufferscope"),
     "of the future": (lambda run: alter(run, format=FORMAT + 1), f"reads {FORMAT}"),

@@ -25,7 +25,7 @@ pub use names::Name;
 #[cfg(feature = "parquet")]
 pub use parquet_sink::ParquetSink;
 pub use recorder::Recorder;
-pub use rows::{DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
+pub use rows::{Datagrams, DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
 pub use table::Table;
 pub use value::{DropReason, FlowState, Layer, Observed};

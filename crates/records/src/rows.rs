@@ -77,19 +77,84 @@ row! {
         inflight_bytes: u64,
         /// Smoothed round-trip time; `None`: not measured yet.
         srtt_ns: Option<u64>,
+        /// Smallest round-trip time of the last five minutes (`tcpi_min_rtt`); `None`: not measured yet.
+        min_rtt_ns: Option<u64>,
         /// The window the receiver advertised last; `None`: not TCP.
         rwnd_bytes: Option<u64>,
         /// Pacing rate in bits per second; `None`: not paced.
         pacing_bps: Option<u64>,
+        /// Rate of delivery measured last, in bits of payload per second (`tcpi_delivery_rate`); `None`: not measured yet.
+        delivery_rate_bps: Option<u64>,
+        /// While that was measured the application was the limit (`tcpi_delivery_rate_app_limited`); `None`: not TCP.
+        app_limited: Option<bool>,
         /// Payload acknowledged cumulatively since the start (`tcpi_bytes_acked`); over UDP, arrived since the start.
         delivered_bytes: u64,
+        /// Segments delivered since the start, the handshake's included, in order or not (`tcpi_delivered`); over UDP, datagrams
+        /// that have arrived.
+        delivered_packets: u64,
+        /// Segments of them that met congestion, as the receiver told (`tcpi_delivered_ce`); `None`: not TCP.
+        delivered_ce_packets: Option<u64>,
         /// Segments sent again since the start (`tcpi_total_retrans`); `None`: not TCP.
         retransmits: Option<u64>,
         /// Segments concluded lost and not repaired yet (`tcpi_lost`); over UDP, datagrams whose successors arrived before them,
         /// since the start.
         lost: u64,
+        /// Segments by which the path is believed to reorder (`tcpi_reordering`); `None`: not TCP.
+        reordering: Option<u64>,
+        /// Payload written and not sent yet (`tcpi_notsent_bytes`); `None`: the engine has no send buffer.
+        notsent_bytes: Option<u64>,
+        /// Time since the start in which there was something to send or to be acknowledged (`tcpi_busy_time`); `None`: not TCP.
+        busy_ns: Option<u64>,
+        /// Time of it in which the receiver's window was the limit (`tcpi_rwnd_limited`); `None`: not TCP.
+        rwnd_limited_ns: Option<u64>,
+        /// Time of it in which the send buffer was the limit (`tcpi_sndbuf_limited`); `None`: the engine has none.
+        sndbuf_limited_ns: Option<u64>,
         /// State of the congestion control; `None`: not TCP.
         state: Option<FlowState>,
+    }
+}
+
+/// What is known of a flow of datagrams of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Payload of each.
+    pub payload_bytes: u64,
+    /// Sent so far.
+    pub sent: u64,
+    /// One more than the highest number that has arrived, numbers from 0.
+    pub expected: u64,
+    /// Arrived so far.
+    pub received: u64,
+}
+
+impl FlowRow {
+    /// A sample of a flow that is not TCP: what only TCP has is not there.
+    pub fn of_datagrams(t_ns: u64, flow: Name, datagrams: Datagrams) -> Self {
+        let Datagrams { payload_bytes, sent, expected, received } = datagrams;
+        Self {
+            t_ns,
+            flow,
+            cwnd_bytes: None,
+            ssthresh_bytes: None,
+            inflight_bytes: (sent - expected) * payload_bytes,
+            srtt_ns: None,
+            min_rtt_ns: None,
+            rwnd_bytes: None,
+            pacing_bps: None,
+            delivery_rate_bps: None,
+            app_limited: None,
+            delivered_bytes: received * payload_bytes,
+            delivered_packets: received,
+            delivered_ce_packets: None,
+            retransmits: None,
+            lost: expected.saturating_sub(received),
+            reordering: None,
+            notsent_bytes: None,
+            busy_ns: None,
+            rwnd_limited_ns: None,
+            sndbuf_limited_ns: None,
+            state: None,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use arrow_schema::DataType;
 
 use crate::names::{Name, Names};
@@ -21,6 +21,15 @@ impl Value for u64 {
 
     fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(values.map(signed)))
+    }
+}
+
+impl Value for Option<bool> {
+    const DATA_TYPE: DataType = DataType::Boolean;
+    const NULLABLE: bool = true;
+
+    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
+        Arc::new(values.collect::<BooleanArray>())
     }
 }
 

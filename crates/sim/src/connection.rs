@@ -157,10 +157,10 @@ impl Connection {
     }
 
     /// The state of the data sender; `None` once it has been seen closed.
-    pub(crate) fn sample(&mut self) -> Option<Sample> {
+    pub(crate) fn sample(&mut self, now_ns: u64) -> Option<Sample> {
         let sender = &self.ends[self.sender as usize].endpoint;
         let sampled_closed = std::mem::replace(&mut self.sampled_closed, sender.is_closed());
-        (!sampled_closed).then(|| sender.sample())
+        (!sampled_closed).then(|| sender.sample(now_ns))
     }
 
     /// Payload of the data sender that was acknowledged.

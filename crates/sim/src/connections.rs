@@ -109,7 +109,7 @@ impl Connections {
     pub(crate) fn sample<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
         let mut samples = 0;
         for connection in self.places.iter_mut().flatten() {
-            if let Some(sample) = connection.sample() {
+            if let Some(sample) = connection.sample(now_ns) {
                 recording.recorder.flow(flow_row(now_ns, connection.name(), &sample));
                 samples += 1;
             }
@@ -197,11 +197,21 @@ fn flow_row(t_ns: u64, flow: Name, sample: &Sample) -> FlowRow {
         ssthresh_bytes: sample.ssthresh_bytes,
         inflight_bytes: sample.inflight_bytes,
         srtt_ns: sample.srtt_ns,
+        min_rtt_ns: sample.min_rtt_ns,
         rwnd_bytes: Some(sample.rwnd_bytes),
         pacing_bps: sample.pacing_bps,
+        delivery_rate_bps: sample.delivery_rate_bps,
+        app_limited: Some(sample.app_limited),
         delivered_bytes: sample.delivered_bytes,
+        delivered_packets: sample.delivered,
+        delivered_ce_packets: Some(sample.delivered_ce),
         retransmits: Some(sample.retransmits),
         lost: sample.lost,
+        reordering: Some(sample.reordering.into()),
+        notsent_bytes: None,
+        busy_ns: Some(sample.busy_ns),
+        rwnd_limited_ns: Some(sample.rwnd_limited_ns),
+        sndbuf_limited_ns: None,
         state: Some(match sample.state {
             State::Open => FlowState::Open,
             State::Disorder => FlowState::Disorder,

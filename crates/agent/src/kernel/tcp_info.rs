@@ -21,15 +21,26 @@ pub(crate) struct TcpInfo {
     pub(crate) lost: u32,
     pub(crate) retrans: u32,
     pub(crate) rtt_us: u32,
+    /// `None`: not measured yet.
+    pub(crate) min_rtt_us: Option<u32>,
     /// Segments; `None`: still unlimited.
     pub(crate) snd_ssthresh: Option<u32>,
     pub(crate) snd_cwnd: u32,
+    pub(crate) reordering: u32,
     pub(crate) total_retrans: u32,
+    pub(crate) notsent_bytes: u32,
     pub(crate) bytes_acked: u64,
     /// Bytes per second at which packets leave, if they are paced; `None`: unlimited.
     pub(crate) pacing_rate: Option<u64>,
+    /// Bytes per second; `None`: not measured yet.
+    pub(crate) delivery_rate: Option<u64>,
+    pub(crate) delivery_rate_app_limited: bool,
+    pub(crate) delivered: u32,
+    pub(crate) delivered_ce: u32,
     /// Time in which there was something to send or to be acknowledged ...
     pub(crate) busy_us: u64,
+    /// ... of it, time in which the peer's window allowed no more ...
+    pub(crate) rwnd_limited_us: u64,
     /// ... and in which more could have been sent, had the program been asked for it in time.
     pub(crate) sndbuf_limited_us: u64,
     pub(crate) snd_wnd: u32,
@@ -59,12 +70,20 @@ impl TcpInfo {
             lost: word(32)?,
             retrans: word(36)?,
             rtt_us: word(68)?,
+            min_rtt_us: Some(word(148)?).filter(|&us| us != u32::MAX),
             snd_ssthresh: Some(word(76)?).filter(|&segments| segments < INFINITE_SSTHRESH),
             snd_cwnd: word(80)?,
+            reordering: word(88)?,
             total_retrans: word(100)?,
+            notsent_bytes: word(144)?,
             bytes_acked: read_u64(bytes, 120)?,
             pacing_rate: Some(read_u64(bytes, 104)?).filter(|&rate| rate < UNLIMITED_RATE),
+            delivery_rate: Some(read_u64(bytes, 160)?).filter(|&rate| rate > 0),
+            delivery_rate_app_limited: *bytes.get(7)? & 1 == 1,
+            delivered: word(192)?,
+            delivered_ce: word(196)?,
             busy_us: read_u64(bytes, 168)?,
+            rwnd_limited_us: read_u64(bytes, 176)?,
             sndbuf_limited_us: read_u64(bytes, 184)?,
             snd_wnd: word(228)?,
         })
@@ -116,6 +135,23 @@ mod tests {
             Some((1 << 32) + 1_250_000)
         );
         assert_eq!(TcpInfo::parse(&with(&[(104, u32::MAX), (108, u32::MAX)])).unwrap().pacing_rate, None);
+    }
+
+    /// `struct tcp_info` of Linux 6.1, by `offsetof`.
+    #[test]
+    fn every_field_is_read_from_its_place() {
+        let fields = [(4, 0x0100_0000), (88, 3), (144, 4), (148, 5), (160, 6), (176, 7), (184, 8), (192, 9), (196, 10)];
+        let info = TcpInfo::parse(&with(&fields)).unwrap();
+        assert!(info.delivery_rate_app_limited);
+        assert_eq!((info.reordering, info.notsent_bytes, info.min_rtt_us), (3, 4, Some(5)));
+        assert_eq!((info.delivery_rate, info.rwnd_limited_us, info.sndbuf_limited_us), (Some(6), 7, 8));
+        assert_eq!((info.delivered, info.delivered_ce), (9, 10));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_none() {
+        let info = TcpInfo::parse(&with(&[(148, u32::MAX)])).unwrap();
+        assert_eq!((info.min_rtt_us, info.delivery_rate), (None, None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The receiver counts by number: what is missing below the highest number that has arrived is lost (RFC 3550, section A.3, as
 //! iperf3 counts, too). What was dropped after that is never found missing, and counts as being under way.
 
-use bufferscope_records::{FlowRow, Name, Sink};
+use bufferscope_records::{Datagrams, FlowRow, Name, Sink};
 use bufferscope_scenario::{Departures, Pattern, UdpTraffic};
 
 use super::agenda::Agenda;
@@ -103,19 +103,7 @@ impl Udp {
 
 impl UdpFlow {
     fn row(&self, t_ns: u64, payload_bytes: u64) -> FlowRow {
-        FlowRow {
-            t_ns,
-            flow: self.name,
-            cwnd_bytes: None,
-            ssthresh_bytes: None,
-            inflight_bytes: (self.sent - self.expected) * payload_bytes,
-            srtt_ns: None,
-            rwnd_bytes: None,
-            pacing_bps: None,
-            delivered_bytes: self.received * payload_bytes,
-            retransmits: None,
-            lost: self.expected - self.received,
-            state: None,
-        }
+        let Self { sent, expected, received, .. } = *self;
+        FlowRow::of_datagrams(t_ns, self.name, Datagrams { payload_bytes, sent, expected, received })
     }
 }

@@ -93,7 +93,7 @@ impl Endpoint {
 
     /// The application has no more to offer: a FIN follows what was offered.
     pub fn finish_sending(&mut self, now_ns: u64, out: &mut Outbox) {
-        self.sender.finish();
+        self.sender.finish(now_ns);
         self.transmit(now_ns, out);
     }
 
@@ -195,8 +195,8 @@ impl Endpoint {
     }
 
     /// The state of the sending side.
-    pub fn sample(&self) -> Sample {
-        self.sender.sample()
+    pub fn sample(&self, now_ns: u64) -> Sample {
+        self.sender.sample(now_ns)
     }
 
     fn on_syn(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, out: &mut Outbox) {

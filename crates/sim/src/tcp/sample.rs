@@ -11,10 +11,16 @@ pub struct Sample {
     pub inflight_bytes: u64,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt_ns: Option<u64>,
+    /// Smallest round-trip time of the last five minutes; `None` before the first measurement.
+    pub min_rtt_ns: Option<u64>,
     /// Receive window as last advertised by the peer.
     pub rwnd_bytes: u64,
     /// Pacing rate in bits per second; `None` where the sender does not pace, or has no rate yet.
     pub pacing_bps: Option<u64>,
+    /// Delivery rate measured last, in bits of payload per second; `None` before the first measurement.
+    pub delivery_rate_bps: Option<u64>,
+    /// The application was the limit while that was measured.
+    pub app_limited: bool,
     /// Payload acknowledged cumulatively since the start.
     pub delivered_bytes: u64,
     /// Segments retransmitted since the start.
@@ -23,10 +29,14 @@ pub struct Sample {
     pub lost: u64,
     /// Packets by which the path is believed to reorder, at most (`tcpi_reordering`).
     pub reordering: u32,
-    /// Packets delivered, whether in order or not (`tcpi_delivered`).
+    /// Packets delivered, whether in order or not, the handshake's included (`tcpi_delivered`).
     pub delivered: u64,
     /// Those of them that met congestion (`tcpi_delivered_ce`).
     pub delivered_ce: u64,
+    /// Time since the start in which there was something to send or to be acknowledged (`tcpi_busy_time`).
+    pub busy_ns: u64,
+    /// Time of it in which the receiver's window was the limit (`tcpi_rwnd_limited`).
+    pub rwnd_limited_ns: u64,
     /// State of the congestion machinery.
     pub state: State,
 }

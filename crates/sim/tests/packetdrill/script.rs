@@ -179,7 +179,7 @@ impl Script {
 
     /// The connection's state.
     pub(crate) fn info(&self) -> Sample {
-        self.end.sample()
+        self.end.sample(self.now_ns)
     }
 
     /// Congestion window in packets.

@@ -2,6 +2,7 @@
 
 mod acknowledgements;
 mod congestion;
+mod counters;
 mod handshake;
 mod net;
 mod pacing;

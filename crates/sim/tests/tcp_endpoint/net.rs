@@ -111,7 +111,7 @@ impl Net {
         action(&mut self.ends[who], self.now_ns, &mut out);
         self.send(who, &mut out);
         self.out = out;
-        self.witnesses[who].check(&self.ends[who], cause == Cause::Timer);
+        self.witnesses[who].check(&self.ends[who], self.now_ns, cause == Cause::Timer);
         assert!(self.ends[who].acked_bytes() <= self.ends[1 - who].received_bytes());
     }
 
@@ -126,7 +126,11 @@ impl Net {
     /// Runs until nothing will ever happen again; panics if that takes longer than `limit_ns`.
     pub(crate) fn run_to_end(&mut self, limit_ns: u64) {
         while let Some(next_ns) = self.next_ns() {
-            assert!(next_ns <= limit_ns, "still busy at {next_ns}: {:?}", self.ends.each_ref().map(Endpoint::sample));
+            assert!(
+                next_ns <= limit_ns,
+                "still busy at {next_ns}: {:?}",
+                self.ends.each_ref().map(|end| end.sample(next_ns))
+            );
             self.step();
         }
     }
@@ -140,7 +144,7 @@ impl Net {
     }
 
     pub(crate) fn sample(&self) -> Sample {
-        self.ends[CLIENT].sample()
+        self.ends[CLIENT].sample(self.now_ns)
     }
 
     pub(crate) fn cwnd_packets(&self) -> u64 {

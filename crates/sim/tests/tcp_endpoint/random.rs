@@ -149,7 +149,7 @@ proptest! {
         prop_assert_eq!(net.ends[CLIENT].received_bytes(), work.bytes_back);
         for end in [CLIENT, SERVER] {
             prop_assert!(net.ends[end].is_closed());
-            let sample = net.ends[end].sample();
+            let sample = net.ends[end].sample(net.now_ns);
             prop_assert_eq!((sample.inflight_bytes, sample.lost), (0, 0));
         }
     }

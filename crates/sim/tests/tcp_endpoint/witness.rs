@@ -68,7 +68,7 @@ impl Witness {
     }
 
     /// Exactly what was delivered without a gap is received, nothing is taken back, and no segment left beyond the window.
-    pub(crate) fn check(&mut self, end: &Endpoint, by_timer: bool) {
+    pub(crate) fn check(&mut self, end: &Endpoint, now_ns: u64, by_timer: bool) {
         let delivered_to = self.delivered.get(&0).copied().unwrap_or(1);
         assert_eq!(end.received_bytes() + 1 + u64::from(end.peer_finished()), delivered_to, "in order");
         assert!(end.received_bytes() >= self.received_bytes && end.acked_bytes() >= self.acked_bytes);
@@ -76,7 +76,7 @@ impl Witness {
         let burst = std::mem::take(&mut self.burst);
         let una = 1 + end.acked_bytes();
         assert!(burst.oldest_end.is_none_or(|end| end > una), "acknowledged already: {burst:?}, {una}");
-        self.check_window(&end.sample(), una, burst, by_timer);
+        self.check_window(&end.sample(now_ns), una, burst, by_timer);
     }
 
     /// After anything was sent, new or again, in whatever state, there is no more in flight than the congestion window allows.

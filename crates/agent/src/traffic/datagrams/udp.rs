@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use bufferscope_records::{FlowRow, Name};
+use bufferscope_records::{Datagrams, FlowRow, Name};
 use bufferscope_scenario::{Departures, UdpTraffic};
 use nix::sys::epoll::EpollFlags;
 
@@ -129,20 +129,9 @@ impl Udp {
     pub(super) fn sample(&self, desk: &mut Desk<'_>) {
         let (t_ns, payload_bytes) = (desk.now_ns(), self.payload.len() as u64);
         for flow in self.flows.iter().filter(|flow| flow.sent > 0) {
-            desk.recorder.flow(FlowRow {
-                t_ns,
-                flow: flow.name,
-                cwnd_bytes: None,
-                ssthresh_bytes: None,
-                inflight_bytes: (flow.sent - flow.expected) * payload_bytes,
-                srtt_ns: None,
-                rwnd_bytes: None,
-                pacing_bps: None,
-                delivered_bytes: flow.received * payload_bytes,
-                retransmits: None,
-                lost: flow.expected.saturating_sub(flow.received),
-                state: None,
-            });
+            let Flow { sent, expected, received, .. } = *flow;
+            let datagrams = Datagrams { payload_bytes, sent, expected, received };
+            desk.recorder.flow(FlowRow::of_datagrams(t_ns, flow.name, datagrams));
         }
     }
 

@@ -60,6 +60,9 @@ impl Sender {
         let lost = (self.board.lost_total() - before.lost) as u32;
         let rate = self.delivery.sample(output.now_ns, news.delivered, self.board.lost_total(), self.min_rtt_ns());
         self.adjust_window(output.now_ns, &news, &Ack { lost, rate, ..ack });
+        if self.board.packets_out() == 0 {
+            self.note_idle(output.now_ns);
+        }
         match repair {
             Repair::Nothing => {}
             Repair::Lost => self.repair(output),

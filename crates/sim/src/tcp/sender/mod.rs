@@ -10,6 +10,7 @@
 
 mod ack;
 mod alarm;
+mod chrono;
 mod expiry;
 mod loss;
 mod marks;
@@ -35,6 +36,7 @@ use super::congestion::{Context, Controller, Event, UNPACED};
 use super::ecn::{Mode, Offer};
 use super::sample::{Sample, State};
 use super::timers::earlier;
+use chrono::Chronograph;
 use loss::Frto;
 use marks::Marks;
 use pacing::Pacer;
@@ -75,6 +77,7 @@ pub(crate) struct Sender {
     small_queue: SmallQueue,
     timer: Timer,
     marks: Marks,
+    chronograph: Chronograph,
     /// What this end does about ECN.
     offer: Offer,
     last_sent_ns: u64,
@@ -155,6 +158,7 @@ impl Sender {
             small_queue: SmallQueue::new(config.host_queue),
             timer: Timer::new(config.timers),
             marks: Marks::new(),
+            chronograph: Chronograph::default(),
             offer,
             last_sent_ns: 0,
             retransmits: 0,
@@ -181,8 +185,11 @@ impl Sender {
             self.rtt.add(rtt_ns, self.una, self.nxt);
             self.rtt.add_min(now_ns, rtt_ns);
         }
+        // The segment that opened the connection (`tcp_rcv_state_process`, `tcp_clean_rtx_queue`).
+        self.delivery.count(1, 0);
         self.cc.init(&self.context(now_ns));
         self.update_pacing(now_ns);
+        self.note_busy(now_ns);
     }
 
     /// `bytes` more are there to be sent; too late after [`finish`](Self::finish).
@@ -192,11 +199,13 @@ impl Sender {
         if !self.data.finish {
             self.data.end = self.data.end.saturating_add(bytes);
         }
+        self.note_busy(now_ns);
     }
 
     /// Nothing more will be offered.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self, now_ns: u64) {
         self.data.finish = true;
+        self.note_busy(now_ns);
     }
 
     /// What was not sent yet shall not be sent.
@@ -253,23 +262,29 @@ impl Sender {
     }
 
     /// A snapshot.
-    pub(crate) fn sample(&self) -> Sample {
+    pub(crate) fn sample(&self, now_ns: u64) -> Sample {
         let bytes = |packets: u32| u64::from(packets) * u64::from(self.mss_bytes);
         let window = self.cc.window();
+        let [free_ns, rwnd_limited_ns] = self.chronograph.times_ns(now_ns);
         Sample {
             cwnd_bytes: bytes(window.cwnd),
             ssthresh_bytes: (window.ssthresh != u32::MAX).then(|| bytes(window.ssthresh)),
             inflight_bytes: bytes(self.board.in_flight()),
             srtt_ns: self.rtt.srtt_ns(),
+            min_rtt_ns: self.rtt.min_ns(),
             rwnd_bytes: self.peer.bytes,
             pacing_bps: (self.pacer.is_enabled() && window.pacing_bytes_per_s != UNPACED)
                 .then(|| window.pacing_bytes_per_s.saturating_mul(8)),
+            delivery_rate_bps: self.delivery.rate_bps(self.mss_bytes),
+            app_limited: self.delivery.rate_is_app_limited(),
             delivered_bytes: self.acked_bytes(),
             retransmits: self.retransmits,
             lost: u64::from(self.board.lost()),
             reordering: self.rack.reordering_packets(),
             delivered: self.delivery.delivered(),
             delivered_ce: self.delivery.delivered_ce(),
+            busy_ns: free_ns + rwnd_limited_ns,
+            rwnd_limited_ns,
             state: self.recovery.state(),
         }
     }

@@ -37,6 +37,16 @@ pub(crate) struct Delivery {
     /// The newest packet delivered by the acknowledgement that is being looked at, and the time it took to send what was sent
     /// since the one before.
     newest: Option<(Sent, u64)>,
+    measured: Measured,
+}
+
+/// What is told of the delivery rate: the last that the application did not limit, or a greater one that it did.
+#[derive(Debug, Default)]
+struct Measured {
+    packets: u32,
+    /// 0: nothing was measured yet.
+    interval_ns: u64,
+    app_limited: bool,
 }
 
 impl Delivery {
@@ -59,6 +69,19 @@ impl Delivery {
     #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
+    }
+
+    /// Rate measured last, in bits of payload per second (`tcp_compute_delivery_rate`).
+    pub(crate) fn rate_bps(&self, mss_bytes: u32) -> Option<u64> {
+        let Measured { packets, interval_ns, .. } = self.measured;
+        let bits = u64::from(packets) * u64::from(8 * mss_bytes);
+        // Saturates at 2 GB in one interval.
+        bits.saturating_mul(1_000_000_000).checked_div(interval_ns)
+    }
+
+    /// Was the application the limit while that was measured?
+    pub(crate) fn rate_is_app_limited(&self) -> bool {
+        self.measured.app_limited
     }
 
     /// What is in flight, and what is sent until that is delivered, does not show what the path could do.
@@ -126,6 +149,9 @@ impl Delivery {
         let since = |total: u64, before: u32| (total as u32).wrapping_sub(before);
         let interval_ns = send_ns.max(now_ns - note.delivered_ns);
         let delivered = since(self.delivered, note.delivered);
+        if interval_ns >= min_rtt_ns {
+            self.measured.update(delivered, interval_ns, sent.app_limited);
+        }
         Some(RateSample {
             delivered,
             delivered_ce: since(self.delivered_ce, note.delivered_ce),
@@ -136,6 +162,18 @@ impl Delivery {
             is_app_limited: sent.app_limited,
             is_retransmission: sent.ever_retransmitted,
         })
+    }
+}
+
+impl Measured {
+    #[inline]
+    fn update(&mut self, packets: u32, interval_ns: u64, app_limited: bool) {
+        // As products, to do without a division.
+        let is_greater =
+            || u128::from(packets) * u128::from(self.interval_ns) >= u128::from(self.packets) * u128::from(interval_ns);
+        if !app_limited || is_greater() {
+            *self = Self { packets, interval_ns, app_limited };
+        }
     }
 }
 

@@ -201,13 +201,17 @@ impl Sender {
     }
 
     fn transmit_new(&mut self, output: &mut Output, limit: Limit) -> u32 {
-        let mut sent = 0;
+        let (mut sent, mut window_limits) = (0, false);
         while let Some((len, fin)) = self.next_new() {
             // The kernel does not hold back a lone FIN either.
             let may_exceed = limit == Limit::OneMore || fin;
             let has_room = self.board.in_flight() < self.cc.window().cwnd || may_exceed;
-            let held_back = (limit == Limit::Cwnd && self.is_held_back(len)) || self.pacer.holds_back(output.now_ns);
-            if !has_room || !self.fits_peer_window(len, fin) || held_back || self.awaits_departure(output.now_ns, len) {
+            if self.pacer.holds_back(output.now_ns) || !has_room {
+                break;
+            }
+            window_limits = !self.fits_peer_window(len, fin);
+            let held_back = limit == Limit::Cwnd && self.is_held_back(len);
+            if window_limits || held_back || self.awaits_departure(output.now_ns, len) {
                 break;
             }
             self.send_new(len, fin, output);
@@ -216,6 +220,7 @@ impl Sender {
                 break;
             }
         }
+        self.note_window_limit(output.now_ns, window_limits);
         self.validate_window(output.now_ns, sent);
         sent
     }
