@@ -46,6 +46,8 @@ congestion_controls! {
     Window = "window", in Linux: None;
     /// RFC 6817: background transfers that add a queueing delay of `target` where they are alone, and give way to others.
     Ledbat = "ledbat", in Linux: None;
+    /// draft-irtf-iccrg-ledbat-plus-plus-06: the same for less delay, and fair among its like.
+    LedbatPlusPlus = "ledbat++", in Linux: None;
     /// BBR version 1, as the Linux kernel has it. It paces.
     Bbr = "bbr", in Linux: Some("bbr");
     /// BBR version 3, draft-ietf-ccwg-bbr-06. It paces.

@@ -17,12 +17,18 @@ const FRAME_NS: u64 = FRAME * 8 * SECOND / RATE;
 /// acknowledgement's (52 + 14 bytes) time on the wire, and up to 10 us in each host.
 const BASE_RTT_NS: u64 = 20 * MS + FRAME_NS + 66 * 8 * SECOND / RATE + 10_000;
 
+/// The traffic that a control has.
+fn name_of(congestion: &str) -> String {
+    congestion.replace('+', "p")
+}
+
 /// Bulk traffic from h1 to h2, one flow an entry, each named after its control; `keys` are TOML lines.
 fn bulk(entries: &[(&str, &str)]) -> String {
     let entry = |&(congestion, keys): &(&str, &str)| {
         format!(
-            "[[traffic]]\nname = '{congestion}'\nkind = 'tcp'\nfrom = 'h1'\nto = 'h2'\n\
-             congestion = '{congestion}'\n{keys}\n"
+            "[[traffic]]\nname = '{}'\nkind = 'tcp'\nfrom = 'h1'\nto = 'h2'\n\
+             congestion = '{congestion}'\n{keys}\n",
+            name_of(congestion)
         )
     };
     entries.iter().map(entry).collect()
@@ -47,7 +53,7 @@ fn mean_queue(sink: &MemorySink, from_ns: u64) -> f64 {
 
 /// Bits a second of payload that a control's flow delivers, from a time on.
 fn goodput(sink: &MemorySink, congestion: &str, from_ns: u64) -> u64 {
-    let flow = format!("{congestion}/1");
+    let flow = format!("{}/1", name_of(congestion));
     let row = ("flow", flow.as_str());
     let times = numbers_where(sink, Table::Flows, "t_ns", row);
     let delivered = numbers_where(sink, Table::Flows, "delivered_bytes", row);
@@ -94,6 +100,47 @@ fn ledbat_gives_way_to_cubic() {
     let entries = [("ledbat", ""), ("cubic", "start = '60s'")];
     let sink = run(&through("qdisc = 'pfifo', limit = '500p'", 150, &entries), 1).output;
     let (ledbat, cubic) = (goodput(&sink, "ledbat", 90 * SECOND), goodput(&sink, "cubic", 90 * SECOND));
+    assert!(ledbat < cubic / 20, "{ledbat} {cubic}");
+}
+
+#[test]
+fn ledbat_plus_plus_alone_stays_at_its_target_and_lets_the_queue_drain() {
+    let sink = run(&through("qdisc = 'pfifo', limit = '1000p'", 120, &[("ledbat++", "")]), 1).output;
+    let delay_ms = mean_queue(&sink, 30 * SECOND) * FRAME_NS as f64 / MS as f64;
+    assert!((30.0..=60.0).contains(&delay_ms), "{delay_ms}");
+    let times = numbers_where(&sink, Table::Queues, "t_ns", ("port", "r1>h2"));
+    let packets = numbers_where(&sink, Table::Queues, "packets", ("port", "r1>h2"));
+    let empty = times.iter().zip(&packets).filter(|&(&t_ns, &packets)| t_ns > 30 * SECOND && packets == 0).count();
+    assert!(empty > 10, "{empty} samples without a queue");
+    // Slowdowns take a tenth of the time at most.
+    assert!(goodput(&sink, "ledbat++", 30 * SECOND) > FULL * 90 / 100);
+}
+
+#[test]
+fn of_two_ledbat_flows_the_latecomer_takes_all_and_of_two_ledbat_plus_plus_flows_half() {
+    let late_share = |congestion: &str| {
+        let traffic = ["early", "late"].map(|name| {
+            let start = if name == "early" { "0s" } else { "30s" };
+            format!(
+                "[[traffic]]\nname = '{name}'\nkind = 'tcp'\nfrom = 'h1'\nto = 'h2'\nstart = '{start}'\n\
+                 congestion = '{congestion}'\n"
+            )
+        });
+        let bottleneck = "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '1000p' }";
+        let sink = run(&dumbbell("240s", bottleneck, &traffic.concat()), 1).output;
+        let [early, late] = ["early", "late"].map(|name| goodput(&sink, name, 120 * SECOND) as f64);
+        late / (early + late)
+    };
+    // LEDBAT's second flow takes the first one's queue for the path (draft-irtf-iccrg-ledbat-plus-plus-06, section 3.1).
+    assert!(late_share("ledbat") > 0.8, "{}", late_share("ledbat"));
+    assert!((0.35..=0.65).contains(&late_share("ledbat++")), "{}", late_share("ledbat++"));
+}
+
+#[test]
+fn ledbat_plus_plus_gives_way_to_cubic() {
+    let entries = [("ledbat++", ""), ("cubic", "start = '60s'")];
+    let sink = run(&through("qdisc = 'pfifo', limit = '500p'", 150, &entries), 1).output;
+    let (ledbat, cubic) = (goodput(&sink, "ledbat++", 90 * SECOND), goodput(&sink, "cubic", 90 * SECOND));
     assert!(ledbat < cubic / 20, "{ledbat} {cubic}");
 }
 

@@ -84,6 +84,11 @@ pub(crate) fn ledbat_target() -> DelayTarget {
     DelayTarget::new(100 * MS)
 }
 
+/// draft-irtf-iccrg-ledbat-plus-plus-06, section 4.5.
+pub(crate) fn ledbat_plus_plus_target() -> DelayTarget {
+    DelayTarget::new(60 * MS)
+}
+
 pub(super) fn ping_interval() -> Interval {
     Interval::new(100 * MS)
 }

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 pub(crate) use datagrams::{Dns, Udp, Voip};
-pub(crate) use defaults::{ledbat_target, page_connections};
+pub(crate) use defaults::{ledbat_plus_plus_target, ledbat_target, page_connections};
 pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, RateSetting};

@@ -27,7 +27,7 @@ pub(crate) struct Sending {
     /// Packets in flight with the congestion control `window`, which needs it.
     #[schemars(example = &"40p")]
     pub(crate) window: Option<FixedWindow>,
-    /// Queueing delay that `ledbat` adds where it is alone. Default: 100ms.
+    /// Queueing delay that `ledbat` and `ledbat++` add where they are alone. Default: 100ms and 60ms.
     #[schemars(example = &"60ms")]
     pub(crate) target: Option<DelayTarget>,
     /// Negotiate and use ECN (RFC 3168).

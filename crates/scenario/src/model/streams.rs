@@ -36,7 +36,7 @@ pub struct Sending {
     pub congestion: Congestion,
     /// The window of [`Congestion::Window`]; `None` for all others.
     pub window_packets: Option<u32>,
-    /// The queueing delay that [`Congestion::Ledbat`] aims at; `None` for all others.
+    /// The queueing delay that [`Congestion::Ledbat`] or [`Congestion::LedbatPlusPlus`] aims at; `None` for all others.
     pub target_ns: Option<u64>,
     /// Negotiate and use ECN (RFC 3168).
     pub ecn: bool,

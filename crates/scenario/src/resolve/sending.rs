@@ -2,7 +2,7 @@
 
 use crate::congestion::Congestion;
 use crate::error::{Problem, Problems};
-use crate::file::{Sending as SendingKeys, ledbat_target};
+use crate::file::{Sending as SendingKeys, ledbat_plus_plus_target, ledbat_target};
 use crate::model::Sending;
 use crate::path::join;
 
@@ -24,6 +24,7 @@ pub(super) fn resolve(congestion: Congestion, keys: &SendingKeys, path: &str, pr
 fn default_target_ns(congestion: Congestion) -> Option<u64> {
     match congestion {
         Congestion::Ledbat => Some(ledbat_target().get()),
+        Congestion::LedbatPlusPlus => Some(ledbat_plus_plus_target().get()),
         _ => None,
     }
 }
@@ -47,6 +48,12 @@ fn check_window(congestion: Congestion, keys: &SendingKeys, path: &str, problems
 fn check_target(congestion: Congestion, keys: &SendingKeys, path: &str, problems: &mut Problems) {
     if let (Some(target), None) = (keys.target, default_target_ns(congestion)) {
         let found = format!("{target} with congestion = \"{}\"", congestion.name());
-        problems.add(|| Problem::new(join(path, "target"), found, "no such key (only congestion = \"ledbat\" has it)"));
+        problems.add(|| {
+            Problem::new(
+                join(path, "target"),
+                found,
+                "no such key (only congestion = \"ledbat\" or \"ledbat++\" has it)",
+            )
+        });
     }
 }

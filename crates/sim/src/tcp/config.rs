@@ -22,7 +22,7 @@ pub struct Config {
     pub congestion: Congestion,
     /// The window of [`Congestion::Window`]; no other looks at it.
     pub window_packets: u32,
-    /// Queueing delay that [`Congestion::Ledbat`] aims at; no other looks at it.
+    /// Queueing delay that [`Congestion::Ledbat`] or [`Congestion::LedbatPlusPlus`] aims at; no other looks at it.
     pub target_ns: u64,
     /// Space packets by the pacing rate also where the congestion control does not need it (`SO_MAX_PACING_RATE`).
     pub pacing: bool,

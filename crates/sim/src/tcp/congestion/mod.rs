@@ -19,6 +19,7 @@ mod dctcp;
 mod fixed_window;
 mod hystart;
 mod ledbat;
+mod ledbat_plus_plus;
 mod pacing_rate;
 mod prague;
 mod queueing_delay;
@@ -92,6 +93,7 @@ controls! {
     Westwood(westwood::Westwood),
     Window(fixed_window::FixedWindow),
     Ledbat(ledbat::Ledbat),
+    LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus),
     Bbr(bbr::Bbr),
     Bbr3(bbr3::Bbr3),
     Dctcp(dctcp::Dctcp),
