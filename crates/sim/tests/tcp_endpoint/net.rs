@@ -29,6 +29,8 @@ pub(crate) struct Net {
     arrival_count: u64,
     /// When segments leave the queue of their own host, and with how much payload, where that is awaited.
     leaving: BinaryHeap<Reverse<(u64, u64, usize, u32)>>,
+    /// By end and sequence number, when a segment leaves that queue as it was last sent.
+    leaves_ns: BTreeMap<(usize, u64), u64>,
     witnesses: [Witness; 2],
     out: Outbox,
 }
@@ -58,6 +60,7 @@ impl Net {
             on_the_way: BTreeMap::new(),
             arrival_count: 0,
             leaving: BinaryHeap::new(),
+            leaves_ns: BTreeMap::new(),
             witnesses: Default::default(),
             out: vec![],
         }
@@ -203,6 +206,9 @@ impl Net {
             let charged = segment.len > 0 || segment.flags.fin();
             if charged && self.ends[from].awaits_departures() {
                 self.arrival_count += 1;
+                let leaves_ns = carried.leaves_ns.unwrap_or(self.now_ns);
+                let left_ns = self.leaves_ns.insert((from, segment.seq), leaves_ns).unwrap_or(0);
+                assert!(left_ns <= self.now_ns, "sent again while it stands in the host's queue: {segment:?}");
                 match carried.leaves_ns {
                     Some(at_ns) if at_ns > self.now_ns => {
                         self.leaving.push(Reverse((at_ns, self.arrival_count, from, segment.len)));

@@ -29,7 +29,9 @@ impl Sender {
         self.enter_loss(output.now_ns);
         self.frto.timeouts += 1;
         let head = self.board.ids().start;
-        self.retransmit(head, output);
+        if !self.still_in_host_queue(head) {
+            self.retransmit(head, output);
+        }
         self.timer.back_off();
         self.timer.arm(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
     }

@@ -128,6 +128,11 @@ impl Scoreboard {
         self.lost_total
     }
 
+    /// Transmissions so far; the number of the last.
+    pub(crate) fn transmissions(&self) -> u64 {
+        self.transmissions
+    }
+
     /// Segments whose retransmission is in flight.
     pub(crate) fn retransmitted(&self) -> u32 {
         self.retransmitted

@@ -7,8 +7,12 @@
 //!
 //! Counted is what the kernel charges for a packet, not what is in it. Only packets with payload or a FIN are charged.
 //!
-//! Departs: a packet that still stands in the host's queue is retransmitted all the same (`skb_still_in_host_queue`).
+//! What still stands there is not sent again, whatever the timer says (`skb_still_in_host_queue`).
+//!
+//! Departs: a packet that the queue drops has left it, and is lost like any other (the kernel learns of it at once, and reduces the
+//! window).
 
+use super::scoreboard::SentId;
 use super::transmit::Output;
 use super::{Sender, State, pacing};
 
@@ -29,6 +33,8 @@ pub(crate) struct SmallQueue {
     exists: bool,
     /// `sk_wmem_alloc`.
     charged_bytes: u64,
+    /// Packets that it is charged for: those sent last, since a connection's packets leave in the order in which they came.
+    packets: u64,
     /// Something is held back (`TSQ_THROTTLED`).
     holds_back: bool,
 }
@@ -44,6 +50,7 @@ impl SmallQueue {
     pub(crate) fn on_sent(&mut self, len: u32) {
         if self.exists {
             self.charged_bytes += charge_bytes(len);
+            self.packets += 1;
         }
     }
 
@@ -56,6 +63,7 @@ impl SmallQueue {
     #[inline]
     fn on_left(&mut self, len: u32) -> bool {
         self.charged_bytes -= charge_bytes(len);
+        self.packets -= 1;
         std::mem::take(&mut self.holds_back)
     }
 }
@@ -85,6 +93,15 @@ impl Sender {
             self.transmit(output);
         }
         awaited
+    }
+
+    /// Does the packet still stand in the host's queue, as it was last sent? Then sending goes on when it has left.
+    #[inline]
+    pub(super) fn still_in_host_queue(&mut self, id: SentId) -> bool {
+        let Some(sent) = self.board.get(id) else { return false };
+        let stands = sent.order + self.small_queue.packets > self.board.transmissions();
+        self.small_queue.holds_back |= stands;
+        stands
     }
 
     /// Is it to be told what leaves the host's queue?

@@ -70,7 +70,8 @@ impl Sender {
         while self.board.in_flight() < self.cc.window().cwnd {
             let Some(id) = self.board.next_to_repair() else { return };
             let len = self.board.get(id).map_or(0, |sent| u32::from(sent.len));
-            if self.pacer.holds_back(output.now_ns) || self.repair_awaits_departure(output.now_ns, len) {
+            let held_back = self.pacer.holds_back(output.now_ns) || self.repair_awaits_departure(output.now_ns, len);
+            if held_back || self.still_in_host_queue(id) {
                 return;
             }
             self.retransmit(id, output);
@@ -128,6 +129,9 @@ impl Sender {
             return sent;
         }
         let Some(last) = self.board.ids().next_back() else { return false };
+        if self.still_in_host_queue(last) {
+            return false;
+        }
         self.repeat_last(last, output);
         self.probe.sent(self.nxt, true);
         true
