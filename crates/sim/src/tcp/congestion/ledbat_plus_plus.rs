@@ -120,10 +120,15 @@ impl LedbatPlusPlus {
         self.credit += change;
         let packets = self.credit / FRACTIONS;
         self.credit -= packets * FRACTIONS;
+        let slow_start = window.in_slow_start();
         // Slow start ends at the threshold.
-        let most = if window.in_slow_start() { window.ssthresh } else { u32::MAX };
+        let most = if slow_start { window.ssthresh } else { u32::MAX };
         let cwnd = i64::from(window.cwnd) + packets;
         window.cwnd = cwnd.clamp(MIN_CWND.into(), most.max(MIN_CWND).into()) as u32;
+        if !slow_start {
+            // A window that shrinks because of the delay must not find itself in slow start again.
+            window.ssthresh = window.ssthresh.min(window.cwnd);
+        }
     }
 
     /// Begins slowdowns, and ends them (section 4.4).
@@ -209,6 +214,15 @@ mod tests {
         assert!((round_trip(66) - (1.0 / 6.0 - 10.0)).abs() < 0.01, "{}", round_trip(66));
         assert_eq!(round_trip(600), -50.0);
         assert_eq!(round_trip(u64::from(u32::MAX)), -50.0);
+    }
+
+    #[test]
+    fn a_window_that_shrinks_from_where_slow_start_ended_goes_on_shrinking() {
+        let (mut ledbat, mut window) = avoiding(100);
+        window.ssthresh = 100;
+        let windows: Vec<u32> = (0..4).map(|n| round(&mut ledbat, &mut window, 1000 + 200 * n, 66)).collect();
+        assert!(windows.iter().zip([91, 83, 76, 70]).all(|(cwnd, most)| *cwnd <= most), "{windows:?}");
+        assert!(!window.in_slow_start());
     }
 
     #[test]
