@@ -162,6 +162,7 @@ const TRAFFIC: &[(&str, &str)] = &[
     ("10,001 flows in two entries", "kind = \"tcp\"\nflows = 10000"),
     ("a page of no size", "kind = \"web\""),
     ("10^8 look-ups", "kind = \"dns\"\ninterval = \"100us\"\n"),
+    ("4 * 10^8 datagrams", "kind = \"udp\"\nrate = \"1gbit\"\non = \"1s\"\noff = \"1s\""),
     ("datagrams at no rate", "kind = \"udp\""),
     ("a datagram larger than a packet", "kind = \"udp\"\nrate = \"1mbit\"\nsize = 1473"),
     ("a datagram without room for a number", "kind = \"udp\"\nrate = \"1mbit\"\nsize = 15"),

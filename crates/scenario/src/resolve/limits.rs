@@ -1,7 +1,7 @@
 //! Bounds on how much one run may record, so that a slip of the pen is an error at once and not a full disk tomorrow.
 
 use crate::error::{Problem, Problems};
-use crate::model::{Port, Scenario, SojournDetail, TcpTraffic, Traffic, TrafficKind};
+use crate::model::{OnOff, Port, Scenario, SojournDetail, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
 use crate::path::join;
 
 /// Flows there are from start to end.
@@ -47,7 +47,11 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
                 continue;
             }
             // A day of speech has fewer rows than that.
-            TrafficKind::Udp(_) | TrafficKind::Bittorrent(_) | TrafficKind::Voip(_) => continue,
+            TrafficKind::Bittorrent(_) | TrafficKind::Voip(_) => continue,
+            TrafficKind::Udp(udp) => {
+                check_datagrams(traffic, udp, problems);
+                continue;
+            }
             TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
             TrafficKind::Web(web) => {
                 let each = web.objects.map_or(1, |objects| u64::from(objects.connections.min(objects.count)));
@@ -61,6 +65,21 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
             let found = format!("an interval that makes {starts} {what}");
             problems.add(|| Problem::new(path, found, format!("at most {most}")));
         }
+    }
+}
+
+/// Each datagram of a flood may be dropped, and each drop has a row.
+fn check_datagrams(traffic: &Traffic, udp: &UdpTraffic, problems: &mut Problems) {
+    let bits = u128::from(udp.rate_bps) * u128::from(traffic.stop_ns - traffic.start_ns) / 1_000_000_000;
+    let whole = bits * u128::from(udp.flows) / (8 * u128::from(udp.payload_bytes));
+    let datagrams = udp.on_off.map_or(whole, |OnOff { on_ns, off_ns, .. }| {
+        whole * u128::from(on_ns) / (u128::from(on_ns) + u128::from(off_ns))
+    });
+    if datagrams > u128::from(MOST_ROWS) {
+        let path = join(&join("traffic", &traffic.name), "rate");
+        let found = format!("a rate that makes {datagrams} datagrams");
+        problems
+            .add(|| Problem::new(path, found, format!("at most {MOST_ROWS}")).hint("send less or for a shorter time"));
     }
 }
 
