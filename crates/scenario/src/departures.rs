@@ -34,11 +34,25 @@ struct Turns {
 }
 
 impl UdpTraffic {
+    /// By how much flows that start together must differ so that their datagrams do not always leave together: any part of the
+    /// distance of two of them. Random distances need nothing.
+    pub fn phase_ns(&self) -> u64 {
+        let distance_ns = self.bits_ns() / u128::from(self.rate_bps.max(1));
+        match self.pattern {
+            Pattern::Constant => u64::try_from(distance_ns).unwrap_or(u64::MAX),
+            Pattern::Poisson => 0,
+        }
+    }
+
+    /// Bits of a datagram, times the nanoseconds of a second.
+    fn bits_ns(&self) -> u128 {
+        u128::from(self.payload_bytes) * 8 * SECOND_NS
+    }
+
     /// The departures of one flow that begins at `start_ns`; there is none at or after `stop_ns`.
     pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
-        let bits_ns = u128::from(self.payload_bytes) * 8 * SECOND_NS;
         let turns = self.on_off.map(|lengths| Turns { lengths, now: None });
-        Departures { turns, ..Departures::new((bits_ns, self.rate_bps.into()), self.pattern, start_ns, stop_ns) }
+        Departures { turns, ..Departures::new((self.bits_ns(), self.rate_bps.into()), self.pattern, start_ns, stop_ns) }
     }
 }
 
@@ -52,11 +66,6 @@ impl DnsTraffic {
 impl Departures {
     fn new(distance: (u128, u128), pattern: Pattern, start_ns: u64, stop_ns: u64) -> Self {
         Self { start_ns, stop_ns, distance, pattern, number: 0, last_ns: 0, turns: None }
-    }
-
-    /// The mean distance of two datagrams while the flow is on; at least a nanosecond.
-    pub fn distance_ns(&self) -> u64 {
-        u64::try_from(self.distance.0 / self.distance.1.max(1)).unwrap_or(u64::MAX).max(1)
     }
 
     /// Time of the next departure; `None`: the flow has stopped.

@@ -4,7 +4,7 @@
 //! iperf3 counts, too). What was dropped after that is never found missing, and counts as being under way.
 
 use bufferscope_records::{Datagrams, FlowRow, Name, Sink};
-use bufferscope_scenario::{Departures, Pattern, UdpTraffic};
+use bufferscope_scenario::{Departures, UdpTraffic};
 
 use super::agenda::Agenda;
 use super::{DatagramsSetup, Hosts};
@@ -49,16 +49,14 @@ impl Udp {
     ) -> Self {
         let mut random = setup.random();
         let (start_ns, stop_ns) = (setup.traffic.start_ns, setup.traffic.stop_ns);
+        let jitter_ns = START_JITTER_NS.max(parameters.phase_ns());
         let mut flow = |number| {
             let (name, flow) = setup.flow(number, net, recording);
-            let departures = parameters.departures(start_ns + random.below(START_JITTER_NS), stop_ns);
+            let departures = parameters.departures(start_ns + random.below(jitter_ns), stop_ns);
             UdpFlow { name, flow, departures, sent: 0, received: 0, expected: 0 }
         };
         let flows: Vec<UdpFlow> = (1..=u64::from(parameters.flows)).map(&mut flow).collect();
-        let slack_ns = match parameters.pattern {
-            Pattern::Constant => flows.first().map_or(0, |flow| flow.departures.distance_ns().min(TIMER_SLACK_NS)),
-            Pattern::Poisson => 0,
-        };
+        let slack_ns = parameters.phase_ns().min(TIMER_SLACK_NS);
         let (hosts, agenda) = (setup.hosts(net), Agenda::new(setup.slots.begin(setup.index)));
         let payload_bytes = parameters.payload_bytes;
         let mut udp = Self { hosts, payload_bytes, flows, agenda, random, slack_ns, stop_ns };

@@ -16,7 +16,6 @@ use crate::packet::{Datagram, Way};
 use crate::ping::TIMER_SLACK_NS;
 use crate::random::Random;
 use crate::recording::Recording;
-use bufferscope_programs::START_JITTER_NS;
 
 /// One call.
 #[derive(Debug)]
@@ -63,7 +62,8 @@ impl Voip {
         let mut random = setup.random();
         let mut stream = |number| {
             let (name, flow) = setup.flow(number, net, recording);
-            let start_ns = setup.traffic.start_ns + random.below(START_JITTER_NS);
+            // Two telephones have nothing that would keep them, or anything else, in phase.
+            let start_ns = setup.traffic.start_ns + random.below(VoipTraffic::INTERVAL_NS);
             Speech { name, flow, start_ns, packets: Awaited::new() }
         };
         let streams: Vec<Speech> = (1..=u64::from(parameters.streams())).map(&mut stream).collect();

@@ -62,11 +62,12 @@ impl Udp {
         let receiver = socket::udp(address, None, entry.dscp)?;
         desk.reactor.watch(&receiver, EpollFlags::EPOLLIN, Token::DatagramsAtTo(index as u32))?;
         let mut random = opener.random(index);
+        let jitter_ns = START_JITTER_NS.max(parameters.phase_ns());
         let mut flows = Vec::new();
         for number in 0..parameters.flows {
             let socket = opener.sender(from, address, entry.dscp, desk)?;
             let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
-            let mut departures = parameters.departures(entry.start_ns + random.below(START_JITTER_NS), entry.stop_ns);
+            let mut departures = parameters.departures(entry.start_ns + random.below(jitter_ns), entry.stop_ns);
             let next_ns = departures.next(&mut || random.bits());
             if let Some(at_ns) = next_ns {
                 desk.reactor.at(at_ns, Event::Send(index, number));

@@ -9,7 +9,7 @@ use bufferscope_scenario::VoipTraffic;
 
 use super::{AT_ONCE, DATAGRAM_BYTES, End, Opener, open_pair, send_number, take};
 use crate::reactor::Event;
-use crate::traffic::{Desk, START_JITTER_NS};
+use crate::traffic::Desk;
 
 /// One call.
 #[derive(Debug)]
@@ -58,9 +58,12 @@ impl Voip {
         let mut random = opener.random(index);
         let mut streams = Vec::new();
         for number in 0..parameters.streams() {
-            let start_ns = entry.start_ns + random.below(START_JITTER_NS);
+            // Two telephones have nothing that would keep them, or anything else, in phase.
+            let start_ns = entry.start_ns + random.below(VoipTraffic::INTERVAL_NS);
             let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
-            desk.reactor.at(start_ns, Event::Send(index, number));
+            if start_ns < entry.stop_ns {
+                desk.reactor.at(start_ns, Event::Send(index, number));
+            }
             streams.push(Speech {
                 name,
                 start_ns,
