@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from pypdf import PdfReader
-from reports import built
+from reports import DRAWN, built
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +24,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-FIGURES = 8
+FIGURES = len(DRAWN)
 DESKTOP = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
 WIDTHS = (320, 390, 600, 768, 1024, 1280)
