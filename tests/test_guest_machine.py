@@ -12,7 +12,7 @@ import pytest
 from bufferscope.guest.errors import GuestError
 from bufferscope.guest.initramfs import Initramfs
 from bufferscope.guest.qmp import Qmp
-from bufferscope.guest.state import going_on, jumped_ns, with_fresh_instruction_count
+from bufferscope.guest.state import going_on, stopped_at, with_fresh_instruction_count
 
 CLOCK = b"\x0ctimer/icount\x00\x00\x00\x01"
 DOING = b"\x0bglobalstate\x00\x00\x00\x00\x00\x00\x00\x01"
@@ -101,7 +101,7 @@ def test_a_saved_clock_stays_the_same_when_its_instructions_start_anew() -> None
     stream = b"before" + CLOCK + struct.pack(">qq", 77, 5_000_000_000) + b"after"
     fresh = with_fresh_instruction_count(stream)
     assert fresh == b"before" + CLOCK + struct.pack(">qq", 5_000_000_077, 0) + b"after"
-    assert jumped_ns(stream) == 77
+    assert stopped_at(stream)[0] == 77
 
 
 @pytest.mark.parametrize("stream", [b"no clock", (CLOCK + bytes(16)) * 2])
