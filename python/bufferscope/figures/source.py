@@ -50,7 +50,7 @@ def points(result: ResultRecords) -> list[Point]:
 def sweep_title(result: ResultRecords) -> str:
     """What is swept, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine` where there are several."""
     swept = result.runs[0].point if _sweeps(result) else ()
-    return ", ".join([*(key_title(key) for key in swept), *(["engine"] if _compares_engines(result) else [])])
+    return ", ".join([*(key_title(key) for key in swept), *(["engine"] if compares_engines(result) else [])])
 
 
 def key_title(key: str) -> str:
@@ -63,6 +63,11 @@ def key_title(key: str) -> str:
 def engine(run: RunRecords) -> str:
     """What carried the run's packets."""
     return str(run.meta["engine"])
+
+
+def compares_engines(result: ResultRecords) -> bool:
+    """Whether its runs are of several engines."""
+    return len({engine(run) for run in result.runs}) > 1
 
 
 def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
@@ -113,13 +118,9 @@ def probe_path(run: RunRecords) -> tuple[list[Port], list[Port]]:
 def _label(result: ResultRecords, run: RunRecords) -> str:
     """The swept values of a run, as in the file, and its engine as far as that tells it apart: `100p, guest`."""
     swept = list(run.point.values()) if _sweeps(result) else []
-    return ", ".join(swept + [engine(run)] * _compares_engines(result))
-
-
-def _compares_engines(result: ResultRecords) -> bool:
-    return len({engine(run) for run in result.runs}) > 1
+    return ", ".join(swept + [engine(run)] * compares_engines(result))
 
 
 def _sweeps(result: ResultRecords) -> bool:
     """Whether swept values belong to a label: always, but for a single choice of them on several engines."""
-    return not _compares_engines(result) or len({tuple(run.point.items()) for run in result.runs}) > 1
+    return not compares_engines(result) or len({tuple(run.point.items()) for run in result.runs}) > 1
