@@ -7,6 +7,7 @@
 mod agenda;
 mod bulk;
 mod choker;
+mod exchange;
 mod program;
 mod random;
 mod sockets;
@@ -15,7 +16,8 @@ mod swarm;
 mod web;
 mod writer;
 
-pub use program::Program;
+pub use exchange::Exchange;
+pub use program::{News, Program};
 pub use random::{Random, Uniform};
 pub use sockets::{Ask, Opening, Side, Sockets, Transfer};
 pub use starts::START_JITTER_NS;

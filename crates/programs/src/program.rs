@@ -21,11 +21,30 @@ pub struct Program<U> {
     agenda: Agenda,
 }
 
+/// What has become of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct News {
+    /// The client's handshake is done.
+    pub stands: bool,
+    /// All has arrived that was expected.
+    pub arrived: bool,
+    /// The server has closed its side, as the client sees it.
+    pub over: bool,
+}
+
 #[derive(Debug)]
 enum Kind {
     Bulk(Bulk),
     Web(Web),
     Swarm(Swarm),
+}
+
+impl News {
+    /// Is there anything to hear?
+    #[inline]
+    pub fn is_any(self) -> bool {
+        self.stands || self.arrived || self.over
+    }
 }
 
 impl<U: Uniform> Program<U> {
@@ -78,8 +97,21 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// The handshake of a connection is done.
-    pub fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    /// Something has become of a connection.
+    pub fn hear<S: Sockets>(&mut self, now_ns: u64, number: u32, news: News, sockets: &mut S) -> Result<(), S::Error> {
+        if news.stands {
+            self.on_stands(number, sockets)?;
+        }
+        if news.arrived {
+            self.on_arrived(now_ns, number, sockets)?;
+        }
+        if news.over {
+            self.on_over(now_ns, number, sockets)?;
+        }
+        Ok(())
+    }
+
+    fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
             Kind::Bulk(_) => Ok(()),
             Kind::Web(web) => web.on_stands(number, sockets),
@@ -87,8 +119,7 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// All has arrived that was expected of a connection.
-    pub fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
             Kind::Bulk(bulk) => bulk.on_arrived(now_ns, number, sockets),
             Kind::Web(web) => web.on_arrived(now_ns, number, sockets),
@@ -96,8 +127,7 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// The server has closed its side, as the client sees it.
-    pub fn on_over<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_over<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
             Kind::Bulk(bulk) => bulk.on_over(now_ns, number, &mut self.agenda, sockets),
             Kind::Web(_) | Kind::Swarm(_) => Ok(()),

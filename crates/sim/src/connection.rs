@@ -1,8 +1,6 @@
 //! One TCP connection: two endpoints, and the applications behind them.
 
-use std::collections::VecDeque;
-
-use bufferscope_programs::Ask;
+use bufferscope_programs::{Ask, Exchange, News};
 use bufferscope_records::Name;
 use bufferscope_scenario::NodeIndex;
 
@@ -35,18 +33,6 @@ pub(crate) struct Id {
     pub(crate) number: u32,
 }
 
-/// What has become of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
-    pub(crate) id: Id,
-    /// The client's handshake is done.
-    pub(crate) stands: bool,
-    /// All has arrived that was expected.
-    pub(crate) arrived: bool,
-    /// The server has closed its side, as the client sees it.
-    pub(crate) over: bool,
-}
-
 /// A connection, from the client's SYN on.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -56,14 +42,7 @@ pub(crate) struct Connection {
     name: Name,
     account: Account,
     sender: Side,
-    /// Payload at whose arrival the programs are told; `u64::MAX`: none.
-    expects: u64,
-    /// What has arrived when that was told last.
-    arrived: u64,
-    /// Requests on their way: what the server has received when it has all of it, and the answer to it.
-    asks: VecDeque<(u64, Ask)>,
-    /// Payload of all requests.
-    asked: u64,
+    exchange: Exchange,
     /// The programs know that it stands, and that it is over.
     told_stands: bool,
     told_over: bool,
@@ -95,10 +74,7 @@ impl Connection {
             name: opening.name,
             account: opening.account,
             sender: opening.sender,
-            expects: opening.expects.unwrap_or(u64::MAX),
-            arrived: 0,
-            asks: VecDeque::new(),
-            asked: 0,
+            exchange: Exchange::new(opening.expects),
             told_stands: false,
             told_over: false,
             sampled_closed: false,
@@ -117,24 +93,24 @@ impl Connection {
 
     /// The client asks for something.
     pub(crate) fn ask(&mut self, now_ns: u64, ask: Ask, out: &mut Outbox) {
-        self.asked += ask.request_bytes;
-        self.asks.push_back((self.asked, ask));
-        let before = if self.expects == u64::MAX { self.arrived } else { self.expects };
-        self.expects = before + ask.response_bytes;
+        self.exchange.ask(ask);
         self.write(now_ns, ask.request_bytes, out);
     }
 
     /// A segment has arrived; the application at that end sees at once what has come in order.
-    pub(crate) fn receive(&mut self, packet: &TcpPacket, ecn: Ecn, now_ns: u64, out: &mut Outbox) -> Option<News> {
+    pub(crate) fn receive(
+        &mut self,
+        packet: &TcpPacket,
+        ecn: Ecn,
+        now_ns: u64,
+        out: &mut Outbox,
+    ) -> Option<(Id, News)> {
         let side = packet.to;
         let end = &mut self.ends[side as usize];
         end.endpoint.on_segment(now_ns, &packet.segment, ecn, out);
         let received = end.endpoint.received_bytes();
-        let mut news = News { id: self.id, stands: false, arrived: false, over: false };
-        if side != self.sender && received >= self.expects {
-            news.arrived = true;
-            self.arrived = std::mem::replace(&mut self.expects, u64::MAX);
-        }
+        let arrived = side != self.sender && self.exchange.has_arrived(received);
+        let mut news = News { stands: false, arrived, over: false };
         let closes = end.endpoint.peer_finished();
         match side {
             Side::Client => {
@@ -144,8 +120,7 @@ impl Connection {
                 self.told_over |= news.over;
             }
             Side::Server => {
-                while let Some(&(_, ask)) = self.asks.front().filter(|(asked, _)| *asked <= received) {
-                    self.asks.pop_front();
+                while let Some(ask) = self.exchange.take_asked(received) {
                     end.answer(now_ns, ask, out);
                 }
             }
@@ -153,7 +128,7 @@ impl Connection {
         if closes && !end.finished {
             end.finish(now_ns, out);
         }
-        (news.stands || news.arrived || news.over).then_some(news)
+        news.is_any().then_some((self.id, news))
     }
 
     /// The state of the data sender; `None` once it has been seen closed.

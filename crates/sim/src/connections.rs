@@ -1,8 +1,9 @@
 //! The TCP connections: their timers, and the way of their segments to and from the network.
 
+use bufferscope_programs::News;
 use bufferscope_records::{FlowRow, FlowState, Name, Sink};
 
-use crate::connection::{Connection, Id, News, Opening};
+use crate::connection::{Connection, Id, Opening};
 use crate::network::{Flow, Network, Outbound};
 use crate::packet::{Body, Ecn, Side, TcpPacket};
 use crate::recording::Recording;
@@ -80,7 +81,7 @@ impl Connections {
         ecn: Ecn,
         net: &mut Network,
         recording: &mut Recording<S>,
-    ) -> Option<News> {
+    ) -> Option<(Id, News)> {
         let connection = live(&mut self.places, packet.connection);
         let news = connection.receive(packet, ecn, net.now(), &mut self.outbox);
         self.after(packet.connection, packet.to, net, recording);

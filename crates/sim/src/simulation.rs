@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use bufferscope_programs::News;
 use bufferscope_records::{Recorder, Sink};
 use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, TrafficKind, WebTraffic};
 
-use crate::connection::News;
+use crate::connection::Id;
 use crate::connections::Connections;
 use crate::datagrams::{Datagrams, DatagramsSetup, Dns, Udp, Voip};
 use crate::network::Network;
@@ -116,8 +117,8 @@ impl<'a, S: Sink> Simulation<'a, S> {
                     match body {
                         Body::Tcp(segment) => {
                             let news = self.connections.receive(&segment, ecn, &mut self.net, &mut self.recording);
-                            if let Some(news) = news {
-                                self.tell(news);
+                            if let Some((id, news)) = news {
+                                self.tell(id, news);
                             }
                         }
                         Body::Echo(echo) => {
@@ -185,10 +186,10 @@ impl<'a, S: Sink> Simulation<'a, S> {
 
     /// Tells programs what has become of a connection of theirs.
     #[cold]
-    fn tell(&mut self, news: News) {
+    fn tell(&mut self, id: Id, news: News) {
         let Self { sources, connections, net, recording, .. } = self;
-        if let Source::Streams(streams) = &mut sources[news.id.traffic as usize] {
-            streams.hear(news, &mut Surroundings { connections, net, recording });
+        if let Source::Streams(streams) = &mut sources[id.traffic as usize] {
+            streams.hear(id.number, news, &mut Surroundings { connections, net, recording });
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
-use bufferscope_programs::{self as programs, Ask, Program, Sockets, Transfer};
+use bufferscope_programs::{self as programs, Ask, News, Program, Sockets, Transfer};
 use bufferscope_records::{Name, Sink, TransferRow};
 use bufferscope_scenario::{NodeIndex, Scenario, Sending, Traffic, TrafficKind};
 
-use crate::connection::{Connection, Id, News, Opening};
+use crate::connection::{Connection, Id, Opening};
 use crate::connections::Connections;
 use crate::network::{Account, Network};
 use crate::packet::Side;
@@ -98,18 +98,9 @@ impl Streams {
     }
 
     /// Something has become of a connection.
-    pub(crate) fn hear<S: Sink>(&mut self, news: News, around: &mut Surroundings<'_, S>) {
-        let (now_ns, number) = (around.net.now(), news.id.number);
-        let hands = &mut Hands { opened: &mut self.opened, around };
-        if news.stands {
-            let Ok(()) = self.program.on_stands(number, hands);
-        }
-        if news.arrived {
-            let Ok(()) = self.program.on_arrived(now_ns, number, hands);
-        }
-        if news.over {
-            let Ok(()) = self.program.on_over(now_ns, number, hands);
-        }
+    pub(crate) fn hear<S: Sink>(&mut self, number: u32, news: News, around: &mut Surroundings<'_, S>) {
+        let now_ns = around.net.now();
+        let Ok(()) = self.program.hear(now_ns, number, news, &mut Hands { opened: &mut self.opened, around });
         self.arm(around.net);
     }
 

@@ -1,9 +1,8 @@
 //! One connection as the programs and the records know it: both of its ends.
 
-use std::collections::VecDeque;
 use std::io;
 
-use bufferscope_programs::{Ask, Opening, Side};
+use bufferscope_programs::{Exchange, News, Opening, Side};
 use bufferscope_records::Name;
 
 use super::connection::{Connection, Served};
@@ -20,42 +19,22 @@ pub(super) struct Flow {
     /// The connection's ends, client first, while they are there.
     pub(super) ends: [Option<u32>; 2],
     pub(super) data_from: Side,
-    /// Payload at whose arrival the programs are told; `None`: they are not.
-    expects: Option<u64>,
-    /// What had arrived when that was told last.
-    arrived: u64,
-    /// Requests on their way: what the server has received when it has all of it, and the answer to it.
-    asks: VecDeque<(u64, Ask)>,
-    /// Payload of all requests.
-    asked: u64,
+    pub(super) exchange: Exchange,
 }
 
-/// What has become of a connection.
+/// What has become of a connection, and of which.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct News {
+pub(super) struct Told {
     pub(super) traffic: usize,
     pub(super) number: u32,
-    /// The client's handshake is done.
-    pub(super) stands: bool,
-    /// All has arrived that was expected.
-    pub(super) arrived: bool,
-    /// The server has closed its side, as the client sees it.
-    pub(super) over: bool,
+    pub(super) news: News,
 }
 
 impl Flow {
     /// A flow that begins now.
     pub(super) fn new(name: Name, traffic: usize, opening: &Opening, started_ns: u64) -> Self {
         let &Opening { number, data_from, expects } = opening;
-        let (ends, asks) = ([None; 2], VecDeque::new());
-        Self { name, traffic, number, started_ns, ends, data_from, expects, arrived: 0, asks, asked: 0 }
-    }
-
-    /// The client asks for something.
-    pub(super) fn expect(&mut self, ask: Ask) {
-        self.asked += ask.request_bytes;
-        self.asks.push_back((self.asked, ask));
-        self.expects = Some(self.expects.unwrap_or(self.arrived) + ask.response_bytes);
+        Self { name, traffic, number, started_ns, ends: [None; 2], data_from, exchange: Exchange::new(expects) }
     }
 
     /// The server answers the requests that it has whole.
@@ -63,8 +42,7 @@ impl Flow {
         if connection.side == Side::Client {
             return Ok(());
         }
-        while let Some(&(_, ask)) = self.asks.front().filter(|(asked, _)| *asked <= received) {
-            self.asks.pop_front();
+        while let Some(ask) = self.exchange.take_asked(received) {
             connection.outgoing.write(ask.response_bytes);
             if ask.last {
                 connection.outgoing.close();
@@ -74,15 +52,12 @@ impl Flow {
     }
 
     /// What the programs want to know after an end was served.
-    pub(super) fn news(&mut self, side: Side, served: &Served) -> Option<News> {
-        let arrived = side != self.data_from && self.expects.is_some_and(|expects| served.received >= expects);
-        if arrived {
-            self.arrived = self.expects.take().unwrap_or(0);
-        }
+    pub(super) fn news(&mut self, side: Side, served: &Served) -> Option<Told> {
+        let arrived = side != self.data_from && self.exchange.has_arrived(served.received);
         let is_client = side == Side::Client;
         let (stands, over) = (is_client && served.agreed.is_some(), is_client && served.done);
-        let news = News { traffic: self.traffic, number: self.number, stands, arrived, over };
-        (stands || arrived || over).then_some(news)
+        let news = News { stands, arrived, over };
+        news.is_any().then_some(Told { traffic: self.traffic, number: self.number, news })
     }
 
     /// An end is looked at for the last time.

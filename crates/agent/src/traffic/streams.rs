@@ -6,7 +6,7 @@ use bufferscope_programs::{Ask, Opening, Program, Random, Sockets, Transfer};
 use nix::sys::epoll::EpollFlags;
 
 use super::Desk;
-use super::flow::News;
+use super::flow::Told;
 use super::tcp::Tcp;
 use crate::reactor::Event;
 
@@ -82,7 +82,7 @@ impl Streams {
     /// A connection is ready.
     pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<()> {
         match self.tcp.ready(number, flags, desk)? {
-            Some(news) if !self.ended => self.tell(news, desk),
+            Some(told) if !self.ended => self.tell(told, desk),
             _ => Ok(()),
         }
     }
@@ -109,20 +109,11 @@ impl Streams {
     }
 
     /// Tells a program what has become of a connection of its own.
-    fn tell(&mut self, news: News, desk: &mut Desk<'_>) -> io::Result<()> {
-        let News { traffic, number, stands, arrived, over } = news;
+    fn tell(&mut self, told: Told, desk: &mut Desk<'_>) -> io::Result<()> {
+        let Told { traffic, number, news } = told;
         if let Some(Planned { program, .. }) = &mut self.programs[traffic] {
             let now_ns = desk.now_ns();
-            let mut hands = Hands { traffic, tcp: &mut self.tcp, desk };
-            if stands {
-                program.on_stands(number, &mut hands)?;
-            }
-            if arrived {
-                program.on_arrived(now_ns, number, &mut hands)?;
-            }
-            if over {
-                program.on_over(now_ns, number, &mut hands)?;
-            }
+            program.hear(now_ns, number, news, &mut Hands { traffic, tcp: &mut self.tcp, desk })?;
         }
         self.plan(traffic, desk);
         Ok(())

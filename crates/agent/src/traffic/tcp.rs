@@ -12,7 +12,7 @@ use nix::sys::epoll::EpollFlags;
 
 use super::Desk;
 use super::connection::{Connection, Served};
-use super::flow::{Flow, News};
+use super::flow::{Flow, Told};
 use super::hosts::Host;
 use super::outgoing::Outgoing;
 use super::scrutiny::{self, Supply};
@@ -113,7 +113,7 @@ impl Tcp {
     }
 
     /// A connection is ready; returns what the programs want to know of it.
-    pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<Option<News>> {
+    pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<Option<Told>> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(None) };
         let flow = &mut self.flows[connection.flow];
         let served = connection.serve(flags).and_then(|served| {
@@ -157,7 +157,7 @@ impl Tcp {
     /// The client of a flow asks for something.
     pub(super) fn ask(&mut self, traffic: usize, number: u32, ask: Ask, desk: &mut Desk<'_>) -> io::Result<()> {
         if let Some(flow) = self.flow(traffic, number) {
-            flow.expect(ask);
+            flow.exchange.ask(ask);
         }
         self.act(traffic, number, desk, |outgoing| outgoing.write(ask.request_bytes))
     }
