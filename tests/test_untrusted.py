@@ -24,7 +24,7 @@ from bufferscope.guest import compression, fetch, kernels, modules, programs
 from bufferscope.guest.errors import GuestError
 from bufferscope.guest.files import PackageFiles
 from bufferscope.guest.qmp import Qmp
-from bufferscope.guest.state import jumped_ns, with_fresh_instruction_count
+from bufferscope.guest.state import stopped_at, with_fresh_instruction_count
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -269,14 +269,14 @@ def test_an_emulator_that_talks_nonsense_is_told_of(sent: bytes) -> None:
 def test_a_states_clock_is_found_whatever_surrounds_it(before: bytes, after: bytes, offset: int) -> None:
     clock = b"\x0ctimer/icount\x00\x00\x00\x01"
     stream = before + clock + struct.pack(">qq", offset, 0) + after
-    assert jumped_ns(stream) == offset
+    assert stopped_at(stream)[0] == offset
     assert with_fresh_instruction_count(stream) == stream
 
 
 @given(stream=st.binary(max_size=300))
 def test_any_bytes_are_no_state(stream: bytes) -> None:
     with pytest.raises(GuestError, match="saves virtual time"):
-        jumped_ns(stream)
+        stopped_at(stream)
 
 
 # --- the agent

@@ -1,7 +1,5 @@
 //! Random numbers from the run's seed, and from nothing else.
 
-use bufferscope_scenario::{EXPONENTIAL_BITS, exponential};
-
 /// A source of uniform numbers.
 pub trait Uniform {
     /// The next, in `0..bound`; 0 for a bound of 0.
@@ -30,11 +28,6 @@ impl Random {
     /// Uniform in `0..bound`; the bias is below `bound / 2^64`.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
-    }
-
-    /// From an exponential distribution.
-    pub(crate) fn exponential(&mut self, mean_ns: u64) -> u64 {
-        ((u128::from(exponential(&mut || self.bits())) * u128::from(mean_ns)) >> EXPONENTIAL_BITS) as u64
     }
 
     /// 64 uniform bits.

@@ -1,6 +1,6 @@
 //! What an application writes, and when: for a while, at a rate, up to an end, or any of these together.
 
-use bufferscope_scenario::{OnOff, Periods, TcpTraffic};
+use bufferscope_scenario::{OnOff, TcpTraffic};
 
 use crate::random::Random;
 
@@ -83,11 +83,8 @@ impl Writer {
             None => u64::MAX,
             Some(OnOff { on_ns, off_ns, periods }) => {
                 let mean_ns = if self.writes { on_ns } else { off_ns };
-                let spell_ns = match periods {
-                    Periods::Fixed => mean_ns,
-                    Periods::Exponential => self.random.exponential(mean_ns).max(1),
-                };
-                self.since_ns.saturating_add(spell_ns)
+                let spell_ns = periods.length_ns(mean_ns, &mut || self.random.bits());
+                self.since_ns.saturating_add(spell_ns.max(1))
             }
         };
     }
@@ -110,7 +107,7 @@ fn bytes(rate_bps: u64, ns: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use bufferscope_scenario::{Congestion, Sending};
+    use bufferscope_scenario::{Congestion, Periods, Sending};
 
     use super::*;
 

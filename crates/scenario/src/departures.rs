@@ -8,7 +8,7 @@ use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};
 
 const SECOND_NS: u128 = 1_000_000_000;
 /// Fractional bits of what [`exponential`] gives.
-pub const EXPONENTIAL_BITS: u32 = 32;
+const EXPONENTIAL_BITS: u32 = 32;
 
 /// The departures of one flow, each when it is asked for. Random numbers are 64 uniform bits a draw, from the caller.
 #[derive(Clone, Debug)]
@@ -34,14 +34,10 @@ struct Turns {
 }
 
 impl UdpTraffic {
-    /// By how much flows that start together must differ so that their datagrams do not always leave together: any part of the
-    /// distance of two of them. Random distances need nothing.
+    /// By how much flows that start together must differ so that their datagrams do not always leave together.
     pub fn phase_ns(&self) -> u64 {
         let distance_ns = self.bits_ns() / u128::from(self.rate_bps.max(1));
-        match self.pattern {
-            Pattern::Constant => u64::try_from(distance_ns).unwrap_or(u64::MAX),
-            Pattern::Poisson => 0,
-        }
+        self.pattern.phase_ns(u64::try_from(distance_ns).unwrap_or(u64::MAX))
     }
 
     /// Bits of a datagram, times the nanoseconds of a second.
@@ -56,7 +52,33 @@ impl UdpTraffic {
     }
 }
 
+impl Periods {
+    /// How long a period of this mean is.
+    pub fn length_ns(self, mean_ns: u64, draw: &mut impl FnMut() -> u64) -> u64 {
+        match self {
+            Self::Fixed => mean_ns,
+            Self::Exponential => ((u128::from(exponential(draw)) * u128::from(mean_ns)) >> EXPONENTIAL_BITS) as u64,
+        }
+    }
+}
+
+impl Pattern {
+    /// By how much things that happen at this distance and start together must differ so that they do not always happen together:
+    /// any part of the distance. Random distances need nothing.
+    fn phase_ns(self, distance_ns: u64) -> u64 {
+        match self {
+            Self::Constant => distance_ns,
+            Self::Poisson => 0,
+        }
+    }
+}
+
 impl DnsTraffic {
+    /// By how much look-ups of several hosts must differ so that they are not always made together.
+    pub fn phase_ns(&self) -> u64 {
+        self.pattern.phase_ns(self.interval_ns)
+    }
+
     /// When look-ups begin, from `start_ns` on; there is none at or after `stop_ns`.
     pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
         Departures::new((self.interval_ns.into(), 1), self.pattern, start_ns, stop_ns)
@@ -92,10 +114,7 @@ impl Turns {
     /// When the flow's own clock shows `own_ns`; `None`: not before `end_ns`.
     fn time(&mut self, own_ns: u64, end_ns: u64, draw: &mut impl FnMut() -> u64) -> Option<u64> {
         let OnOff { on_ns, off_ns, periods } = self.lengths;
-        let mut length = |mean_ns| match periods {
-            Periods::Fixed => mean_ns,
-            Periods::Exponential => ((u128::from(exponential(draw)) * u128::from(mean_ns)) >> EXPONENTIAL_BITS) as u64,
-        };
+        let mut length = |mean_ns| periods.length_ns(mean_ns, draw);
         let [mut start_ns, mut own_start_ns, mut length_ns] = self.now.unwrap_or_else(|| [0, 0, length(on_ns)]);
         while own_ns - own_start_ns >= length_ns {
             start_ns = start_ns.saturating_add(length_ns).saturating_add(length(off_ns));
@@ -115,7 +134,7 @@ impl Turns {
 ///
 /// A run of falling uniform numbers is odd in length with the probability 1 - 1/e of a number below 1; as often as one is
 /// even, the result is one more.
-pub fn exponential(draw: &mut impl FnMut() -> u64) -> u64 {
+fn exponential(draw: &mut impl FnMut() -> u64) -> u64 {
     let mut whole = 0;
     loop {
         let first = draw();

@@ -31,7 +31,7 @@ mod text;
 mod units;
 
 pub use congestion::Congestion;
-pub use departures::{Departures, EXPONENTIAL_BITS, exponential};
+pub use departures::Departures;
 pub use error::{ExperimentError, Problem};
 pub use expect::{Band, Comparison, Expectation};
 pub use experiment::{Document, Experiment, Point};

@@ -1,5 +1,6 @@
 //! The scenario's traffic: real sockets in the hosts' namespaces, all served by one thread, so that no lock or scheduler
-//! comes between them. What a program on each host would do is written in [`ping`], [`datagrams`] and `crates/programs`, which [`streams`] carries out.
+//! comes between them. What a program on each host would do is written in [`ping`], [`datagrams`] and `crates/programs`,
+//! which [`streams`] carries out.
 
 mod connection;
 mod datagrams;
@@ -81,8 +82,6 @@ impl Traffic {
             if let TrafficKind::Ping(parameters) = &entry.kind {
                 traffic.sources[index].ping = traffic.pings.len();
                 traffic.pings.push(Ping::open(traffic.pings.len() as u32, entry, parameters, desk)?);
-            }
-            if let TrafficKind::Ping(_) = &entry.kind {
                 traffic.plan(index, 0, desk);
             }
             if entry.stop_ns < desk.scenario.duration_ns {

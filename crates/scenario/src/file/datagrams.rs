@@ -5,8 +5,9 @@ use serde::Deserialize;
 
 use super::link::Rate;
 use super::traffic::TrafficCommon;
+use super::turns::Turns;
 use super::{Interval, defaults};
-use crate::model::{Pattern, Periods};
+use crate::model::Pattern;
 use crate::quantity::{Quantity, Sizes, Times};
 use crate::units::{MINUTE, MS};
 
@@ -34,15 +35,8 @@ pub(crate) struct Udp {
     /// How the datagrams follow one another: at equal distances, or as a Poisson process.
     #[serde(default)]
     pub(crate) pattern: Pattern,
-    /// How long a flow sends before it pauses. Default: it never pauses.
-    #[schemars(example = &"1s")]
-    pub(crate) on: Option<Interval>,
-    /// How long it pauses before it sends again.
-    #[schemars(example = &"2s")]
-    pub(crate) off: Option<Interval>,
-    /// Whether these periods are all equally long, or exponentially distributed with `on` and `off` as their means. Default: fixed.
-    #[schemars(example = &"exponential")]
-    pub(crate) periods: Option<Periods>,
+    #[serde(flatten)]
+    pub(crate) turns: Turns,
 }
 
 /// A telephone call with G.711 over RTP: 50 packets a second of 200 bytes, each way.

@@ -14,6 +14,7 @@ mod ring;
 mod streams;
 mod sweep;
 mod traffic;
+mod turns;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -29,6 +30,7 @@ pub(crate) use queue::{CodelQueue, PfifoQueue, Queue, RedQueue};
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
 pub(crate) use traffic::{Traffic, TrafficCommon};
+pub(crate) use turns::Turns;
 
 use crate::quantity::{Quantity, Times};
 use crate::text::{Line, Name, Text};

@@ -5,9 +5,9 @@ use serde::Deserialize;
 
 use super::link::Rate;
 use super::traffic::TrafficCommon;
+use super::turns::Turns;
 use super::{Interval, Moment, defaults};
 use crate::congestion::Congestion;
-use crate::model::Periods;
 use crate::quantity::{Packets, Quantity, Sizes, Times};
 use crate::units::{GB, KB, MS};
 
@@ -62,15 +62,8 @@ pub(crate) struct Tcp {
     /// Payload that the application writes in a second, by and by. Default: whatever the connection takes.
     #[schemars(example = &"5mbit")]
     pub(crate) rate: Option<Rate>,
-    /// How long the application writes before it is silent for `off`. Default: all the time.
-    #[schemars(example = &"1s")]
-    pub(crate) on: Option<Interval>,
-    /// How long it is silent before it writes again, over the same connection.
-    #[schemars(example = &"2s")]
-    pub(crate) off: Option<Interval>,
-    /// Whether these periods are all equally long, or exponentially distributed with `on` and `off` as their means. Default: fixed.
-    #[schemars(example = &"exponential")]
-    pub(crate) periods: Option<Periods>,
+    #[serde(flatten)]
+    pub(crate) turns: Turns,
     /// The congestion control that the data is sent with. Default: that of the host `from`.
     pub(crate) congestion: Option<Congestion>,
     #[serde(flatten)]

@@ -1,9 +1,9 @@
 //! Traffic over UDP.
 
-use crate::error::{Problem, Problems};
-use crate::file::{Dns, Interval, Udp, Voip};
-use crate::model::{DnsTraffic, OnOff, Periods, UdpTraffic, VoipTraffic};
-use crate::path::join;
+use super::turns;
+use crate::error::Problems;
+use crate::file::{Dns, Udp, Voip};
+use crate::model::{DnsTraffic, UdpTraffic, VoipTraffic};
 
 /// The keys of the traffic at `path`.
 pub(super) fn udp(keys: &Udp, path: &str, problems: &mut Problems) -> UdpTraffic {
@@ -12,7 +12,7 @@ pub(super) fn udp(keys: &Udp, path: &str, problems: &mut Problems) -> UdpTraffic
         rate_bps: keys.rate.get(),
         payload_bytes: keys.size.get_u32(),
         pattern: keys.pattern,
-        on_off: on_off((keys.on, keys.off, keys.periods), path, problems),
+        on_off: turns::resolve(&keys.turns, path, problems),
     }
 }
 
@@ -29,30 +29,4 @@ pub(super) fn dns(keys: &Dns) -> DnsTraffic {
         timeout_ns: keys.timeout.get(),
         attempts: keys.attempts,
     }
-}
-
-/// Both lengths or none: one alone is the other forgotten.
-pub(super) fn on_off(
-    (on, off, periods): (Option<Interval>, Option<Interval>, Option<Periods>),
-    path: &str,
-    problems: &mut Problems,
-) -> Option<OnOff> {
-    match (on, off) {
-        (Some(on), Some(off)) => {
-            return Some(OnOff { on_ns: on.get(), off_ns: off.get(), periods: periods.unwrap_or_default() });
-        }
-        (Some(on), None) => missing("off", "how long it pauses", "on", on, path, problems),
-        (None, Some(off)) => missing("on", "how long it sends before it pauses", "off", off, path, problems),
-        (None, None) if periods.is_some() => {
-            let allowed = "no such key (only traffic with on and off has periods)";
-            problems.add(|| Problem::new(join(path, "periods"), "periods of traffic that never pauses", allowed));
-        }
-        (None, None) => {}
-    }
-    None
-}
-
-fn missing(key: &str, meaning: &str, given: &str, value: Interval, path: &str, problems: &mut Problems) {
-    let allowed = format!("{meaning}, such as 1s, which {given} = {value} needs");
-    problems.add(|| Problem::new(join(path, key), "no such key", allowed));
 }

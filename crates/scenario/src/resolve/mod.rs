@@ -11,6 +11,7 @@ mod reachability;
 mod sending;
 mod streams;
 mod traffic;
+mod turns;
 
 use crate::error::{Problem, Problems};
 use crate::file::{Setup, Sojourns};

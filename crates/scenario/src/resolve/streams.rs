@@ -1,6 +1,6 @@
 //! Traffic that opens TCP connections: keys that need one another, or rule one another out.
 
-use super::{datagrams, sending};
+use super::{sending, turns};
 use crate::error::{Problem, Problems};
 use crate::file::{Bittorrent, HostTcp, Tcp, Web, page_connections};
 use crate::model::{BittorrentTraffic, OnOff, PageObjects, TcpTraffic, WebTraffic};
@@ -58,7 +58,7 @@ fn check_stagger(keys: &Tcp, stop_ns: u64, path: &str, problems: &mut Problems) 
 
 /// On and off times, which have no end but the traffic's.
 fn on_off(keys: &Tcp, path: &str, problems: &mut Problems) -> Option<OnOff> {
-    let on_off = datagrams::on_off((keys.on, keys.off, keys.periods), path, problems);
+    let on_off = turns::resolve(&keys.turns, path, problems);
     if let (Some(bytes), Some(_)) = (keys.bytes, on_off) {
         let found = format!("{bytes} with on and off");
         let allowed = "no such key (what goes on and off has no end but stop)";

@@ -5,7 +5,7 @@
 //! failed or the run has ended before.
 
 use bufferscope_records::{Name, Sink, TransferRow};
-use bufferscope_scenario::{Departures, DnsTraffic, Pattern};
+use bufferscope_scenario::{Departures, DnsTraffic};
 
 use super::agenda::Agenda;
 use super::{DatagramsSetup, Hosts};
@@ -67,10 +67,7 @@ impl Dns {
             departures: parameters.departures(setup.traffic.start_ns, setup.traffic.stop_ns),
             agenda: Agenda::new(setup.slots.begin(setup.index)),
             random: setup.random(),
-            jitter_ns: match parameters.pattern {
-                Pattern::Constant => START_JITTER_NS.min(parameters.interval_ns),
-                Pattern::Poisson => 0,
-            },
+            jitter_ns: START_JITTER_NS.min(parameters.phase_ns()),
             stop_ns: setup.traffic.stop_ns,
             look_ups: Awaited::new(),
         };

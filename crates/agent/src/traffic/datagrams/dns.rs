@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use bufferscope_records::{Name, TransferRow};
-use bufferscope_scenario::{Departures, DnsTraffic, Pattern};
+use bufferscope_scenario::{Departures, DnsTraffic};
 
 use super::{AT_ONCE, DATAGRAM_BYTES, End, NUMBER_BYTES, Opener, open_pair, send_number, take};
 use crate::reactor::Event;
@@ -127,10 +127,7 @@ impl Dns {
 
     fn plan(&mut self, desk: &mut Desk<'_>) {
         let random = &mut self.random;
-        let jitter_ns = match self.parameters.pattern {
-            Pattern::Constant => START_JITTER_NS.min(self.parameters.interval_ns),
-            Pattern::Poisson => 0,
-        };
+        let jitter_ns = START_JITTER_NS.min(self.parameters.phase_ns());
         if let Some(nominal_ns) = self.departures.next(&mut || random.bits()) {
             desk.reactor.at(nominal_ns + random.below(jitter_ns), Event::Send(self.index, 0));
         }

@@ -28,7 +28,7 @@ const FIRST_PORT: u16 = 5001;
 const FIRST_SENDER_PORT: u16 = 20_000;
 /// The largest datagram; a packet of 1500 bytes holds less.
 const DATAGRAM_BYTES: usize = 2048;
-/// What is sent after the number: no experiment looks at it.
+/// The number that a datagram begins with; nobody looks at what follows it.
 const NUMBER_BYTES: usize = 8;
 /// Datagrams taken from a socket, or sent late, in a row: then others get their turn.
 const AT_ONCE: usize = 256;

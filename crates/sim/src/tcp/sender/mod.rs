@@ -2,9 +2,9 @@
 //!
 //! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`], [`loss`]), in
 //! which state that puts the sender ([`alarm`]), how the window shrinks ([`recovery`]), when that was wrong ([`undo`]), whether
-//! the window is used ([`usage`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), and what the
-//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
-//! `tcp_write_xmit`.
+//! the window is used ([`usage`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), what the
+//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]). [`ack`]
+//! and [`transmit`] put them together in the order of the kernel's `tcp_ack` and `tcp_write_xmit`.
 //!
 //! Departs: no segmentation offload; a receiver never takes selective acknowledgements back.
 
