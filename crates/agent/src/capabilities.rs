@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use bufferscope_plan::{module, needed_qdiscs};
-use bufferscope_scenario::{Congestion, Scenario};
+use bufferscope_plan::{SYN_LINEAR_TIMEOUTS, module, needed_qdiscs};
+use bufferscope_scenario::{Congestion, Node, Scenario};
 use serde::Serialize;
 
 use crate::kernel::namespace::Namespace;
 use crate::kernel::privilege::Privilege;
 use crate::kernel::socket;
+use crate::kernel::sysctl;
 use crate::kernel::tool::{self, ToolError};
 
 /// The queueing disciplines that scenarios may need, each with arguments that it accepts.
@@ -33,6 +34,8 @@ pub struct Capabilities {
     pub qdiscs: BTreeMap<&'static str, bool>,
     /// The congestion controls asked for, and whether it has them.
     pub congestion: BTreeMap<&'static str, bool>,
+    /// Whether a SYN's timeouts can be told not to double (`net.ipv4.tcp_syn_linear_timeouts`, since 6.5).
+    pub syn_linear_timeouts: bool,
 }
 
 /// This kernel lacks something that a scenario needs.
@@ -43,6 +46,21 @@ pub struct Lacking {
     pub kernel: String,
     /// What is missing, by the names of kernel modules.
     pub missing: Vec<String>,
+}
+
+/// This kernel cannot be told when to send a SYN again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "host `{host}`: syn_linear_timeouts is {wanted}, and this kernel ({kernel}) has no {SYN_LINEAR_TIMEOUTS}, which came with \
+     Linux 6.5; set it to 0, as this kernel does, or use --engine sim, or --engine guest --kernel 6.12"
+)]
+pub struct NoLinearTimeouts {
+    /// The kernel's release.
+    pub kernel: String,
+    /// The host.
+    pub host: String,
+    /// What the scenario asks for.
+    pub wanted: u32,
 }
 
 impl Capabilities {
@@ -57,6 +75,7 @@ impl Capabilities {
             privilege,
             qdiscs: QDISCS.iter().zip(answers).map(|((kind, _), has)| (*kind, has)).collect(),
             congestion: linux_names(Congestion::ALL).map(|name| (name, socket::has_congestion(name))).collect(),
+            syn_linear_timeouts: sysctl::exists(SYN_LINEAR_TIMEOUTS),
         })
     }
 
@@ -77,6 +96,15 @@ impl Capabilities {
         let congestions = needed_congestions(scenario).into_iter().filter(|name| !self.has_congestion(name));
         let missing: Vec<String> = qdiscs.map(module).chain(congestions.map(|name| format!("tcp_{name}"))).collect();
         if missing.is_empty() { Ok(()) } else { Err(self.lacking(missing)) }
+    }
+
+    /// An error that names a host that asks for a setting which this kernel lacks.
+    pub(crate) fn check_settings(&self, scenario: &Scenario) -> Result<(), NoLinearTimeouts> {
+        let asking = |node: &&Node| node.tcp.syn_linear_timeouts > 0 && !self.syn_linear_timeouts;
+        scenario.nodes.iter().find(asking).map_or(Ok(()), |node| {
+            let (host, wanted) = (node.name.clone(), node.tcp.syn_linear_timeouts);
+            Err(NoLinearTimeouts { kernel: self.kernel.clone(), host, wanted })
+        })
     }
 
     /// The error that something is missing.
@@ -104,4 +132,40 @@ fn needed_congestions(scenario: &Scenario) -> BTreeSet<&'static str> {
 
 fn linux_names(controls: &[Congestion]) -> impl Iterator<Item = &'static str> {
     controls.iter().filter_map(|control| control.linux_name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_asks_for_a_setting_which_the_kernel_lacks_is_refused_by_name() {
+        let scenario = |timeouts: u32| {
+            let text = format!(
+                r#"
+                title = "SYNs"
+                duration = "1s"
+                link = [{{ name = "l", ends = ["h1", "h2"] }}]
+                host = [{{ name = "h2", tcp = {{ syn_linear_timeouts = {timeouts} }} }}]
+                traffic = [{{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }}]
+                "#
+            );
+            let experiment = bufferscope_scenario::Experiment::parse(&text, "test.toml", &[]).unwrap();
+            experiment.points()[0].scenario.clone()
+        };
+        let kernel = |syn_linear_timeouts| Capabilities {
+            kernel: "6.1.0".into(),
+            privilege: Privilege::Root,
+            qdiscs: BTreeMap::new(),
+            congestion: BTreeMap::new(),
+            syn_linear_timeouts,
+        };
+        let refusal = kernel(false).check_settings(&scenario(4)).unwrap_err().to_string();
+        let expected =
+            "host `h2`: syn_linear_timeouts is 4, and this kernel (6.1.0) has no net.ipv4.tcp_syn_linear_timeouts, ";
+        assert!(refusal.starts_with(expected), "{refusal}");
+        // A kernel without the setting does what 0 says.
+        assert_eq!(kernel(false).check_settings(&scenario(0)), Ok(()));
+        assert_eq!(kernel(true).check_settings(&scenario(4)), Ok(()));
+    }
 }

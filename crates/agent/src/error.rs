@@ -5,7 +5,7 @@ use std::io;
 use bufferscope_plan::PlanError;
 use bufferscope_records::RecordsError;
 
-use crate::capabilities::{Lacking, ProbeError};
+use crate::capabilities::{Lacking, NoLinearTimeouts, ProbeError};
 use crate::kernel::privilege::NoPrivilege;
 use crate::kernel::tool::ToolError;
 use crate::network::NetworkError;
@@ -46,6 +46,9 @@ pub enum Error {
     /// The kernel lacks something.
     #[error(transparent)]
     Lacking(#[from] Lacking),
+    /// The kernel lacks a setting.
+    #[error(transparent)]
+    Setting(#[from] NoLinearTimeouts),
     /// The scenario asks for something that Linux can't be set to.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -78,7 +81,7 @@ impl Error {
             Self::Request(_) => "request",
             Self::NoHost { .. } | Self::Program { .. } | Self::Join { .. } => "shell",
             Self::Privilege(_) => "privilege",
-            Self::Lacking(_) => "lacking",
+            Self::Lacking(_) | Self::Setting(_) => "lacking",
             Self::Plan(_) => "scenario",
             Self::Probe(_) | Self::Network(_) | Self::Tool(_) | Self::Records(_) | Self::Step { .. } => "system",
         }

@@ -35,7 +35,7 @@ use std::io::{self, Read, Write};
 use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
-pub use capabilities::{Capabilities, Lacking, ProbeError};
+pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, ProbeError};
 pub use cards::CardError;
 pub use error::Error;
 pub use frame::FrameKind;

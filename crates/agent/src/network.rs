@@ -2,13 +2,13 @@
 
 use std::io;
 
-use bufferscope_plan::Plan;
+use bufferscope_plan::{Plan, is_optional};
 
 use crate::cards::{CardError, Rack};
 use crate::kernel::namespace::Namespace;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, ToolError};
-use crate::kernel::{carrier, device_drops, offload, qdisc_stats};
+use crate::kernel::{carrier, device_drops, offload, qdisc_stats, sysctl};
 
 /// A network that stands.
 #[derive(Debug)]
@@ -118,10 +118,10 @@ impl Network {
     }
 }
 
-/// Writes a setting of the calling thread's namespace. IPv6's are missing where the kernel has no IPv6, which is as well.
+/// Sets what may be missing only where there is something to set.
 fn set_sysctl(key: &str, value: &str) -> io::Result<()> {
-    match std::fs::write(format!("/proc/sys/{}", key.replace('.', "/")), value) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && key.starts_with("net.ipv6.") => Ok(()),
+    match sysctl::write(key, value) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_optional(key, value) => Ok(()),
         other => other,
     }
 }

@@ -48,6 +48,7 @@ pub(crate) fn plan(
 ) -> Result<(Plan, DelayBy), Error> {
     bufferscope_plan::check(scenario)?;
     capabilities.check(scenario)?;
+    capabilities.check_settings(scenario)?;
     let delay_by = choose_delay(delay, capabilities)?;
     Ok((Plan::new(scenario, delay_by)?, delay_by))
 }

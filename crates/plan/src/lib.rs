@@ -34,6 +34,7 @@ pub use qdisc::{module, needed as needed_qdiscs};
 pub use ring::{Cards, MTU_BYTES, PortRing};
 pub use script::Script;
 pub use shaper::LEAF_HANDLE;
+pub use sysctl::{SYN_LINEAR_TIMEOUTS, is_optional};
 pub use traffic::check;
 
 /// Who holds packets back for as long as they are on the wire.

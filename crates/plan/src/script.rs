@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use bufferscope_scenario::Scenario;
 
-use super::{DelayBy, Namespace, Plan, PlanError, module, needed_qdiscs, ring};
+use super::{DelayBy, Namespace, Plan, PlanError, module, needed_qdiscs, ring, sysctl};
 
 /// Where `ip netns` keeps the names of namespaces.
 const NAMES: &str = "/var/run/netns";
@@ -136,8 +136,7 @@ fn set_up(f: &mut Formatter<'_>, namespace: &Namespace) -> fmt::Result {
     let Namespace { name, sysctls, ip, offloads_off, tc } = namespace;
     writeln!(f, "\n    # {name}")?;
     for (key, value) in sysctls {
-        // A kernel without IPv6 has no settings for it, which is as well.
-        let optional = if key.starts_with("net.ipv6.") { "e" } else { "" };
+        let optional = if sysctl::is_optional(key, value) { "e" } else { "" };
         writeln!(f, "    ip netns exec {name} sysctl -{optional}qw {key}='{value}'")?;
     }
     for line in ip {

@@ -11,6 +11,14 @@ use super::Plan;
 /// scenario has no send buffer, and a receive buffer or queue is meant to be the bound.)
 const WMEM_MAX_BYTES: u64 = 256 << 20;
 
+/// How often a SYN's timeout stays the same before it doubles. Linux has it since 6.5; before, that is never.
+pub const SYN_LINEAR_TIMEOUTS: &str = "net.ipv4.tcp_syn_linear_timeouts";
+
+/// A setting that a kernel may lack: one without it does as this value says anyway.
+pub fn is_optional(key: &str, value: &str) -> bool {
+    key.starts_with("net.ipv6.") || (key == SYN_LINEAR_TIMEOUTS && value == "0")
+}
+
 /// Adds what every namespace needs, and each node's TCP settings.
 pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
     let mut links = vec![0_u32; scenario.nodes.len()];
@@ -33,6 +41,7 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
             ("net.ipv4.tcp_rmem", format!("4096 {} {}", tcp.rmem_default_bytes, tcp.rmem_max_bytes)),
             ("net.ipv4.tcp_wmem", format!("4096 16384 {WMEM_MAX_BYTES}")),
             ("net.ipv4.tcp_slow_start_after_idle", u8::from(tcp.slow_start_after_idle).to_string()),
+            (SYN_LINEAR_TIMEOUTS, tcp.syn_linear_timeouts.to_string()),
             ("net.ipv4.tcp_pacing_ss_ratio", tcp.pacing_percent[0].to_string()),
             ("net.ipv4.tcp_pacing_ca_ratio", tcp.pacing_percent[1].to_string()),
         ]);

@@ -1,6 +1,6 @@
 //! The commands that build a network, as a reviewer reads them.
 
-use bufferscope_plan::{Cards, DelayBy, Namespace, Plan, PlanError, Script, check};
+use bufferscope_plan::{Cards, DelayBy, Namespace, Plan, PlanError, Script, check, is_optional};
 use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
 use bufferscope_scenario::{Experiment, Scenario};
 use proptest::prelude::*;
@@ -70,6 +70,19 @@ fn directions_overheads_schedules_and_names() {
         tcp = { initial_window = 20, rmem_max = "1mb" }
     "#;
     insta::assert_snapshot!(script(toml));
+}
+
+#[test]
+fn a_setting_that_older_kernels_lack_may_be_missing_only_where_they_do_the_same_anyway() {
+    let asking = format!("{LAB}host = [{{ name = \"h1\", tcp = {{ syn_linear_timeouts = 4 }} }}]");
+    let script = script(&asking);
+    let settings: Vec<&str> = script.lines().filter(|line| line.contains("syn_linear")).map(str::trim).collect();
+    let expected = [("h1", "-qw", 4), ("r1", "-eqw", 0), ("h2", "-eqw", 0)].map(|(host, flags, value)| {
+        format!("ip netns exec {host} sysctl {flags} net.ipv4.tcp_syn_linear_timeouts='{value}'")
+    });
+    assert_eq!(settings, expected);
+    assert!(is_optional("net.ipv6.conf.all.disable_ipv6", "1"));
+    assert!(!is_optional("net.ipv4.ip_forward", "0"));
 }
 
 /// A ring of four routers: from h1 to h2 both ways round are equally long, and the link named first wins.

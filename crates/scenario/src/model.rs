@@ -67,6 +67,8 @@ pub struct TcpSettings {
     pub initial_window_packets: u32,
     /// Shrink windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`); default true.
     pub slow_start_after_idle: bool,
+    /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`); default 0.
+    pub syn_linear_timeouts: u32,
     /// Pacing rate in per cent of a window a round trip, in slow start and above half of the threshold
     /// (`net.ipv4.tcp_pacing_ss_ratio`, `net.ipv4.tcp_pacing_ca_ratio`); default 200 and 120.
     pub pacing_percent: [u32; 2],

@@ -244,6 +244,7 @@ impl StreamsSetup<'_> {
             pacing: sending.pacing,
             pacing_percent: host.pacing_percent,
             slow_start_after_idle: host.slow_start_after_idle,
+            syn_linear_timeouts: host.syn_linear_timeouts,
             // As programs do that answer requests, and as it is for all that is written in large pieces.
             no_delay: true,
             timers: self.timers(node),

@@ -200,3 +200,37 @@ fn paced_flows_leave_at_the_hosts_share_of_a_window_a_round_trip() {
     let unpaced = run(&dumbbell("1s", "rate = '10mbit'", BULK), 1).output;
     assert!(optional(&unpaced, Table::Flows, "pacing_bps").iter().all(Option::is_none));
 }
+
+#[test]
+fn a_syn_that_finds_no_room_is_sent_again_as_its_host_is_set() {
+    // The first datagram is on the wire for 12 s, another waits: all else is dropped.
+    let syns = |timeouts: u32| {
+        let traffic = format!(
+            "
+            [[host]]
+            name = 'h1'
+            tcp.syn_linear_timeouts = {timeouts}
+            [[traffic]]
+            name = 'filler'
+            kind = 'udp'
+            from = 'h1'
+            to = 'h2'
+            rate = '100kbit'
+            stop = '300ms'
+            [[traffic]]
+            name = 'late'
+            kind = 'tcp'
+            from = 'h1'
+            to = 'h2'
+            start = '500ms'
+            "
+        );
+        let full = "rate = '1kbit'\nqueue = { qdisc = 'pfifo', limit = '1p' }";
+        let sink = run(&dumbbell("10s", full, &traffic), 1).output;
+        let dropped: Vec<u64> = numbers_where(&sink, Table::Drops, "t_ns", ("flow", "late/1"));
+        dropped.into_iter().map(|t_ns| t_ns / (100 * MS)).collect::<Vec<_>>()
+    };
+    // Tenths of a second; timers of a second are some hundredths late, those of four up to a quarter.
+    assert_eq!(syns(0), [5, 15, 35, 77]);
+    assert_eq!(syns(4), [5, 15, 25, 35, 45, 56, 76]);
+}

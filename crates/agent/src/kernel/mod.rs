@@ -21,6 +21,7 @@ pub(crate) mod ring;
 pub(crate) mod socket;
 pub(crate) mod socket_tables;
 pub(crate) mod surroundings;
+pub(crate) mod sysctl;
 pub(crate) mod tcp_info;
 pub(crate) mod terminal;
 pub(crate) mod tool;

@@ -7,7 +7,7 @@ use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
-use crate::file::host::{InitialWindow, Percent, ReceiveBuffer};
+use crate::file::host::{InitialWindow, Percent, ReceiveBuffer, Timeouts};
 use crate::file::link::Rate;
 use crate::units::{KB, MB, MS, SECOND};
 
@@ -182,6 +182,11 @@ pub(super) fn initial_window() -> InitialWindow {
 /// Linux' `net.ipv4.tcp_slow_start_after_idle`.
 pub(super) fn slow_start_after_idle() -> bool {
     true
+}
+
+/// What Linux did before it had `net.ipv4.tcp_syn_linear_timeouts`; Debian's 6.1 does.
+pub(super) fn syn_linear_timeouts() -> Timeouts {
+    0
 }
 
 /// Linux' `net.ipv4.tcp_pacing_ss_ratio`.

@@ -15,6 +15,8 @@ pub(crate) type ReceiveBuffer = Quantity<Sizes, { 4 * KB }, GB>;
 pub(crate) type InitialWindow = u32;
 /// Per cent.
 pub(crate) type Percent = u32;
+/// How many of them.
+pub(crate) type Timeouts = u32;
 
 /// Settings of a host that some link names.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,6 +46,10 @@ pub(crate) struct HostTcp {
     pub(crate) initial_window: InitialWindow,
     /// Shrink congestion windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`).
     pub(crate) slow_start_after_idle: bool,
+    /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`). Linux has had this since
+    /// 6.5, where it is 4: a SYN is sent again after 1, 1, 1, 1, 1, 2, 4 s; with 0, as before 6.5, after 1, 2, 4 s.
+    #[schemars(range(min = 0, max = 127))]
+    pub(crate) syn_linear_timeouts: Timeouts,
     /// Pacing rate in per cent of a window a round trip in slow start (`net.ipv4.tcp_pacing_ss_ratio`); of effect where packets
     /// are paced and the congestion control sets no rate of its own.
     #[schemars(range(min = 1, max = 1000))]
@@ -61,6 +67,7 @@ impl Default for HostTcp {
             rmem_default: defaults::rmem_default(),
             initial_window: defaults::initial_window(),
             slow_start_after_idle: defaults::slow_start_after_idle(),
+            syn_linear_timeouts: defaults::syn_linear_timeouts(),
             pacing_ss_ratio: defaults::pacing_ss_ratio(),
             pacing_ca_ratio: defaults::pacing_ca_ratio(),
         }

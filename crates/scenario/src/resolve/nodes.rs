@@ -57,6 +57,7 @@ impl<'a> Nodes<'a> {
                     rmem_default_bytes: tcp.rmem_default.get(),
                     initial_window_packets: tcp.initial_window,
                     slow_start_after_idle: tcp.slow_start_after_idle,
+                    syn_linear_timeouts: tcp.syn_linear_timeouts,
                     pacing_percent: [tcp.pacing_ss_ratio, tcp.pacing_ca_ratio],
                 },
             }

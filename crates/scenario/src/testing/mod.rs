@@ -73,16 +73,16 @@ fn named(tcp: Vec<TcpSettings>) -> Vec<Node> {
 
 fn tcp_settings() -> impl Strategy<Value = TcpSettings> {
     let percent = || 1..=1000_u32;
-    let settings = (65_536..=6_291_456_u64, 4096..=65_536_u64, 1..=20_u32, proptest::bool::ANY, [percent(), percent()]);
+    let buffers = (65_536..=6_291_456_u64, 4096..=65_536_u64);
+    let settings = (buffers, 1..=20_u32, proptest::bool::ANY, 0..=127_u32, [percent(), percent()]);
     settings.prop_map(
-        |(rmem_max_bytes, rmem_default_bytes, initial_window_packets, slow_start_after_idle, pacing_percent)| {
-            TcpSettings {
-                rmem_max_bytes,
-                rmem_default_bytes,
-                initial_window_packets,
-                slow_start_after_idle,
-                pacing_percent,
-            }
+        |(buffers, initial_window_packets, slow_start_after_idle, syn_linear_timeouts, pacing_percent)| TcpSettings {
+            rmem_max_bytes: buffers.0,
+            rmem_default_bytes: buffers.1,
+            initial_window_packets,
+            slow_start_after_idle,
+            syn_linear_timeouts,
+            pacing_percent,
         },
     )
 }

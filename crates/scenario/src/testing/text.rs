@@ -116,6 +116,7 @@ fn host(node: &Node) -> Value {
         ("rmem_default", size(node.tcp.rmem_default_bytes)),
         ("initial_window", number(node.tcp.initial_window_packets)),
         ("slow_start_after_idle", Value::from(node.tcp.slow_start_after_idle)),
+        ("syn_linear_timeouts", number(node.tcp.syn_linear_timeouts)),
         ("pacing_ss_ratio", number(node.tcp.pacing_percent[0])),
         ("pacing_ca_ratio", number(node.tcp.pacing_percent[1])),
     ]);

@@ -32,6 +32,8 @@ pub struct Config {
     /// Shrink the window after idle times, and while the application does not use it
     /// (`net.ipv4.tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
+    /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
     /// Send what the application writes at once, also where that does not fill a segment (`TCP_NODELAY`).
     pub no_delay: bool,
     /// Seed of the random numbers that the congestion control draws: BBR's, so that flows that began together do not probe
@@ -72,6 +74,7 @@ impl Config {
         pacing: false,
         pacing_percent: [200, 120],
         slow_start_after_idle: true,
+        syn_linear_timeouts: 0,
         no_delay: false,
         seed: 0,
         ecn: false,

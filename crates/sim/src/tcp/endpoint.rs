@@ -1,7 +1,7 @@
 //! One end of a TCP connection (RFC 9293): the handshake, the close, and the two halves between them.
 //!
-//! Departs: the parameters that SYNs negotiate (MSS, window scale, SACK, timestamps) are the same for all hosts; SYNs are
-//! retried with doubling timeouts (the kernel's first four are linear since 6.5); there is no RST and no TIME-WAIT timer.
+//! Departs: the parameters that SYNs negotiate (MSS, window scale, SACK, timestamps) are the same for all hosts; there is
+//! no RST and no TIME-WAIT timer.
 
 use super::ecn::Mode;
 use super::handshake::Attempt;
@@ -38,6 +38,7 @@ pub struct Endpoint {
     phase: Phase,
     role: Role,
     timers: Timers,
+    syn_linear_timeouts: u32,
     sender: Sender,
     receiver: Receiver,
 }
@@ -71,6 +72,7 @@ impl Endpoint {
             phase: Phase::Idle,
             role,
             timers: config.timers,
+            syn_linear_timeouts: config.syn_linear_timeouts,
             sender: Sender::new(config),
             receiver: Receiver::new(config, role),
         }
@@ -79,7 +81,7 @@ impl Endpoint {
     /// Sends the SYN (client).
     pub fn connect(&mut self, now_ns: u64, out: &mut Outbox) {
         if self.role == Role::Client && matches!(self.phase, Phase::Idle) {
-            self.phase = Phase::SynSent(Attempt::first(now_ns, self.timers));
+            self.phase = Phase::SynSent(Attempt::syn(now_ns, self.timers, self.syn_linear_timeouts));
             self.send_syn(now_ns, out);
         }
     }
@@ -203,7 +205,7 @@ impl Endpoint {
         self.receiver.on_syn(segment);
         let ecn = self.sender.offer_of_ecn().on_syn(segment.flags);
         let syn = PeerSyn { window_bytes: segment.window_bytes, ecn, codepoint };
-        self.phase = Phase::SynReceived(Attempt::first(now_ns, self.timers), syn);
+        self.phase = Phase::SynReceived(Attempt::syn_ack(now_ns, self.timers), syn);
         self.send_syn(now_ns, out);
     }
 

@@ -8,6 +8,8 @@ use super::{Timers, timestamps};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     timers: Timers,
+    /// Timeouts after which the next is not yet doubled.
+    linear_timeouts: u32,
     first_ns: u64,
     /// Times it was sent again.
     pub(super) resent: u32,
@@ -18,9 +20,15 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// It is sent now, for the first time.
-    pub(super) fn first(now_ns: u64, timers: Timers) -> Self {
-        Self { timers, first_ns: now_ns, resent: 0, timeouts: 0, due_ns: 0 }.wait(now_ns)
+    /// A SYN is sent now, for the first time; `linear_timeouts` times the timeout stays the same when it is over
+    /// (`net.ipv4.tcp_syn_linear_timeouts`).
+    pub(super) fn syn(now_ns: u64, timers: Timers, linear_timeouts: u32) -> Self {
+        Self { timers, linear_timeouts, first_ns: now_ns, resent: 0, timeouts: 0, due_ns: 0 }.wait(now_ns)
+    }
+
+    /// A SYN-ACK is sent now, for the first time. Its timeouts always double.
+    pub(super) fn syn_ack(now_ns: u64, timers: Timers) -> Self {
+        Self::syn(now_ns, timers, 0)
     }
 
     /// It is sent again since there was no answer.
@@ -44,7 +52,8 @@ impl Attempt {
     }
 
     fn wait(self, now_ns: u64) -> Self {
-        let timeout_ns = RTO_INITIAL_NS.checked_shl(self.timeouts.min(10)).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS);
+        let doublings = self.timeouts.saturating_sub(self.linear_timeouts).min(10);
+        let timeout_ns = RTO_INITIAL_NS.checked_shl(doublings).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS);
         Self { due_ns: self.timers.expiry_ns(now_ns, timeout_ns), ..self }
     }
 }
@@ -55,31 +64,43 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
+    /// Seconds from each sending to the next, of ten.
+    fn waits(mut attempt: Attempt) -> Vec<u64> {
+        let mut sent_ns = 0;
+        let wait = |_| {
+            let due_ns = attempt.due_ns;
+            attempt = attempt.on_timeout(due_ns);
+            (due_ns - std::mem::replace(&mut sent_ns, due_ns)) / S
+        };
+        (0..10).map(wait).collect()
+    }
+
     #[test]
     fn each_timeout_doubles_the_next_up_to_two_minutes() {
-        let mut attempt = Attempt::first(0, Timers::Exact);
-        let due: Vec<u64> = (0..9)
-            .map(|_| {
-                let waited_ns = attempt.due_ns;
-                attempt = attempt.on_timeout(waited_ns);
-                (attempt.due_ns - waited_ns) / S
-            })
-            .collect();
-        assert_eq!(due, [2, 4, 8, 16, 32, 64, 120, 120, 120]);
+        assert_eq!(waits(Attempt::syn(0, Timers::Exact, 0)), [1, 2, 4, 8, 16, 32, 64, 120, 120, 120]);
+        assert_eq!(waits(Attempt::syn_ack(0, Timers::Exact)), [1, 2, 4, 8, 16, 32, 64, 120, 120, 120]);
+    }
+
+    /// As `Documentation/networking/ip-sysctl.rst` has it for 4: "1, 1, 1, 1, 1, 2, 4, ...".
+    #[test]
+    fn linear_timeouts_come_before_doubled_ones() {
+        assert_eq!(waits(Attempt::syn(0, Timers::Exact, 4)), [1, 1, 1, 1, 1, 2, 4, 8, 16, 32]);
+        assert_eq!(waits(Attempt::syn(0, Timers::Exact, 1)), [1, 1, 2, 4, 8, 16, 32, 64, 120, 120]);
+        assert_eq!(waits(Attempt::syn(0, Timers::Exact, 127)), [1; 10]);
     }
 
     #[test]
     fn a_repeated_syn_puts_the_timer_off_without_doubling_it() {
-        let attempt = Attempt::first(0, Timers::Exact).on_repeated_syn(S / 2);
+        let attempt = Attempt::syn_ack(0, Timers::Exact).on_repeated_syn(S / 2);
         assert_eq!((attempt.due_ns, attempt.resent), (S + S / 2, 1));
     }
 
     #[test]
     fn two_are_forgiven_if_no_timeout_sent_them_or_the_first_is_answered() {
         let later = timestamps::clock(S);
-        let by_syns = Attempt::first(0, Timers::Exact).on_repeated_syn(S / 2).on_repeated_syn(S);
+        let by_syns = Attempt::syn_ack(0, Timers::Exact).on_repeated_syn(S / 2).on_repeated_syn(S);
         assert!(!by_syns.lost_several(later));
-        let by_both = Attempt::first(0, Timers::Exact).on_timeout(S).on_repeated_syn(S);
+        let by_both = Attempt::syn_ack(0, Timers::Exact).on_timeout(S).on_repeated_syn(S);
         assert!(by_both.lost_several(later));
         assert!(!by_both.lost_several(timestamps::clock(0)));
     }

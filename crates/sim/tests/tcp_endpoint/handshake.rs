@@ -3,6 +3,11 @@
 use crate::net::*;
 use bufferscope_sim::tcp::{Config, Flags, Timers};
 
+/// When an end sent its SYN or SYN-ACK, in whole seconds.
+fn syns(net: &Net, end: usize) -> Vec<u64> {
+    net.pipes[end].sent.iter().filter(|p| p.segment.flags.syn()).map(|p| p.sent_ns / SECOND).collect()
+}
+
 #[test]
 fn a_transfer_opens_sends_everything_and_closes_both_ends() {
     let mut net = Net::new(&Config::default(), 10 * MS).upload(1_000_000);
@@ -37,9 +42,24 @@ fn a_lost_syn_is_repeated_after_1_2_and_4_seconds() {
     let mut net = Net::new(&Config::default(), 10 * MS).fate(|n, _| if n < 3 { Fate::Drop } else { Fate::Deliver });
     net = net.upload(1000);
     net.run_to_end(60 * SECOND);
-    let syns = net.pipes[CLIENT].sent.iter().filter(|p| p.segment.flags.syn()).map(|p| p.sent_ns / SECOND);
-    assert_eq!(syns.collect::<Vec<_>>(), [0, 1, 3, 7]);
+    assert_eq!(syns(&net, CLIENT), [0, 1, 3, 7]);
     assert_eq!(net.ends[SERVER].received_bytes(), 1000);
+}
+
+#[test]
+fn linear_timeouts_are_the_syns_not_the_syn_acks() {
+    let config = Config { syn_linear_timeouts: 2, ..Config::default() };
+    let mut net = Net::new(&config, 10 * MS).fate(|n, _| if n < 5 { Fate::Drop } else { Fate::Deliver });
+    net = net.upload(1000);
+    net.run_to_end(60 * SECOND);
+    assert_eq!(syns(&net, CLIENT), [0, 1, 2, 3, 5, 9]);
+    assert_eq!(net.ends[SERVER].received_bytes(), 1000);
+
+    // The client is there once and then silent: the server alone repeats.
+    let mut net = Net::new(&config, 10 * MS).fate(|n, _| if n == 0 { Fate::Deliver } else { Fate::Drop });
+    net = net.fate_back(|_, _| Fate::Drop).upload(1000);
+    net.run_until(20 * SECOND);
+    assert_eq!(syns(&net, SERVER), [0, 1, 3, 7, 15]);
 }
 
 #[test]
