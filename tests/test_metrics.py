@@ -225,6 +225,18 @@ def test_cwnd_and_retransmissions() -> None:
     assert metrics.compute(late)["retransmits.total"] == 5
 
 
+def test_what_waits_in_the_senders_is_time_by_littles_law() -> None:
+    # Two flows hold 30 kB and then 50 kB together, and 100 kB a second leave.
+    rows = _samples("bulk/1", [0, 50_000, 100_000], notsent_bytes=[10_000, 30_000, 20_000])
+    rows += _samples("bulk/2", [0, 50_000, 100_000], notsent_bytes=[20_000, 20_000, 20_000])
+    found = metrics.compute(HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": rows}))
+    assert found["unsent.bulk_ms"] == pytest.approx(1000 * 40_000 / 100_000)
+    silent = _samples("bulk/1", [0, 0, 0], notsent_bytes=[0, 0, 0])
+    assert "unsent.bulk_ms" not in metrics.compute(
+        HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": silent})
+    )
+
+
 def test_download_times() -> None:
     times = [1000, 2000, 3000, None]
     rows = [

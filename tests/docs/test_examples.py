@@ -42,6 +42,16 @@ def test_a_call_beside_an_upload_is_as_good_as_the_queue_is_short(tmp_path: Path
     assert deep["voip.call.delay_ms"] == pytest.approx(deep["rtt.mean_ms"] - 15, rel=0.05)
 
 
+def test_a_mark_for_what_waits_in_the_sender_costs_delay_only_there(tmp_path: Path) -> None:
+    found = by_labels("send-buffer", tmp_path)
+    marked, unbounded = found["16kb",], found["1gb",]
+    # Half a mark to a mark waits: 13 ms at 10 Mbit/s are 16 KB.
+    assert 5 < marked["unsent.upload_ms"] < 14
+    in_queues_ms = unbounded["rtt.mean_ms"] - 40
+    assert unbounded["unsent.upload_ms"] == pytest.approx(in_queues_ms, rel=0.2)
+    assert marked["goodput.upload_mbit"] == pytest.approx(unbounded["goodput.upload_mbit"], rel=0.01)
+
+
 def test_datagrams_queue_as_their_pattern_says_and_a_flood_loses_the_rest(tmp_path: Path) -> None:
     found = by_labels("udp-load", tmp_path)
     assert found["constant", "7774kbit"]["queue.h1>h2.mean_packets"] < 0.1

@@ -45,13 +45,12 @@ const MS: i64 = 1_000_000;
 
 #[test]
 fn staggered_flows_begin_one_after_the_other() {
-    let Some(report) = report("3s", r#"name = "bulk", kind = "tcp", flows = 3, stagger = "800ms", start = "200ms""#)
-    else {
-        return;
-    };
+    // Short ones, so that no full queue drops a SYN.
+    let traffic = r#"name = "bulk", kind = "tcp", flows = 3, stagger = "800ms", start = "200ms", bytes = "50kb""#;
+    let Some(report) = report("3s", traffic) else { return };
     for (flow, start_ms) in [("bulk/1", 200), ("bulk/2", 1000), ("bulk/3", 1800)] {
         let first = report.of(Table::Flows, "flow", flow, "t_ns")[0];
-        // A handshake of 20 ms over an empty path, of 150 over a full queue, and up to 10 ms to a sample.
+        // A handshake of 20 ms, and up to 10 ms to a sample, on a machine that is busy.
         assert!((start_ms * MS..(start_ms + 400) * MS).contains(&first), "{flow} at {first}");
     }
 }
@@ -82,7 +81,7 @@ fn an_application_writes_at_its_rate() {
     let gained = delivered(&report, "live/1", 3500 * MS) - delivered(&report, "live/1", 1500 * MS);
     assert!((gained - 500_000).abs() <= 10_000, "{gained} bytes");
     let warnings = report.summary()["warnings"].to_string();
-    assert!(!warnings.contains("hand it data"), "who writes little is not short of data: {warnings}");
+    assert!(!warnings.contains("for more data"), "who writes little is not short of data: {warnings}");
 }
 
 #[test]

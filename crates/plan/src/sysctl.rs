@@ -7,10 +7,6 @@ use bufferscope_scenario::Scenario;
 
 use super::Plan;
 
-/// Largest send buffer: large enough never to be what bounds a flow. (Linux' own 4 MiB holds about 900 full segments; a
-/// scenario has no send buffer, and a receive buffer or queue is meant to be the bound.)
-const WMEM_MAX_BYTES: u64 = 256 << 20;
-
 /// How often a SYN's timeout stays the same before it doubles. Linux has it since 6.5; before, that is never.
 pub const SYN_LINEAR_TIMEOUTS: &str = "net.ipv4.tcp_syn_linear_timeouts";
 
@@ -39,7 +35,8 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
             ("net.ipv4.conf.default.rp_filter", "0".into()),
             ("net.ipv4.tcp_no_metrics_save", "1".into()),
             ("net.ipv4.tcp_rmem", format!("4096 {} {}", tcp.rmem_default_bytes, tcp.rmem_max_bytes)),
-            ("net.ipv4.tcp_wmem", format!("4096 16384 {WMEM_MAX_BYTES}")),
+            ("net.ipv4.tcp_wmem", format!("4096 {} {}", tcp.wmem_default_bytes, tcp.wmem_max_bytes)),
+            ("net.ipv4.tcp_notsent_lowat", tcp.notsent_lowat_bytes.unwrap_or(u32::MAX.into()).to_string()),
             ("net.ipv4.tcp_slow_start_after_idle", u8::from(tcp.slow_start_after_idle).to_string()),
             (SYN_LINEAR_TIMEOUTS, tcp.syn_linear_timeouts.to_string()),
             ("net.ipv4.tcp_pacing_ss_ratio", tcp.pacing_percent[0].to_string()),

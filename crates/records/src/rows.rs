@@ -101,13 +101,13 @@ row! {
         lost: u64,
         /// Segments by which the path is believed to reorder (`tcpi_reordering`); `None`: not TCP.
         reordering: Option<u64>,
-        /// Payload written and not sent yet (`tcpi_notsent_bytes`); `None`: the engine has no send buffer.
+        /// Payload written and not sent yet (`tcpi_notsent_bytes`); `None`: UDP.
         notsent_bytes: Option<u64>,
         /// Time since the start in which there was something to send or to be acknowledged (`tcpi_busy_time`); `None`: not TCP.
         busy_ns: Option<u64>,
         /// Time of it in which the receiver's window was the limit (`tcpi_rwnd_limited`); `None`: not TCP.
         rwnd_limited_ns: Option<u64>,
-        /// Time of it in which the send buffer was the limit (`tcpi_sndbuf_limited`); `None`: the engine has none.
+        /// Time of it in which the send buffer was the limit (`tcpi_sndbuf_limited`); `None`: UDP.
         sndbuf_limited_ns: Option<u64>,
         /// State of the congestion control; `None`: not TCP.
         state: Option<FlowState>,

@@ -63,6 +63,12 @@ pub struct TcpSettings {
     pub rmem_max_bytes: u64,
     /// Receive buffer a connection starts with (`net.ipv4.tcp_rmem[1]`); default 131072.
     pub rmem_default_bytes: u64,
+    /// Largest send buffer that auto-tuning may reach (`net.ipv4.tcp_wmem[2]`); default 4 MiB.
+    pub wmem_max_bytes: u64,
+    /// Send buffer a connection starts with (`net.ipv4.tcp_wmem[1]`); default 16384.
+    pub wmem_default_bytes: u64,
+    /// The send buffer takes more only while less than this is not sent yet (`net.ipv4.tcp_notsent_lowat`); default: any amount.
+    pub notsent_lowat_bytes: Option<u64>,
     /// Initial congestion window in segments (RFC 6928); default 10.
     pub initial_window_packets: u32,
     /// Shrink windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`); default true.

@@ -97,6 +97,8 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a stop at the start", "congestion = \"reno\"", "start = \"30s\"\nstop = \"30s\""),
     ("a stop after the end", "congestion = \"reno\"", "stop = \"61s\""),
     ("a buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.rmem_max = \"64kb\"\n[sweep]"),
+    ("a send buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.wmem_max = \"8kb\"\n[sweep]"),
+    ("nothing that may wait unsent", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.notsent_lowat = 0\n[sweep]"),
     ("a queue without a rate", "rate = \"10mbit\"\n", ""),
     ("a ring without a rate, one way", "delay = \"5ms\"\n\n", "reverse.ring = { size = \"256p\", bql = true }\n\n"),
     ("a ring of unknown size", "limit = \"100p\" }", "limit = \"100p\" }\nring = { bql = true }"),

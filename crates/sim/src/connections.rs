@@ -209,10 +209,10 @@ fn flow_row(t_ns: u64, flow: Name, sample: &Sample) -> FlowRow {
         retransmits: Some(sample.retransmits),
         lost: sample.lost,
         reordering: Some(sample.reordering.into()),
-        notsent_bytes: None,
+        notsent_bytes: Some(sample.notsent_bytes),
         busy_ns: Some(sample.busy_ns),
         rwnd_limited_ns: Some(sample.rwnd_limited_ns),
-        sndbuf_limited_ns: None,
+        sndbuf_limited_ns: Some(sample.sndbuf_limited_ns),
         state: Some(match sample.state {
             State::Open => FlowState::Open,
             State::Disorder => FlowState::Disorder,

@@ -179,7 +179,7 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
     }
 
     fn hold(&mut self, connection: u32) -> Result<(), Infallible> {
-        self.act(connection, |connection, _, _| connection.endpoint(Side::Client).forget_unsent());
+        self.act(connection, |connection, _, _| connection.endpoint(Side::Client).hold());
         Ok(())
     }
 
@@ -237,6 +237,9 @@ impl StreamsSetup<'_> {
             initial_window_packets: host.initial_window_packets,
             rmem_default_bytes: host.rmem_default_bytes,
             rmem_max_bytes: host.rmem_max_bytes,
+            wmem_default_bytes: host.wmem_default_bytes,
+            wmem_max_bytes: host.wmem_max_bytes,
+            notsent_lowat_bytes: host.notsent_lowat_bytes.unwrap_or(unset.notsent_lowat_bytes),
             congestion: sending.congestion,
             window_packets: sending.window_packets.unwrap_or(unset.window_packets),
             target_ns: sending.target_ns.unwrap_or(unset.target_ns),

@@ -146,6 +146,12 @@ def _flows() -> list[Definition]:
             "cwnd.<traffic>.mean_packets", "packets", "Mean congestion window of a connection, over the samples.", cwnd
         ),
         Definition("cwnd.<traffic>.max_packets", "packets", "Largest congestion window found by a sample.", cwnd),
+        Definition(
+            "unsent.<traffic>_ms",
+            "ms",
+            "Time that data waited in the send buffers before it was sent, by Little's law.",
+            "flows: notsent_bytes, delivered_bytes",
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What TCP senders did: retransmissions and congestion windows."""
+"""What TCP senders did: retransmissions, congestion windows, and what waited in the senders themselves."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
 
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
-    """`retransmits.total` and `cwnd.<traffic>.*` of a run with TCP."""
+    """`retransmits.total`, `cwnd.<traffic>.*` and `unsent.<traffic>_ms` of a run with TCP."""
     entries = traffic_named(run.scenario, "tcp", "web", "bittorrent")
     if not entries:
         return
@@ -27,3 +27,17 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
         if len(cwnd):
             yield f"cwnd.{entry['name']}.mean_packets", float(cwnd.mean())
             yield f"cwnd.{entry['name']}.max_packets", float(cwnd.max())
+    for entry in traffic_named(run.scenario, "tcp"):
+        own = run.flows.with_columns(traffic_of_flow()).filter(traffic=entry["name"])
+        waited_ms = _unsent_ms(own, window)
+        if waited_ms is not None:
+            yield f"unsent.{entry['name']}_ms", waited_ms
+
+
+def _unsent_ms(samples: pl.DataFrame, window: Window) -> float | None:
+    """By Little's law: what waits on average, over what is sent in a second."""
+    inside = window.rows(samples)
+    bytes_per_s = int(gained(samples, "delivered_bytes", "flow", window)["delivered_bytes"].sum()) / window.seconds
+    if bytes_per_s == 0 or inside["notsent_bytes"].null_count() == len(inside):
+        return None
+    return 1000 * float(inside["notsent_bytes"].sum()) / inside["t_ns"].n_unique() / bytes_per_s

@@ -25,6 +25,7 @@ FAMILIES: Mapping[str, Family] = {
     "sojourn": sojourns.measure,
     "retransmits": flows.measure,
     "cwnd": flows.measure,
+    "unsent": flows.measure,
     "transfer": transfers.measure,
 }
 """What measures the metrics that begin with a word."""

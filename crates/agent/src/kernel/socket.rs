@@ -31,8 +31,6 @@ pub(crate) struct TcpOptions {
     pub(crate) pacing: bool,
     /// Differentiated services code point.
     pub(crate) dscp: u8,
-    /// Unsent bytes that the kernel holds (`TCP_NOTSENT_LOWAT`).
-    pub(crate) unsent_bytes: u32,
 }
 
 /// A non-blocking TCP socket bound to an address.
@@ -42,7 +40,6 @@ pub(crate) fn tcp(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedF
     set_int(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
     set_dscp(&socket, options.dscp)?;
-    set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, options.unsent_bytes as c_int)?;
     let congestion = options.congestion;
     let name =
         congestion.linux_name().ok_or_else(|| io::Error::other(format!("Linux has no {}", congestion.name())))?;

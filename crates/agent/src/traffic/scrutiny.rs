@@ -34,7 +34,7 @@ impl Supply {
         if self.starved_us > LEAST_STARVED_US && share > STARVED {
             let percent = share * 100.0;
             warnings.add(format!(
-                "`{traffic}` waited {percent:.1} % of its time for this machine to hand it data: the machine bounded it"
+                "`{traffic}` waited {percent:.1} % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it"
             ));
         }
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_this_machine_left_without_data_is_told() {
-        let told = "`bulk` waited 5.0 % of its time for this machine to hand it data: the machine bounded it";
+        let told = "`bulk` waited 5.0 % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it";
         assert_eq!(warned(2_000_000, 100_000), [told]);
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use bufferscope_programs::{Ask, Opening, Side, Transfer};
 use bufferscope_records::TransferRow;
-use bufferscope_scenario::{NodeIndex, Scenario, Sending};
+use bufferscope_scenario::{NodeIndex, Sending};
 use nix::sys::epoll::EpollFlags;
 
 use super::Desk;
@@ -21,10 +21,6 @@ use crate::reactor::Token;
 
 /// Servers listen on this port and those after it, one for each entry of the scenario's traffic.
 const FIRST_SERVER_PORT: u16 = 5001;
-/// Data that waits unsent in the kernel is worth this much time of the fastest port: enough to keep it busy until this
-/// program is asked for more, and no more, since what waits here is still sent after `stop`.
-const UNSENT_NS: u64 = 2_000_000;
-const UNSENT_BYTES: std::ops::RangeInclusive<u64> = 16 * 1024..=1 << 20;
 /// A SYN is sent again after one second and after two more; a connection that then still waits is worth a warning.
 const UNANSWERED_NS: u64 = 3_000_000_000;
 
@@ -42,7 +38,6 @@ pub(super) struct Tcp {
     supplies: Vec<Supply>,
     /// Flows by traffic and the client's port, until the server has accepted them.
     arriving: HashMap<(usize, u16), usize>,
-    unsent_bytes: u32,
 }
 
 /// A traffic entry's server.
@@ -68,7 +63,6 @@ impl Tcp {
             flows: Vec::new(),
             supplies: vec![Supply::default(); scenario.traffic.len()],
             arriving: HashMap::new(),
-            unsent_bytes: unsent_bytes(scenario),
         };
         for (index, (traffic, ends)) in scenario.traffic.iter().zip(ends).enumerate() {
             let service = match ends.zip(traffic.kind.sending()) {
@@ -89,7 +83,7 @@ impl Tcp {
         desk.network.namespaces[service.client].enter()?;
         let local = SocketAddrV4::new(desk.network.plan.addresses[service.client], port);
         let entry = &desk.scenario.traffic[traffic];
-        let socket = socket::tcp(local, self.options(service.sending, entry.dscp))?;
+        let socket = socket::tcp(local, Self::options(service.sending, entry.dscp))?;
         let name = desk.recorder.intern(&format!("{}/{}", entry.name, opening.number));
         let started_ns = desk.now_ns();
         socket::start_connect(&socket, service.address)?;
@@ -227,9 +221,9 @@ impl Tcp {
         Ok(())
     }
 
-    fn options(&self, sending: Sending, dscp: u8) -> TcpOptions {
+    fn options(sending: Sending, dscp: u8) -> TcpOptions {
         let Sending { congestion, pacing, .. } = sending;
-        TcpOptions { congestion, pacing, dscp, unsent_bytes: self.unsent_bytes }
+        TcpOptions { congestion, pacing, dscp }
     }
 
     fn serve(
@@ -248,7 +242,7 @@ impl Tcp {
         let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
         let address = SocketAddrV4::new(desk.network.plan.addresses[server], port);
         desk.network.namespaces[server].enter()?;
-        let listener = socket::listener(address, self.options(sending, desk.scenario.traffic[traffic].dscp))?;
+        let listener = socket::listener(address, Self::options(sending, desk.scenario.traffic[traffic].dscp))?;
         desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
         Ok(Service { listener, address, client, sending, flows: Vec::new() })
     }
@@ -260,12 +254,4 @@ impl Tcp {
         self.next += 1;
         Ok(())
     }
-}
-
-fn unsent_bytes(scenario: &Scenario) -> u32 {
-    let ports = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
-    let steps = ports.filter_map(|port| port.rate.as_ref()).flat_map(|rate| rate.steps());
-    let fastest_bps = steps.map(|step| step.bits_per_second).max().unwrap_or(u64::MAX);
-    let bytes = u128::from(fastest_bps) * u128::from(UNSENT_NS) / 8_000_000_000;
-    (bytes as u64).clamp(*UNSENT_BYTES.start(), *UNSENT_BYTES.end()) as u32
 }

@@ -7,7 +7,7 @@ use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
-use crate::file::host::{InitialWindow, Percent, ReceiveBuffer, Timeouts};
+use crate::file::host::{Buffer, InitialWindow, Percent, Timeouts};
 use crate::file::link::Rate;
 use crate::units::{KB, MB, MS, SECOND};
 
@@ -165,13 +165,23 @@ pub(super) fn bittorrent_congestion() -> Congestion {
 }
 
 /// `net.ipv4.tcp_rmem[2]` on a machine with enough memory.
-pub(super) fn rmem_max() -> ReceiveBuffer {
-    ReceiveBuffer::new(6 * MB)
+pub(super) fn rmem_max() -> Buffer {
+    Buffer::new(6 * MB)
 }
 
 /// `net.ipv4.tcp_rmem[1]`.
-pub(super) fn rmem_default() -> ReceiveBuffer {
-    ReceiveBuffer::new(128 * KB)
+pub(super) fn rmem_default() -> Buffer {
+    Buffer::new(128 * KB)
+}
+
+/// `net.ipv4.tcp_wmem[2]` on a machine with enough memory.
+pub(super) fn wmem_max() -> Buffer {
+    Buffer::new(4 * MB)
+}
+
+/// `net.ipv4.tcp_wmem[1]`.
+pub(super) fn wmem_default() -> Buffer {
+    Buffer::new(16 * KB)
 }
 
 /// RFC 6928.

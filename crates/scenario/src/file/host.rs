@@ -9,8 +9,10 @@ use crate::quantity::{Quantity, Sizes};
 use crate::text::Name;
 use crate::units::{GB, KB};
 
-/// A receive buffer.
-pub(crate) type ReceiveBuffer = Quantity<Sizes, { 4 * KB }, GB>;
+/// A receive or send buffer.
+pub(crate) type Buffer = Quantity<Sizes, { 4 * KB }, GB>;
+/// Payload that is not sent yet.
+pub(crate) type Unsent = Quantity<Sizes, 1, GB>;
 /// Segments.
 pub(crate) type InitialWindow = u32;
 /// Per cent.
@@ -38,9 +40,17 @@ pub(crate) struct HostTcp {
     /// Congestion control of what the host sends, where its traffic does not name another (`net.ipv4.tcp_congestion_control`).
     pub(crate) congestion: Congestion,
     /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`).
-    pub(crate) rmem_max: ReceiveBuffer,
+    pub(crate) rmem_max: Buffer,
     /// Receive buffer that a connection starts with (`net.ipv4.tcp_rmem[1]`).
-    pub(crate) rmem_default: ReceiveBuffer,
+    pub(crate) rmem_default: Buffer,
+    /// Largest send buffer that auto-tuning may reach (`net.ipv4.tcp_wmem[2]`).
+    pub(crate) wmem_max: Buffer,
+    /// Send buffer that a connection starts with (`net.ipv4.tcp_wmem[1]`).
+    pub(crate) wmem_default: Buffer,
+    /// The send buffer takes more from the application only while less than this is not sent yet
+    /// (`net.ipv4.tcp_notsent_lowat`). Default: any amount.
+    #[schemars(example = &"16kb")]
+    pub(crate) notsent_lowat: Option<Unsent>,
     /// Initial congestion window in segments.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) initial_window: InitialWindow,
@@ -65,6 +75,9 @@ impl Default for HostTcp {
             congestion: defaults::congestion(),
             rmem_max: defaults::rmem_max(),
             rmem_default: defaults::rmem_default(),
+            wmem_max: defaults::wmem_max(),
+            wmem_default: defaults::wmem_default(),
+            notsent_lowat: None,
             initial_window: defaults::initial_window(),
             slow_start_after_idle: defaults::slow_start_after_idle(),
             syn_linear_timeouts: defaults::syn_linear_timeouts(),

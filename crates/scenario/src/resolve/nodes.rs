@@ -55,6 +55,9 @@ impl<'a> Nodes<'a> {
                 tcp: TcpSettings {
                     rmem_max_bytes: tcp.rmem_max.get(),
                     rmem_default_bytes: tcp.rmem_default.get(),
+                    wmem_max_bytes: tcp.wmem_max.get(),
+                    wmem_default_bytes: tcp.wmem_default.get(),
+                    notsent_lowat_bytes: tcp.notsent_lowat.map(|bytes| bytes.get()),
                     initial_window_packets: tcp.initial_window,
                     slow_start_after_idle: tcp.slow_start_after_idle,
                     syn_linear_timeouts: tcp.syn_linear_timeouts,
@@ -79,10 +82,14 @@ impl<'a> Nodes<'a> {
             let path = join("host", host.name.as_str());
             self.find(&host.name, || path.clone(), problems);
             let tcp = &host.tcp;
-            if tcp.rmem_default.get() > tcp.rmem_max.get() {
-                let allowed = format!("at most rmem_max = {}", tcp.rmem_max);
-                problems
-                    .add(|| Problem::new(format!("{path}.tcp.rmem_default"), tcp.rmem_default.to_string(), allowed));
+            for (kind, default, max) in
+                [("rmem", &tcp.rmem_default, &tcp.rmem_max), ("wmem", &tcp.wmem_default, &tcp.wmem_max)]
+            {
+                if default.get() > max.get() {
+                    let key = format!("{path}.tcp.{kind}_default");
+                    let allowed = format!("at most {kind}_max = {max}");
+                    problems.add(|| Problem::new(key, default.to_string(), allowed));
+                }
             }
         }
     }

@@ -111,15 +111,18 @@ fn queue(queue: &Qdisc) -> Value {
 }
 
 fn host(node: &Node) -> Value {
-    let tcp = table([
+    let keys = table([
         ("rmem_max", size(node.tcp.rmem_max_bytes)),
         ("rmem_default", size(node.tcp.rmem_default_bytes)),
+        ("wmem_max", size(node.tcp.wmem_max_bytes)),
+        ("wmem_default", size(node.tcp.wmem_default_bytes)),
         ("initial_window", number(node.tcp.initial_window_packets)),
         ("slow_start_after_idle", Value::from(node.tcp.slow_start_after_idle)),
         ("syn_linear_timeouts", number(node.tcp.syn_linear_timeouts)),
         ("pacing_ss_ratio", number(node.tcp.pacing_percent[0])),
         ("pacing_ca_ratio", number(node.tcp.pacing_percent[1])),
     ]);
+    let tcp = with(keys, "notsent_lowat", node.tcp.notsent_lowat_bytes.map(size));
     table([("name", Value::from(node.name.as_str())), ("tcp", tcp)])
 }
 

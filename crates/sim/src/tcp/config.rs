@@ -18,6 +18,12 @@ pub struct Config {
     pub rmem_default_bytes: u64,
     /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`).
     pub rmem_max_bytes: u64,
+    /// Send buffer the connection starts with (`net.ipv4.tcp_wmem[1]`).
+    pub wmem_default_bytes: u64,
+    /// Largest send buffer that auto-tuning may reach (`net.ipv4.tcp_wmem[2]`).
+    pub wmem_max_bytes: u64,
+    /// The application hands more over only while less than this is not sent yet (`net.ipv4.tcp_notsent_lowat`).
+    pub notsent_lowat_bytes: u64,
     /// Congestion control of the data this endpoint sends.
     pub congestion: Congestion,
     /// The window of [`Congestion::Window`]; no other looks at it.
@@ -68,6 +74,9 @@ impl Config {
         initial_window_packets: 10,
         rmem_default_bytes: 131_072,
         rmem_max_bytes: 6 << 20,
+        wmem_default_bytes: 16 << 10,
+        wmem_max_bytes: 4 << 20,
+        notsent_lowat_bytes: u32::MAX as u64,
         congestion: Congestion::Cubic,
         window_packets: 10,
         target_ns: 100_000_000,

@@ -86,10 +86,10 @@ impl Endpoint {
         }
     }
 
-    /// The application makes `bytes` more payload available; `u64::MAX` never runs out. Ignored once it has
-    /// finished.
+    /// The application has `bytes` more payload, and hands over what the send buffer takes, by and by; `u64::MAX` never runs out.
+    /// Ignored once it has finished.
     pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut Outbox) {
-        self.sender.offer(now_ns, bytes);
+        self.sender.offer(bytes);
         self.transmit(now_ns, out);
     }
 
@@ -99,9 +99,9 @@ impl Endpoint {
         self.transmit(now_ns, out);
     }
 
-    /// Forgets what was offered and not yet sent; more may be offered later.
-    pub fn forget_unsent(&mut self) {
-        self.sender.forget_unsent();
+    /// The application keeps what the send buffer has not taken yet; more may be offered later.
+    pub fn hold(&mut self) {
+        self.sender.hold();
     }
 
     /// A segment arrived, in an IP packet with codepoint `ecn`.

@@ -10,5 +10,6 @@ mod pipe;
 mod random;
 mod receive_window;
 mod recovery;
+mod send_buffer;
 mod undo;
 mod witness;

@@ -77,14 +77,16 @@ prop_compose! {
         initial_window_packets in 1u32..20,
         window_packets in 1u32..60,
         rmem_default_bytes in prop_oneof![3_000u64..20_000, 20_000u64..300_000],
+        wmem_default_bytes in 4_000u64..100_000,
+        notsent_lowat_bytes in prop_oneof![Just(u64::from(u32::MAX)), 1u64..100_000],
         growth in 1u64..20,
         timers in prop_oneof![Just(Timers::Exact), (0..256 * MS).prop_map(|age_ns| Timers::Jiffies { age_ns })],
         seed: u64,
     ) -> Config {
-        let rmem_max_bytes = rmem_default_bytes * growth;
+        let [rmem_max_bytes, wmem_max_bytes] = [rmem_default_bytes, wmem_default_bytes].map(|bytes| bytes * growth);
         Config {
             congestion, ecn, accurate_ecn, pacing, host_queue, slow_start_after_idle, initial_window_packets,
-            window_packets, rmem_default_bytes, rmem_max_bytes, timers, seed, ..Config::default()
+            window_packets, rmem_default_bytes, rmem_max_bytes, wmem_default_bytes, wmem_max_bytes, notsent_lowat_bytes, timers, seed, ..Config::default()
         }
     }
 }

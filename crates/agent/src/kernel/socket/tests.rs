@@ -48,7 +48,7 @@ fn local_port(socket: &OwnedFd) -> u16 {
 #[test]
 fn both_ends_of_a_connection_send_the_code_point_from_the_first_packet_on() {
     let Some(ears) = eavesdropper(libc::IPPROTO_TCP) else { return };
-    let options = TcpOptions { congestion: Congestion::Cubic, pacing: false, dscp: EF, unsent_bytes: 16_384 };
+    let options = TcpOptions { congestion: Congestion::Cubic, pacing: false, dscp: EF };
     let any = SocketAddrV4::new(LOCALHOST, 0);
     let listener = listener(any, options).unwrap();
     let client = tcp(any, options).unwrap();

@@ -60,6 +60,13 @@ macro_rules! controls {
                 }
             }
 
+            /// [`Control::BUFFERED_WINDOWS`]
+            pub(crate) fn buffered_windows(&self) -> u64 {
+                match &self.rules {
+                    $(Rules::$name(_) => <$control>::BUFFERED_WINDOWS,)+
+                }
+            }
+
             /// [`Control::WATCHES_LOSSES`]
             pub(crate) fn watches_losses(&self) -> bool {
                 match &self.rules {

@@ -51,6 +51,8 @@ pub(crate) trait Control: Sized {
     const PACES: bool = false;
     /// What it needs of explicit congestion notification; both ends of the connection do it then.
     const ECN: EcnUse = EcnUse::AsConfigured;
+    /// The send buffer grows to so many windows (`sndbuf_expand`).
+    const BUFFERED_WINDOWS: u64 = 2;
     /// It is to be told of every packet lost ([`on_lost`](Self::on_lost)).
     const WATCHES_LOSSES: bool = false;
 

@@ -17,8 +17,9 @@ const FRACTION_BITS: u32 = 20;
 const ONE: u64 = 1 << FRACTION_BITS;
 /// A round's share of marks counts for 1/16 (section 2.3.2: g).
 const GAIN_SHIFT: u32 = 4;
-/// Windows do not fall below (`MIN_CWND`); the pace still does.
+/// Windows do not fall below (`MIN_CWND`); the pace still does, down to 100 kbit/s (`MINIMUM_RATE`).
 const MIN_CWND: u32 = 2;
+const MIN_PACE_BYTES_PER_S: u64 = 12_500;
 /// A flow takes as much as one whose round trip is this long, if its own is shorter (section 2.4.4: RTT_virt;
 /// `prague_rtt_target`), once it has sent for so many rounds (`prague_rtt_transition`).
 const TARGET_RTT_NS: u64 = 25_000_000;
@@ -222,13 +223,14 @@ impl Prague {
         window.ssthresh = self.target_packets().max(MIN_CWND);
     }
 
-    /// The target a round trip, twice that early in slow start (section 2.5.1).
+    /// The target a round trip, twice that early in slow start (section 2.5.1); not less than packets that leave now and then, as
+    /// otherwise a flow whose every packet was marked would hardly send any that could show that this is over.
     fn pace(&self, window: &mut Window, context: &Context) {
         let Some(srtt_ns) = context.srtt_ns.filter(|&ns| ns > 0) else { return };
         let doubles = u32::from(window.cwnd < window.ssthresh / 2);
         let bytes = (u128::from(context.mss_bytes + HEADER_BYTES) * u128::from(self.target)) << doubles;
         let rate = (bytes * NS_PER_S / u128::from(srtt_ns)) >> FRACTION_BITS;
-        window.pacing_bytes_per_s = u64::try_from(rate).unwrap_or(UNPACED - 1).max(1);
+        window.pacing_bytes_per_s = u64::try_from(rate).unwrap_or(UNPACED - 1).max(MIN_PACE_BYTES_PER_S);
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) enum Chrono {
     Busy,
     /// More could be sent if the receiver's window allowed it (`TCP_CHRONO_RWND_LIMITED`).
     WindowLimited,
+    /// More could be sent if the send buffer let the application hand it over (`TCP_CHRONO_SNDBUF_LIMITED`).
+    BufferLimited,
 }
 
 /// Stopwatches, of which one runs at most.
@@ -25,6 +27,7 @@ pub(crate) struct Chronograph {
     /// Time spent so far with each but [`Chrono::Idle`].
     busy_ns: u64,
     window_limited_ns: u64,
+    buffer_limited_ns: u64,
 }
 
 impl Chronograph {
@@ -37,19 +40,19 @@ impl Chronograph {
     /// Stops the one that runs and starts another.
     #[cold]
     pub(crate) fn run(&mut self, now_ns: u64, chrono: Chrono) {
-        [self.busy_ns, self.window_limited_ns] = self.times_ns(now_ns);
+        [self.busy_ns, self.window_limited_ns, self.buffer_limited_ns] = self.times_ns(now_ns);
         (self.running, self.since_ns) = (chrono, now_ns);
     }
 
-    /// Time in which there was something to do and nothing but the congestion window or the path limited, and time in which the
-    /// receiver's window did.
-    pub(crate) fn times_ns(&self, now_ns: u64) -> [u64; 2] {
-        let lap_ns = now_ns - self.since_ns;
-        match self.running {
-            Chrono::Idle => [self.busy_ns, self.window_limited_ns],
-            Chrono::Busy => [self.busy_ns + lap_ns, self.window_limited_ns],
-            Chrono::WindowLimited => [self.busy_ns, self.window_limited_ns + lap_ns],
-        }
+    /// Time in which there was something to do and nothing but the congestion window or the path limited; in which the receiver's
+    /// window did; and in which the send buffer did.
+    pub(crate) fn times_ns(&self, now_ns: u64) -> [u64; 3] {
+        let lap_ns = |chrono| if self.running == chrono { now_ns - self.since_ns } else { 0 };
+        [
+            self.busy_ns + lap_ns(Chrono::Busy),
+            self.window_limited_ns + lap_ns(Chrono::WindowLimited),
+            self.buffer_limited_ns + lap_ns(Chrono::BufferLimited),
+        ]
     }
 }
 
@@ -77,7 +80,22 @@ impl Sender {
     #[inline]
     pub(super) fn note_window_limit(&mut self, now_ns: u64, limits: bool) {
         if limits != (self.chronograph.running() == Chrono::WindowLimited) {
-            self.chronograph.run(now_ns, if limits { Chrono::WindowLimited } else { Chrono::Busy });
+            self.note_limit(now_ns, if limits { Chrono::WindowLimited } else { Chrono::Busy });
+        }
+    }
+
+    /// The window has room, and all is sent that the buffer let the application hand over (`tcp_cwnd_validate`).
+    pub(super) fn note_buffer_limit(&mut self, now_ns: u64) {
+        if self.buffer.is_full() && self.next_new().is_none() {
+            self.note_limit(now_ns, Chrono::BufferLimited);
+        }
+    }
+
+    /// A limit that is already known to be a greater one stays.
+    #[cold]
+    fn note_limit(&mut self, now_ns: u64, chrono: Chrono) {
+        if chrono == Chrono::Busy || self.chronograph.running() < chrono {
+            self.chronograph.run(now_ns, chrono);
         }
     }
 }
@@ -89,12 +107,13 @@ mod tests {
     #[test]
     fn each_time_counts_for_what_limited_then() {
         let mut chronograph = Chronograph::default();
-        assert_eq!(chronograph.times_ns(5), [0, 0], "idle");
+        assert_eq!(chronograph.times_ns(5), [0; 3], "idle");
         chronograph.run(10, Chrono::Busy);
         chronograph.run(30, Chrono::WindowLimited);
-        assert_eq!(chronograph.times_ns(35), [20, 5], "also while it runs");
+        assert_eq!(chronograph.times_ns(35), [20, 5, 0], "also while it runs");
         chronograph.run(40, Chrono::Busy);
-        chronograph.run(41, Chrono::Idle);
-        assert_eq!(chronograph.times_ns(100), [21, 10]);
+        chronograph.run(41, Chrono::BufferLimited);
+        chronograph.run(44, Chrono::Idle);
+        assert_eq!(chronograph.times_ns(100), [21, 10, 3]);
     }
 }

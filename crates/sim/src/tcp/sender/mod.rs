@@ -2,7 +2,7 @@
 //!
 //! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`], [`loss`]), in
 //! which state that puts the sender ([`alarm`]), how the window shrinks ([`recovery`]), when that was wrong ([`undo`]), whether
-//! the window is used ([`usage`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), what the
+//! the window is used ([`usage`]) and filled ([`buffer`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), what the
 //! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]). [`ack`]
 //! and [`transmit`] put them together in the order of the kernel's `tcp_ack` and `tcp_write_xmit`.
 //!
@@ -10,6 +10,7 @@
 
 mod ack;
 mod alarm;
+mod buffer;
 mod chrono;
 mod expiry;
 mod loss;
@@ -36,6 +37,7 @@ use super::congestion::{Context, Controller, Event, UNPACED};
 use super::ecn::{Mode, Offer};
 use super::sample::{Sample, State};
 use super::timers::earlier;
+use buffer::SendBuffer;
 use chrono::Chronograph;
 use loss::Frto;
 use marks::Marks;
@@ -58,6 +60,7 @@ use crate::packet;
 pub(crate) struct Sender {
     mss_bytes: u32,
     data: Data,
+    buffer: SendBuffer,
     /// First sequence number not acknowledged (SND.UNA).
     una: u64,
     /// Next sequence number to send (SND.NXT).
@@ -94,7 +97,9 @@ pub(crate) struct Sender {
 /// What the application wants sent.
 #[derive(Debug)]
 struct Data {
-    /// Sequence number after the last byte offered.
+    /// Sequence number after the last byte that the application has for us.
+    offered: u64,
+    /// The same of what it has handed over: all there is to send for now (`write_seq`).
     end: u64,
     /// A FIN follows.
     finish: bool,
@@ -140,11 +145,12 @@ impl Sender {
         let offer = Offer::new(config, cc.ecn());
         Self {
             mss_bytes: config.mss_bytes,
-            data: Data { end: FIRST_BYTE, finish: false, fin_sent: false, small_end: 0 },
+            data: Data { offered: FIRST_BYTE, end: FIRST_BYTE, finish: false, fin_sent: false, small_end: 0 },
             una: 0,
             nxt: FIRST_BYTE,
             peer: PeerWindow::default(),
             board: Scoreboard::new(config.mss_bytes, cc.watches_losses()),
+            buffer: SendBuffer::new(config, cc.buffered_windows()),
             pacer: Pacer::new(config.pacing || cc.paces()),
             cc,
             usage: WindowUsage::default(),
@@ -189,17 +195,15 @@ impl Sender {
         self.delivery.count(1, 0);
         self.cc.init(&self.context(now_ns));
         self.update_pacing(now_ns);
+        self.open_buffer();
         self.note_busy(now_ns);
     }
 
-    /// `bytes` more are there to be sent; too late after [`finish`](Self::finish).
-    pub(crate) fn offer(&mut self, now_ns: u64, bytes: u64) {
-        self.check_app_limited();
-        self.restart_after_idle(now_ns);
+    /// The application has `bytes` more; too late after [`finish`](Self::finish).
+    pub(crate) fn offer(&mut self, bytes: u64) {
         if !self.data.finish {
-            self.data.end = self.data.end.saturating_add(bytes);
+            self.data.offered = self.data.offered.saturating_add(bytes);
         }
-        self.note_busy(now_ns);
     }
 
     /// Nothing more will be offered.
@@ -208,11 +212,9 @@ impl Sender {
         self.note_busy(now_ns);
     }
 
-    /// What was not sent yet shall not be sent.
-    pub(crate) fn forget_unsent(&mut self) {
-        if !self.data.fin_sent {
-            self.data.end = self.nxt;
-        }
+    /// What the application could not hand over yet, it keeps.
+    pub(crate) fn hold(&mut self) {
+        self.data.offered = self.data.end;
     }
 
     /// What this end does about ECN.
@@ -265,7 +267,7 @@ impl Sender {
     pub(crate) fn sample(&self, now_ns: u64) -> Sample {
         let bytes = |packets: u32| u64::from(packets) * u64::from(self.mss_bytes);
         let window = self.cc.window();
-        let [free_ns, rwnd_limited_ns] = self.chronograph.times_ns(now_ns);
+        let [free_ns, rwnd_limited_ns, sndbuf_limited_ns] = self.chronograph.times_ns(now_ns);
         Sample {
             cwnd_bytes: bytes(window.cwnd),
             ssthresh_bytes: (window.ssthresh != u32::MAX).then(|| bytes(window.ssthresh)),
@@ -283,8 +285,10 @@ impl Sender {
             reordering: self.rack.reordering_packets(),
             delivered: self.delivery.delivered(),
             delivered_ce: self.delivery.delivered_ce(),
-            busy_ns: free_ns + rwnd_limited_ns,
+            notsent_bytes: self.unsent_bytes(),
+            busy_ns: free_ns + rwnd_limited_ns + sndbuf_limited_ns,
             rwnd_limited_ns,
+            sndbuf_limited_ns,
             state: self.recovery.state(),
         }
     }
@@ -348,13 +352,12 @@ impl Sender {
         }
     }
 
-    /// Does the application keep the sender waiting? Asked when it offers more (`tcp_rate_check_app_limited`).
+    /// Did the application keep the sender waiting? Asked when it hands more over (`tcp_rate_check_app_limited`).
     fn check_app_limited(&mut self) {
-        let unsent = self.data.end.saturating_sub(self.nxt);
         let in_flight = self.board.in_flight();
         let repaired = self.board.lost() <= self.board.retransmitted();
         let sent = self.small_queue.is_empty();
-        if unsent < u64::from(self.mss_bytes) && sent && in_flight < self.cc.window().cwnd && repaired {
+        if self.unsent_bytes() < u64::from(self.mss_bytes) && sent && in_flight < self.cc.window().cwnd && repaired {
             self.delivery.mark_app_limited(in_flight);
         }
     }

@@ -46,6 +46,8 @@ pub(crate) struct Scoreboard {
     first_id: SentId,
     mss_bytes: u32,
     sacked: u32,
+    /// Neighbours that are both selectively acknowledged: the kernel joins them (`tcp_shift_skb_data`).
+    joined: u32,
     lost: u32,
     retransmitted: u32,
     /// Lost and not retransmitted since: what there is to repair.
@@ -89,6 +91,7 @@ impl Scoreboard {
             first_id: 0,
             mss_bytes,
             sacked: 0,
+            joined: 0,
             lost: 0,
             retransmitted: 0,
             to_repair: 0,
@@ -116,6 +119,17 @@ impl Scoreboard {
     /// Segments selectively acknowledged.
     pub(crate) fn sacked(&self) -> u32 {
         self.sacked
+    }
+
+    /// Buffers that hold the segments outstanding: those selectively acknowledged share one with their neighbours.
+    pub(crate) fn buffers(&self) -> u32 {
+        self.packets_out() - self.joined
+    }
+
+    /// Do any share one?
+    #[inline]
+    pub(crate) fn joins(&self) -> bool {
+        self.joined > 0
     }
 
     /// Segments believed lost.
@@ -173,7 +187,10 @@ impl Scoreboard {
         let sent = *self.ring.front().filter(|sent| sent.end() <= ack)?;
         self.ring.pop_front();
         self.first_id += 1;
-        self.sacked -= u32::from(sent.sacked);
+        if sent.sacked {
+            self.sacked -= 1;
+            self.joined -= u32::from(self.is_sacked(0));
+        }
         self.forget_marks(&sent);
         Some(sent)
     }
@@ -289,8 +306,13 @@ impl Scoreboard {
                 (sent.lost, sent.retransmitted) = (false, false);
                 self.forget_marks(&before);
             }
+            self.joined += u32::from(self.is_sacked(index.wrapping_sub(2))) + u32::from(self.is_sacked(index));
             on_sacked(&before);
         }
+    }
+
+    fn is_sacked(&self, index: usize) -> bool {
+        self.ring.get(index).is_some_and(|sent| sent.sacked)
     }
 
     /// Takes a segment's marks out of the counters.
@@ -341,6 +363,10 @@ mod tests {
         // The block grows at both ends and swallows the other one: 2 and 7 are new.
         assert_eq!(sack(&mut board, &[block(2, 8)]), [2, 7]);
         assert_eq!((board.sacked(), board.in_flight()), (7, 3));
+        assert_eq!(board.buffers(), 4, "0, 1, 2 to 8, 9");
+        board.pop_acked(401);
+        while board.pop_acked(501).is_some() {}
+        assert_eq!(board.buffers(), 2, "5 to 8, 9");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::{Sender, State, pacing};
 
 /// Memory that a packet takes beside its payload: two descriptors and the room for headers (`SKB_TRUESIZE` of a linear part of
 /// `MAX_TCP_HEADER` bytes, which the allocator rounds up, on 64-bit Linux 6.1).
-const OVERHEAD_BYTES: u64 = 1280;
+pub(super) const OVERHEAD_BYTES: u64 = 1280;
 /// The part of a second at the pacing rate (`sk_pacing_shift`).
 const RATE_SHIFT: u32 = 10;
 /// Largest limit where the connection is not paced (`tcp_limit_output_bytes`).

@@ -52,8 +52,14 @@ impl Output<'_> {
 }
 
 impl Sender {
-    /// Sends what the windows allow.
+    /// Sends what the windows allow, and lets the application go on where there is room now.
     pub(crate) fn transmit(&mut self, output: &mut Output) {
+        self.send_written(output);
+        self.run_application(output);
+    }
+
+    /// Sends what was handed over, as far as the windows allow.
+    pub(super) fn send_written(&mut self, output: &mut Output) {
         let sent = self.transmit_new(output, Limit::Cwnd);
         if sent > 0 {
             self.schedule_probe(output.now_ns, self.head_rto_ns(output.now_ns));
@@ -160,9 +166,10 @@ impl Sender {
 
     /// Payload and FIN of the next new segment, whether or not it may be sent; `None` if there is nothing to send.
     pub(super) fn next_new(&self) -> Option<(u32, bool)> {
-        let left = self.data.end.saturating_sub(self.nxt);
+        let left = self.unsent_bytes();
         let len = left.min(u64::from(self.mss_bytes)) as u32;
-        let fin = self.data.finish && !self.data.fin_sent && left == u64::from(len);
+        let is_last = left == u64::from(len) && self.data.end == self.data.offered;
+        let fin = self.data.finish && !self.data.fin_sent && is_last;
         (len > 0 || fin).then_some((len, fin))
     }
 
@@ -226,6 +233,7 @@ impl Sender {
         }
         self.note_window_limit(output.now_ns, window_limits);
         self.validate_window(output.now_ns, sent);
+        self.check_space(output.now_ns, sent);
         sent
     }
 

@@ -65,13 +65,14 @@ impl Sender {
         {
             self.shrink_unused_window(now_ns);
         }
+        self.note_buffer_limit(now_ns);
     }
 
     /// For a whole timeout the window was not the limit: it goes half the way to what was used, but not below the initial
-    /// window. If there is more to send, not the application is the limit, and the window stays.
+    /// window. If the application waits for room in the send buffer, not it is the limit, and the window stays.
     #[cold]
     fn shrink_unused_window(&mut self, now_ns: u64) {
-        if self.recovery.state() == State::Open && self.next_new().is_none() {
+        if self.recovery.state() == State::Open && !self.buffer.is_full() {
             let used = self.usage.used.max(self.initial_window_packets);
             let window = self.cc.window_mut();
             if used < window.cwnd {

@@ -62,6 +62,7 @@ pub(crate) struct Bbr {
 }
 
 impl Control for Bbr {
+    const BUFFERED_WINDOWS: u64 = 3;
     const GOVERNS: bool = true;
     const PACES: bool = true;
 

@@ -90,6 +90,7 @@ struct Sample {
 }
 
 impl Control for Bbr3 {
+    const BUFFERED_WINDOWS: u64 = 3;
     const GOVERNS: bool = true;
     const PACES: bool = true;
     const WATCHES_LOSSES: bool = true;

@@ -1,0 +1,177 @@
+//! The send buffer: how much of what the application has to send it may hand over (the kernel's `tcp_sendmsg_locked`,
+//! `sk_stream_memory_free`, `sk_stream_write_space` and `tcp_sndbuf_expand`).
+//!
+//! The buffer holds what is not sent yet and what is not acknowledged yet. Counted is what the kernel charges for a packet, not what
+//! is in it. An application that finds it full goes on once a third is free. It grows with the congestion window, up to
+//! `tcp_wmem`'s maximum: never the limit by itself, but what stands in it has yet to be sent after the application has stopped.
+//! `tcp_notsent_lowat` bounds what is not sent, and so the time that data waits in the sender itself.
+//!
+//! Departs: the application goes on at once; the kernel does not join packets that were sent again with others selectively
+//! acknowledged.
+
+use super::chrono::Chrono;
+use super::small_queue::OVERHEAD_BYTES;
+use super::transmit::Output;
+use super::{Config, Sender};
+
+/// What the buffer grows by for a packet of the window: a full frame's linear part, rounded up to a power of two, and its descriptor
+/// (`per_mss`, as Debian's 6.1 for clouds has it; kernels with wireless networks reserve longer headers, and 4352).
+const RESERVED_BYTES: u64 = 2304;
+/// It has room for this many packets at least (`TCP_INIT_CWND`).
+const LEAST_PACKETS: u32 = 10;
+
+/// How large it is, and whether the application waits for it.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    /// `sk_sndbuf`.
+    size_bytes: u64,
+    /// With more payload than this, however few packets hold it, too little is free to wake the application. (Rounding, which
+    /// [`Sender::has_room_to_wake`] does not do, is allowed for.)
+    most_payload_bytes: u64,
+    /// Packets of the largest window for which room was made.
+    packets: u32,
+    mss_bytes: u32,
+    max_bytes: u64,
+    /// Less than this is not sent yet when the application hands more over (`tcp_notsent_lowat`).
+    unsent_bytes: u64,
+    /// It has room for so many windows (`sndbuf_expand`).
+    windows: u64,
+    /// The application has found it full (`SOCK_NOSPACE`).
+    is_full: bool,
+}
+
+impl SendBuffer {
+    /// The buffer of a connection that begins; it will have room for a number of windows.
+    pub(crate) fn new(config: &Config, windows: u64) -> Self {
+        let mut buffer = Self {
+            size_bytes: 0,
+            most_payload_bytes: 0,
+            packets: 0,
+            mss_bytes: config.mss_bytes,
+            max_bytes: config.wmem_max_bytes,
+            unsent_bytes: config.notsent_lowat_bytes,
+            windows,
+            is_full: false,
+        };
+        buffer.resize(config.wmem_default_bytes);
+        buffer
+    }
+
+    /// Does the application wait for room?
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Makes room for a window of so many packets (`tcp_sndbuf_expand`).
+    #[inline]
+    fn expand(&mut self, packets: u32) {
+        if packets > self.packets {
+            self.packets = packets.max(LEAST_PACKETS);
+            let wanted_bytes = self.windows * u64::from(self.packets) * RESERVED_BYTES;
+            if self.size_bytes < wanted_bytes {
+                self.resize(wanted_bytes.min(self.max_bytes));
+            }
+        }
+    }
+
+    fn resize(&mut self, size_bytes: u64) {
+        self.size_bytes = size_bytes;
+        let mss_bytes = u64::from(self.mss_bytes);
+        self.most_payload_bytes = size_bytes * 2 / 3 * mss_bytes / (mss_bytes + OVERHEAD_BYTES) + 2;
+    }
+}
+
+impl Sender {
+    /// The handshake is done: what the buffer is made for (`tcp_init_buffer_space`).
+    pub(super) fn open_buffer(&mut self) {
+        self.buffer.expand(self.packets_provided_for());
+    }
+
+    /// Lets the application hand over what the buffer takes, and sends it, if it has something and doesn't wait.
+    #[inline]
+    pub(super) fn run_application(&mut self, output: &mut Output) {
+        if self.data.end < self.data.offered && self.una > 0 && (!self.buffer.is_full || self.is_writable()) {
+            self.hand_over(output);
+        }
+    }
+
+    /// `sent` packets have just been sent: where the application waits and the window has room, the buffer is too small for it
+    /// (`tcp_check_space`, which the kernel calls after every single packet, and `tcp_should_expand_sndbuf`).
+    #[inline]
+    pub(super) fn check_space(&mut self, now_ns: u64, sent: u32) {
+        if self.buffer.is_full && (sent > 1 || self.board.in_flight() < self.cc.window().cwnd) {
+            self.buffer.expand(self.packets_provided_for());
+            self.usage.stamp(now_ns);
+        }
+    }
+
+    /// Payload handed over and not sent yet.
+    pub(super) fn unsent_bytes(&self) -> u64 {
+        self.data.end.saturating_sub(self.nxt)
+    }
+
+    /// One run of the application: it writes until the buffer takes no more.
+    #[inline(never)]
+    fn hand_over(&mut self, output: &mut Output) {
+        self.buffer.is_full = false;
+        self.note_room(output.now_ns);
+        loop {
+            let room_bytes = self.room_bytes();
+            if room_bytes == 0 {
+                self.buffer.is_full = true;
+                return;
+            }
+            self.check_app_limited();
+            self.restart_after_idle(output.now_ns);
+            self.data.end += room_bytes.min(self.data.offered - self.data.end);
+            self.note_busy(output.now_ns);
+            self.send_written(output);
+            if self.data.end == self.data.offered {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn is_writable(&self) -> bool {
+        // Short of counting packets, which could only be more.
+        let is_short = !self.board.joins() && self.data.end - self.una > self.buffer.most_payload_bytes;
+        !is_short && self.has_room_to_wake()
+    }
+
+    /// Is there room enough to wake an application that waits (`__sk_stream_is_writeable`)?
+    #[inline(never)]
+    fn has_room_to_wake(&self) -> bool {
+        let queued_bytes = self.queued_bytes();
+        self.buffer.size_bytes >= queued_bytes + queued_bytes / 2 && self.unsent_bytes() * 2 < self.buffer.unsent_bytes
+    }
+
+    /// Payload that fits now: what the last packet lacks, and whole packets as long as there is room when one begins.
+    fn room_bytes(&self) -> u64 {
+        let (mss_bytes, unsent_bytes) = (u64::from(self.mss_bytes), self.unsent_bytes());
+        let free_bytes = self.buffer.size_bytes.saturating_sub(self.queued_bytes());
+        let may_wait_bytes = self.buffer.unsent_bytes.saturating_sub(unsent_bytes);
+        let packets = free_bytes.div_ceil(OVERHEAD_BYTES + mss_bytes).min(may_wait_bytes.div_ceil(mss_bytes));
+        let lacks_bytes = (mss_bytes - unsent_bytes % mss_bytes) % mss_bytes;
+        lacks_bytes + packets * mss_bytes
+    }
+
+    /// What the kernel charges for all that the buffer holds (`sk_wmem_queued`).
+    fn queued_bytes(&self) -> u64 {
+        let unsent_packets = self.unsent_bytes().div_ceil(u64::from(self.mss_bytes));
+        let packets = u64::from(self.board.buffers()) + unsent_packets;
+        self.data.end.saturating_sub(self.una) + packets * OVERHEAD_BYTES
+    }
+
+    fn packets_provided_for(&self) -> u32 {
+        self.cc.window().cwnd.max(self.rack.reordering_packets() + 1)
+    }
+
+    /// The application waits no more.
+    fn note_room(&mut self, now_ns: u64) {
+        if self.chronograph.running() == Chrono::BufferLimited {
+            self.chronograph.run(now_ns, Chrono::Busy);
+        }
+    }
+}
