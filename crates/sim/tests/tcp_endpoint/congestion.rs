@@ -207,3 +207,28 @@ fn what_stands_in_the_hosts_own_queue_is_not_sent_again() {
     let again = net.data_sent().filter(|packet| packet.again).count();
     assert!(again <= 2, "{again}");
 }
+
+#[test]
+fn a_window_that_a_slow_application_does_not_use_stays_while_it_is_answered() {
+    let mut net = Net::new(&RENO, 10 * MS);
+    net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
+    net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 70 * MSS, out));
+    net.run_until(200 * MS);
+    let grown = net.cwnd_packets();
+    assert_eq!(grown, 80);
+    // Five packets every 50 ms, for a dozen timeouts of 220 ms.
+    while net.now_ns < 3 * SECOND {
+        net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 5 * MSS, out));
+        net.run_until(net.now_ns + 50 * MS);
+    }
+    assert_eq!(net.cwnd_packets(), grown);
+    // Unanswered for a timeout it goes half the way to the ten that were out, or begun with: (80 + 10) / 2.
+    net = net.fate_back(|_, _| Fate::Drop);
+    let mut shrunk = grown;
+    while shrunk == grown && net.now_ns < 4 * SECOND {
+        net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, MSS, out));
+        net.run_until(net.now_ns + 30 * MS);
+        shrunk = net.cwnd_packets();
+    }
+    assert_eq!(shrunk, 45);
+}

@@ -88,10 +88,9 @@ fn a_probe_that_repairs_the_only_loss_still_counts_as_congestion() {
     assert_eq!((retransmissions(&net).len(), net.sample().ssthresh_bytes), (1, None));
     assert_eq!(net.cwnd_packets(), 20);
     net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, MSS, out));
-    // The window had not been used for a timeout: it goes half the way to the initial one, (20 + 10) / 2.
-    assert_eq!(net.cwnd_packets(), 15);
+    assert_eq!(net.cwnd_packets(), 20);
     net.run_until(2 * SECOND);
-    assert_eq!(net.sample().ssthresh_bytes, Some(7 * MSS));
+    assert_eq!(net.sample().ssthresh_bytes, Some(10 * MSS));
 }
 
 #[test]

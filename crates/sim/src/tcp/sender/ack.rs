@@ -313,6 +313,8 @@ impl Sender {
             self.reduce_window(Progress { delivered: ack.acked, lost: ack.lost, advanced: news.advanced });
         } else if progress {
             self.cc.on_ack(&self.context(now_ns), ack);
+            // Whether or not it grows (`tcp_cong_avoid`): so the window of a slow application stays while it is answered.
+            self.usage.stamp(now_ns);
         }
         self.update_pacing(now_ns);
         if std::mem::take(&mut self.cc.window_mut().mark_app_limited) {

@@ -15,7 +15,7 @@ pub(crate) struct WindowUsage {
     until: u64,
     /// Most packets that were out since `stamp_ns` without the window being the limit (`snd_cwnd_used`).
     used: u32,
-    /// When the window was last in full use, or set (`snd_cwnd_stamp`).
+    /// When the window was last in full use, set, or offered to be raised by an acknowledgement (`snd_cwnd_stamp`).
     stamp_ns: u64,
 }
 
@@ -26,7 +26,7 @@ impl WindowUsage {
         self.limited
     }
 
-    /// The window was set for another reason.
+    /// The window was set, or an acknowledgement could have raised it.
     pub(crate) fn stamp(&mut self, now_ns: u64) {
         self.stamp_ns = now_ns;
     }
