@@ -10,12 +10,14 @@ import bufferscope as bs
 from bufferscope.figures import pictures, style
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures"
+EXAMPLES = DIRECTORY.parent / "examples"
 FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart], style.Theme]] = {
     "mitigate-rtt.svg": ("ucas-mitigate", bs.figures.rtt, style.LIGHT),
     "mitigate-rtt-dark.svg": ("ucas-mitigate", bs.figures.rtt, style.DARK),
     "queue-sizes.svg": ("ucas-queue-sizes", bs.figures.queue_length, style.LIGHT),
     "controls-rtt.svg": ("congestion-controls", bs.figures.rtt_matrix, style.LIGHT),
     "controls-share.svg": ("congestion-controls", bs.figures.share_matrix, style.LIGHT),
+    "throughput-delay.svg": (f"{EXAMPLES}/throughput-and-delay.toml", bs.figures.goodput_delay, style.LIGHT),
 }
 """The pictures by name: of which experiment, which figure, and how it looks."""
 

@@ -138,6 +138,7 @@ def test_each_figure_lives_in_a_file_of_its_name() -> None:
         ("rtt_cdf", "no traffic of kind ping"),
         ("rtt_by_point", "no traffic of kind ping"),
         ("rtt_equation", "no traffic of kind ping"),
+        ("goodput_delay", "no traffic of kind ping"),
         ("cwnd", "no samples of a TCP connection"),
         ("goodput", "no samples of a flow"),
         ("download_time", "no transfer was begun"),
@@ -365,3 +366,46 @@ def test_any_number_of_points_can_be_drawn(name: str) -> None:
 
     spec = spec_of(sweep([str(n) for n in range(1, 61)], run), name)
     assert max(len(rows) for rows in spec["datasets"].values()) <= 5000
+
+
+def curve(window: str) -> HandmadeRun:
+    """8 Mbit/s from 100 packets on, half with 50; 20 ms, and one more for each packet beyond 50."""
+    packets = int(window.removesuffix("p"))
+    flows: Rows = [
+        {"flow": "bulk/1", "t_ns": t * SECOND, "delivered_bytes": t * 10_000 * min(100, packets)} for t in (0, 2)
+    ]
+    rtts: list[float | None] = [20.0 + packets - 50] * 3
+    return HandmadeRun(scenario({"bulk": TCP, "ping": PING}, duration_s=2), {"flows": flows, "probes": probes(rtts)})
+
+
+def test_goodput_against_delay_is_a_curve_through_the_points_in_the_order_of_the_sweep() -> None:
+    spec = spec_of(sweep(["50p", "100p", "200p"], curve), "goodput_delay")
+    (line,), (marks,), (names,) = (layers(spec, mark) for mark in ("line", "point", "text"))
+    rows = data_of(spec, line).select("point", "rtt_ms", "mbit").rows()
+    assert rows == [("50p", 20, 4), ("100p", 70, 8), ("200p", 170, 8)]
+    assert line["encoding"]["order"]["field"] == "index"
+    assert names["encoding"]["text"]["field"] == "point"
+    assert data_of(spec, marks)["point"].to_list() == ["50p", "100p", "200p"]
+
+
+def test_goodput_against_delay_joins_no_points_of_two_engines_or_two_keys() -> None:
+    both = sweep(["50p", "100p"], curve)
+    both.runs[1].engine = "guest"
+    two_keys = sweep(["50p", "100p"], curve)
+    for run in two_keys.runs:
+        run.point = {**run.point, "traffic.bulk.congestion": "reno"}
+    for result in (both, two_keys):
+        spec = spec_of(result, "goodput_delay")
+        assert not layers(spec, "line")
+        assert len(data_of(spec, layers(spec, "point")[0])) == 2
+
+
+def test_a_point_whose_median_is_lost_has_no_mark_in_goodput_against_delay() -> None:
+    result = sweep(["50p", "100p"], curve)
+    result.runs[1].rows["probes"] = probes([20, None, None])
+    spec = spec_of(result, "goodput_delay")
+    assert data_of(spec, layers(spec, "point")[0])["point"].to_list() == ["50p"]
+    for run in result.runs:
+        run.rows["probes"] = probes([None, None])
+    with pytest.raises(figures.NoDataError, match="no point has both"):
+        figures.draw(result, "goodput_delay")

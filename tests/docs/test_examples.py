@@ -66,3 +66,20 @@ def test_datagrams_queue_as_their_pattern_says_and_a_flood_loses_the_rest(tmp_pa
         assert above["utilization.h1>h2"] == pytest.approx(1, abs=1e-3)
         # 10 Mbit/s hold 9.718 of payload.
         assert above["loss.load_percent"] == pytest.approx(100 * (1 - 9.718 / 20), abs=0.5)
+
+
+def test_packets_in_flight_add_throughput_up_to_what_the_path_holds_and_then_only_delay(tmp_path: Path) -> None:
+    found = by_labels("throughput-and-delay", tmp_path)
+    # A frame takes 1.2112 ms, propagation 40 ms. A pair of packets is acknowledged together, so a round trip takes the
+    # propagation and both of them; 35 packets fill it.
+    frame_ms, propagation_ms = 1514 * 8 / 10e3, 40
+    round_trip_ms = propagation_ms + 2 * frame_ms
+    for (window,), measured in found.items():
+        packets = int(window.removesuffix("p"))
+        rate_mbit = min(packets / round_trip_ms, 1 / frame_ms) * 1448 * 8 / 1e3
+        assert measured["goodput.sender_mbit"] == pytest.approx(rate_mbit, rel=0.01)
+        waits_ms = max(0, packets * frame_ms - round_trip_ms)
+        # A ping may come behind the pair, and before it.
+        assert propagation_ms + waits_ms < measured["rtt.p50_ms"] < propagation_ms + waits_ms + 2 * frame_ms
+        assert measured["drops.r1>h2"] == 0
+    assert len(found) == 14

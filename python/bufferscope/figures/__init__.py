@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.cwnd import cwnd
     from bufferscope.figures.charts.download_time import download_time
     from bufferscope.figures.charts.goodput import goodput
+    from bufferscope.figures.charts.goodput_delay import goodput_delay
     from bufferscope.figures.charts.goodput_matrix import goodput_matrix
     from bufferscope.figures.charts.jain_matrix import jain_matrix
     from bufferscope.figures.charts.queue_length import queue_length
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
+    "goodput_delay",
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """What an experiment file's key `figures` may list: each is a function here, from the file of its name in `charts`."""
@@ -46,6 +48,7 @@ __all__ = [
     "download_time",
     "draw",
     "goodput",
+    "goodput_delay",
     "goodput_matrix",
     "jain_matrix",
     "queue_length",
