@@ -131,11 +131,11 @@ impl Connection {
         news.is_any().then_some((self.id, news))
     }
 
-    /// The state of the data sender; `None` once it has been seen closed.
+    /// The state of the data sender; `None` before its handshake is done, and once it has been seen closed.
     pub(crate) fn sample(&mut self, now_ns: u64) -> Option<Sample> {
         let sender = &self.ends[self.sender as usize].endpoint;
         let sampled_closed = std::mem::replace(&mut self.sampled_closed, sender.is_closed());
-        (!sampled_closed).then(|| sender.sample(now_ns))
+        (sender.is_established() && !sampled_closed).then(|| sender.sample(now_ns))
     }
 
     /// Payload of the data sender that was acknowledged.

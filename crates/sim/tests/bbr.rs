@@ -173,11 +173,12 @@ fn the_seed_decides_when_more_is_looked_for_and_nothing_else_does() {
 }
 
 #[test]
-fn there_is_no_pace_before_the_handshake_and_never_an_endless_one() {
-    // 2.89 times ten packets in 20 ms are 16.6 Mbit/s (the first rate), or what the path delivers.
+fn the_first_pace_comes_from_the_handshake_and_none_is_endless() {
+    // 2.89 times ten packets in 20 ms are 16.6 Mbit/s (the first rate; 2.77 times are 15.9), or what the path delivers.
     for congestion in ["bbr", "bbr3"] {
         let paces = optional(&alone(congestion, &pfifo(100)), Table::Flows, "pacing_bps");
-        assert_eq!(paces.first(), Some(&None), "{congestion}");
+        let first = paces[0].expect("it paces from the handshake on");
+        assert!((15_700_000..16_700_000).contains(&first), "{congestion}: {first}");
         let fastest = paces.iter().flatten().max().expect("it paces");
         assert!((10_000_000..60_000_000).contains(fastest), "{congestion}: {fastest}");
     }

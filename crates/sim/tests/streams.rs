@@ -234,3 +234,18 @@ fn a_syn_that_finds_no_room_is_sent_again_as_its_host_is_set() {
     assert_eq!(syns(0), [5, 15, 35, 77]);
     assert_eq!(syns(4), [5, 15, 25, 35, 45, 56, 76]);
 }
+
+#[test]
+fn a_connection_is_sampled_from_when_its_sender_has_shaken_hands() {
+    // 20 ms of round trip. Who connects knows of the handshake one round trip later, who answers one and a half.
+    let first_ms = |from_client: bool| {
+        let [from, to] = if from_client { ["h1", "h2"] } else { ["h2", "h1"] };
+        let kind = if from_client { "kind = 'tcp'" } else { "kind = 'web'\nbytes = '30kb'" };
+        let traffic = format!("[[traffic]]\nname = 'data'\n{kind}\nfrom = '{from}'\nto = '{to}'\nstart = '1s'");
+        let sink = run(&dumbbell("2s", "rate = '10mbit'", &traffic), 1).output;
+        numbers_where(&sink, Table::Flows, "t_ns", ("flow", "data/1"))[0] / MS
+    };
+    // Beginnings are up to a millisecond late, and samples are taken every 10 ms.
+    assert_eq!(first_ms(true), 1030);
+    assert_eq!(first_ms(false), 1040);
+}
