@@ -159,6 +159,11 @@ impl Net {
         self.pipes[CLIENT].sent.iter().filter(|packet| packet.segment.len > 0)
     }
 
+    /// The sequence number up to which an end may send, by what it was told.
+    pub(crate) fn window_edge(&self, end: usize) -> u64 {
+        self.witnesses[end].edge
+    }
+
     /// The server's pure acknowledgements after the handshake, as handed to the path.
     pub(crate) fn acks_sent(&self) -> impl Iterator<Item = &Packet> {
         self.pipes[SERVER].sent.iter().filter(|packet| packet.segment.len == 0 && !packet.segment.flags.syn())

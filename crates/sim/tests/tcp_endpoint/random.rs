@@ -23,6 +23,8 @@ struct Adversary {
 #[derive(Clone, Debug)]
 struct Work {
     writes: Vec<(u64, u64)>,
+    /// Last of all the client offers what is missing to the edge of the server's window, so that its FIN lies beyond.
+    fills_window: bool,
     bytes_back: u64,
 }
 
@@ -61,9 +63,10 @@ prop_compose! {
 prop_compose! {
     fn work()(
         writes in prop::collection::vec((1u64..200_000, 0..2 * SECOND), 1..4),
+        fills_window: bool,
         bytes_back in prop_oneof![Just(0u64), 1u64..200_000],
     ) -> Work {
-        Work { writes, bytes_back }
+        Work { writes, fills_window, bytes_back }
     }
 }
 
@@ -141,9 +144,14 @@ proptest! {
             net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, bytes, out));
             net.run_until(net.now_ns + pause_ns);
         }
+        let mut bytes: u64 = work.writes.iter().map(|write| write.0).sum();
+        if work.fills_window {
+            let missing = net.window_edge(CLIENT).saturating_sub(1 + bytes);
+            net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, missing, out));
+            bytes += missing;
+        }
         net.act(CLIENT, |end, now_ns, out| end.finish_sending(now_ns, out));
 
-        let bytes: u64 = work.writes.iter().map(|write| write.0).sum();
         let transfer_ns = longest_transfer_ns(bytes + work.bytes_back, delay_ns, there.limit_packets.max(back.limit_packets));
         // A handshake, data and a FIN each way may each wait for a timer.
         net.run_to_end(works_ns.max(net.now_ns) + 6 * LONGEST_WAIT_NS + transfer_ns);

@@ -11,7 +11,7 @@ pub(crate) struct Witness {
     /// Ranges of sequence numbers delivered to it, merged: start to end.
     delivered: BTreeMap<u64, u64>,
     /// Highest right edge of the window it was told.
-    edge: u64,
+    pub(crate) edge: u64,
     /// Next new sequence number it will send.
     nxt: u64,
     received_bytes: u64,
