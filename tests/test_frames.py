@@ -4,6 +4,7 @@ import json
 import struct
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +91,21 @@ NO_FRAMES = [
 def test_what_is_no_frame_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(EngineError, match="malformed"):
         Receiver(tmp_path, go_on).feed(data)
+
+
+def test_an_agent_of_another_build_is_told_from_nonsense_and_how_to_get_the_right_one(tmp_path: Path) -> None:
+    batch = pl.DataFrame({"t_ns": [1], "of_tomorrow": [2]})
+    stream = batch.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest()).getvalue()
+    with pytest.raises(EngineError) as raised:
+        Receiver(tmp_path, go_on).feed(frame(2, b"\x01" + stream))
+    message = str(raised.value)
+    assert message.startswith(
+        "bufferscope-agent and this package are of different builds: a batch of the table `flows`"
+    )
+    assert "of_tomorrow" in message
+    assert "reinstall the package" in message
+    assert "`make agent`" in message
+    assert "malformed" not in message
 
 
 @given(kind=st.integers(0, 5), payload=st.binary(max_size=100), cut=st.integers(0, 3))

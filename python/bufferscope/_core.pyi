@@ -24,6 +24,9 @@ class SimulationError(RuntimeError):
 class TablesError(RuntimeError):
     """Tables could not be written, or what came for them is none."""
 
+class OtherBuildError(TablesError):
+    """What came for a table is of another build of bufferscope."""
+
 class Interrupted(Exception):
     """The progress callback asked to stop."""
 
@@ -94,7 +97,8 @@ class TableWriter:
         """Create the files. Raises `TablesError`."""
 
     def write(self, table: int, stream: bytes) -> None:
-        """Append a batch, given as an Arrow IPC stream, to the table of that place in `TABLES`; raises `TablesError`.
+        """Append a batch, given as an Arrow IPC stream, to the table of that place in `TABLES`; raises `TablesError`,
+        and `OtherBuildError` where its columns are not the table's.
 
         Other Python threads go on meanwhile.
         """

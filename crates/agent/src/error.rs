@@ -13,8 +13,11 @@ use crate::network::NetworkError;
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request can't be read.
-    #[error("not a request: {0}")]
+    /// The request can't be read: what asks writes only requests, so it writes them in another way.
+    #[error(
+        "not a request as this agent knows it: {0}; if bufferscope asks, it and its agent are of different builds: reinstall the \
+         package, which brings both, or run `make agent` in a source tree"
+    )]
     Request(#[from] serde_json::Error),
     /// Neither root nor a user namespace.
     #[error(transparent)]

@@ -16,6 +16,7 @@ create_exception!(_core, ExperimentError, PyValueError, "An experiment file or a
 create_exception!(_core, PlanError, PyValueError, "Linux can't be set to what the scenario asks for.");
 create_exception!(_core, SimulationError, PyRuntimeError, "The simulator could not complete a run.");
 create_exception!(_core, TablesError, PyRuntimeError, "Tables could not be written, or what came for them is none.");
+create_exception!(_core, OtherBuildError, TablesError, "What came for a table is of another build of bufferscope.");
 create_exception!(_core, Interrupted, PyException, "The progress callback asked to stop.");
 
 /// Experiment files, records and the simulator.
@@ -35,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use super::tables::TableWriter;
     #[pymodule_export]
-    use super::{ExperimentError, Interrupted, PlanError, SimulationError, TablesError};
+    use super::{ExperimentError, Interrupted, OtherBuildError, PlanError, SimulationError, TablesError};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

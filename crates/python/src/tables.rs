@@ -7,7 +7,7 @@ use bufferscope_records::{ParquetSink, RecordsError, Sink, Table, ipc};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::TablesError;
+use crate::{OtherBuildError, TablesError};
 
 /// Writes batches into the tables of a directory.
 #[pyclass(frozen, module = "bufferscope._core")]
@@ -47,5 +47,9 @@ fn finished() -> PyErr {
 }
 
 fn failed(error: RecordsError) -> PyErr {
-    TablesError::new_err(error.to_string())
+    let message = error.to_string();
+    match error {
+        RecordsError::OtherColumns { .. } => OtherBuildError::new_err(message),
+        _ => TablesError::new_err(message),
+    }
 }

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Schema};
 
 use crate::{RecordsError, Table};
 
@@ -17,14 +17,25 @@ pub fn encode(table: Table, batch: &RecordBatch) -> Result<Vec<u8>, RecordsError
     write().map_err(|source| RecordsError::Transfer { table, source })
 }
 
-/// Reads what [`encode`] wrote; a batch that does not have the table's schema is an error.
+/// Reads what [`encode`] wrote; a batch that does not have the table's schema is an error of its own.
 pub fn decode(table: Table, bytes: &[u8]) -> Result<RecordBatch, RecordsError> {
-    let read = || {
-        let mut batches = StreamReader::try_new(bytes, None)?;
-        if batches.schema() != table.schema() {
-            return Err(ArrowError::SchemaError(format!("found {}", batches.schema())));
-        }
-        batches.next().unwrap_or_else(|| Err(ArrowError::IpcError("a stream without a batch".into())))
+    let failed = |source| RecordsError::Transfer { table, source };
+    let mut batches = StreamReader::try_new(bytes, None).map_err(failed)?;
+    if batches.schema() != table.schema() {
+        return Err(RecordsError::OtherColumns { table, differing: differing(&batches.schema(), &table.schema()) });
+    }
+    batches.next().unwrap_or_else(|| Err(ArrowError::IpcError("a stream without a batch".into()))).map_err(failed)
+}
+
+/// The names of the columns that two schemas do not share, the first few.
+fn differing(found: &Schema, expected: &Schema) -> String {
+    const SHOWN: usize = 5;
+    let alone = |these: &Schema, those: &Schema| {
+        let fields = these.fields().iter().filter(|field| !those.fields().iter().any(|other| other == *field));
+        fields.map(|field| field.name().chars().take(40).collect::<String>()).take(SHOWN).collect::<Vec<_>>()
     };
-    read().map_err(|source| RecordsError::Transfer { table, source })
+    let mut names = alone(found, expected);
+    names.extend(alone(expected, found));
+    names.dedup();
+    if names.is_empty() { "their order".into() } else { names.join(", ") }
 }

@@ -52,6 +52,15 @@ pub enum RecordsError {
         /// What the Arrow library said.
         source: ArrowError,
     },
+    /// A batch has other columns than its table: whoever wrote it is of another build.
+    #[cfg(feature = "ipc")]
+    #[error("a batch of the table `{table}` has other columns than the table has in this build: {differing}")]
+    OtherColumns {
+        /// The table.
+        table: Table,
+        /// The columns that only one of the two has, or that they do not have of the same type.
+        differing: String,
+    },
     /// Whoever was to take the batches is gone.
     #[error("nobody takes the records any more")]
     Closed,

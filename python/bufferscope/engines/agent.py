@@ -40,6 +40,14 @@ def program() -> Path:
     )
 
 
+def another_build(how_known: str) -> EngineError:
+    """The error that the agent and this package do not understand each other."""
+    return EngineError(
+        f"{NAME} and this package are of different builds: {how_known}; reinstall the package, which brings both, or "
+        f"in a source tree run `make agent`, and unset {VARIABLE} where it names another agent"
+    )
+
+
 def request(point: Point, seed: int, options: Mapping[str, Any]) -> bytes:
     """What the agent reads from its standard input."""
     return json.dumps({"scenario": point.scenario, "seed": seed, "options": dict(options)}).encode()

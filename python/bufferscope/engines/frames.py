@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bufferscope import _core
+from bufferscope.engines import agent
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
 
@@ -84,6 +85,8 @@ class Receiver:
     def _write(self, payload: bytes) -> None:
         try:
             self._tables.write(payload[0], payload[1:])
+        except _core.OtherBuildError as error:
+            raise agent.another_build(str(error)) from error
         except (_core.TablesError, IndexError) as error:
             raise _malformed(str(error)) from error
 
