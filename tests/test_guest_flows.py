@@ -1,0 +1,90 @@
+"""The columns of `flows` mean the same on a kernel as in the simulator: held against each other in units and size."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from laboratory import write
+
+import bufferscope as bs
+from bufferscope.engines import agent
+from bufferscope.guest import build
+
+PATH = """\
+title = "One flow over 10 Mbit/s and 40 ms"
+duration = "8s"
+
+[[link]]
+name = "access"
+ends = ["h1", "r1"]
+
+[[link]]
+name = "line"
+ends = ["r1", "h2"]
+rate = "10mbit"
+delay = "20ms"
+queue = { qdisc = "codel", ecn = true }
+
+[[host]]
+name = "h2"
+tcp = { rmem_max = "6mb", rmem_default = "128kb" }
+
+[[traffic]]
+name = "bulk"
+kind = "tcp"
+from = "h1"
+to = "h2"
+"""
+SCENARIOS = {
+    "paced and marked": PATH + "pacing = true\necn = true\n",
+    "limited by the application": PATH + 'rate = "5mbit"\n',
+    "limited by the receiver": PATH.replace('"6mb", rmem_default = "128kb"', '"64kb", rmem_default = "64kb"'),
+}
+EXACT = ("state", "app_limited", "reordering", "lost", "retransmits")
+"""Columns whose most frequent value is the same."""
+CLOSE = {
+    "inflight_bytes": 0.1,
+    "srtt_ns": 0.05,
+    "min_rtt_ns": 0.01,
+    "delivery_rate_bps": 0.05,
+    "delivered_bytes": 0.05,
+    "delivered_packets": 0.05,
+    "busy_ns": 0.01,
+}
+"""Columns whose medians are close, with the share by which they may differ."""
+
+ONLY_WHERE = {
+    "delivered_ce_packets": ("marked", 1),
+    "rwnd_limited_ns": ("receiver", 0.01),
+    "pacing_bps": ("paced", 1),
+}
+"""Columns that have something in the last sample of one scenario only, with the share by which they may differ there:
+marks are few, and a pacing rate is that of a moment."""
+
+
+def last(flows: pl.DataFrame, column: str) -> int:
+    """The value of the last sample; 0 for none."""
+    return int(flows[column][-1] or 0)
+
+
+@pytest.fixture(scope="session")
+def built() -> None:
+    build.build(build.kernel(None, print), agent.program(), print)
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_columns_of_a_flow_have_the_same_units_on_a_kernel(tmp_path: Path, built: None, name: str) -> None:
+    result = bs.run(write(tmp_path, SCENARIOS[name]), engine=["sim", "guest"], out=tmp_path / "out")
+    sim, guest = (run.flows.filter(pl.col("t_ns") > 3_000_000_000) for run in result.runs)
+    for column in EXACT:
+        assert sim[column].mode().to_list() == guest[column].mode().to_list(), column
+    for column, share in CLOSE.items():
+        assert sim[column].median() == pytest.approx(guest[column].median(), rel=share), column
+    for column, (where, share) in ONLY_WHERE.items():
+        ours, kernels = (last(flows, column) for flows in (sim, guest))
+        assert (ours > 0, kernels > 0) == (where in name, where in name), column
+        assert ours == pytest.approx(kernels, rel=share), column
+    # What is written and not sent yet: nothing where the application is the limit.
+    waits = name != "limited by the application"
+    assert [last(flows, "notsent_bytes") > 10_000 for flows in (sim, guest)] == [waits, waits]
