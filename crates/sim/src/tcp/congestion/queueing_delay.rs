@@ -1,9 +1,9 @@
-//! How much of the delay is queue: the delay now less the smallest of the last minutes (RFC 6817, sections 2.4.2 and 3.1).
+//! How much of the delay is queue: the delay now less the smallest of the last minutes (RFC 6817, section 2.4.2).
 
 /// Minutes of which the smallest delay is remembered (`BASE_HISTORY`; section 2.5: 10).
 const BASE_HISTORY: usize = 10;
-/// Delays of which the smallest counts as the delay now (`CURRENT_FILTER`): so a delayed acknowledgement does not look like
-/// a queue (section 3.1.2).
+/// Delays of which the smallest counts as the delay now, none older than a round trip (`CURRENT_FILTER`: at least four): so a
+/// delayed acknowledgement does not look like a queue.
 const CURRENT_FILTER: usize = 4;
 const MINUTE_NS: u64 = 60_000_000_000;
 
