@@ -21,6 +21,8 @@ fn acknowledged(t: &mut Script, acks: std::ops::Range<u64>) -> u64 {
     t.cwnd()
 }
 
+/// The script is of kernels that let a round begin where HyStart's window is reached, and leaves slow start at 48. Since Linux 6.14
+/// (6.1.129), "fix incorrect HyStart round start detection", it does so at 36, as the kernel's test robot saw of both scripts.
 #[test]
 fn a_bulk_flow_at_166_kbit() {
     // google: cubic/cubic-bulk-166k
@@ -32,15 +34,15 @@ fn a_bulk_flow_at_166_kbit() {
         from = to;
         cwnd
     });
-    // HyStart ends slow start at 48.
-    assert_eq!(windows, [20, 30, 40, 48, 49, 50, 52, 58]);
+    // HyStart ends slow start at 36.
+    assert_eq!(windows, [20, 30, 36, 36, 37, 39, 45, 54]);
     // From here on the window grows by one packet for every two acknowledged: as fast as CUBIC ever does.
     for n in 1..=10 {
-        assert_eq!(acknowledged(&mut t, from..from + 2000), 58 + n);
+        assert_eq!(acknowledged(&mut t, from..from + 2000), 54 + n);
         from += 2000;
     }
     for n in 1..=12 {
-        assert_eq!(acknowledged(&mut t, from..from + 20_000), 68 + 10 * n);
+        assert_eq!(acknowledged(&mut t, from..from + 20_000), 64 + 10 * n);
         from += 20_000;
     }
 }
@@ -56,11 +58,11 @@ fn idle_time_gives_no_credit() {
         cwnd
     };
     let windows = [10_000, 20_000, 30_000, 38_000].map(|to| grow(&mut t, to));
-    assert_eq!(windows, [20, 30, 40, 48]);
+    assert_eq!(windows, [20, 30, 36, 36]);
     grow(&mut t, 40_000);
     t.after(4000).write(160_000);
     let windows = [60_000, 80_000, 100_000, 120_000].map(|to| grow(&mut t, to));
-    assert_eq!(windows, [48, 49, 52, 58]);
+    assert_eq!(windows, [37, 38, 41, 48]);
 }
 
 /// Windows and threshold as pairs of packets are acknowledged 1 ms apart.

@@ -45,11 +45,15 @@ impl HyStart {
 
     /// Should slow start end, now that a round-trip time of `rtt_ns` was measured?
     pub(crate) fn is_over(&mut self, window: &Window, context: &Context, rtt_ns: u64, min_rtt_ns: u64) -> bool {
-        if self.found || window.cwnd < LOW_WINDOW_PACKETS {
+        if self.found {
             return false;
         }
+        // At every window, as since Linux 6.14 (`hystart_update`): else the first round that counts would begin in its middle.
         if context.una > self.round.end {
             self.round = Round::begin(context);
+        }
+        if window.cwnd < LOW_WINDOW_PACKETS {
+            return false;
         }
         let train = self.round.train_is_long(context, || train_limit_ns(window, context, min_rtt_ns));
         self.found = train | self.round.delay_has_risen(rtt_ns, min_rtt_ns);
@@ -160,6 +164,21 @@ mod tests {
     fn small_windows_are_left_alone() {
         let (mut hystart, window) = (begun(), Window::new(15));
         assert!(!(0..20).any(|ms| hystart.is_over(&window, &at(ms, 1, 100), 100 * MS, 19 * MS)));
+    }
+
+    #[test]
+    fn rounds_are_told_apart_while_the_window_is_still_small() {
+        // `hystart_update`, from an initial window of 10 on: each acknowledgement lets two packets leave, and the round-trip time has
+        // risen. The first round's ten packets leave the window at 20, so the second round, from the 11th on, is the first of
+        // which eight samples are gathered: the 19th acknowledgement decides. Counted from where the window is 16 it would be
+        // the 15th.
+        let mut hystart = HyStart::default();
+        hystart.restart(&at(0, 1, 1));
+        let over = (1..=30).find(|&ack: &u64| {
+            let window = Window::new(9 + ack as u32);
+            hystart.is_over(&window, &at(10 * ack, 1 + ack, 9 + 2 * ack), 60 * MS, 40 * MS)
+        });
+        assert_eq!(over, Some(19));
     }
 
     #[test]
