@@ -49,6 +49,15 @@ impl Timers {
         }
     }
 
+    /// The time as the host's clock of jiffies shows it, counted from when that began (`tcp_jiffies32`).
+    #[inline]
+    pub(crate) fn clock_ns(self, now_ns: u64) -> u64 {
+        match self {
+            Self::Exact => now_ns,
+            Self::Jiffies { age_ns } => (now_ns + age_ns) / TICK_NS * TICK_NS,
+        }
+    }
+
     /// When a timer that is set now goes off (`calc_wheel_index`).
     #[inline]
     pub(crate) fn expiry_ns(self, now_ns: u64, timeout_ns: u64) -> u64 {
@@ -67,6 +76,14 @@ mod tests {
 
     const MS: u64 = 1_000_000;
     const YOUNG: Timers = Timers::Jiffies { age_ns: 0 };
+
+    #[test]
+    fn the_clock_of_jiffies_shows_the_last_tick() {
+        let shown = [3, 4, 7, 8].map(|ms| YOUNG.clock_ns(ms * MS) / MS);
+        assert_eq!(shown, [0, 4, 4, 8]);
+        // One that began 1 ms before time 0 ticks 1 ms earlier.
+        assert_eq!(Timers::Jiffies { age_ns: MS }.clock_ns(3 * MS), 4 * MS);
+    }
 
     #[test]
     fn a_short_timer_is_up_to_one_jiffy_late() {

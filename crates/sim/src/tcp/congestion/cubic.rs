@@ -1,14 +1,14 @@
 //! CUBIC (RFC 9438), in the integer arithmetic of the kernel's `tcp_cubic.c`.
 //!
 //! The window follows W(t) = C (t - K)^3 + W_max, with t since the last reduction, in units of 1/1024 s, and C = 410/1024.
-//! Where Reno would be faster, it follows Reno (section 4.3).
+//! Where Reno would be faster, it follows Reno (section 4.3). As in the kernel, t is told by the clock of jiffies, which is out of
+//! step with the sawtooth, so that no two of its teeth are quite the same; and the target is set at most once a jiffy.
 //!
-//! Departs: the cube root is exact (the kernel's is within 0.2 %), and the window's target is also recomputed within a
-//! jiffy.
+//! Departs: the cube root is exact (the kernel's is within 0.2 %).
 
 use super::hystart::HyStart;
 use super::{Ack, Acked, Context, Control, Event, MIN_SSTHRESH_PACKETS, Window};
-use crate::tcp::{Config, State};
+use crate::tcp::{Config, State, Timers};
 
 /// The window after congestion: 717/1024, about 0.7 (section 4.6).
 const BETA: u32 = 717;
@@ -26,8 +26,9 @@ const SETTLING_NS: u64 = NS_PER_S;
 const RENO_PACKETS: (u32, u32) = (15, 8);
 
 /// What CUBIC remembers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Cubic {
+    timers: Timers,
     slow_start: HyStart,
     curve: Curve,
 }
@@ -61,8 +62,8 @@ struct Epoch {
 }
 
 impl Control for Cubic {
-    fn new(_config: &Config) -> Self {
-        Self::default()
+    fn new(config: &Config) -> Self {
+        Self { timers: config.timers, slow_start: HyStart::default(), curve: Curve::default() }
     }
 
     fn init(&mut self, _window: &mut Window, context: &Context) {
@@ -71,7 +72,7 @@ impl Control for Cubic {
 
     fn on_acked(&mut self, window: &mut Window, context: &Context, acked: &Acked) {
         let Some(rtt_ns) = acked.rtt_ns else { return };
-        let Some(min_rtt_ns) = self.curve.note_rtt(context.now_ns, rtt_ns) else { return };
+        let Some(min_rtt_ns) = self.curve.note_rtt(self.timers.clock_ns(context.now_ns), rtt_ns) else { return };
         if window.in_slow_start() && self.slow_start.is_over(window, context, rtt_ns, min_rtt_ns) {
             window.ssthresh = window.cwnd;
         }
@@ -83,7 +84,7 @@ impl Control for Cubic {
         }
         let left = if window.in_slow_start() { window.slow_start(ack.acked) } else { ack.acked };
         if left > 0 {
-            let per_increment = self.curve.packets_per_increment(context.now_ns, window.cwnd, left);
+            let per_increment = self.curve.packets_per_increment(self.timers, context.now_ns, window.cwnd, left);
             window.grow(per_increment, left);
         }
     }
@@ -102,20 +103,24 @@ impl Control for Cubic {
 
     fn on_event(&mut self, _window: &mut Window, context: &Context, event: Event) {
         if event == Event::TxStart {
-            self.curve.shift(context.now_ns, context.last_sent_ns);
+            self.curve.shift(self.timers.clock_ns(context.now_ns), self.timers.clock_ns(context.last_sent_ns));
         }
     }
 }
 
 impl Curve {
-    /// Packets that have to be acknowledged for the window to grow by one; `acked` more just were.
-    fn packets_per_increment(&mut self, now_ns: u64, cwnd: u32, acked: u32) -> u32 {
-        let (last_max, min_rtt_ns) = (self.last_max, self.min_rtt_ns.unwrap_or(0));
+    /// Packets that have to be acknowledged for the window to grow by one; `acked` more just were (`bictcp_update`).
+    fn packets_per_increment(&mut self, timers: Timers, now_ns: u64, cwnd: u32, acked: u32) -> u32 {
+        let now_ns = timers.clock_ns(now_ns);
+        let (last_max, min_rtt_ns) = (self.last_max, timers.timeout_ns(self.min_rtt_ns.unwrap_or(0)));
         let epoch = match &mut self.epoch {
             Some(epoch) => {
                 epoch.reno_credit += acked;
                 if epoch.updated_cwnd == cwnd && now_ns - epoch.updated_ns <= TARGET_HOLD_NS {
                     return epoch.per_increment;
+                }
+                if epoch.updated_ns == now_ns {
+                    return epoch.keep_up(cwnd);
                 }
                 epoch
             }
@@ -179,7 +184,14 @@ impl Epoch {
             // Before the first reduction there is no plateau to respect: at least 5 % a round trip.
             per_increment = per_increment.min(20);
         }
-        self.per_increment = per_increment.min(self.reno_pace(cwnd)).max(2);
+        self.per_increment = per_increment;
+        self.keep_up(cwnd);
+    }
+
+    /// The pace, which is not slower than Reno's; at most every other packet makes the window grow.
+    fn keep_up(&mut self, cwnd: u32) -> u32 {
+        self.per_increment = self.per_increment.min(self.reno_pace(cwnd)).max(2);
+        self.per_increment
     }
 
     /// W(t) in packets, t given in ns.
@@ -226,7 +238,8 @@ mod tests {
 
     /// The window over time after a reduction at `max` packets, every round trip of `rtt_ms`, one acknowledgement a packet.
     fn grow(max: u32, rtt_ms: u64, rounds: u64) -> Vec<u32> {
-        let (mut cubic, mut window) = (Cubic::default(), Window::new(max));
+        let (mut cubic, mut window) =
+            (Cubic::new(&Config { timers: Timers::Exact, ..Config::default() }), Window::new(max));
         cubic.curve.note_rtt(0, rtt_ms * MS);
         window.ssthresh = cubic.ssthresh(&mut window, &Context::EMPTY);
         window.cwnd = window.ssthresh;
@@ -294,15 +307,27 @@ mod tests {
     #[test]
     fn idle_time_is_no_growth() {
         let mut curve = Curve { last_max: 1000, ..Curve::default() };
-        curve.packets_per_increment(0, 700, 1);
+        curve.packets_per_increment(Timers::Exact, 0, 700, 1);
         curve.shift(100_000 * MS, 1_000 * MS);
         assert_eq!(curve.epoch.unwrap().start_ns, 99_000 * MS);
     }
 
     #[test]
+    fn the_target_is_set_at_most_once_a_jiffy() {
+        // `bictcp_update`. A jiffy lasts from 1000 ms to 1004 ms; at 300 packets below the plateau the curve, not Reno, decides.
+        let timers = Timers::Jiffies { age_ns: 0 };
+        let mut curve = Curve { last_max: 1000, ..Curve::default() };
+        curve.packets_per_increment(timers, 0, 700, 1);
+        let mut pace = |now_ms: u64, cwnd| curve.packets_per_increment(timers, now_ms * MS, cwnd, 1);
+        let first = pace(1000, 710);
+        assert_eq!(pace(1003, 720), first);
+        assert_ne!(pace(1004, 720), first);
+    }
+
+    #[test]
     fn a_very_long_epoch_does_not_overflow() {
         let mut curve = Curve { last_max: 1000, ..Curve::default() };
-        curve.packets_per_increment(0, 700, 1);
-        assert_eq!(curve.packets_per_increment(86_400 * NS_PER_S, 1000, 1), 2);
+        curve.packets_per_increment(Timers::Exact, 0, 700, 1);
+        assert_eq!(curve.packets_per_increment(Timers::Exact, 86_400 * NS_PER_S, 1000, 1), 2);
     }
 }

@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn rounds_are_told_apart_while_the_window_is_still_small() {
-        // `hystart_update`, from an initial window of 10 on: each acknowledgement lets two packets leave, and the round-trip time has
-        // risen. The first round's ten packets leave the window at 20, so the second round, from the 11th on, is the first of
-        // which eight samples are gathered: the 19th acknowledgement decides. Counted from where the window is 16 it would be
-        // the 15th.
+        // `hystart_update`, from an initial window of 10 on: each acknowledgement lets two packets leave, and the round-trip
+        // time has risen. The first round's ten packets leave the window at 20, so the second round, from the 11th on, is the
+        // first of which eight samples are gathered: the 19th acknowledgement decides. Counted from where the window is 16 it
+        // would be the 15th.
         let mut hystart = HyStart::default();
         hystart.restart(&at(0, 1, 1));
         let over = (1..=30).find(|&ack: &u64| {

@@ -17,6 +17,8 @@ use super::{Config, Sender};
 /// What the buffer grows by for a packet of the window: a full frame's linear part, rounded up to a power of two, and its descriptor
 /// (`per_mss`, as Debian's 6.1 for clouds has it; kernels with wireless networks reserve longer headers, and 4352).
 const RESERVED_BYTES: u64 = 2304;
+/// The application hands over no more in one go: as much as the programs of the kernel engines do.
+const WRITE_BYTES: u64 = 64 * 1024;
 /// It has room for this many packets at least (`TCP_INIT_CWND`).
 const LEAST_PACKETS: u32 = 10;
 
@@ -124,7 +126,8 @@ impl Sender {
             }
             self.check_app_limited();
             self.restart_after_idle(output.now_ns);
-            self.data.end += room_bytes.min(self.data.offered - self.data.end);
+            self.data.end += room_bytes.min(self.data.offered - self.data.end).min(WRITE_BYTES);
+            self.data.pushes.mark(self.data.end, self.nxt, self.mss_bytes);
             self.note_busy(output.now_ns);
             self.send_written(output);
             if self.data.end == self.data.offered {

@@ -18,6 +18,7 @@ mod marks;
 mod news;
 pub(crate) mod pacing;
 mod probe;
+mod push;
 mod rack;
 mod rate;
 mod recovery;
@@ -43,6 +44,7 @@ use loss::Frto;
 use marks::Marks;
 use pacing::Pacer;
 use probe::TailProbe;
+use push::Pushes;
 use rack::Rack;
 use rate::Delivery;
 use recovery::Recovery;
@@ -95,12 +97,14 @@ pub(crate) struct Sender {
 }
 
 /// What the application wants sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Data {
     /// Sequence number after the last byte that the application has for us.
     offered: u64,
     /// The same of what it has handed over: all there is to send for now (`write_seq`).
     end: u64,
+    /// Where the parts end that it handed over, as far as they are not sent yet.
+    pushes: Pushes,
     /// A FIN follows.
     finish: bool,
     /// The FIN has been sent.
@@ -145,7 +149,7 @@ impl Sender {
         let offer = Offer::new(config, cc.ecn());
         Self {
             mss_bytes: config.mss_bytes,
-            data: Data { offered: FIRST_BYTE, end: FIRST_BYTE, finish: false, fin_sent: false, small_end: 0 },
+            data: Data { offered: FIRST_BYTE, end: FIRST_BYTE, ..Data::default() },
             una: 0,
             nxt: FIRST_BYTE,
             peer: PeerWindow::default(),

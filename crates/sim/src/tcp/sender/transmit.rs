@@ -251,7 +251,7 @@ impl Sender {
             flags |= self.marks.of_new_data();
             codepoint = self.marks.data();
         }
-        if self.nxt + u64::from(len) == self.data.end {
+        if self.data.pushes.take(self.nxt + u64::from(len)) {
             flags |= Flags::PSH;
         }
         output.send(self.nxt, len, flags, codepoint);

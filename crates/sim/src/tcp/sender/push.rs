@@ -1,0 +1,66 @@
+//! Which segments carry the push flag (RFC 9293, section 3.9.1.2; the kernel's `tcp_push` and `tcp_mark_push`): each that holds the
+//! last byte of what the application handed over in one go, also where more has followed since.
+//!
+//! A receiver acknowledges such a segment at once, whether it is a first or a second one. So the pairs in which segments of a long
+//! transfer are acknowledged begin anew every so often, and flows that share a queue don't stay in step with one another.
+//!
+//! Departs: retransmissions do not carry it; no segment carries it in the middle of a single write, as those do in the kernel that
+//! are half of the largest window ever offered apart (`forced_push`).
+
+use std::collections::VecDeque;
+
+/// Ends of what was written and is not sent yet.
+#[derive(Debug, Default)]
+pub(super) struct Pushes(VecDeque<u64>);
+
+impl Pushes {
+    /// A write ends at `end`; the next segment will begin at `nxt`. No more is remembered than one end for each segment.
+    pub(super) fn mark(&mut self, end: u64, nxt: u64, mss_bytes: u32) {
+        let segment = |end: u64| (end - nxt).div_ceil(u64::from(mss_bytes));
+        if self.0.back().is_none_or(|&last| segment(last) < segment(end)) {
+            self.0.push_back(end);
+        }
+    }
+
+    /// A segment that ends at `end` is sent: does it hold the end of a write?
+    #[inline]
+    pub(super) fn take(&mut self, end: u64) -> bool {
+        let mut holds = false;
+        while self.0.front().is_some_and(|&first| first <= end) {
+            self.0.pop_front();
+            holds = true;
+        }
+        holds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of the segments of 100 bytes from sequence number 1 on carry the flag after writes that end there.
+    fn pushed(ends: &[u64], segments: u64) -> Vec<bool> {
+        let mut pushes = Pushes::default();
+        ends.iter().for_each(|&end| pushes.mark(end, 1, 100));
+        (1..=segments).map(|n| pushes.take(1 + 100 * n)).collect()
+    }
+
+    #[test]
+    fn the_last_segment_of_each_write_is_pushed_though_more_follows() {
+        assert_eq!(pushed(&[301, 501], 6), [false, false, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_segment_that_is_filled_up_later_stays_pushed() {
+        // `tcp_sendmsg_locked` adds to the last packet, whose flags remain.
+        assert_eq!(pushed(&[250, 401], 4), [false, false, true, true]);
+    }
+
+    #[test]
+    fn many_small_writes_are_remembered_once_a_segment() {
+        let mut pushes = Pushes::default();
+        (2..=1001).for_each(|end| pushes.mark(end, 1, 100));
+        assert_eq!(pushes.0.len(), 10);
+        assert!((1..=10).all(|n| pushes.take(1 + 100 * n)));
+    }
+}
