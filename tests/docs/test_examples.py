@@ -77,8 +77,8 @@ def test_packets_in_flight_add_throughput_up_to_what_the_path_holds_and_then_onl
     for (window,), measured in found.items():
         packets = int(window.removesuffix("p"))
         rate_mbit = min(packets / round_trip_ms, 1 / frame_ms) * 1448 * 8 / 1e3
-        # Where a write ends, one packet alone is acknowledged. In a small window another is then left over, and waits for
-        # the next round.
+        # Where a write ends, one packet alone is acknowledged. In a small window another is then left over, and waits
+        # for the next round.
         assert 0.94 * rate_mbit < measured["goodput.sender_mbit"] < 1.01 * rate_mbit
         waits_ms = max(0, packets * frame_ms - round_trip_ms)
         # A ping may come behind the pair, and before it.
