@@ -52,6 +52,16 @@ def test_a_mark_for_what_waits_in_the_sender_costs_delay_only_there(tmp_path: Pa
     assert marked["goodput.upload_mbit"] == pytest.approx(unbounded["goodput.upload_mbit"], rel=0.01)
 
 
+def test_offload_doubles_the_delay_of_a_queue_counted_in_packets(tmp_path: Path) -> None:
+    found = by_labels("offload", tmp_path)
+    alone, joined = found["1",], found["8",]
+    # Of 20 ms of path and what the queue adds: the same packets hold nearly twice as much.
+    assert joined["rtt.p95_ms"] - 20 == pytest.approx(2 * (alone["rtt.p95_ms"] - 20), rel=0.1)
+    for one in found.values():
+        assert one["queue.r1>h2.max_packets"] == 100
+        assert one["goodput.bulk_mbit"] == pytest.approx(9.56, abs=0.01)
+
+
 def test_datagrams_queue_as_their_pattern_says_and_a_flood_loses_the_rest(tmp_path: Path) -> None:
     found = by_labels("udp-load", tmp_path)
     assert found["constant", "7774kbit"]["queue.h1>h2.mean_packets"] < 0.1

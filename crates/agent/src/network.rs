@@ -58,8 +58,9 @@ impl Network {
         network.plug_in_cards(home)?;
         for (planned, namespace) in network.plan.namespaces.iter().zip(&network.namespaces) {
             tool::run("ip", namespace, &planned.name, &planned.ip)?;
-            for device in &planned.offloads_off {
-                offload::turn_off(device).map_err(step("turning offloads off", &planned.name))?;
+            for device in &planned.devices {
+                offload::turn_off(device, network.plan.segmentation)
+                    .map_err(step("turning offloads off", &planned.name))?;
             }
             tool::run("tc", namespace, &planned.name, &planned.tc)?;
         }
@@ -84,7 +85,7 @@ impl Network {
 
     fn await_carriers(&self) -> Result<(), NetworkError> {
         for (planned, namespace) in self.plan.namespaces.iter().zip(&self.namespaces) {
-            let waited = namespace.enter().and_then(|()| carrier::wait(&planned.offloads_off));
+            let waited = namespace.enter().and_then(|()| carrier::wait(&planned.devices));
             waited.map_err(step("waiting for the devices", &planned.name))?;
         }
         Ok(())

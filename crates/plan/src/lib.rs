@@ -16,6 +16,7 @@
 
 mod hosts;
 mod network;
+mod offload;
 mod qdisc;
 mod ring;
 mod routes;
@@ -61,6 +62,8 @@ pub struct Plan {
     pub ports: Vec<ShapedPort>,
     /// What happens to rates while the experiment runs, in order of time.
     pub rate_changes: Vec<RateChange>,
+    /// Only the joining of packets that arrive is turned off: hosts send packets of several segments, which stay whole.
+    pub segmentation: bool,
 }
 
 /// A network namespace and what is set up inside it, in the order of the fields.
@@ -72,8 +75,8 @@ pub struct Namespace {
     pub sysctls: Vec<(&'static str, String)>,
     /// Arguments of `ip`, one command a line.
     pub ip: Vec<String>,
-    /// Devices on which every offload that changes packets is turned off.
-    pub offloads_off: Vec<String>,
+    /// Its devices, on which every offload that changes packets is turned off, but for [`Plan::segmentation`].
+    pub devices: Vec<String>,
     /// Arguments of `tc`, one command a line.
     pub tc: Vec<String>,
 }
@@ -198,6 +201,14 @@ pub enum PlanError {
         /// Why not, and what can be.
         reason: String,
     },
+    /// Segmentation offload that cannot last up to the receiver.
+    #[error("host `{node}`: tcp.gso_max_segs {reason}; leave it out, or use --engine sim")]
+    Offload {
+        /// The host.
+        node: String,
+        /// Why not.
+        reason: &'static str,
+    },
     /// Traffic between nodes that no links join.
     #[error("traffic `{traffic}`: no links lead from {from} to {to}")]
     Unreachable {
@@ -218,6 +229,7 @@ impl Plan {
     pub fn new(scenario: &Scenario, delay_by: DelayBy) -> Result<Self, PlanError> {
         check_indices(scenario)?;
         ring::check(scenario)?;
+        offload::check(scenario, delay_by)?;
         let mut plan = network::lay(scenario, delay_by)?;
         routes::add(scenario, &mut plan)?;
         sysctl::add(scenario, &mut plan);

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{Link, Scenario};
 
-use super::{Cable, Cards, Delay, DelayBy, Device, Namespace, Plan, PlanError, ring, wire};
+use super::{Cable, Cards, Delay, DelayBy, Device, Namespace, Plan, PlanError, offload, ring, wire};
 
 /// Longest device name: `IFNAMSIZ` less the terminating zero.
 const DEVICE_NAME_BYTES: usize = 15;
@@ -30,6 +30,7 @@ pub(super) fn lay(scenario: &Scenario, delay_by: DelayBy) -> Result<Plan, PlanEr
         delays: Vec::new(),
         ports: Vec::new(),
         rate_changes: Vec::new(),
+        segmentation: offload::is_wanted(scenario),
     };
     for (index, link) in scenario.links.iter().enumerate() {
         let ends = [0, 1].map(|side| node_device(scenario, index, side));
@@ -86,7 +87,7 @@ fn lay_cable(plan: &mut Plan, ends: [Device; 2], wire_ns: [Option<u64>; 2]) {
 
 /// A bridge between two devices, each of which holds back what leaves through it; or just the devices, for the relay.
 fn delay_namespace(name: String, delay: &Delay, delay_by: DelayBy) -> Namespace {
-    let mut namespace = Namespace { name, offloads_off: delay.devices.to_vec(), ..Namespace::default() };
+    let mut namespace = Namespace { name, devices: delay.devices.to_vec(), ..Namespace::default() };
     if delay_by == DelayBy::Netem {
         namespace.ip.push("link add name bridge0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".into());
         namespace.ip.push("link set bridge0 up".into());
@@ -109,11 +110,11 @@ fn address_ends(plan: &mut Plan, scenario: &Scenario, link: usize) {
         if canonical.is_unspecified() {
             *canonical = address;
         }
+        let most_segments = offload::most_segments(scenario, own.namespace);
         let namespace = &mut plan.namespaces[own.namespace];
-        namespace.offloads_off.push(own.name.clone());
+        namespace.devices.push(own.name.clone());
         namespace.ip.extend([
-            // With segmentation offload off, TCP still hands down large packets, to be cut up behind the queue.
-            format!("link set dev {} gso_max_segs 1", own.name),
+            format!("link set dev {} gso_max_segs {most_segments}", own.name),
             format!("address add {address}/30 dev {}", own.name),
             format!("link set dev {} up", own.name),
             format!(

@@ -102,7 +102,8 @@ impl Script {
         for cable in &plan.cables {
             writeln!(f, "    ip {}", plan.cable_command(cable, name))?;
         }
-        plan.namespaces.iter().try_for_each(|namespace| set_up(f, namespace))?;
+        let offloads = if plan.segmentation { "gro off" } else { "tx off sg off tso off gso off gro off" };
+        plan.namespaces.iter().try_for_each(|namespace| set_up(f, namespace, offloads))?;
         f.write_str("\n    trap - EXIT\n")
     }
 
@@ -132,8 +133,8 @@ impl Script {
     }
 }
 
-fn set_up(f: &mut Formatter<'_>, namespace: &Namespace) -> fmt::Result {
-    let Namespace { name, sysctls, ip, offloads_off, tc } = namespace;
+fn set_up(f: &mut Formatter<'_>, namespace: &Namespace, offloads: &str) -> fmt::Result {
+    let Namespace { name, sysctls, ip, devices, tc } = namespace;
     writeln!(f, "\n    # {name}")?;
     for (key, value) in sysctls {
         let optional = if sysctl::is_optional(key, value) { "e" } else { "" };
@@ -142,8 +143,8 @@ fn set_up(f: &mut Formatter<'_>, namespace: &Namespace) -> fmt::Result {
     for line in ip {
         writeln!(f, "    ip -n {name} {line}")?;
     }
-    for device in offloads_off {
-        writeln!(f, "    ip netns exec {name} ethtool -K {device} tx off sg off tso off gso off gro off >/dev/null")?;
+    for device in devices {
+        writeln!(f, "    ip netns exec {name} ethtool -K {device} {offloads} >/dev/null")?;
     }
     for line in tc {
         writeln!(f, "    tc -n {name} {line}")?;

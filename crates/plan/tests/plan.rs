@@ -207,6 +207,19 @@ fn rings_that_no_card_can_have_are_refused_by_name() {
 }
 
 #[test]
+fn segmentation_offload_stays_on_along_the_whole_path_where_a_host_wants_it() {
+    let offloading = |lab: &str| format!("{lab}\n[[host]]\nname = \"h1\"\ntcp.gso_max_segs = 8\n");
+    let text = script(&offloading(LAB));
+    assert_eq!(text.matches("gso_max_segs 8").count(), 3, "of h1, and of the router both ways: {text}");
+    assert_eq!(text.matches("gso_max_segs 1\n").count(), 1, "of h2: {text}");
+    assert!(text.contains(" gro off") && !text.contains("gso off"), "{text}");
+    let refused = Plan::new(&scenario(&offloading(LAB)), DelayBy::Relay).unwrap_err().to_string();
+    assert!(refused.contains("host `h1`: tcp.gso_max_segs needs sch_netem"), "{refused}");
+    let refused = error(&offloading(&ringed(FORWARD))).to_string();
+    assert!(refused.contains("goes with no ring"), "{refused}");
+}
+
+#[test]
 fn no_script_builds_a_ring() {
     let error = Script::new(&scenario(&ringed(FORWARD)), &[]).unwrap_err().to_string();
     assert!(error.starts_with("the ring of r1>h2 takes a network card, which namespaces have none of"), "{error}");
@@ -231,7 +244,7 @@ proptest! {
             prop_assert!(is_plain(line), "{line}");
         }
         let planned = |namespace: &Namespace| {
-            1 + namespace.sysctls.len() + namespace.ip.len() + namespace.offloads_off.len() + namespace.tc.len()
+            1 + namespace.sysctls.len() + namespace.ip.len() + namespace.devices.len() + namespace.tc.len()
         };
         let changes: usize = plan.rate_changes.iter().map(|change| change.commands.len()).sum();
         let count = plan.namespaces.iter().map(planned).sum::<usize>() + plan.cables.len() + changes;
@@ -239,7 +252,9 @@ proptest! {
     }
 
     #[test]
-    fn every_ring_has_a_card_or_is_refused(scenario in arbitrary_scenario_with_rings()) {
+    fn every_ring_has_a_card_or_is_refused(mut scenario in arbitrary_scenario_with_rings()) {
+        // Which goes with no ring.
+        scenario.nodes.iter_mut().for_each(|node| node.tcp.gso_max_segs = 1);
         let plan = match Plan::new(&scenario, DelayBy::Netem) {
             Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. }) => return Ok(()),
             other => other.unwrap(),

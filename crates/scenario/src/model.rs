@@ -71,6 +71,8 @@ pub struct TcpSettings {
     pub notsent_lowat_bytes: Option<u64>,
     /// Initial congestion window in segments (RFC 6928); default 10.
     pub initial_window_packets: u32,
+    /// Most segments that leave the host as one packet, and stay one up to the receiver; default 1.
+    pub gso_max_segs: u32,
     /// Shrink windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`); default true.
     pub slow_start_after_idle: bool,
     /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`); default 0.

@@ -98,6 +98,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a stop after the end", "congestion = \"reno\"", "stop = \"61s\""),
     ("a buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.rmem_max = \"64kb\"\n[sweep]"),
     ("a send buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.wmem_max = \"8kb\"\n[sweep]"),
+    ("packets larger than a packet can be", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.gso_max_segs = 46\n[sweep]"),
     ("nothing that may wait unsent", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.notsent_lowat = 0\n[sweep]"),
     ("a queue without a rate", "rate = \"10mbit\"\n", ""),
     ("a ring without a rate, one way", "delay = \"5ms\"\n\n", "reverse.ring = { size = \"256p\", bql = true }\n\n"),

@@ -167,6 +167,7 @@ impl Connections {
                 destination,
                 flow: self.first_flow + index,
                 ip_bytes: packet.segment.ip_bytes(),
+                frames: packet.segment.frames(),
                 ecn: outgoing.ecn,
                 awaited,
                 body: Body::Tcp(packet),

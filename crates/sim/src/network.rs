@@ -5,7 +5,7 @@ use bufferscope_scenario::{NodeIndex, Scenario};
 
 use crate::SimError;
 use crate::events::EventQueue;
-use crate::packet::{Body, Ecn, Header, TcpPacket};
+use crate::packet::{Body, Ecn, Header, Load, TcpPacket};
 use crate::pool::{PacketId, Pool};
 use crate::port::{Port, Sent};
 use crate::qdisc::{Fate, Fates, Qdisc};
@@ -70,7 +70,9 @@ pub(crate) struct Outbound {
     /// Row of the destination in the routing table.
     pub(crate) destination: u16,
     pub(crate) flow: u32,
+    /// Size of its IP packets together, and how many they are.
     pub(crate) ip_bytes: u32,
+    pub(crate) frames: u32,
     pub(crate) ecn: Ecn,
     /// If it has to stand in the queue of the host's port, it is one of the `departures` when it leaves.
     pub(crate) awaited: bool,
@@ -129,7 +131,7 @@ impl Network {
             flow: packet.flow,
             destination: packet.destination,
             class: TrafficClass::new(flow.dscp, packet.ecn),
-            awaited: false,
+            load: Load::of(packet.frames),
         };
         let id = self.pool.insert(header, packet.body);
         match self.routes.step(packet.destination, packet.from) {
@@ -148,7 +150,7 @@ impl Network {
         let now_ns = self.now();
         let sent = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
         let stands = sent.is_none() && !self.fates.have_dropped(packet);
-        self.pool.header_mut(packet).awaited = awaited && stands;
+        self.pool.header_mut(packet).load.set_awaited(awaited && stands);
         self.after_queue(port, sent, recording);
         stands
     }
@@ -256,8 +258,7 @@ impl Network {
     /// A packet has left a queue: its sender may have waited for that.
     #[inline]
     fn note_departure(&mut self, packet: PacketId) {
-        let awaited = &mut self.pool.header_mut(packet).awaited;
-        if std::mem::take(awaited)
+        if self.pool.header_mut(packet).load.take_awaited()
             && let Body::Tcp(segment) = self.pool.body(packet)
         {
             self.departures.push(*segment);

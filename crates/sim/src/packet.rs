@@ -37,8 +37,42 @@ pub(crate) struct Header {
     /// Where it goes: a row of the routing table.
     pub(crate) destination: u16,
     pub(crate) class: TrafficClass,
-    /// It stands in the queue of its own host, where its sender waits for it to leave.
-    pub(crate) awaited: bool,
+    pub(crate) load: Load,
+}
+
+/// How many frames a packet is to be cut into in the end, each with headers of its own: 1, but for segmentation offload. And whether it
+/// stands in the queue of its own host, where its sender waits for it to leave. Both in a byte, for the header's sake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load(u8);
+
+impl Load {
+    const AWAITED: u8 = 0x80;
+
+    /// So many frames, at least one.
+    #[inline]
+    pub(crate) fn of(frames: u32) -> Self {
+        debug_assert!((1..u32::from(Self::AWAITED)).contains(&frames), "{frames} frames");
+        Self(frames as u8)
+    }
+
+    #[inline]
+    pub(crate) fn frames(self) -> u32 {
+        u32::from(self.0 & !Self::AWAITED)
+    }
+
+    /// Somebody waits for it to leave, if `awaited`.
+    #[inline]
+    pub(crate) fn set_awaited(&mut self, awaited: bool) {
+        self.0 = self.0 & !Self::AWAITED | if awaited { Self::AWAITED } else { 0 };
+    }
+
+    /// Did somebody wait for it? Nobody does any more.
+    #[inline]
+    pub(crate) fn take_awaited(&mut self) -> bool {
+        let awaited = self.0 & Self::AWAITED != 0;
+        self.0 &= !Self::AWAITED;
+        awaited
+    }
 }
 
 /// What the hosts need to know of a packet.

@@ -138,6 +138,7 @@ impl Ping {
             ip_bytes: HEADER_BYTES + self.parameters.payload_bytes,
             ecn: Ecn::NotEct,
             awaited: false,
+            frames: 1,
             body: Body::Echo(Echo { ping: self.index, seq, kind }),
         };
         net.send(&packet, recording);

@@ -40,7 +40,8 @@ pub(crate) struct Counts {
     pub(crate) arrived: u64,
     pub(crate) dropped: u64,
     pub(crate) marked: u64,
-    /// Packets and bytes that left the queue for the wire, as `tc -s qdisc` counts "Sent".
+    /// Packets and bytes that left the queue for the wire, as `tc -s qdisc` counts "Sent" (which counts each segment of a packet of
+    /// several).
     pub(crate) sent_packets: u64,
     pub(crate) sent_bytes: u64,
     /// Packets that reached the other end.
@@ -76,7 +77,7 @@ impl Port {
     pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
         self.counts.arrived += 1;
         let header = pool.header_mut(packet);
-        header.frame_bytes = header.ip_bytes + self.overhead_bytes;
+        header.frame_bytes = header.ip_bytes + self.overhead_bytes * header.load.frames();
         let Some(sender) = &mut self.sender else {
             self.counts.sent_packets += 1;
             self.counts.sent_bytes += u64::from(header.frame_bytes);
@@ -185,7 +186,7 @@ mod tests {
             flow: 0,
             destination: 0,
             class: TrafficClass::new(0, Ecn::NotEct),
-            awaited: false,
+            load: crate::packet::Load::of(1),
         };
         let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
         port.accept(id, now_ns, pool, fates)

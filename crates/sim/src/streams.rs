@@ -246,6 +246,7 @@ impl StreamsSetup<'_> {
             ecn: sending.ecn,
             pacing: sending.pacing,
             pacing_percent: host.pacing_percent,
+            gso_max_segs: host.gso_max_segs,
             slow_start_after_idle: host.slow_start_after_idle,
             syn_linear_timeouts: host.syn_linear_timeouts,
             // As programs do that answer requests, and as it is for all that is written in large pieces.

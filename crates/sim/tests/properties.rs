@@ -8,9 +8,10 @@ use bufferscope_scenario::{NodeIndex, Port, Qdisc, Scenario, TrafficKind};
 use common::{SECOND, numbers, numbers_where, optional, run, words};
 use proptest::prelude::*;
 
-/// Largest frame: 1500 bytes of IP and whatever the link adds.
-fn largest_frame(port: &Port) -> u64 {
-    1500 + u64::from(port.overhead_bytes)
+/// Largest frame, or packet of several: 1500 bytes of IP and whatever the link adds, for each.
+fn largest_frame(scenario: &Scenario, port: &Port) -> u64 {
+    let frames = scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1);
+    (1500 + u64::from(port.overhead_bytes)) * u64::from(frames)
 }
 
 /// Every port that has a rate, with its name.
@@ -73,7 +74,8 @@ fn assert_wires_keep_to_their_rate(scenario: &Scenario, sink: &MemorySink) {
         let times = numbers_where(sink, Table::Queues, "t_ns", ("port", &name));
         let sent = numbers_where(sink, Table::Queues, "sent_bytes", ("port", &name));
         for (t, bytes) in times.windows(2).zip(sent.windows(2)) {
-            let most = capacity_bytes(port, t[0], t[1]) + largest_frame(port) * (1 + changes(port, t[0], t[1]));
+            let most =
+                capacity_bytes(port, t[0], t[1]) + largest_frame(scenario, port) * (1 + changes(port, t[0], t[1]));
             let sent = bytes[1] - bytes[0];
             assert!(sent <= most, "{name}: {sent} of {most} bytes from {} to {}", t[0], t[1]);
         }

@@ -7,7 +7,7 @@ use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
-use crate::file::host::{Buffer, InitialWindow, Percent, Timeouts};
+use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
 use crate::file::link::Rate;
 use crate::units::{KB, MB, MS, SECOND};
 
@@ -187,6 +187,11 @@ pub(super) fn wmem_default() -> Buffer {
 /// RFC 6928.
 pub(super) fn initial_window() -> InitialWindow {
     10
+}
+
+/// What a testbed should have; Linux' own is 65,535.
+pub(super) fn gso_max_segs() -> Segments {
+    1
 }
 
 /// Linux' `net.ipv4.tcp_slow_start_after_idle`.

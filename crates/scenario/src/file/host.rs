@@ -15,6 +15,8 @@ pub(crate) type Buffer = Quantity<Sizes, { 4 * KB }, GB>;
 pub(crate) type Unsent = Quantity<Sizes, 1, GB>;
 /// Segments.
 pub(crate) type InitialWindow = u32;
+/// Segments of a packet.
+pub(crate) type Segments = u32;
 /// Per cent.
 pub(crate) type Percent = u32;
 /// How many of them.
@@ -54,6 +56,10 @@ pub(crate) struct HostTcp {
     /// Initial congestion window in segments.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) initial_window: InitialWindow,
+    /// Most segments that leave the host as one packet (`gso_max_segs` of ip-link(8)), which stays one in every queue up to the
+    /// receiver, as over the virtual links of a testbed whose segmentation offload is on. 1: every packet is one segment.
+    #[schemars(range(min = 1, max = 45))]
+    pub(crate) gso_max_segs: Segments,
     /// Shrink congestion windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`).
     pub(crate) slow_start_after_idle: bool,
     /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`). Linux has had this since
@@ -79,6 +85,7 @@ impl Default for HostTcp {
             wmem_default: defaults::wmem_default(),
             notsent_lowat: None,
             initial_window: defaults::initial_window(),
+            gso_max_segs: defaults::gso_max_segs(),
             slow_start_after_idle: defaults::slow_start_after_idle(),
             syn_linear_timeouts: defaults::syn_linear_timeouts(),
             pacing_ss_ratio: defaults::pacing_ss_ratio(),

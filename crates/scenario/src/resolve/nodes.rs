@@ -59,6 +59,7 @@ impl<'a> Nodes<'a> {
                     wmem_default_bytes: tcp.wmem_default.get(),
                     notsent_lowat_bytes: tcp.notsent_lowat.map(|bytes| bytes.get()),
                     initial_window_packets: tcp.initial_window,
+                    gso_max_segs: tcp.gso_max_segs,
                     slow_start_after_idle: tcp.slow_start_after_idle,
                     syn_linear_timeouts: tcp.syn_linear_timeouts,
                     pacing_percent: [tcp.pacing_ss_ratio, tcp.pacing_ca_ratio],

@@ -117,6 +117,7 @@ fn host(node: &Node) -> Value {
         ("wmem_max", size(node.tcp.wmem_max_bytes)),
         ("wmem_default", size(node.tcp.wmem_default_bytes)),
         ("initial_window", number(node.tcp.initial_window_packets)),
+        ("gso_max_segs", number(node.tcp.gso_max_segs)),
         ("slow_start_after_idle", Value::from(node.tcp.slow_start_after_idle)),
         ("syn_linear_timeouts", number(node.tcp.syn_linear_timeouts)),
         ("pacing_ss_ratio", number(node.tcp.pacing_percent[0])),

@@ -147,6 +147,7 @@ impl Hosts {
             ip_bytes: HEADER_BYTES + payload_bytes,
             ecn: Ecn::NotEct,
             awaited: false,
+            frames: 1,
             body: Body::Datagram(datagram),
         };
         net.send(&packet, recording);

@@ -38,7 +38,7 @@ impl Bench {
             flow: 0,
             destination: 0,
             class,
-            awaited: false,
+            load: crate::packet::Load::of(1),
         };
         let body = Body::Echo(Echo { ping: 0, seq: self.sent, kind: EchoKind::Request });
         let id = self.pool.insert(header, body);

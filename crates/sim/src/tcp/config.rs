@@ -42,6 +42,8 @@ pub struct Config {
     pub syn_linear_timeouts: u32,
     /// Send what the application writes at once, also where that does not fill a segment (`TCP_NODELAY`).
     pub no_delay: bool,
+    /// Most segments that leave as one packet (ip-link(8), `gso_max_segs`); 1 without segmentation offload.
+    pub gso_max_segs: u32,
     /// Seed of the random numbers that the congestion control draws: BBR's, so that flows that began together do not probe
     /// together.
     pub seed: u64,
@@ -85,6 +87,7 @@ impl Config {
         slow_start_after_idle: true,
         syn_linear_timeouts: 0,
         no_delay: false,
+        gso_max_segs: 1,
         seed: 0,
         ecn: false,
         accurate_ecn: false,

@@ -3,6 +3,7 @@
 //! Sequence numbers are unwrapped to 64 bits and start at 0: the SYN is 0, the first payload byte 1. Windows are in bytes,
 //! already scaled (RFC 7323, section 2). Payload has a length and no content.
 
+use super::config::MSS_BYTES;
 use crate::packet::Ecn;
 use std::ops::{BitOr, BitOrAssign};
 
@@ -70,9 +71,16 @@ pub struct Outgoing {
 pub type Outbox = Vec<Outgoing>;
 
 impl Segment {
-    /// Length of the IP packet that carries the segment.
+    /// Length of the IP packet that carries the segment, or of those it is cut into in the end.
+    #[inline]
     pub fn ip_bytes(&self) -> u32 {
-        IP_HEADER_BYTES + TCP_HEADER_BYTES + self.option_bytes() + self.len
+        (IP_HEADER_BYTES + TCP_HEADER_BYTES + self.option_bytes()) * self.frames() + self.len
+    }
+
+    /// Packets of at most 1500 bytes that it is cut into in the end: more than one with segmentation offload.
+    #[inline]
+    pub fn frames(&self) -> u32 {
+        if self.len <= MSS_BYTES { 1 } else { self.len.div_ceil(MSS_BYTES) }
     }
 
     /// First sequence number after this segment; SYN and FIN take one each.

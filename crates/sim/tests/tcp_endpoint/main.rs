@@ -5,6 +5,7 @@ mod congestion;
 mod counters;
 mod handshake;
 mod net;
+mod offload;
 mod pacing;
 mod pipe;
 mod random;

@@ -78,6 +78,7 @@ prop_compose! {
         host_queue: bool,
         slow_start_after_idle: bool,
         initial_window_packets in 1u32..20,
+        gso_max_segs in prop_oneof![Just(1u32), 2u32..45],
         window_packets in 1u32..60,
         rmem_default_bytes in prop_oneof![3_000u64..20_000, 20_000u64..300_000],
         wmem_default_bytes in 4_000u64..100_000,
@@ -89,7 +90,7 @@ prop_compose! {
         let [rmem_max_bytes, wmem_max_bytes] = [rmem_default_bytes, wmem_default_bytes].map(|bytes| bytes * growth);
         Config {
             congestion, ecn, accurate_ecn, pacing, host_queue, slow_start_after_idle, initial_window_packets,
-            window_packets, rmem_default_bytes, rmem_max_bytes, wmem_default_bytes, wmem_max_bytes, notsent_lowat_bytes, timers, seed, ..Config::default()
+            gso_max_segs, window_packets, rmem_default_bytes, rmem_max_bytes, wmem_default_bytes, wmem_max_bytes, notsent_lowat_bytes, timers, seed, ..Config::default()
         }
     }
 }

@@ -95,7 +95,9 @@ impl Echo {
     /// RFC 9768, section 3.2.2.5.1: an acknowledgement at once when marking begins.
     fn accurate(&mut self, segment: &Segment, codepoint: Ecn) -> Request {
         let marked = codepoint == Ecn::Ce;
-        self.count = (self.count + u8::from(marked)) % 8;
+        if marked {
+            self.count = ((u32::from(self.count) + segment.frames()) % 8) as u8;
+        }
         if segment.len == 0 {
             return Request::default();
         }

@@ -32,7 +32,7 @@ pub(crate) struct SendBuffer {
     most_payload_bytes: u64,
     /// Packets of the largest window for which room was made.
     packets: u32,
-    mss_bytes: u32,
+    piece_bytes: u64,
     max_bytes: u64,
     /// Less than this is not sent yet when the application hands more over (`tcp_notsent_lowat`).
     unsent_bytes: u64,
@@ -49,7 +49,7 @@ impl SendBuffer {
             size_bytes: 0,
             most_payload_bytes: 0,
             packets: 0,
-            mss_bytes: config.mss_bytes,
+            piece_bytes: u64::from(config.mss_bytes * config.gso_max_segs),
             max_bytes: config.wmem_max_bytes,
             unsent_bytes: config.notsent_lowat_bytes,
             windows,
@@ -79,8 +79,8 @@ impl SendBuffer {
 
     fn resize(&mut self, size_bytes: u64) {
         self.size_bytes = size_bytes;
-        let mss_bytes = u64::from(self.mss_bytes);
-        self.most_payload_bytes = size_bytes * 2 / 3 * mss_bytes / (mss_bytes + OVERHEAD_BYTES) + 2;
+        let whole_bytes = self.piece_bytes + OVERHEAD_BYTES;
+        self.most_payload_bytes = size_bytes * 2 / 3 * self.piece_bytes / whole_bytes + 2;
     }
 }
 
@@ -150,19 +150,20 @@ impl Sender {
         self.buffer.size_bytes >= queued_bytes + queued_bytes / 2 && self.unsent_bytes() * 2 < self.buffer.unsent_bytes
     }
 
-    /// Payload that fits now: what the last packet lacks, and whole packets as long as there is room when one begins.
+    /// Payload that fits now: what the last piece lacks, and whole pieces as long as there is room when one begins.
     fn room_bytes(&self) -> u64 {
         let (mss_bytes, unsent_bytes) = (u64::from(self.mss_bytes), self.unsent_bytes());
         let free_bytes = self.buffer.size_bytes.saturating_sub(self.queued_bytes());
         let may_wait_bytes = self.buffer.unsent_bytes.saturating_sub(unsent_bytes);
-        let packets = free_bytes.div_ceil(OVERHEAD_BYTES + mss_bytes).min(may_wait_bytes.div_ceil(mss_bytes));
-        let lacks_bytes = (mss_bytes - unsent_bytes % mss_bytes) % mss_bytes;
-        lacks_bytes + packets * mss_bytes
+        let piece_bytes = mss_bytes * u64::from(self.gso_max_segs);
+        let pieces = free_bytes.div_ceil(OVERHEAD_BYTES + piece_bytes).min(may_wait_bytes.div_ceil(piece_bytes));
+        let lacks_bytes = (piece_bytes - unsent_bytes % piece_bytes) % piece_bytes;
+        lacks_bytes + pieces * piece_bytes
     }
 
     /// What the kernel charges for all that the buffer holds (`sk_wmem_queued`).
     fn queued_bytes(&self) -> u64 {
-        let unsent_packets = self.unsent_bytes().div_ceil(u64::from(self.mss_bytes));
+        let unsent_packets = self.unsent_bytes().div_ceil(u64::from(self.mss_bytes * self.gso_max_segs));
         let packets = u64::from(self.board.buffers()) + unsent_packets;
         self.data.end.saturating_sub(self.una) + packets * OVERHEAD_BYTES
     }

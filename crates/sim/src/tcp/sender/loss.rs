@@ -30,7 +30,7 @@ impl Sender {
         self.frto.timeouts += 1;
         let head = self.board.ids().start;
         if !self.still_in_host_queue(head) {
-            self.retransmit(head, output);
+            self.retransmit(head, 1, output);
         }
         self.timer.back_off();
         self.timer.arm(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));

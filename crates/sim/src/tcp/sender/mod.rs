@@ -3,10 +3,11 @@
 //! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`], [`loss`]), in
 //! which state that puts the sender ([`alarm`]), how the window shrinks ([`recovery`]), when that was wrong ([`undo`]), whether
 //! the window is used ([`usage`]) and filled ([`buffer`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), what the
-//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]). [`ack`]
+//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]), and how many at a time
+//! ([`offload`]). [`ack`]
 //! and [`transmit`] put them together in the order of the kernel's `tcp_ack` and `tcp_write_xmit`.
 //!
-//! Departs: no segmentation offload; a receiver never takes selective acknowledgements back.
+//! Departs: a receiver never takes selective acknowledgements back.
 
 mod ack;
 mod alarm;
@@ -16,6 +17,7 @@ mod expiry;
 mod loss;
 mod marks;
 mod news;
+mod offload;
 pub(crate) mod pacing;
 mod probe;
 mod push;
@@ -93,6 +95,9 @@ pub(crate) struct Sender {
     initial_window_packets: u32,
     slow_start_after_idle: bool,
     no_delay: bool,
+    gso_max_segs: u32,
+    /// End of the piece that the next packet is taken from, with segmentation offload.
+    piece_end: u64,
     pacing_percent: [u32; 2],
 }
 
@@ -176,6 +181,8 @@ impl Sender {
             initial_window_packets: config.initial_window_packets,
             slow_start_after_idle: config.slow_start_after_idle,
             no_delay: config.no_delay,
+            gso_max_segs: config.gso_max_segs,
+            piece_end: 0,
             pacing_percent: config.pacing_percent,
         }
     }

@@ -19,7 +19,8 @@ pub(crate) struct Sent {
     pub(crate) seq: u64,
     /// When it was last transmitted.
     pub(crate) sent_ns: u64,
-    /// Number of that transmission among all of the connection: tells which of two was sent later even at the same time.
+    /// Number of the packet that it was transmitted in, among all of the connection: tells which of two was sent later even at the
+    /// same time.
     pub(crate) order: u64,
     /// What was noted for the delivery rate at that transmission.
     pub(crate) note: Note,
@@ -46,7 +47,7 @@ pub(crate) struct Scoreboard {
     first_id: SentId,
     mss_bytes: u32,
     sacked: u32,
-    /// Neighbours that are both selectively acknowledged: the kernel joins them (`tcp_shift_skb_data`).
+    /// Neighbours that left in one packet, or are both selectively acknowledged: the kernel joins those (`tcp_shift_skb_data`).
     joined: u32,
     lost: u32,
     retransmitted: u32,
@@ -54,7 +55,7 @@ pub(crate) struct Scoreboard {
     to_repair: u32,
     /// Nothing before this is to be repaired.
     repair_from: SentId,
-    /// Transmissions so far.
+    /// Packets transmitted so far.
     transmissions: u64,
     /// Segments ever marked lost, each time counted.
     lost_total: u64,
@@ -121,7 +122,7 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Buffers that hold the segments outstanding: those selectively acknowledged share one with their neighbours.
+    /// Buffers that hold the segments outstanding: [joined](Self::joined) ones share theirs.
     pub(crate) fn buffers(&self) -> u32 {
         self.packets_out() - self.joined
     }
@@ -142,7 +143,7 @@ impl Scoreboard {
         self.lost_total
     }
 
-    /// Transmissions so far; the number of the last.
+    /// Packets transmitted so far; the number of the last.
     pub(crate) fn transmissions(&self) -> u64 {
         self.transmissions
     }
@@ -174,10 +175,20 @@ impl Scoreboard {
         self.ring.get(id.checked_sub(self.first_id)? as usize)
     }
 
-    /// A new segment was sent.
-    pub(crate) fn push(&mut self, sent: Sent) {
+    /// Segments from `id` on, up to `most`, that left in the same packet and are to be repaired.
+    pub(crate) fn lost_together(&self, id: SentId, most: u32) -> u32 {
+        let order = self.get(id).map(|sent| sent.order);
+        let belongs = |id: &SentId| {
+            self.get(*id).is_some_and(|sent| Some(sent.order) == order && sent.lost && !sent.retransmitted)
+        };
+        (id + 1..).take(most as usize - 1).take_while(belongs).count() as u32 + 1
+    }
+
+    /// A new segment was sent, in the same packet as the last one if it `joins` it.
+    pub(crate) fn push(&mut self, sent: Sent, joins: bool) {
         debug_assert!(self.ring.back().is_none_or(|last| last.end() == sent.seq));
-        self.transmissions += 1;
+        self.transmissions += u64::from(!joins);
+        self.joined += u32::from(joins);
         self.ring.push_back(Sent { order: self.transmissions, ..sent });
     }
 
@@ -185,12 +196,12 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn pop_acked(&mut self, ack: u64) -> Option<Sent> {
         let sent = *self.ring.front().filter(|sent| sent.end() <= ack)?;
+        if self.joined > 0 {
+            self.joined -= self.pairs_at(0);
+        }
         self.ring.pop_front();
         self.first_id += 1;
-        if sent.sacked {
-            self.sacked -= 1;
-            self.joined -= u32::from(self.is_sacked(0));
-        }
+        self.sacked -= u32::from(sent.sacked);
         self.forget_marks(&sent);
         Some(sent)
     }
@@ -249,23 +260,26 @@ impl Scoreboard {
         Some(self.repair_from)
     }
 
-    /// A segment was sent again.
-    pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool) -> Sent {
+    /// A segment was sent again: whether the application was the limit then, and whether it joined the last one in a packet.
+    pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64, note: Note, how: (bool, bool)) -> Sent {
         let sent = &mut self.ring[(id - self.first_id) as usize];
         self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
         self.retransmitted += u32::from(!sent.retransmitted);
         sent.retransmitted = true;
-        self.repeat(id, now_ns, note, app_limited)
+        self.repeat(id, now_ns, note, how)
     }
 
     /// A tail loss probe repeated a segment. It is not counted in flight again.
-    pub(crate) fn repeat(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool) -> Sent {
-        self.transmissions += 1;
-        let sent = &mut self.ring[(id - self.first_id) as usize];
+    pub(crate) fn repeat(&mut self, id: SentId, now_ns: u64, note: Note, (app_limited, joins): (bool, bool)) -> Sent {
+        self.transmissions += u64::from(!joins);
+        let index = (id - self.first_id) as usize;
+        self.joined -= self.pairs_at(index);
+        let sent = &mut self.ring[index];
         sent.ever_retransmitted = true;
         (sent.sent_ns, sent.order) = (now_ns, self.transmissions);
         (sent.note, sent.app_limited) = (note, app_limited);
-        *sent
+        self.joined += self.pairs_at(index);
+        self.ring[index]
     }
 
     /// The receiver got the segments of `block` twice: calls `on_duplicate` with each that had been retransmitted, of which no
@@ -292,27 +306,33 @@ impl Scoreboard {
 
     fn sack_range(&mut self, from: u64, to: u64, on_sacked: &mut impl FnMut(&Sent)) {
         let mut index = self.index_of(from);
-        while let Some(sent) = self.ring.get_mut(index).filter(|sent| sent.end() <= to) {
-            index += 1;
-            if sent.sacked || sent.seq < from {
+        while let Some(&before) = self.ring.get(index).filter(|sent| sent.end() <= to) {
+            if before.sacked || before.seq < from {
+                index += 1;
                 continue;
             }
-            let before = *sent;
+            self.joined -= self.pairs_at(index);
+            let sent = &mut self.ring[index];
             sent.sacked = true;
-            self.sacked += 1;
-            self.highest_sacked = self.highest_sacked.max(before.end());
             if before.lost {
                 // One that does not count as lost any more was undone: its retransmission is still in flight.
                 (sent.lost, sent.retransmitted) = (false, false);
                 self.forget_marks(&before);
             }
-            self.joined += u32::from(self.is_sacked(index.wrapping_sub(2))) + u32::from(self.is_sacked(index));
+            self.sacked += 1;
+            self.joined += self.pairs_at(index);
+            self.highest_sacked = self.highest_sacked.max(before.end());
+            index += 1;
             on_sacked(&before);
         }
     }
 
-    fn is_sacked(&self, index: usize) -> bool {
-        self.ring.get(index).is_some_and(|sent| sent.sacked)
+    /// How many of a segment's two neighbours it is joined with.
+    fn pairs_at(&self, index: usize) -> u32 {
+        let Some(sent) = self.ring.get(index) else { return 0 };
+        let joins = |other: &Sent| other.order == sent.order || (other.sacked && sent.sacked);
+        let neighbours = [index.wrapping_sub(1), index + 1];
+        neighbours.map(|at| u32::from(self.ring.get(at).is_some_and(joins))).iter().sum()
     }
 
     /// Takes a segment's marks out of the counters.
@@ -340,7 +360,7 @@ mod tests {
     /// Ten segments of 100 bytes from sequence number 1; id n starts at 1 + 100 n.
     fn ten() -> Scoreboard {
         let mut board = Scoreboard::new(100, false);
-        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n, Note::default())));
+        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n, Note::default()), false));
         board
     }
 
@@ -381,9 +401,9 @@ mod tests {
         board.mark_lost(2);
         board.mark_lost(5);
         assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (8, 2, Some(2)));
-        board.retransmit(2, 50, Note::default(), false);
+        board.retransmit(2, 50, Note::default(), (false, false));
         assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(5)));
-        board.retransmit(5, 51, Note::default(), false);
+        board.retransmit(5, 51, Note::default(), (false, false));
         assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (10, 2, None));
         // The retransmission is lost too.
         board.mark_lost(2);
@@ -396,7 +416,7 @@ mod tests {
         let mut board = ten();
         board.mark_lost(2);
         board.mark_lost(3);
-        board.retransmit(2, 50, Note::default(), false);
+        board.retransmit(2, 50, Note::default(), (false, false));
         board.unmark_losses();
         assert_eq!((board.lost(), board.in_flight(), board.next_to_repair()), (0, 11, None));
         sack(&mut board, &[block(2, 2)]);
@@ -411,7 +431,7 @@ mod tests {
         let mut board = ten();
         sack(&mut board, &[block(4, 9)]);
         (0..4).for_each(|id| board.mark_lost(id));
-        board.retransmit(0, 50, Note::default(), false);
+        board.retransmit(0, 50, Note::default(), (false, false));
         // 0 repaired, 1 to 3 lost, 4 to 9 sacked.
         assert_eq!((board.in_flight(), board.lost(), board.retransmitted()), (1, 4, 1));
         let popped = std::iter::from_fn(|| board.pop_acked(1001)).count();
@@ -430,7 +450,7 @@ mod tests {
         let mut board = Scoreboard::new(100, true);
         for n in 0..3 {
             let note = Note { in_flight: n + 1, ..Note::default() };
-            board.push(Sent::new(1 + 100 * u64::from(n), 100, false, 0, note));
+            board.push(Sent::new(1 + 100 * u64::from(n), 100, false, 0, note), false);
         }
         board.mark_lost(0);
         board.mark_lost(2);
@@ -444,7 +464,7 @@ mod tests {
         let mut board = Scoreboard::new(100, false);
         let mut seq = 1;
         for len in [100, 7, 1, 100, 33, 100] {
-            board.push(Sent::new(seq, len, false, 0, Note::default()));
+            board.push(Sent::new(seq, len, false, 0, Note::default()), false);
             seq += u64::from(len);
         }
         let mut lens = vec![];

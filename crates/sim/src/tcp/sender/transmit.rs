@@ -4,6 +4,7 @@ use super::super::congestion::Event;
 use super::super::receiver::Receiver;
 use super::super::segment::{Flags, Outbox, Outgoing, Segment};
 use super::super::timestamps;
+use super::offload::Packet;
 use super::probe::TailProbe;
 use super::scoreboard::{Sent, SentId};
 use super::timer::Wait;
@@ -73,44 +74,51 @@ impl Sender {
     /// Retransmits lost segments, oldest first, as far as the congestion window allows.
     #[inline(never)]
     pub(crate) fn repair(&mut self, output: &mut Output) {
-        while self.board.in_flight() < self.cc.window().cwnd {
+        while let Some(quota) = self.cc.window().cwnd.checked_sub(self.board.in_flight()).filter(|&quota| quota > 0) {
             let Some(id) = self.board.next_to_repair() else { return };
             let len = self.board.get(id).map_or(0, |sent| u32::from(sent.len));
             let held_back = self.pacer.holds_back(output.now_ns) || self.repair_awaits_departure(output.now_ns, len);
             if held_back || self.still_in_host_queue(id) {
                 return;
             }
-            self.retransmit(id, output);
+            self.retransmit(id, quota, output);
             if id == self.board.ids().start && self.timer.wait() != Some(Wait::Reorder) {
                 self.arm_after(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
             }
         }
     }
 
-    /// Retransmits one segment.
-    pub(super) fn retransmit(&mut self, id: SentId, output: &mut Output) {
+    /// Retransmits a segment, and with it up to `most` in all that left in the same packet and are lost, too.
+    pub(super) fn retransmit(&mut self, id: SentId, most: u32, output: &mut Output) {
         let now_ns = output.now_ns;
         self.before_sending(now_ns);
-        let in_flight = self.board.in_flight() + 1;
-        let note = self.delivery.note(now_ns, false, self.board.lost_total(), in_flight);
-        let sent = self.board.retransmit(id, now_ns, note, self.delivery.is_app_limited());
-        self.undo.on_repair(timestamps::clock(now_ns));
-        self.recovery.on_sent(1);
-        self.send_again(id, &sent, output);
+        let note = self.delivery.note(now_ns, false, self.board.lost_total(), self.board.in_flight() + 1);
+        let segments = if self.gso_max_segs > 1 { self.board.lost_together(id, most) } else { 1 };
+        let (mut seq, mut bytes, mut flags) = (None, 0, Flags::NONE);
+        for id in id..id + u64::from(segments) {
+            let sent = self.board.retransmit(id, now_ns, note, (self.delivery.is_app_limited(), seq.is_some()));
+            self.undo.on_repair(timestamps::clock(now_ns));
+            self.rack.on_retransmit(id, &sent);
+            seq.get_or_insert(sent.seq);
+            bytes += u32::from(sent.len);
+            if sent.fin {
+                flags |= Flags::FIN;
+            }
+        }
+        self.recovery.on_sent(segments);
+        self.retransmits += u64::from(segments);
+        self.after_sending(now_ns, bytes, segments);
+        output.send(seq.unwrap_or(self.una), bytes, flags, self.marks.other());
     }
 
     /// Sends the last segment again, as a tail loss probe. That does not count as a retransmission in flight.
     fn repeat_last(&mut self, id: SentId, output: &mut Output) {
         self.before_sending(output.now_ns);
         let note = self.delivery.note(output.now_ns, false, self.board.lost_total(), self.board.in_flight());
-        let sent = self.board.repeat(id, output.now_ns, note, self.delivery.is_app_limited());
-        self.send_again(id, &sent, output);
-    }
-
-    fn send_again(&mut self, id: SentId, sent: &Sent, output: &mut Output) {
-        self.rack.on_retransmit(id, sent);
+        let sent = self.board.repeat(id, output.now_ns, note, (self.delivery.is_app_limited(), false));
+        self.rack.on_retransmit(id, &sent);
         self.retransmits += 1;
-        self.after_sending(output.now_ns, u32::from(sent.len));
+        self.after_sending(output.now_ns, u32::from(sent.len), 1);
         let flags = if sent.fin { Flags::FIN } else { Flags::NONE };
         output.send(sent.seq, u32::from(sent.len), flags, self.marks.other());
     }
@@ -150,7 +158,7 @@ impl Sender {
         if room > 0 && len > 0 {
             // There is room, only less than for a whole segment.
             let part = len.min(room as u32);
-            self.send_new(part, fin && part == len && u64::from(len) < room, output);
+            self.send_new((part, fin && part == len && u64::from(len) < room), 1, output);
             self.rearm_retransmit(output.now_ns);
         } else {
             output.send(self.una - 1, 0, Flags::NONE, self.marks.other());
@@ -212,7 +220,7 @@ impl Sender {
     }
 
     fn transmit_new(&mut self, output: &mut Output, limit: Limit) -> u32 {
-        let (mut sent, mut window_limits) = (0, false);
+        let (mut sent, mut window_limits, mut cwnd_limits) = (0, false, false);
         while let Some((len, fin)) = self.next_new() {
             // The kernel does not hold back a lone FIN either.
             let may_exceed = limit == Limit::OneMore || fin;
@@ -222,49 +230,78 @@ impl Sender {
             }
             window_limits = !self.fits_peer_window(len, fin);
             let held_back = limit == Limit::Cwnd && self.is_held_back(len);
-            if window_limits || held_back || self.awaits_departure(output.now_ns, len) {
+            if window_limits || held_back {
                 break;
             }
-            self.send_new(len, fin, output);
-            sent += 1;
+            let mut segments = 1;
+            if self.gso_max_segs > 1 && limit == Limit::Cwnd {
+                match self.next_packet(output.now_ns) {
+                    Packet::Of(most) => segments = most,
+                    Packet::Waits(for_cwnd) => {
+                        (cwnd_limits, window_limits) = (for_cwnd, !for_cwnd && self.room() < self.unsent_bytes());
+                        break;
+                    }
+                }
+            }
+            if self.awaits_departure(output.now_ns, len * segments) {
+                break;
+            }
+            sent += self.send_new((len, fin), segments, output);
             if limit == Limit::OneMore {
                 break;
             }
         }
         self.note_window_limit(output.now_ns, window_limits);
-        self.validate_window(output.now_ns, sent);
+        self.validate_window(output.now_ns, sent, cwnd_limits);
         self.check_space(output.now_ns, sent);
         sent
     }
 
-    fn send_new(&mut self, len: u32, fin: bool, output: &mut Output) {
+    /// Sends a packet of new data, or a FIN: a segment, and up to `most` in all as far as they are there and fit the peer's window.
+    /// Returns how many.
+    fn send_new(&mut self, segment: (u32, bool), most: u32, output: &mut Output) -> u32 {
         let now_ns = output.now_ns;
         self.before_sending(now_ns);
-        let first = self.board.packets_out() == 0;
-        let in_flight = self.board.in_flight() + 1;
-        let note = self.delivery.note(now_ns, first, self.board.lost_total(), in_flight);
+        let (seq, first) = (self.nxt, self.board.packets_out() == 0);
+        let note = self.delivery.note(now_ns, first, self.board.lost_total(), self.board.in_flight() + most);
         let app_limited = self.delivery.is_app_limited();
-        self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) });
-        let mut flags = if fin { Flags::FIN } else { Flags::NONE };
+        let (mut segments, mut bytes, mut flags) = (0, 0, Flags::NONE);
+        let mut next = Some(segment);
+        while let Some((len, fin)) = next {
+            let sent = Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) };
+            self.board.push(sent, segments > 0);
+            segments += 1;
+            bytes += len;
+            if fin {
+                flags |= Flags::FIN;
+            }
+            self.nxt += u64::from(len) + u64::from(fin);
+            self.data.fin_sent |= fin;
+            if len < self.mss_bytes {
+                self.data.small_end = self.nxt;
+            }
+            next = if segments < most { self.next_new().filter(|&more| self.may_join(more)) } else { None };
+        }
         let mut codepoint = self.marks.other();
-        if len > 0 {
+        if bytes > 0 {
             flags |= self.marks.of_new_data();
             codepoint = self.marks.data();
         }
-        if self.data.pushes.take(self.nxt + u64::from(len)) {
+        if self.data.pushes.take(seq + u64::from(bytes)) {
             flags |= Flags::PSH;
         }
-        output.send(self.nxt, len, flags, codepoint);
-        self.nxt += u64::from(len) + u64::from(fin);
-        self.data.fin_sent |= fin;
-        if len < self.mss_bytes {
-            self.data.small_end = self.nxt;
-        }
-        self.after_sending(now_ns, len);
-        self.recovery.on_sent(1);
+        output.send(seq, bytes, flags, codepoint);
+        self.after_sending(now_ns, bytes, segments);
+        self.recovery.on_sent(segments);
         if first || self.timer.wait() == Some(Wait::Probe) {
             self.rearm_retransmit(now_ns);
         }
+        segments
+    }
+
+    /// May a further segment leave in the same packet?
+    fn may_join(&self, (len, fin): (u32, bool)) -> bool {
+        self.fits_peer_window(len, fin) && !self.is_held_back(len)
     }
 
     fn before_sending(&mut self, now_ns: u64) {
@@ -273,10 +310,10 @@ impl Sender {
         }
     }
 
-    fn after_sending(&mut self, now_ns: u64, len: u32) {
+    fn after_sending(&mut self, now_ns: u64, len: u32, segments: u32) {
         self.last_sent_ns = now_ns;
         self.small_queue.on_sent(len);
-        self.pacer.on_sent(now_ns, len, self.cc.window().pacing_bytes_per_s);
+        self.pacer.on_sent(now_ns, (len, segments), self.cc.window().pacing_bytes_per_s);
     }
 
     /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such is in flight (RFC 9293,
@@ -286,7 +323,7 @@ impl Sender {
     }
 
     /// Bytes that the peer's window has room for.
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         (self.una + self.peer.bytes).saturating_sub(self.nxt)
     }
 }

@@ -41,9 +41,9 @@ impl Sender {
         self.usage.limited || (window.in_slow_start() && window.cwnd < 2 * self.usage.max_packets_out)
     }
 
-    /// `sent` packets have just been sent, or nothing could be.
-    pub(super) fn validate_window(&mut self, now_ns: u64, sent: u32) {
-        let limited = self.board.in_flight() >= self.cc.window().cwnd;
+    /// `sent` packets have just been sent, or nothing could be; or something waits for more room in the window, little as it needs.
+    pub(super) fn validate_window(&mut self, now_ns: u64, sent: u32, waits_for_more: bool) {
+        let limited = waits_for_more || self.board.in_flight() >= self.cc.window().cwnd;
         if sent == 0 && !limited {
             return;
         }

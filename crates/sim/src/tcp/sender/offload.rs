@@ -1,0 +1,103 @@
+//! Segmentation offload: segments that leave together travel as one packet (the kernel's `tcp_tso_autosize`,
+//! `tcp_tso_should_defer` and `tcp_mss_split_point`).
+//!
+//! A packet holds about a millisecond's worth at the pacing rate, more where the round trip is short, and two segments at least. So a
+//! window that has room for less waits for the next acknowledgement, as long as that is near.
+//!
+//! What is written is put together to pieces of up to `gso_max_segs` segments at once. A packet is a piece or the beginning of one: the
+//! rest is a piece of its own, however small.
+//!
+//! Departs: two segments are the least for `bbr`, too, below 1.2 Mbit/s.
+
+use super::{Sender, State, pacing};
+
+/// Payload that fits a packet (`GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` + 1).
+const MOST_BYTES: u64 = 65_536 - 257;
+/// The part of a second at the pacing rate (`sk_pacing_shift`).
+const RATE_SHIFT: u32 = 10;
+/// A packet may be as large as possible for round trips of up to 512 us, and half as large for every 512 us more
+/// (`tcp_tso_rtt_log`).
+const RTT_SHIFT: u32 = 9;
+/// Least segments (`tcp_min_tso_segs`).
+const LEAST_SEGMENTS: u32 = 2;
+/// A third of the window is enough to be sent at once (`tcp_tso_win_divisor`).
+const WINDOW_DIVISOR: u64 = 3;
+/// Later than this after the last packet there is nothing to wait for.
+const RECENT_NS: u64 = 1_000_000;
+
+/// The next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packet {
+    /// Holds up to so many segments.
+    Of(u32),
+    /// Waits to become larger, because of the congestion window (`true`) or the peer's.
+    Waits(bool),
+}
+
+impl Sender {
+    /// How large is the next packet, where more than one segment may leave as one?
+    #[cold]
+    pub(super) fn next_packet(&mut self, now_ns: u64) -> Packet {
+        let mss_bytes = u64::from(self.mss_bytes);
+        if self.nxt >= self.piece_end {
+            self.piece_end = self.nxt + self.unsent_bytes().min(u64::from(self.gso_max_segs) * mss_bytes);
+        }
+        let piece = (self.piece_end - self.nxt).div_ceil(mss_bytes) as u32;
+        if piece <= 1 {
+            return Packet::Of(1);
+        }
+        let most = self.packet_segments(now_ns);
+        if let Some(limit) = self.defers(now_ns, most) {
+            return limit;
+        }
+        // Half a window at most, so that acknowledgements keep coming (`tcp_cwnd_test`).
+        let cwnd = self.cc.window().cwnd;
+        let quota = cwnd.saturating_sub(self.board.in_flight()).min((cwnd / 2).max(1));
+        Packet::Of(most.min(quota).min(piece).max(1))
+    }
+
+    /// Is it better to wait until more can be sent?
+    fn defers(&self, now_ns: u64, most: u32) -> Option<Packet> {
+        let last_ns = if self.pacer.is_enabled() { self.pacer.next_ns() } else { self.last_sent_ns };
+        if self.recovery.state() >= State::Recovery || now_ns > last_ns + RECENT_NS {
+            return None;
+        }
+        let (mss_bytes, window) = (u64::from(self.mss_bytes), self.cc.window());
+        let by_cwnd = u64::from(window.cwnd.saturating_sub(self.board.in_flight())) * mss_bytes;
+        let by_peer = self.room();
+        let (limit, piece) = (by_cwnd.min(by_peer), self.piece_end - self.nxt);
+        let has_more_behind = self.data.end > self.piece_end;
+        let chunk = (u64::from(window.cwnd) * mss_bytes).min(self.peer.bytes) / WINDOW_DIVISOR;
+        if limit >= u64::from(most) * mss_bytes || (has_more_behind && limit >= piece) || limit >= chunk {
+            return None;
+        }
+        // If the next acknowledgement is half a round trip away or more, it comes too late.
+        let head = self.board.head()?;
+        if now_ns - head.sent_ns < self.rtt.srtt_ns().unwrap_or(0) / 2 {
+            return None;
+        }
+        let (limited_by_cwnd, limited) =
+            if by_cwnd < by_peer { (true, by_cwnd <= piece) } else { (false, by_peer <= piece) };
+        if limited {
+            return Some(Packet::Waits(limited_by_cwnd));
+        }
+        // What is complete has nothing to wait for.
+        let is_last = self.data.finish && self.data.end == self.data.offered && !has_more_behind;
+        (!is_last).then_some(Packet::Waits(false))
+    }
+
+    /// Segments of a packet at the present rate.
+    fn packet_segments(&self, now_ns: u64) -> u32 {
+        let window = self.cc.window();
+        let rate = if self.pacer.is_enabled() {
+            window.pacing_bytes_per_s
+        } else {
+            pacing::rate_of_window(window, &self.context(now_ns))
+        };
+        let halvings = self.rtt.min_ns().map_or(u64::MAX, |min_ns| (min_ns / 1000) >> RTT_SHIFT);
+        let near_bytes = if halvings < u64::from(u32::BITS) { MOST_BYTES >> halvings } else { 0 };
+        let bytes = (rate >> RATE_SHIFT).saturating_add(near_bytes).min(MOST_BYTES);
+        let segments = (bytes / u64::from(self.mss_bytes)) as u32;
+        segments.max(LEAST_SEGMENTS).min(self.gso_max_segs)
+    }
+}
