@@ -40,6 +40,35 @@ fn reno_adds_one_packet_a_round_trip() {
     }
 }
 
+/// With one packet in `k` lost, evenly, the window W swings between W/2 and W by a packet a round trip, so that a swing takes W/2 round
+/// trips and carries 3/8 W^2 packets, which are `k`. Its mean is 3/4 W = sqrt(3/2 k): a throughput of sqrt(3/2) / (RTT sqrt(p))
+/// (Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997, equation 3; the kernel
+/// counts packets, so that delayed acknowledgements change nothing).
+#[test]
+fn renos_throughput_falls_with_the_square_root_of_the_share_lost() {
+    for k in [100, 400, 1600, 6400] {
+        let mut lost_from = 0;
+        let mut net = Net::new(&RENO, 50 * MS).fate(move |_, packet| {
+            let number = packet.segment.seq / MSS;
+            let is_lost = packet.segment.len > 0 && number % k == k - 1 && number > lost_from;
+            if is_lost {
+                lost_from = number;
+            }
+            if is_lost { Fate::Drop } else { Fate::Deliver }
+        });
+        net = net.stream();
+        net.run_until(50 * SECOND);
+        let before = net.ends[SERVER].received_bytes();
+        net.run_until(250 * SECOND);
+        let packets_a_round = (net.ends[SERVER].received_bytes() - before) as f64 / MSS as f64 / 2000.0;
+        let expected = (1.5 * k as f64).sqrt();
+        // A round trip passes until a loss is seen, and one in recovery: up to two more than the W/2 = 2/3 * 3/4 W of the swing, in
+        // which the window does not grow.
+        let least = expected * (1.0 - 2.0 / (expected * 2.0 / 3.0 + 2.0));
+        assert!((least..expected).contains(&packets_a_round), "1 in {k}: {packets_a_round:.1} of {expected:.1}");
+    }
+}
+
 /// The window before and the threshold after the loss of one packet.
 fn reduction(config: &Config) -> (u64, u64) {
     let mut net = Net::new(config, 50 * MS).fate(|n, _| if n == 150 { Fate::Drop } else { Fate::Deliver }).stream();
