@@ -10,25 +10,36 @@
 use std::collections::VecDeque;
 
 /// Ends of what was written and is not sent yet.
-#[derive(Debug, Default)]
-pub(super) struct Pushes(VecDeque<u64>);
+#[derive(Debug)]
+pub(super) struct Pushes {
+    /// The first of them; `u64::MAX`: there is none. Looked at for every segment, so it does not lie elsewhere.
+    first: u64,
+    later: VecDeque<u64>,
+}
+
+impl Default for Pushes {
+    fn default() -> Self {
+        Self { first: u64::MAX, later: VecDeque::new() }
+    }
+}
 
 impl Pushes {
     /// A write ends at `end`; the next segment will begin at `nxt`. No more is remembered than one end for each segment.
     pub(super) fn mark(&mut self, end: u64, nxt: u64, mss_bytes: u32) {
         let segment = |end: u64| (end - nxt).div_ceil(u64::from(mss_bytes));
-        if self.0.back().is_none_or(|&last| segment(last) < segment(end)) {
-            self.0.push_back(end);
+        if self.first == u64::MAX {
+            self.first = end;
+        } else if segment(*self.later.back().unwrap_or(&self.first)) < segment(end) {
+            self.later.push_back(end);
         }
     }
 
     /// A segment that ends at `end` is sent: does it hold the end of a write?
     #[inline]
     pub(super) fn take(&mut self, end: u64) -> bool {
-        let mut holds = false;
-        while self.0.front().is_some_and(|&first| first <= end) {
-            self.0.pop_front();
-            holds = true;
+        let holds = self.first <= end;
+        while self.first <= end {
+            self.first = self.later.pop_front().unwrap_or(u64::MAX);
         }
         holds
     }
@@ -60,7 +71,7 @@ mod tests {
     fn many_small_writes_are_remembered_once_a_segment() {
         let mut pushes = Pushes::default();
         (2..=1001).for_each(|end| pushes.mark(end, 1, 100));
-        assert_eq!(pushes.0.len(), 10);
+        assert_eq!(1 + pushes.later.len(), 10);
         assert!((1..=10).all(|n| pushes.take(1 + 100 * n)));
     }
 }
