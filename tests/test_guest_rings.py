@@ -85,9 +85,9 @@ def test_with_bql_packets_wait_in_the_queue_and_not_in_the_ring(carry: Carry) ->
 def test_bql_can_be_switched_off_where_the_driver_has_it(carry: Carry) -> None:
     tables = carry(ringed('{ size = "64p", bql = false }'), BQL)
     assert median(ring_packets(tables)) == 46
-    # The limit counts bytes, and the packet that reaches it may exceed it: beside small ones, of a ping or at the end of a write, it
-    # leaves room for packets that the ring has no descriptors for. The kernel takes them from the discipline and keeps them
-    # until it has.
+    # The limit counts bytes, and the packet that reaches it may exceed it: beside small ones, of a ping or at the end
+    # of a write, it leaves room for packets that the ring has no descriptors for. The kernel takes them from the
+    # discipline and keeps them until it has.
     assert max(column(layer(tables, "ring"), "bytes")) < (46 + 1) * 1514
 
 
