@@ -9,7 +9,6 @@
 //! Departs: the application goes on at once; the kernel does not join packets that were sent again with others selectively
 //! acknowledged.
 
-use super::chrono::Chrono;
 use super::small_queue::OVERHEAD_BYTES;
 use super::transmit::Output;
 use super::{Config, Sender};
@@ -65,6 +64,12 @@ impl SendBuffer {
         self.is_full
     }
 
+    /// What is written is put together to pieces of this size.
+    #[inline]
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        self.piece_bytes
+    }
+
     /// Makes room for a window of so many packets (`tcp_sndbuf_expand`).
     #[inline]
     fn expand(&mut self, packets: u32) {
@@ -117,7 +122,7 @@ impl Sender {
     #[inline(never)]
     fn hand_over(&mut self, output: &mut Output) {
         self.buffer.is_full = false;
-        self.note_room(output.now_ns);
+        self.note_buffer_room(output.now_ns);
         loop {
             let room_bytes = self.room_bytes();
             if room_bytes == 0 {
@@ -152,10 +157,9 @@ impl Sender {
 
     /// Payload that fits now: what the last piece lacks, and whole pieces as long as there is room when one begins.
     fn room_bytes(&self) -> u64 {
-        let (mss_bytes, unsent_bytes) = (u64::from(self.mss_bytes), self.unsent_bytes());
+        let (piece_bytes, unsent_bytes) = (self.buffer.piece_bytes, self.unsent_bytes());
         let free_bytes = self.buffer.size_bytes.saturating_sub(self.queued_bytes());
         let may_wait_bytes = self.buffer.unsent_bytes.saturating_sub(unsent_bytes);
-        let piece_bytes = mss_bytes * u64::from(self.gso_max_segs);
         let pieces = free_bytes.div_ceil(OVERHEAD_BYTES + piece_bytes).min(may_wait_bytes.div_ceil(piece_bytes));
         let lacks_bytes = (piece_bytes - unsent_bytes % piece_bytes) % piece_bytes;
         lacks_bytes + pieces * piece_bytes
@@ -163,19 +167,11 @@ impl Sender {
 
     /// What the kernel charges for all that the buffer holds (`sk_wmem_queued`).
     fn queued_bytes(&self) -> u64 {
-        let unsent_packets = self.unsent_bytes().div_ceil(u64::from(self.mss_bytes * self.gso_max_segs));
-        let packets = u64::from(self.board.buffers()) + unsent_packets;
+        let packets = u64::from(self.board.buffers()) + self.unsent_bytes().div_ceil(self.buffer.piece_bytes);
         self.data.end.saturating_sub(self.una) + packets * OVERHEAD_BYTES
     }
 
     fn packets_provided_for(&self) -> u32 {
         self.cc.window().cwnd.max(self.rack.reordering_packets() + 1)
-    }
-
-    /// The application waits no more.
-    fn note_room(&mut self, now_ns: u64) {
-        if self.chronograph.running() == Chrono::BufferLimited {
-            self.chronograph.run(now_ns, Chrono::Busy);
-        }
     }
 }

@@ -91,6 +91,13 @@ impl Sender {
         }
     }
 
+    /// The buffer lets the application go on (`tcp_check_space`).
+    pub(super) fn note_buffer_room(&mut self, now_ns: u64) {
+        if self.chronograph.running() == Chrono::BufferLimited {
+            self.note_limit(now_ns, Chrono::Busy);
+        }
+    }
+
     /// A limit that is already known to be a greater one stays.
     #[cold]
     fn note_limit(&mut self, now_ns: u64, chrono: Chrono) {

@@ -40,7 +40,7 @@ impl Sender {
     pub(super) fn next_packet(&mut self, now_ns: u64) -> Packet {
         let mss_bytes = u64::from(self.mss_bytes);
         if self.nxt >= self.piece_end {
-            self.piece_end = self.nxt + self.unsent_bytes().min(u64::from(self.gso_max_segs) * mss_bytes);
+            self.piece_end = self.nxt + self.unsent_bytes().min(self.buffer.piece_bytes());
         }
         let piece = (self.piece_end - self.nxt).div_ceil(mss_bytes) as u32;
         if piece <= 1 {

@@ -67,13 +67,13 @@ impl Pacer {
 
     /// A packet leaves, with so many bytes of payload in so many segments.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now_ns: u64, (len, segments): (u32, u32), bytes_per_s: u64) {
+    pub(crate) fn on_sent(&mut self, now_ns: u64, len: u32, segments: u32, bytes_per_s: u64) {
         if self.enabled {
-            self.space(now_ns, (len, segments), bytes_per_s);
+            self.space(now_ns, len, segments, bytes_per_s);
         }
     }
 
-    fn space(&mut self, now_ns: u64, (len, segments): (u32, u32), bytes_per_s: u64) {
+    fn space(&mut self, now_ns: u64, len: u32, segments: u32, bytes_per_s: u64) {
         let before_ns = self.next_ns;
         self.next_ns = before_ns.max(now_ns);
         self.segments = (self.segments + segments).min(UNPACED_SEGMENTS);
@@ -111,10 +111,10 @@ mod tests {
     fn packets_are_spaced_by_their_length_over_the_rate() {
         let mut pacer = pacer();
         // The first comes 100 ms late and gains half of its space: 1000 B / (1 MB/s) = 1 ms, so 0.5 ms.
-        pacer.on_sent(100 * MS, (1000, 1), 1_000_000);
+        pacer.on_sent(100 * MS, 1000, 1, 1_000_000);
         assert_eq!(pacer.next_ns(), 100 * MS + MS / 2);
         // Those that leave in time get all of it.
-        pacer.on_sent(100 * MS + MS / 2, (1000, 1), 1_000_000);
+        pacer.on_sent(100 * MS + MS / 2, 1000, 1, 1_000_000);
         assert_eq!(pacer.next_ns(), 101 * MS + MS / 2);
         assert!(pacer.holds_back(101 * MS));
         assert_eq!(pacer.wake_ns(), Some(101 * MS + MS / 2));
@@ -125,7 +125,7 @@ mod tests {
         let mut pacer = Pacer::new(true);
         let held = (0..12).take_while(|_| {
             let held = pacer.holds_back(MS);
-            pacer.on_sent(MS, (1000, 1), 1_000_000);
+            pacer.on_sent(MS, 1000, 1, 1_000_000);
             !held
         });
         assert_eq!(held.count(), 10);
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn without_pacing_nothing_waits() {
         let mut pacer = Pacer { segments: UNPACED_SEGMENTS, ..Pacer::new(false) };
-        pacer.on_sent(0, (1000, 1), 1);
+        pacer.on_sent(0, 1000, 1, 1);
         assert!(!pacer.holds_back(0));
     }
 

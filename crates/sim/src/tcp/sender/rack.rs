@@ -322,7 +322,7 @@ mod tests {
         rack.detect(&mut board, at(109 * MS));
         assert_eq!(lost(&board), [0, 1, 2, 3, 4, 5, 6]);
         for id in [0, 1] {
-            let sent = board.retransmit(id, 110 * MS, Note::default(), (false, false));
+            let sent = board.retransmit(id, 110 * MS, Note::default(), false, false);
             rack.on_retransmit(id, &sent);
         }
         // The second arrives, sent at the same time but after the first.
@@ -336,7 +336,7 @@ mod tests {
         let (mut rack, mut board) = flight();
         deliver(&mut rack, &mut board, 9);
         // The probe repeats the last segment, which was selectively acknowledged; new data sent after it arrives.
-        let probe = board.retransmit(9, 110 * MS, Note::default(), (false, false));
+        let probe = board.retransmit(9, 110 * MS, Note::default(), false, false);
         rack.on_retransmit(9, &probe);
         board.push(Sent::new(1001, 100, false, 111 * MS, Note::default()), false);
         let now_ns = deliver(&mut rack, &mut board, 10);
@@ -348,7 +348,7 @@ mod tests {
     fn an_answer_too_early_for_a_retransmission_does_not_date_it() {
         let (mut rack, mut board) = flight();
         board.mark_lost(0);
-        board.retransmit(0, 200 * MS, Note::default(), (false, false));
+        board.retransmit(0, 200 * MS, Note::default(), false, false);
         let sent = *board.get(0).unwrap();
         rack.on_delivered(&sent, 250 * MS, RTT_NS);
         assert!(!rack.advanced);

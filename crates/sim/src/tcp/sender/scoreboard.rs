@@ -260,17 +260,17 @@ impl Scoreboard {
         Some(self.repair_from)
     }
 
-    /// A segment was sent again: whether the application was the limit then, and whether it joined the last one in a packet.
-    pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64, note: Note, how: (bool, bool)) -> Sent {
+    /// A segment was sent again, in the same packet as the last one if it `joins` it.
+    pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool, joins: bool) -> Sent {
         let sent = &mut self.ring[(id - self.first_id) as usize];
         self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
         self.retransmitted += u32::from(!sent.retransmitted);
         sent.retransmitted = true;
-        self.repeat(id, now_ns, note, how)
+        self.repeat(id, now_ns, note, app_limited, joins)
     }
 
     /// A tail loss probe repeated a segment. It is not counted in flight again.
-    pub(crate) fn repeat(&mut self, id: SentId, now_ns: u64, note: Note, (app_limited, joins): (bool, bool)) -> Sent {
+    pub(crate) fn repeat(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool, joins: bool) -> Sent {
         self.transmissions += u64::from(!joins);
         let index = (id - self.first_id) as usize;
         self.joined -= self.pairs_at(index);

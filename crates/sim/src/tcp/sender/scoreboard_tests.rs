@@ -46,9 +46,9 @@ fn a_lost_segment_leaves_the_flight_until_it_is_sent_again() {
     board.mark_lost(2);
     board.mark_lost(5);
     assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (8, 2, Some(2)));
-    board.retransmit(2, 50, Note::default(), (false, false));
+    board.retransmit(2, 50, Note::default(), false, false);
     assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(5)));
-    board.retransmit(5, 51, Note::default(), (false, false));
+    board.retransmit(5, 51, Note::default(), false, false);
     assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (10, 2, None));
     // The retransmission is lost too.
     board.mark_lost(2);
@@ -61,7 +61,7 @@ fn after_an_undo_a_retransmission_stays_in_flight_until_reported_as_a_duplicate(
     let mut board = ten();
     board.mark_lost(2);
     board.mark_lost(3);
-    board.retransmit(2, 50, Note::default(), (false, false));
+    board.retransmit(2, 50, Note::default(), false, false);
     board.unmark_losses();
     assert_eq!((board.lost(), board.in_flight(), board.next_to_repair()), (0, 11, None));
     sack(&mut board, &[block(2, 2)]);
@@ -76,7 +76,7 @@ fn acknowledging_clears_every_mark() {
     let mut board = ten();
     sack(&mut board, &[block(4, 9)]);
     (0..4).for_each(|id| board.mark_lost(id));
-    board.retransmit(0, 50, Note::default(), (false, false));
+    board.retransmit(0, 50, Note::default(), false, false);
     // 0 repaired, 1 to 3 lost, 4 to 9 sacked.
     assert_eq!((board.in_flight(), board.lost(), board.retransmitted()), (1, 4, 1));
     let popped = std::iter::from_fn(|| board.pop_acked(1001)).count();

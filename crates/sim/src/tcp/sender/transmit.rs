@@ -94,33 +94,38 @@ impl Sender {
         self.before_sending(now_ns);
         let note = self.delivery.note(now_ns, false, self.board.lost_total(), self.board.in_flight() + 1);
         let segments = if self.gso_max_segs > 1 { self.board.lost_together(id, most) } else { 1 };
-        let (mut seq, mut bytes, mut flags) = (None, 0, Flags::NONE);
-        for id in id..id + u64::from(segments) {
-            let sent = self.board.retransmit(id, now_ns, note, (self.delivery.is_app_limited(), seq.is_some()));
-            self.undo.on_repair(timestamps::clock(now_ns));
-            self.rack.on_retransmit(id, &sent);
-            seq.get_or_insert(sent.seq);
+        let app_limited = self.delivery.is_app_limited();
+        let first = self.board.retransmit(id, now_ns, note, app_limited, false);
+        let (mut bytes, mut fin) = (u32::from(first.len), first.fin);
+        self.note_repair(id, &first, now_ns);
+        for id in (id..).take(segments as usize).skip(1) {
+            let sent = self.board.retransmit(id, now_ns, note, app_limited, true);
+            self.note_repair(id, &sent, now_ns);
             bytes += u32::from(sent.len);
-            if sent.fin {
-                flags |= Flags::FIN;
-            }
+            fin |= sent.fin;
         }
         self.recovery.on_sent(segments);
-        self.retransmits += u64::from(segments);
-        self.after_sending(now_ns, bytes, segments);
-        output.send(seq.unwrap_or(self.una), bytes, flags, self.marks.other());
+        self.send_again(first.seq, bytes, fin, segments, output);
+    }
+
+    fn note_repair(&mut self, id: SentId, sent: &Sent, now_ns: u64) {
+        self.undo.on_repair(timestamps::clock(now_ns));
+        self.rack.on_retransmit(id, sent);
     }
 
     /// Sends the last segment again, as a tail loss probe. That does not count as a retransmission in flight.
     fn repeat_last(&mut self, id: SentId, output: &mut Output) {
         self.before_sending(output.now_ns);
         let note = self.delivery.note(output.now_ns, false, self.board.lost_total(), self.board.in_flight());
-        let sent = self.board.repeat(id, output.now_ns, note, (self.delivery.is_app_limited(), false));
+        let sent = self.board.repeat(id, output.now_ns, note, self.delivery.is_app_limited(), false);
         self.rack.on_retransmit(id, &sent);
-        self.retransmits += 1;
-        self.after_sending(output.now_ns, u32::from(sent.len), 1);
-        let flags = if sent.fin { Flags::FIN } else { Flags::NONE };
-        output.send(sent.seq, u32::from(sent.len), flags, self.marks.other());
+        self.send_again(sent.seq, u32::from(sent.len), sent.fin, 1, output);
+    }
+
+    fn send_again(&mut self, seq: u64, bytes: u32, fin: bool, segments: u32, output: &mut Output) {
+        self.retransmits += u64::from(segments);
+        self.after_sending(output.now_ns, bytes, segments);
+        output.send(seq, bytes, finishing(fin), self.marks.other());
     }
 
     /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3;
@@ -265,16 +270,13 @@ impl Sender {
         let (seq, first) = (self.nxt, self.board.packets_out() == 0);
         let note = self.delivery.note(now_ns, first, self.board.lost_total(), self.board.in_flight() + most);
         let app_limited = self.delivery.is_app_limited();
-        let (mut segments, mut bytes, mut flags) = (0, 0, Flags::NONE);
+        let (mut segments, mut bytes) = (0, 0);
         let mut next = Some(segment);
         while let Some((len, fin)) = next {
             let sent = Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) };
             self.board.push(sent, segments > 0);
             segments += 1;
             bytes += len;
-            if fin {
-                flags |= Flags::FIN;
-            }
             self.nxt += u64::from(len) + u64::from(fin);
             self.data.fin_sent |= fin;
             if len < self.mss_bytes {
@@ -282,6 +284,8 @@ impl Sender {
             }
             next = if segments < most { self.next_new().filter(|&more| self.may_join(more)) } else { None };
         }
+        // The FIN comes last.
+        let mut flags = finishing(self.data.fin_sent);
         let mut codepoint = self.marks.other();
         if bytes > 0 {
             flags |= self.marks.of_new_data();
@@ -313,7 +317,7 @@ impl Sender {
     fn after_sending(&mut self, now_ns: u64, len: u32, segments: u32) {
         self.last_sent_ns = now_ns;
         self.small_queue.on_sent(len);
-        self.pacer.on_sent(now_ns, (len, segments), self.cc.window().pacing_bytes_per_s);
+        self.pacer.on_sent(now_ns, len, segments, self.cc.window().pacing_bytes_per_s);
     }
 
     /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such is in flight (RFC 9293,
@@ -326,4 +330,8 @@ impl Sender {
     pub(super) fn room(&self) -> u64 {
         (self.una + self.peer.bytes).saturating_sub(self.nxt)
     }
+}
+
+fn finishing(fin: bool) -> Flags {
+    if fin { Flags::FIN } else { Flags::NONE }
 }
