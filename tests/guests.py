@@ -8,10 +8,18 @@ from pathlib import Path
 
 from laboratory import write
 
+from bufferscope.engines import agent
 from bufferscope.experiment import Point, load
+from bufferscope.guest import build
+from bufferscope.guest.image import Image
 
 Carry = Callable[..., dict[str, bytes]]
 """Runs an experiment's text and gives its tables' bytes."""
+
+
+def build_guest(kernel: str | None = None) -> Image:
+    """The guest of a kernel, by default of the one that runs take, with the agent at hand."""
+    return build.build(build.kernel(kernel, print), agent.program(), print)
 
 
 def point(text: str, directory: Path) -> Point:

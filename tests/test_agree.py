@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from guests import build_guest
 from laboratory import SMALL, SWEEP, Answer, write
 
 import bufferscope as bs
@@ -114,10 +115,7 @@ def test_run_shows_several_engines_side_by_side(cli: Cli, tmp_path: Path) -> Non
 
 @pytest.mark.guest
 def test_the_simulator_agrees_with_a_real_kernel(cli: Cli, tmp_path: Path) -> None:
-    from bufferscope.engines import agent
-    from bufferscope.guest import build
-
-    build.build(build.kernel(None, print), agent.program(), print)
+    build_guest()
     # Slow start, its overshoot, and one whole sawtooth.
     answer = cli("agree", "ucas-reproduce", "--set", "duration=8s", "--repeat", "2", "--json")
     assert answer.status == 0, answer.err

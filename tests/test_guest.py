@@ -11,14 +11,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from guests import Carry, busy_machine, point
+from guests import Carry, build_guest, busy_machine, point
 from laboratory import SMALL, TABLES, start, write
 
 import bufferscope as bs
 from bufferscope import _core
 from bufferscope.engines import agent, guest
 from bufferscope.errors import EngineError
-from bufferscope.guest import build, cache, image, kernels, machine, run, state
+from bufferscope.guest import cache, image, kernels, machine, run, state
 from bufferscope.guest.image import Image
 
 pytestmark = pytest.mark.guest
@@ -35,7 +35,7 @@ ROUTED = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
 
 @pytest.fixture(scope="session")
 def built() -> Image:
-    return build.build(build.kernel(None, print), agent.program(), print)
+    return build_guest()
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from guests import build_guest
 
 import bufferscope as bs
-from bufferscope.engines import agent
-from bufferscope.guest import build
 from bufferscope.metrics.network import path, ports, traffic_ends
 from bufferscope.store.run import Run
 
@@ -21,7 +20,7 @@ TABLES_WITH_ROWS = {"probes", "flows", "queues"}
 
 @pytest.fixture(scope="module", autouse=True)
 def _built() -> None:
-    build.build(build.kernel(None, print), agent.program(), print)
+    build_guest()
 
 
 @pytest.mark.parametrize("name", bs.catalogue())

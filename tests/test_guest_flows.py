@@ -4,11 +4,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from guests import build_guest
 from laboratory import write
 
 import bufferscope as bs
-from bufferscope.engines import agent
-from bufferscope.guest import build
 
 PATH = """\
 title = "One flow over 10 Mbit/s and 40 ms"
@@ -69,7 +68,7 @@ def last(flows: pl.DataFrame, column: str) -> int:
 
 @pytest.fixture(scope="session")
 def built() -> None:
-    build.build(build.kernel(None, print), agent.program(), print)
+    build_guest()
 
 
 @pytest.mark.guest

@@ -9,14 +9,13 @@ from statistics import median
 
 import polars as pl
 import pytest
-from guests import Carry, busy_machine, point
+from guests import Carry, build_guest, busy_machine, point
 from laboratory import SMALL, TABLES, write
 
 import bufferscope as bs
-from bufferscope.engines import agent, guest
+from bufferscope.engines import guest
 from bufferscope.errors import EngineError, InputError
 from bufferscope.experiment import load
-from bufferscope.guest import build
 
 LAB = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
     "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
@@ -36,7 +35,7 @@ def ringed(ring: str, queue: str = '{ qdisc = "pfifo", limit = "1000p" }', durat
 @pytest.fixture(scope="session")
 def kernels() -> None:
     for kernel in (BQL, NO_BQL):
-        build.build(build.kernel(kernel, print), agent.program(), print)
+        build_guest(kernel)
 
 
 @pytest.fixture

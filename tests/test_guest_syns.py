@@ -8,12 +8,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from guests import build_guest
 from laboratory import write
 
 import bufferscope as bs
-from bufferscope.engines import agent
 from bufferscope.errors import EngineError
-from bufferscope.guest import build
 
 OLD, NEW = "6.1", "6.12"
 
@@ -55,7 +54,7 @@ start = "500ms"
 @pytest.fixture(scope="session")
 def kernels() -> None:
     for kernel in (OLD, NEW):
-        build.build(build.kernel(kernel, print), agent.program(), print)
+        build_guest(kernel)
 
 
 def dropped_s(directory: Path, timeouts: int, kernel: str | None = None) -> list[float]:

@@ -5,13 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
-from guests import busy_machine
+from guests import build_guest, busy_machine
 from laboratory import SMALL, write
 from shells import call, words
 from terminal import COLUMNS, ROWS, Terminal
-
-from bufferscope.engines import agent
-from bufferscope.guest import build
 
 pytestmark = pytest.mark.guest
 
@@ -22,7 +19,7 @@ PATIENCE_S = 300
 
 @pytest.fixture(scope="session")
 def _kernel() -> None:
-    build.build(build.kernel(None, print), agent.program(), print)
+    build_guest()
 
 
 @pytest.fixture(autouse=True)
