@@ -145,7 +145,7 @@ fn rows_leave_in_batches_so_memory_is_bounded() {
     let sink = recorded(record_probes);
     let sizes: Vec<usize> = sink.batches(Table::Probes).iter().map(RecordBatch::num_rows).collect();
     assert_eq!(sizes.iter().sum::<usize>() as u64, MANY);
-    assert!(sizes.iter().all(|&rows| rows <= 8192), "{sizes:?}");
+    assert!(sizes.iter().all(|&rows| rows <= 1024), "{sizes:?}");
 }
 
 #[test]

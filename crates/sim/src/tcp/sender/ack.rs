@@ -12,7 +12,7 @@ use super::transmit::Output;
 use super::{PeerWindow, Sender, State};
 
 /// What there was before an acknowledgement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Before {
     packets_out: u32,
     in_flight: u32,
@@ -47,7 +47,7 @@ impl Sender {
         news.ce_packets = self.marks.told(segment.flags, news.delivered);
         news.echo = self.marks.echoes(segment.flags, news.ce_packets);
         self.delivery.count(news.delivered, news.ce_packets);
-        let ack = self.measure(output.now_ns, before, &news);
+        let ack = self.measure(output.now_ns, &before, &news);
         self.check_probe(output.now_ns, segment.ack, &news);
 
         let mut repair = Repair::Nothing;
@@ -230,7 +230,7 @@ impl Sender {
     }
 
     /// Measures what there is to measure, and tells the congestion control what was acknowledged.
-    fn measure(&mut self, now_ns: u64, before: Before, news: &News) -> Ack {
+    fn measure(&mut self, now_ns: u64, before: &Before, news: &News) -> Ack {
         let one_alone = news.popped == 1 && before.sacked == 0 && !news.sacked && !news.echo;
         let may_be_delayed = one_alone
             && self.una - news.una_before < u64::from(self.mss_bytes)
