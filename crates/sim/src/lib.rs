@@ -50,6 +50,7 @@ mod recording;
 mod routes;
 mod simulation;
 mod slots;
+mod sources;
 mod streams;
 mod summary;
 pub mod tcp;

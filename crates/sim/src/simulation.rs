@@ -2,20 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use bufferscope_programs::News;
 use bufferscope_records::{Recorder, Sink};
-use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, TrafficKind, WebTraffic};
+use bufferscope_scenario::Scenario;
 
-use crate::connection::Id;
 use crate::connections::Connections;
-use crate::datagrams::{Datagrams, DatagramsSetup, Dns, Udp, Voip};
 use crate::network::Network;
-use crate::packet::Body;
-use crate::ping::{Ping, PingSetup};
+use crate::packet::{Body, Ecn};
 use crate::recording::Recording;
 use crate::routes::{PortIndex, Step};
 use crate::slots::{Slots, Target};
-use crate::streams::{Streams, StreamsSetup, Surroundings};
+use crate::sources::Sources;
+use crate::streams::Surroundings;
 use crate::{Progress, SimError, Summary, summary};
 
 /// Events (and rows sampled) between two reports of progress: about 10 ms of work. A count, because a run must not depend
@@ -30,21 +27,13 @@ pub(crate) struct Simulation<'a, S: Sink> {
     net: Network,
     recording: Recording<S>,
     connections: Connections,
-    sources: Vec<Source>,
+    sources: Sources,
     slots: Slots,
     /// The duration is over; only the answers to probes are awaited.
     lingering: bool,
     events: u64,
     /// Work done since the last report.
     work: u64,
-}
-
-/// One traffic of the scenario.
-#[derive(Debug)]
-enum Source {
-    Ping(Ping),
-    Streams(Box<Streams>),
-    Datagrams(Datagrams),
 }
 
 impl<'a, S: Sink> Simulation<'a, S> {
@@ -54,7 +43,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         let mut net = Network::new(scenario, seed, slots)?;
         net.events.schedule_first(slots.sampler(), 0);
         net.events.schedule_first(slots.second(), SECOND_NS);
-        let sources = sources(scenario, seed, slots, &mut net, &mut recording);
+        let sources = Sources::new(scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots, net.flows.len() as u32);
         Ok(Self { scenario, net, recording, connections, sources, slots, lingering: false, events: 0, work: 0 })
     }
@@ -69,7 +58,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
     }
 
     fn handle_events(&mut self, on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<(), SimError> {
-        while !self.lingering || self.is_waiting() {
+        while !self.lingering || self.sources.is_waiting() {
             self.handle_next();
             if self.work >= WORK_PER_REPORT {
                 self.report(on_progress)?;
@@ -114,24 +103,24 @@ impl<'a, S: Sink> Simulation<'a, S> {
                 Step::Forward(next) => self.net.forward(packet, next, &mut self.recording),
                 Step::Deliver => {
                     let (body, ecn) = self.net.deliver(packet);
-                    match body {
-                        Body::Tcp(segment) => {
-                            let news = self.connections.receive(&segment, ecn, &mut self.net, &mut self.recording);
-                            if let Some((id, news)) = news {
-                                self.tell(id, news);
-                            }
-                        }
-                        Body::Echo(echo) => {
-                            let (ping, net, recording) = self.ping(echo.ping);
-                            ping.receive(echo, net, recording);
-                        }
-                        Body::Datagram(datagram) => {
-                            let (datagrams, net, recording) = self.datagrams(datagram.traffic);
-                            datagrams.receive(datagram, net, recording);
-                        }
-                    }
+                    self.receive(&body, ecn);
                 }
             }
+        }
+    }
+
+    /// A packet has arrived at the host it was for.
+    #[inline]
+    fn receive(&mut self, body: &Body, ecn: Ecn) {
+        let Self { sources, connections, net, recording, .. } = self;
+        match body {
+            Body::Tcp(segment) => {
+                if let Some((id, news)) = connections.receive(segment, ecn, net, recording) {
+                    sources.tell(id, news, &mut Surroundings { connections, net, recording });
+                }
+            }
+            Body::Echo(echo) => sources.receive_echo(*echo, net, recording),
+            Body::Datagram(datagram) => sources.receive_datagram(*datagram, net, recording),
         }
     }
 
@@ -140,16 +129,13 @@ impl<'a, S: Sink> Simulation<'a, S> {
         let now_ns = self.net.now();
         self.recording.sample_queues(now_ns, &self.net.ports);
         self.work += self.connections.sample(now_ns, &mut self.recording);
-        for source in &self.sources {
-            self.work += source.sample(now_ns, &mut self.recording);
-        }
+        self.work += self.sources.sample(now_ns, &mut self.recording);
         self.connections.recycle(&mut self.net);
         if now_ns < self.scenario.duration_ns {
             let next_ns = (now_ns + self.scenario.sample_interval_ns).min(self.scenario.duration_ns);
             self.net.events.schedule_first(self.slots.sampler(), next_ns);
         } else {
-            self.give_up_transfers();
-            self.sources.iter_mut().for_each(|source| source.give_up(&mut self.recording));
+            self.sources.give_up(&mut self.recording);
             self.recording.close_sojourns(now_ns);
             self.lingering = true;
         }
@@ -164,61 +150,21 @@ impl<'a, S: Sink> Simulation<'a, S> {
     }
 
     fn begin(&mut self, traffic: u32) {
-        if self.lingering {
-            return;
-        }
-        let Self { sources, connections, net, recording, .. } = self;
-        match &mut sources[traffic as usize] {
-            Source::Ping(ping) => ping.begin(net, recording),
-            Source::Streams(streams) => streams.begin(&mut Surroundings { connections, net, recording }),
-            Source::Datagrams(datagrams) => datagrams.begin(net, recording),
+        if !self.lingering {
+            let Self { sources, connections, net, recording, .. } = self;
+            sources.begin(traffic, &mut Surroundings { connections, net, recording });
         }
     }
 
     fn end(&mut self, traffic: u32) {
         let Self { sources, connections, net, recording, .. } = self;
-        match &mut sources[traffic as usize] {
-            Source::Ping(ping) => ping.time_out(net, recording),
-            Source::Streams(streams) => streams.stop(&mut Surroundings { connections, net, recording }),
-            Source::Datagrams(datagrams) => datagrams.time_out(net, recording),
-        }
-    }
-
-    /// Tells programs what has become of a connection of theirs.
-    #[cold]
-    fn tell(&mut self, id: Id, news: News) {
-        let Self { sources, connections, net, recording, .. } = self;
-        if let Source::Streams(streams) = &mut sources[id.traffic as usize] {
-            streams.hear(id.number, news, &mut Surroundings { connections, net, recording });
-        }
-    }
-
-    /// Records the transfers that have not come to their end, oldest first.
-    fn give_up_transfers(&mut self) {
-        let Self { sources, recording, .. } = self;
-        let streams = sources.iter_mut().filter_map(|source| match source {
-            Source::Streams(streams) => Some(streams),
-            Source::Ping(_) | Source::Datagrams(_) => None,
-        });
-        let mut unfinished: Vec<_> = streams.flat_map(|streams| streams.unfinished(recording)).collect();
-        unfinished.sort_by_key(|row| row.started_ns);
-        unfinished.into_iter().for_each(|row| recording.recorder.transfer(row));
+        sources.end(traffic, &mut Surroundings { connections, net, recording });
     }
 
     #[inline]
     fn settle_losses(&mut self) {
         while let Some(body) = self.net.lost.pop() {
-            match body {
-                Body::Echo(echo) => {
-                    let (ping, _, recording) = self.ping(echo.ping);
-                    ping.lose(echo, recording);
-                }
-                Body::Datagram(datagram) => {
-                    let (datagrams, _, recording) = self.datagrams(datagram.traffic);
-                    datagrams.lose(datagram, recording);
-                }
-                Body::Tcp(_) => {}
-            }
+            self.sources.lose(&body, &mut self.recording);
         }
     }
 
@@ -227,25 +173,6 @@ impl<'a, S: Sink> Simulation<'a, S> {
         while let Some(packet) = self.net.departures.pop() {
             self.connections.depart(&packet, &mut self.net, &mut self.recording);
         }
-    }
-
-    fn ping(&mut self, traffic: u32) -> (&mut Ping, &mut Network, &mut Recording<S>) {
-        match &mut self.sources[traffic as usize] {
-            Source::Ping(ping) => (ping, &mut self.net, &mut self.recording),
-            Source::Streams(_) | Source::Datagrams(_) => unreachable!("only pings send echo messages"),
-        }
-    }
-
-    fn datagrams(&mut self, traffic: u32) -> (&mut Datagrams, &mut Network, &mut Recording<S>) {
-        match &mut self.sources[traffic as usize] {
-            Source::Datagrams(datagrams) => (datagrams, &mut self.net, &mut self.recording),
-            Source::Ping(_) | Source::Streams(_) => unreachable!("only traffic over UDP sends datagrams"),
-        }
-    }
-
-    /// Whether a probe, or a packet of a call, is still awaited.
-    fn is_waiting(&self) -> bool {
-        self.sources.iter().any(Source::is_waiting)
     }
 
     /// Tells how far the run is, and hears whether it is to go on.
@@ -269,68 +196,6 @@ impl<'a, S: Sink> Simulation<'a, S> {
             output: self.recording.recorder.finish()?,
         })
     }
-}
-
-impl Source {
-    /// Samples the flows that it keeps itself; returns how many there were.
-    fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
-        match self {
-            Self::Datagrams(datagrams) => datagrams.sample(now_ns, recording),
-            Self::Ping(_) | Self::Streams(_) => 0,
-        }
-    }
-
-    /// Records what has not arrived by the end of the duration.
-    fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
-        match self {
-            Self::Datagrams(datagrams) => datagrams.give_up(recording),
-            Self::Ping(_) | Self::Streams(_) => {}
-        }
-    }
-
-    fn is_waiting(&self) -> bool {
-        match self {
-            Self::Ping(ping) => ping.is_waiting(),
-            Self::Datagrams(datagrams) => datagrams.is_waiting(),
-            Self::Streams(_) => false,
-        }
-    }
-}
-
-fn sources<S: Sink>(
-    scenario: &Scenario,
-    seed: u64,
-    slots: Slots,
-    net: &mut Network,
-    recording: &mut Recording<S>,
-) -> Vec<Source> {
-    let source = |(index, traffic): (u32, &bufferscope_scenario::Traffic)| {
-        let name = recording.recorder.intern(&traffic.name);
-        let datagrams = DatagramsSetup { traffic, index, name, seed, slots };
-        match &traffic.kind {
-            TrafficKind::Udp(parameters) => {
-                Source::Datagrams(Datagrams::Udp(Udp::new(&datagrams, parameters, net, recording)))
-            }
-            TrafficKind::Voip(parameters) => {
-                Source::Datagrams(Datagrams::Voip(Voip::new(&datagrams, parameters, net, recording)))
-            }
-            TrafficKind::Dns(parameters) => {
-                Source::Datagrams(Datagrams::Dns(Dns::new(&datagrams, parameters, net, recording)))
-            }
-            TrafficKind::Tcp(TcpTraffic { sending, .. })
-            | TrafficKind::Web(WebTraffic { sending, .. })
-            | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
-                let setup = StreamsSetup { scenario, traffic, index, name, seed, slots };
-                Source::Streams(Box::new(Streams::new(&setup, *sending, net)))
-            }
-            TrafficKind::Ping(parameters) => {
-                let flow = recording.recorder.intern(&format!("{}/1", traffic.name));
-                let setup = PingSetup { traffic, index, name, flow, seed, slots };
-                Source::Ping(Ping::new(&setup, parameters, net))
-            }
-        }
-    };
-    (0_u32..).zip(&scenario.traffic).map(source).collect()
 }
 
 #[cfg(test)]
