@@ -9,6 +9,7 @@ mod hosts;
 mod icmp;
 mod outgoing;
 mod ping;
+mod probes;
 mod scrutiny;
 mod streams;
 mod tcp;
@@ -41,6 +42,15 @@ impl Desk<'_> {
     /// The run's time.
     pub(crate) fn now_ns(&self) -> u64 {
         self.reactor.clock.now_ns()
+    }
+
+    /// The run's time at which the kernel saw something arrive, given its stamp on the real-time clock.
+    fn arrival_ns(&mut self, stamp_ns: Option<u64>) -> u64 {
+        let Some(stamp_ns) = stamp_ns else {
+            self.warnings.add("the kernel did not stamp all packets: times of arrival include this program's wake-ups");
+            return self.now_ns();
+        };
+        self.reactor.clock.at_realtime(stamp_ns)
     }
 }
 

@@ -94,13 +94,16 @@ impl Dns {
     pub(super) fn receive(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
         for _ in 0..AT_ONCE {
             let socket = &self.sockets[usize::from(end == End::To)];
-            let Some(received) = take(socket, &mut self.buffer, desk)? else { break };
+            let Some(received) = take(socket, &mut self.buffer)? else { break };
             match end {
                 End::From => {
                     let answer = bytes(&mut self.buffer, self.parameters.response_bytes);
                     send_number(&self.sockets[0], received.number, answer)?;
                 }
-                End::To => self.conclude(received.number, Some(received.at_ns), desk),
+                End::To => {
+                    let at_ns = desk.arrival_ns(received.stamp_ns);
+                    self.conclude(received.number, Some(at_ns), desk);
+                }
             }
         }
         Ok(())

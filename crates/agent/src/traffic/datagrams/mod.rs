@@ -48,12 +48,12 @@ pub(super) struct Opener {
     next_port: u16,
 }
 
-/// What was received: its number, its size, and the run's time at which the kernel saw it.
+/// What was received: its number, its size, and when the kernel saw it, on the real-time clock.
 #[derive(Clone, Copy, Debug)]
 struct Received {
     number: u64,
     bytes: usize,
-    at_ns: u64,
+    stamp_ns: Option<u64>,
 }
 
 impl Opener {
@@ -136,12 +136,11 @@ fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Result
 }
 
 /// Takes a datagram; `None`: there is none. One without a number has the largest there is, which nobody sends.
-fn take(socket: &OwnedFd, buffer: &mut [u8], desk: &Desk<'_>) -> io::Result<Option<Received>> {
+fn take(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Received>> {
     let Some(arrival) = receive(socket, buffer)? else { return Ok(None) };
     let number =
         buffer[..arrival.bytes].first_chunk::<NUMBER_BYTES>().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
-    let at_ns = arrival.realtime_ns.map_or_else(|| desk.now_ns(), |stamp| desk.reactor.clock.at_realtime(stamp));
-    Ok(Some(Received { number, bytes: arrival.bytes, at_ns }))
+    Ok(Some(Received { number, bytes: arrival.bytes, stamp_ns: arrival.realtime_ns }))
 }
 
 impl Datagrams {
@@ -165,7 +164,7 @@ impl Datagrams {
     /// Datagrams have arrived at an end.
     pub(super) fn ready(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
-            Self::Udp(udp) => udp.receive(desk),
+            Self::Udp(udp) => udp.receive(),
             Self::Voip(voip) => voip.receive(end, desk),
             Self::Dns(dns) => dns.receive(end, desk),
         }

@@ -109,10 +109,10 @@ impl Udp {
     }
 
     /// Counts what has arrived.
-    pub(super) fn receive(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn receive(&mut self) -> io::Result<()> {
         let stride = self.flows.len() as u64;
         for _ in 0..AT_ONCE {
-            let Some(received) = take(&self.receiver, &mut self.buffer, desk)? else { break };
+            let Some(received) = take(&self.receiver, &mut self.buffer)? else { break };
             let Some(flow) = received.number.checked_rem(stride).and_then(|flow| self.flows.get_mut(flow as usize))
             else {
                 continue;
