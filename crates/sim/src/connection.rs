@@ -6,7 +6,7 @@ use bufferscope_scenario::NodeIndex;
 
 use crate::network::{Account, Network};
 use crate::packet::{Ecn, Side, TcpPacket};
-use crate::tcp::{self, Endpoint, Outbox, Role, Sample};
+use crate::tcp::{self, Egress, Endpoint, Role, Sample};
 
 /// What is needed to open a connection.
 #[derive(Debug)]
@@ -82,17 +82,17 @@ impl Connection {
     }
 
     /// The client writes; `u64::MAX` never runs out.
-    pub(crate) fn write(&mut self, now_ns: u64, bytes: u64, out: &mut Outbox) {
+    pub(crate) fn write(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
         self.endpoint(Side::Client).offer(now_ns, bytes, out);
     }
 
     /// The client writes no more.
-    pub(crate) fn close(&mut self, now_ns: u64, out: &mut Outbox) {
+    pub(crate) fn close(&mut self, now_ns: u64, out: &mut dyn Egress) {
         self.ends[Side::Client as usize].finish(now_ns, out);
     }
 
     /// The client asks for something.
-    pub(crate) fn ask(&mut self, now_ns: u64, ask: Ask, out: &mut Outbox) {
+    pub(crate) fn ask(&mut self, now_ns: u64, ask: Ask, out: &mut dyn Egress) {
         self.exchange.ask(ask);
         self.write(now_ns, ask.request_bytes, out);
     }
@@ -103,7 +103,7 @@ impl Connection {
         packet: &TcpPacket,
         ecn: Ecn,
         now_ns: u64,
-        out: &mut Outbox,
+        out: &mut dyn Egress,
     ) -> Option<(Id, News)> {
         let side = packet.to;
         let end = &mut self.ends[side as usize];
@@ -172,14 +172,14 @@ impl Connection {
 }
 
 impl End {
-    fn answer(&mut self, now_ns: u64, ask: Ask, out: &mut Outbox) {
+    fn answer(&mut self, now_ns: u64, ask: Ask, out: &mut dyn Egress) {
         self.endpoint.offer(now_ns, ask.response_bytes, out);
         if ask.last {
             self.finish(now_ns, out);
         }
     }
 
-    fn finish(&mut self, now_ns: u64, out: &mut Outbox) {
+    fn finish(&mut self, now_ns: u64, out: &mut dyn Egress) {
         self.finished = true;
         self.endpoint.finish_sending(now_ns, out);
     }

@@ -2,6 +2,7 @@
 
 use bufferscope_programs::News;
 use bufferscope_records::{FlowRow, FlowState, Name, Sink};
+use bufferscope_scenario::NodeIndex;
 
 use crate::connection::{Connection, Id, Opening};
 use crate::network::{Flow, Network, Outbound};
@@ -9,7 +10,7 @@ use crate::packet::{Body, Ecn, Side, TcpPacket};
 use crate::recording::Recording;
 use crate::slots::Slots;
 use crate::summary::Accounts;
-use crate::tcp::{Outbox, Sample, State};
+use crate::tcp::{Egress, Outgoing, Sample, State, Xmit};
 
 /// All connections there are. The place of a closed one is used again once its last packet has left the network.
 #[derive(Debug)]
@@ -21,25 +22,16 @@ pub(crate) struct Connections {
     slots: Slots,
     /// Flow of the connection in place 0; those of the others follow.
     first_flow: u32,
-    outbox: Outbox,
 }
 
 impl Connections {
     pub(crate) fn new(slots: Slots, first_flow: u32) -> Self {
-        Self {
-            places: Vec::new(),
-            free: Vec::new(),
-            forgotten: Accounts::default(),
-            slots,
-            first_flow,
-            outbox: Outbox::new(),
-        }
+        Self { places: Vec::new(), free: Vec::new(), forgotten: Accounts::default(), slots, first_flow }
     }
 
     /// Opens a connection: the client's SYN is sent now. Returns its place.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
-        let mut connection = Connection::new(opening, net);
-        connection.endpoint(Side::Client).connect(net.now(), &mut self.outbox);
+        let connection = Connection::new(opening, net);
         let flow = Flow::new(connection.name(), connection.account(), opening.dscp);
         let index = match self.free.pop() {
             Some(index) => {
@@ -53,7 +45,10 @@ impl Connections {
                 self.places.len() as u32 - 1
             }
         };
-        self.after(index, Side::Client, net, recording);
+        let connect = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            connection.endpoint(Side::Client).connect(now_ns, out);
+        };
+        self.act(index, connect, net, recording);
         index
     }
 
@@ -66,12 +61,11 @@ impl Connections {
     pub(crate) fn act<S: Sink>(
         &mut self,
         index: u32,
-        act: impl FnOnce(&mut Connection, u64, &mut Outbox),
+        act: impl FnOnce(&mut Connection, u64, &mut dyn Egress),
         net: &mut Network,
         recording: &mut Recording<S>,
     ) {
-        act(live(&mut self.places, index), net.now(), &mut self.outbox);
-        self.after(index, Side::Client, net, recording);
+        self.run(index, Side::Client, act, net, recording);
     }
 
     /// A segment has arrived at one end; returns what the programs want to know of it.
@@ -82,28 +76,29 @@ impl Connections {
         net: &mut Network,
         recording: &mut Recording<S>,
     ) -> Option<(Id, News)> {
-        let connection = live(&mut self.places, packet.connection);
-        let news = connection.receive(packet, ecn, net.now(), &mut self.outbox);
-        self.after(packet.connection, packet.to, net, recording);
-        news
+        let receive =
+            |connection: &mut Connection, now_ns, out: &mut dyn Egress| connection.receive(packet, ecn, now_ns, out);
+        self.run(packet.connection, packet.to, receive, net, recording)
     }
 
     /// A segment has left the queue of its own host.
     pub(crate) fn depart<S: Sink>(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut Recording<S>) {
         let side = packet.to.other();
-        let endpoint = live(&mut self.places, packet.connection).endpoint(side);
-        if endpoint.on_left_host(net.now(), packet.segment.len, &mut self.outbox) {
-            self.after(packet.connection, side, net, recording);
-        }
+        let depart = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            connection.endpoint(side).on_left_host(now_ns, packet.segment.len, out);
+        };
+        self.run(packet.connection, side, depart, net, recording);
     }
 
     /// The timer of one end fires. It may do so in vain: a deadline that moved later leaves the timer as it is.
     pub(crate) fn timer<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
-        let endpoint = live(&mut self.places, index).endpoint(side);
-        if endpoint.deadline().is_some_and(|deadline_ns| deadline_ns <= net.now()) {
-            endpoint.on_timer(net.now(), &mut self.outbox);
-        }
-        self.after(index, side, net, recording);
+        let expire = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            let endpoint = connection.endpoint(side);
+            if endpoint.deadline().is_some_and(|deadline_ns| deadline_ns <= now_ns) {
+                endpoint.on_timer(now_ns, out);
+            }
+        };
+        self.run(index, side, expire, net, recording);
     }
 
     /// Samples the data senders, each for the last time when it has closed; returns how many there were.
@@ -152,38 +147,58 @@ impl Connections {
         self.places.len()
     }
 
-    /// Puts on the network what an endpoint wants sent, and sees to its timer.
-    fn after<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
+    /// Lets one end of a connection act, and sees to its timer.
+    #[inline]
+    fn run<S: Sink, T>(
+        &mut self,
+        index: u32,
+        side: Side,
+        act: impl FnOnce(&mut Connection, u64, &mut dyn Egress) -> T,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> T {
         let connection = live(&mut self.places, index);
+        let now_ns = net.now();
         let (from, destination) = connection.path(side);
-        let awaits = connection.endpoint(side).awaits_departures();
-        let mut sent = 0;
-        while let Some(&outgoing) = self.outbox.get(sent) {
-            sent += 1;
-            let awaited = awaits && outgoing.segment.is_charged();
-            let packet = TcpPacket { connection: index, to: side.other(), segment: outgoing.segment };
-            let packet = Outbound {
-                from,
-                destination,
-                flow: self.first_flow + index,
-                ip_bytes: packet.segment.ip_bytes(),
-                frames: packet.segment.frames(),
-                ecn: outgoing.ecn,
-                awaited,
-                body: Body::Tcp(packet),
-            };
-            let stands = net.send(&packet, recording);
-            if awaited && !stands {
-                connection.endpoint(side).on_left_host(net.now(), outgoing.segment.len, &mut self.outbox);
-            }
-        }
-        self.outbox.clear();
+        let (to, flow) = (side.other(), self.first_flow + index);
+        let result =
+            act(connection, now_ns, &mut Door { connection: index, to, flow, from, destination, net, recording });
         if let Some(deadline_ns) = connection.endpoint(side).deadline() {
             let slot = self.slots.endpoint(index, side);
             if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {
-                net.events.schedule(slot, deadline_ns.max(net.now()));
+                net.events.schedule(slot, deadline_ns.max(now_ns));
             }
         }
+        result
+    }
+}
+
+/// Where the segments of one end of a connection leave for the network.
+struct Door<'a, S: Sink> {
+    connection: u32,
+    to: Side,
+    flow: u32,
+    from: NodeIndex,
+    destination: u16,
+    net: &'a mut Network,
+    recording: &'a mut Recording<S>,
+}
+
+impl<S: Sink> Egress for Door<'_, S> {
+    #[inline]
+    fn send(&mut self, outgoing: &Outgoing) -> Xmit {
+        let segment = outgoing.segment;
+        let packet = Outbound {
+            from: self.from,
+            destination: self.destination,
+            flow: self.flow,
+            ip_bytes: segment.ip_bytes(),
+            frames: segment.frames(),
+            ecn: outgoing.ecn,
+            awaited: segment.is_charged(),
+            body: Body::Tcp(TcpPacket { connection: self.connection, to: self.to, segment }),
+        };
+        self.net.send(&packet, self.recording)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::random::{Random, Stream};
 use crate::recording::Recording;
 use crate::routes::{PortIndex, Routes, Step};
 use crate::slots::Slots;
+use crate::tcp::Xmit;
 use crate::traffic_class::TrafficClass;
 
 /// How long a host takes, at most, until the transport sees a packet that has arrived: interrupt, softirq, scheduling.
@@ -112,16 +113,8 @@ impl Network {
         self.events.now()
     }
 
-    /// Has the port by which `from` sends to `to` a queue?
-    pub(crate) fn queues_at(&self, from: NodeIndex, to: NodeIndex) -> bool {
-        match self.routes.step(self.routes.row(to), from) {
-            Step::Forward(port) => self.ports[port as usize].sender.is_some(),
-            Step::Deliver => false,
-        }
-    }
-
-    /// A host sends a packet. Returns whether that stands in the queue of the host's port now.
-    pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> bool {
+    /// A host sends a packet. Returns what has become of it.
+    pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> Xmit {
         let flow = &mut self.flows[packet.flow as usize];
         flow.sent += 1;
         let header = Header {
@@ -146,13 +139,13 @@ impl Network {
         port: PortIndex,
         awaited: bool,
         recording: &mut Recording<S>,
-    ) -> bool {
+    ) -> Xmit {
         let now_ns = self.now();
         let sent = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
-        let stands = sent.is_none() && !self.fates.have_dropped(packet);
-        self.pool.header_mut(packet).load.set_awaited(awaited && stands);
+        let xmit = if sent.is_some() { Xmit::Left } else { self.fates.xmit(packet) };
+        self.pool.header_mut(packet).load.set_awaited(awaited && xmit == Xmit::Queued);
         self.after_queue(port, sent, recording);
-        stands
+        xmit
     }
 
     /// The wire of a port has sent its frame and packets wait.

@@ -13,7 +13,7 @@ use crate::packet::Side;
 use crate::random::{Random, Stream};
 use crate::recording::Recording;
 use crate::slots::Slots;
-use crate::tcp::{self, Outbox, Timers};
+use crate::tcp::{self, Egress, Timers};
 
 /// The programs of one traffic, and the connections they have opened.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Streams {
             traffic: (index, setup.name),
             dscp: traffic.dscp,
             nodes: [client, server],
-            configs: setup.configs([client, server], sending, net),
+            configs: [client, server].map(|node| setup.config(node, sending)),
             seeds: Random::new(seed, Stream::Congestion(index)),
             separate_accounts: has_separate_accounts(&traffic.kind),
             places: Vec::new(),
@@ -139,7 +139,7 @@ impl Opened {
 
 impl<S: Sink> Hands<'_, '_, S> {
     /// The client of a connection does something, if that is still there.
-    fn act(&mut self, number: u32, act: impl FnOnce(&mut Connection, u64, &mut Outbox)) {
+    fn act(&mut self, number: u32, act: impl FnOnce(&mut Connection, u64, &mut dyn Egress)) {
         let id = Id { traffic: self.opened.traffic.0, number };
         let place = self.opened.places[number as usize - 1];
         let Surroundings { connections, net, recording } = self.around;
@@ -220,14 +220,6 @@ impl StreamsSetup<'_> {
     fn timers(&self, node: NodeIndex) -> Timers {
         let mut random = Random::new(self.seed, Stream::Clock(node.into()));
         Timers::Jiffies { age_ns: random.below(Timers::AGES_NS) }
-    }
-
-    fn configs(&self, nodes: [NodeIndex; 2], sending: Sending, net: &Network) -> [tcp::Config; 2] {
-        let [client, server] = nodes;
-        [(client, server), (server, client)].map(|(node, peer)| {
-            let host_queue = net.queues_at(node, peer);
-            tcp::Config { host_queue, ..self.config(node, sending) }
-        })
     }
 
     fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {

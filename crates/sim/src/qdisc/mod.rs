@@ -14,6 +14,7 @@ use bufferscope_scenario as scenario;
 
 use crate::pool::{Fifo, PacketId, Pool};
 use crate::random::{Random, Stream};
+use crate::tcp::Xmit;
 
 /// What a discipline did to packets since it was last asked, in order. Reused from call to call.
 #[derive(Debug, Default)]
@@ -105,10 +106,20 @@ impl Qdisc {
 }
 
 impl Fates {
-    /// Was this packet dropped?
+    /// What the host that sent this packet is told of it, which has been put into the queue of its own port (in Linux, what a
+    /// discipline's `enqueue` returns; of what `dequeue` drops, nobody is told).
     #[inline]
-    pub(crate) fn have_dropped(&self, packet: PacketId) -> bool {
-        self.0.iter().any(|fate| matches!(fate, Fate::Dropped(dropped, _) if *dropped == packet))
+    pub(crate) fn xmit(&self, packet: PacketId) -> Xmit {
+        let reason = self.0.iter().find_map(|fate| match *fate {
+            Fate::Dropped(dropped, reason) if dropped == packet => Some(reason),
+            _ => None,
+        });
+        match reason {
+            None => Xmit::Queued,
+            Some(DropReason::Overlimit) => Xmit::Dropped,
+            Some(DropReason::RedEarly | DropReason::RedForced | DropReason::Red) => Xmit::Congested,
+            Some(DropReason::Codel | DropReason::RedMark | DropReason::CodelMark) => Xmit::Left,
+        }
     }
 
     fn drop(&mut self, packet: PacketId, reason: DropReason) {

@@ -51,11 +51,6 @@ pub struct Config {
     pub ecn: bool,
     /// Ask for accurate ECN, and accept it (RFC 9768; `net.ipv4.tcp_ecn` = 3 of kernels that have it).
     pub accurate_ecn: bool,
-    /// The port by which the segments leave the host has a queue: the caller tells [`Endpoint::on_left_host`] when they leave it,
-    /// and little is put into it at a time (TCP small queues).
-    ///
-    /// [`Endpoint::on_left_host`]: super::Endpoint::on_left_host
-    pub host_queue: bool,
     /// How exactly the host's timers keep time.
     pub timers: Timers,
 }
@@ -91,7 +86,6 @@ impl Config {
         seed: 0,
         ecn: false,
         accurate_ecn: false,
-        host_queue: false,
         timers: Timers::Exact,
     };
 }

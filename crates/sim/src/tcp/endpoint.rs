@@ -9,7 +9,7 @@ use super::receiver::{Receiver, RoundTrip};
 use super::segment::{Flags, SackBlocks, Segment};
 use super::sender::{Established, Output, Sender};
 use super::timers::earlier;
-use super::{Config, Outbox, Outgoing, Role, Sample, Timers, timestamps};
+use super::{Config, Egress, Outgoing, Role, Sample, Timers, Xmit, timestamps};
 use crate::packet::Ecn;
 
 /// One end of a connection.
@@ -79,7 +79,7 @@ impl Endpoint {
     }
 
     /// Sends the SYN (client).
-    pub fn connect(&mut self, now_ns: u64, out: &mut Outbox) {
+    pub fn connect(&mut self, now_ns: u64, out: &mut dyn Egress) {
         if self.role == Role::Client && matches!(self.phase, Phase::Idle) {
             self.phase = Phase::SynSent(Attempt::syn(now_ns, self.timers, self.syn_linear_timeouts));
             self.send_syn(now_ns, out);
@@ -88,13 +88,13 @@ impl Endpoint {
 
     /// The application has `bytes` more payload, and hands over what the send buffer takes, by and by; `u64::MAX` never runs out.
     /// Ignored once it has finished.
-    pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut Outbox) {
+    pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
         self.sender.offer(bytes);
         self.transmit(now_ns, out);
     }
 
     /// The application has no more to offer: a FIN follows what was offered.
-    pub fn finish_sending(&mut self, now_ns: u64, out: &mut Outbox) {
+    pub fn finish_sending(&mut self, now_ns: u64, out: &mut dyn Egress) {
         self.sender.finish(now_ns);
         self.transmit(now_ns, out);
     }
@@ -105,7 +105,7 @@ impl Endpoint {
     }
 
     /// A segment arrived, in an IP packet with codepoint `ecn`.
-    pub fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut Outbox) {
+    pub fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut dyn Egress) {
         match &mut self.phase {
             Phase::Idle if self.role == Role::Server && segment.flags.syn() => {
                 self.on_syn(now_ns, segment, ecn, out);
@@ -130,12 +130,15 @@ impl Endpoint {
     }
 
     /// Does what was due at [`deadline`](Self::deadline); harmless when called early.
-    pub fn on_timer(&mut self, now_ns: u64, out: &mut Outbox) {
+    pub fn on_timer(&mut self, now_ns: u64, out: &mut dyn Egress) {
         match &mut self.phase {
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => {
                 if attempt.due_ns <= now_ns {
                     *attempt = attempt.on_timeout(now_ns);
-                    self.send_syn(now_ns, out);
+                    let xmit = self.send_syn(now_ns, out);
+                    if let (Phase::SynSent(attempt), Xmit::Dropped) = (&mut self.phase, xmit) {
+                        *attempt = attempt.on_dropped(now_ns);
+                    }
                 }
             }
             Phase::Idle => {}
@@ -149,15 +152,10 @@ impl Endpoint {
         }
     }
 
-    /// A [charged](Segment::is_charged) segment with `len` bytes of payload has left the queue of the host's port, or was dropped
-    /// there; only if [awaited](Self::awaits_departures). Returns whether that let others be sent.
-    pub fn on_left_host(&mut self, now_ns: u64, len: u32, out: &mut Outbox) -> bool {
-        self.sender.on_left_host(len, &mut Output { now_ns, receiver: &mut self.receiver, out })
-    }
-
-    /// Does it want to know what has left the queue of the host's port ([`Config::host_queue`])?
-    pub fn awaits_departures(&self) -> bool {
-        self.sender.awaits_departures()
+    /// A [charged](Segment::is_charged) segment with `len` bytes of payload, which was [queued](Xmit::Queued), has left the queue of
+    /// the host's port, or was dropped there after all.
+    pub fn on_left_host(&mut self, now_ns: u64, len: u32, out: &mut dyn Egress) {
+        self.sender.on_left_host(len, &mut Output { now_ns, receiver: &mut self.receiver, out });
     }
 
     /// When [`on_timer`](Self::on_timer) has to be called next, if nothing arrives before.
@@ -201,7 +199,7 @@ impl Endpoint {
         self.sender.sample(now_ns)
     }
 
-    fn on_syn(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, out: &mut Outbox) {
+    fn on_syn(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, out: &mut dyn Egress) {
         self.receiver.on_syn(segment);
         let ecn = self.sender.offer_of_ecn().on_syn(segment.flags);
         let syn = PeerSyn { window_bytes: segment.window_bytes, ecn, codepoint };
@@ -209,7 +207,7 @@ impl Endpoint {
         self.send_syn(now_ns, out);
     }
 
-    fn on_syn_ack(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, attempt: Attempt, out: &mut Outbox) {
+    fn on_syn_ack(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, attempt: Attempt, out: &mut dyn Egress) {
         self.receiver.on_syn(segment);
         let ecn = self.sender.offer_of_ecn().on_syn_ack(segment.flags);
         self.establish(now_ns, segment, attempt, PeerSyn { window_bytes: segment.window_bytes, ecn, codepoint });
@@ -236,7 +234,7 @@ impl Endpoint {
     }
 
     /// In the kernel's order: the acknowledgement, the payload, new data, and an acknowledgement if none went along.
-    fn on_established(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut Outbox) {
+    fn on_established(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut dyn Egress) {
         let round_trip = self.round_trip();
         if self.receiver.accepts(now_ns, segment, round_trip) {
             let finished_before = self.receiver.is_finished();
@@ -254,26 +252,27 @@ impl Endpoint {
         self.send_owed_ack(now_ns, out);
     }
 
-    fn transmit(&mut self, now_ns: u64, out: &mut Outbox) {
+    fn transmit(&mut self, now_ns: u64, out: &mut dyn Egress) {
         if matches!(self.phase, Phase::Established) {
             self.sender.transmit(&mut Output { now_ns, receiver: &mut self.receiver, out });
         }
     }
 
-    fn send_owed_ack(&mut self, now_ns: u64, out: &mut Outbox) {
+    fn send_owed_ack(&mut self, now_ns: u64, out: &mut dyn Egress) {
         if self.receiver.owes(now_ns) {
             self.send_ack(now_ns, out);
         }
     }
 
-    fn send_ack(&mut self, now_ns: u64, out: &mut Outbox) {
+    fn send_ack(&mut self, now_ns: u64, out: &mut dyn Egress) {
         let codepoint = self.sender.codepoint();
         let mut output = Output { now_ns, receiver: &mut self.receiver, out };
-        output.send(self.sender.nxt(), 0, Flags::NONE, codepoint);
+        let xmit = output.send(self.sender.nxt(), 0, Flags::NONE, codepoint);
+        self.sender.heed(now_ns, xmit);
     }
 
     /// The SYN or, once the peer's has arrived, the SYN-ACK.
-    fn send_syn(&mut self, now_ns: u64, out: &mut Outbox) {
+    fn send_syn(&mut self, now_ns: u64, out: &mut dyn Egress) -> Xmit {
         let (flags, ack) = match self.phase {
             Phase::SynReceived(_, syn) => (syn.ecn.syn_ack(syn.codepoint), 1),
             _ => (self.sender.offer_of_ecn().syn(), 0),
@@ -288,7 +287,7 @@ impl Endpoint {
             sack: SackBlocks::NONE,
             flags,
         };
-        out.push(Outgoing { segment, ecn: self.sender.offer_of_ecn().of_syn() });
+        out.send(&Outgoing { segment, ecn: self.sender.offer_of_ecn().of_syn() })
     }
 
     fn round_trip(&self) -> RoundTrip {

@@ -1,7 +1,7 @@
 //! A SYN or SYN-ACK that waits for its answer (RFC 6298, rules 2.1 and 5.5; the kernel's `tcp_retransmit_timer` and
 //! `reqsk_timer_handler`).
 
-use super::sender::{RTO_INITIAL_NS, RTO_MAX_NS};
+use super::sender::{HOST_BUSY_NS, RTO_INITIAL_NS, RTO_MAX_NS};
 use super::{Timers, timestamps};
 
 /// It, and how often it was sent.
@@ -34,6 +34,13 @@ impl Attempt {
     /// It is sent again since there was no answer.
     pub(super) fn on_timeout(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, timeouts: self.timeouts + 1, ..self }.wait(now_ns)
+    }
+
+    /// The host dropped the SYN that was to be sent again: it waits half a second, which doubles nothing
+    /// (`TCP_RESOURCE_PROBE_INTERVAL`).
+    pub(super) fn on_dropped(self, now_ns: u64) -> Self {
+        let due_ns = self.timers.expiry_ns(now_ns, HOST_BUSY_NS);
+        Self { linear_timeouts: self.linear_timeouts + 1, due_ns, ..self }
     }
 
     /// A SYN-ACK is sent again since the SYN was: the timer begins anew (`tcp_check_req`).

@@ -1,7 +1,7 @@
 //! TCP as a pure state machine: segments and times go in, segments and a deadline come out.
 //!
 //! An [`Endpoint`] performs no I/O, reads no clock and draws no random numbers: the caller hands it the time, the
-//! segments that arrived and what the application wants, and delivers what it finds in the [`Outbox`]. The behaviour is
+//! segments that arrived and what the application wants, and takes what it sends ([`Egress`]). The behaviour is
 //! that of a Linux 6.x host; each file names the RFC or kernel file it models and where it knowingly departs.
 //!
 //! An endpoint joins two halves: `sender` (what is in flight, what is lost, how a loss is repaired, when to time out), which
@@ -13,6 +13,7 @@
 mod config;
 mod congestion;
 mod ecn;
+mod egress;
 mod endpoint;
 mod extremes;
 mod handshake;
@@ -24,7 +25,8 @@ mod timers;
 mod timestamps;
 
 pub use config::{Config, Role};
+pub use egress::{Egress, Xmit};
 pub use endpoint::Endpoint;
 pub use sample::{Sample, State};
-pub use segment::{Flags, Outbox, Outgoing, SackBlock, SackBlocks, Segment};
+pub use segment::{Flags, Outgoing, SackBlock, SackBlocks, Segment};
 pub use timers::Timers;

@@ -67,9 +67,6 @@ pub struct Outgoing {
     pub ecn: Ecn,
 }
 
-/// Where an endpoint leaves what it wants sent, in order. The caller drains and reuses it.
-pub type Outbox = Vec<Outgoing>;
-
 impl Segment {
     /// Length of the IP packet that carries the segment, or of those it is cut into in the end.
     #[inline]

@@ -2,7 +2,7 @@
 
 use bufferscope_sim::packet::Ecn;
 use bufferscope_sim::tcp::{
-    Config, Endpoint, Flags, Outbox, Outgoing, Role, SackBlock, SackBlocks, Sample, Segment, State,
+    Config, Egress, Endpoint, Flags, Outgoing, Role, SackBlock, SackBlocks, Sample, Segment, State,
 };
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -130,7 +130,7 @@ impl Script {
         self
     }
 
-    fn act(&mut self, action: impl FnOnce(&mut Endpoint, u64, &mut Outbox)) {
+    fn act(&mut self, action: impl FnOnce(&mut Endpoint, u64, &mut dyn Egress)) {
         let mut out = vec![];
         action(&mut self.end, self.now_ns, &mut out);
         self.sent.extend(out.into_iter().map(|outgoing| (self.now_ns / NS_PER_MS, outgoing)));

@@ -228,8 +228,7 @@ fn marks_again_in_the_next_round_trip_reduce_again() {
 fn what_stands_in_the_hosts_own_queue_is_not_sent_again() {
     // 10 kbit/s: a segment takes 1.2 s on the wire and stands in the queue for longer, where the handshake has measured 20 ms and
     // what is left of 1 s, and timeouts come all the time. (That none comes too early is checked in `net`.)
-    let config = Config { host_queue: true, ..Config::default() };
-    let mut net = Net::new(&config, 10 * MS).bottleneck(10_000, 100).upload(20 * MSS);
+    let mut net = Net::new(&Config::default(), 10 * MS).bottleneck(10_000, 100).own_host().upload(20 * MSS);
     net.run_to_end(200 * SECOND);
     assert_eq!(net.ends[SERVER].received_bytes(), 20 * MSS);
     // Those sent while the original was on the wire, which the host can't know.

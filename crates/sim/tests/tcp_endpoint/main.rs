@@ -6,6 +6,7 @@ mod counters;
 mod handshake;
 mod net;
 mod offload;
+mod own_host;
 mod pacing;
 mod pipe;
 mod random;

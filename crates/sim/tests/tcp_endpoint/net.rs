@@ -5,7 +5,7 @@ pub(crate) use crate::pipe::{Fate, Packet, Pipe};
 
 use crate::witness::Witness;
 use bufferscope_sim::packet::Ecn;
-use bufferscope_sim::tcp::{Config, Endpoint, Outbox, Role, Sample, Segment};
+use bufferscope_sim::tcp::{Config, Egress, Endpoint, Outgoing, Role, Sample, Segment, Xmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -24,15 +24,29 @@ pub(crate) struct Net {
     pub(crate) ends: [Endpoint; 2],
     /// `pipes[i]` leads away from `ends[i]`.
     pub(crate) pipes: [Pipe; 2],
+    transit: Transit,
+    witnesses: [Witness; 2],
+}
+
+/// What is under way, in both directions.
+#[derive(Default)]
+struct Transit {
     arrivals: BinaryHeap<Reverse<(u64, u64, usize)>>,
     on_the_way: BTreeMap<u64, (Segment, Ecn)>,
-    arrival_count: u64,
-    /// When segments leave the queue of their own host, and with how much payload, where that is awaited.
+    count: u64,
+    /// When segments leave the queue of their own host, and with how much payload.
     leaving: BinaryHeap<Reverse<(u64, u64, usize, u32)>>,
     /// By end and sequence number, when a segment leaves that queue as it was last sent.
     leaves_ns: BTreeMap<(usize, u64), u64>,
-    witnesses: [Witness; 2],
-    out: Outbox,
+}
+
+/// Where the segments of one end leave.
+struct Door<'a> {
+    now_ns: u64,
+    from: usize,
+    pipe: &'a mut Pipe,
+    witness: &'a mut Witness,
+    transit: &'a mut Transit,
 }
 
 /// Who makes an end act.
@@ -56,13 +70,8 @@ impl Net {
             now_ns: 0,
             ends: [Endpoint::new(client, Role::Client), Endpoint::new(server, Role::Server)],
             pipes: [Pipe::new(one_way_ns), Pipe::new(one_way_ns)],
-            arrivals: BinaryHeap::new(),
-            on_the_way: BTreeMap::new(),
-            arrival_count: 0,
-            leaving: BinaryHeap::new(),
-            leaves_ns: BTreeMap::new(),
+            transit: Transit::default(),
             witnesses: Default::default(),
-            out: vec![],
         }
     }
 
@@ -70,6 +79,12 @@ impl Net {
     pub(crate) fn bottleneck(mut self, bits_per_second: u64, limit_packets: usize) -> Self {
         self.pipes[CLIENT].rates = vec![(0, bits_per_second)];
         self.pipes[CLIENT].limit_packets = limit_packets;
+        self
+    }
+
+    /// Its queue is the client's own.
+    pub(crate) fn own_host(mut self) -> Self {
+        self.pipes[CLIENT].own_host = true;
         self
     }
 
@@ -105,15 +120,14 @@ impl Net {
     }
 
     /// Lets an application act.
-    pub(crate) fn act(&mut self, who: usize, action: impl FnOnce(&mut Endpoint, u64, &mut Outbox)) {
+    pub(crate) fn act(&mut self, who: usize, action: impl FnOnce(&mut Endpoint, u64, &mut dyn Egress)) {
         self.act_for(Cause::Event, who, action);
     }
 
-    fn act_for(&mut self, cause: Cause, who: usize, action: impl FnOnce(&mut Endpoint, u64, &mut Outbox)) {
-        let mut out = std::mem::take(&mut self.out);
-        action(&mut self.ends[who], self.now_ns, &mut out);
-        self.send(who, &mut out);
-        self.out = out;
+    fn act_for(&mut self, cause: Cause, who: usize, action: impl FnOnce(&mut Endpoint, u64, &mut dyn Egress)) {
+        let (pipe, witness) = (&mut self.pipes[who], &mut self.witnesses[who]);
+        let mut door = Door { now_ns: self.now_ns, from: who, pipe, witness, transit: &mut self.transit };
+        action(&mut self.ends[who], self.now_ns, &mut door);
         self.witnesses[who].check(&self.ends[who], self.now_ns, cause == Cause::Timer);
         assert!(self.ends[who].acked_bytes() <= self.ends[1 - who].received_bytes());
     }
@@ -170,8 +184,8 @@ impl Net {
     }
 
     fn next_ns(&self) -> Option<u64> {
-        let arrival = self.arrivals.peek().map(|Reverse((at_ns, ..))| *at_ns);
-        let leaving = self.leaving.peek().map(|Reverse((at_ns, ..))| *at_ns);
+        let arrival = self.transit.arrivals.peek().map(|Reverse((at_ns, ..))| *at_ns);
+        let leaving = self.transit.leaving.peek().map(|Reverse((at_ns, ..))| *at_ns);
         self.ends.iter().filter_map(Endpoint::deadline).chain(arrival).chain(leaving).min()
     }
 
@@ -180,14 +194,14 @@ impl Net {
         let next_ns = self.next_ns().expect("an event");
         assert!(next_ns >= self.now_ns, "time went back");
         self.now_ns = next_ns;
-        if self.leaving.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns == next_ns) {
-            let Reverse((_, _, from, len)) = self.leaving.pop().unwrap();
+        if self.transit.leaving.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns == next_ns) {
+            let Reverse((_, _, from, len)) = self.transit.leaving.pop().unwrap();
             self.act(from, |end, now_ns, out| {
                 end.on_left_host(now_ns, len, out);
             });
-        } else if self.arrivals.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns == next_ns) {
-            let Reverse((_, number, to)) = self.arrivals.pop().unwrap();
-            let (segment, ecn) = self.on_the_way.remove(&number).unwrap();
+        } else if self.transit.arrivals.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns == next_ns) {
+            let Reverse((_, number, to)) = self.transit.arrivals.pop().unwrap();
+            let (segment, ecn) = self.transit.on_the_way.remove(&number).unwrap();
             self.pipes[1 - to].delivered.push((next_ns, segment));
             self.witnesses[to].on_delivery(&segment);
             self.act(to, |end, now_ns, out| end.on_segment(now_ns, &segment, ecn, out));
@@ -200,35 +214,32 @@ impl Net {
             self.act(SERVER, |end, now_ns, out| end.finish_sending(now_ns, out));
         }
     }
+}
 
-    fn send(&mut self, from: usize, out: &mut Outbox) {
-        let mut sent = 0;
-        while let Some(&outgoing) = out.get(sent) {
-            sent += 1;
-            let segment = outgoing.segment;
-            let again = self.witnesses[from].on_sent(&segment);
-            let carried = self.pipes[from].carry(Packet { sent_ns: self.now_ns, segment, ecn: outgoing.ecn, again });
-            let charged = segment.len > 0 || segment.flags.fin();
-            if charged && self.ends[from].awaits_departures() {
-                self.arrival_count += 1;
-                let leaves_ns = carried.leaves_ns.unwrap_or(self.now_ns);
-                let left_ns = self.leaves_ns.insert((from, segment.seq), leaves_ns).unwrap_or(0);
-                assert!(left_ns <= self.now_ns, "sent again while it stands in the host's queue: {segment:?}");
-                match carried.leaves_ns {
-                    Some(at_ns) if at_ns > self.now_ns => {
-                        self.leaving.push(Reverse((at_ns, self.arrival_count, from, segment.len)));
-                    }
-                    _ => {
-                        self.ends[from].on_left_host(self.now_ns, segment.len, out);
-                    }
-                }
-            }
-            for (at_ns, ecn) in carried.arrivals {
-                self.arrival_count += 1;
-                self.on_the_way.insert(self.arrival_count, (segment, ecn));
-                self.arrivals.push(Reverse((at_ns, self.arrival_count, 1 - from)));
+impl Egress for Door<'_> {
+    fn send(&mut self, outgoing: &Outgoing) -> Xmit {
+        let Self { now_ns, from, .. } = *self;
+        let segment = outgoing.segment;
+        let again = self.witness.knows(&segment);
+        let carried = self.pipe.carry(Packet { sent_ns: now_ns, segment, ecn: outgoing.ecn, again });
+        if carried.xmit == Xmit::Dropped {
+            return Xmit::Dropped;
+        }
+        self.witness.on_sent(&segment);
+        let transit = &mut *self.transit;
+        if self.pipe.own_host && (segment.len > 0 || segment.flags.fin()) {
+            let left_ns = transit.leaves_ns.insert((from, segment.seq), carried.leaves_ns).unwrap_or(0);
+            assert!(left_ns <= now_ns, "sent again while it stands in the host's queue: {segment:?}");
+            if carried.xmit == Xmit::Queued {
+                transit.count += 1;
+                transit.leaving.push(Reverse((carried.leaves_ns, transit.count, from, segment.len)));
             }
         }
-        out.clear();
+        for (at_ns, ecn) in carried.arrivals {
+            transit.count += 1;
+            transit.on_the_way.insert(transit.count, (segment, ecn));
+            transit.arrivals.push(Reverse((at_ns, transit.count, 1 - from)));
+        }
+        carried.xmit
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::net::SECOND;
 use bufferscope_sim::packet::Ecn;
-use bufferscope_sim::tcp::Segment;
+use bufferscope_sim::tcp::{Segment, Xmit};
 use std::collections::VecDeque;
 
 /// What happens to one packet on the way.
@@ -16,6 +16,8 @@ pub(crate) enum Fate {
     Twice(u64),
     /// Marked "congestion experienced" if ECN-capable.
     Mark,
+    /// Dropped, and if that is at the sending host, it is told so.
+    Congest,
 }
 
 /// One segment on the way.
@@ -37,9 +39,11 @@ pub(crate) struct Pipe {
     /// From when on which rate, in bits per second, holds; without any a packet takes no time.
     pub(crate) rates: Vec<(u64, u64)>,
     pub(crate) limit_packets: usize,
+    /// The queue is that of the sending host, which knows what becomes of its packets.
+    pub(crate) own_host: bool,
     /// What happens to each packet.
     pub(crate) fate: Plan,
-    /// Everything handed to this direction.
+    /// Everything handed to this direction, but for what the sending host had no room for.
     pub(crate) sent: Vec<Packet>,
     /// Everything that came out of it, with the time.
     pub(crate) delivered: Vec<(u64, Segment)>,
@@ -49,10 +53,12 @@ pub(crate) struct Pipe {
 }
 
 /// What becomes of a packet handed to a direction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Carried {
-    /// When it leaves the queue for the wire; `None` if there was no room for it.
-    pub(crate) leaves_ns: Option<u64>,
+    /// What the sender is told.
+    pub(crate) xmit: Xmit,
+    /// When it leaves the queue for the wire, or is dropped there.
+    pub(crate) leaves_ns: u64,
     /// When it arrives, and how: not at all, once or twice.
     pub(crate) arrivals: Vec<(u64, Ecn)>,
 }
@@ -63,6 +69,7 @@ impl Pipe {
             delay_ns,
             rates: vec![],
             limit_packets: usize::MAX,
+            own_host: false,
             fate: Box::new(|_, _| Fate::Deliver),
             sent: vec![],
             delivered: vec![],
@@ -73,19 +80,29 @@ impl Pipe {
 
     pub(crate) fn carry(&mut self, packet: Packet) -> Carried {
         let fate = (self.fate)(self.sent.len(), &packet);
+        let now_ns = packet.sent_ns;
+        let lost = |xmit| Carried { xmit, leaves_ns: now_ns, arrivals: vec![] };
+        let place = self.depart(&packet);
+        if place.is_none() && self.own_host {
+            return lost(Xmit::Dropped);
+        }
         self.sent.push(packet);
-        let Some((leaves_ns, sent_ns)) = self.depart(&packet) else { return Carried::default() };
+        let Some((leaves_ns, sent_ns)) = place else { return lost(Xmit::Left) };
+        if fate == Fate::Congest && self.own_host {
+            return lost(Xmit::Congested);
+        }
+        let xmit = if self.own_host && leaves_ns > now_ns { Xmit::Queued } else { Xmit::Left };
         let at_ns = sent_ns + self.delay_ns;
         let ecn = packet.ecn;
         let arrivals = match fate {
             Fate::Deliver => vec![(at_ns, ecn)],
-            Fate::Drop => vec![],
+            Fate::Drop | Fate::Congest => vec![],
             Fate::Late(by_ns) => vec![(at_ns + by_ns, ecn)],
             Fate::Twice(by_ns) => vec![(at_ns, ecn), (at_ns + by_ns, ecn)],
             Fate::Mark if ecn == Ecn::NotEct => vec![(at_ns, ecn)],
             Fate::Mark => vec![(at_ns, Ecn::Ce)],
         };
-        Carried { leaves_ns: Some(leaves_ns), arrivals }
+        Carried { xmit, leaves_ns, arrivals }
     }
 
     /// Queues for the wire; when it begins and ends to be sent, or `None` if the queue is full.

@@ -17,6 +17,8 @@ struct Adversary {
     /// Rates and how long they last; none: no bottleneck.
     rates: Vec<(u64, u64)>,
     limit_packets: usize,
+    /// The queue is the sending host's own.
+    own_host: bool,
 }
 
 /// What the applications do: the client offers these amounts, each so long after the one before, and the server one.
@@ -43,6 +45,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
             2 => (0..60 * MS).prop_map(Fate::Late),
             1 => (0..60 * MS).prop_map(Fate::Twice),
             1 => Just(Fate::Mark),
+            1 => Just(Fate::Congest),
         ];
         prop::collection::vec(fate, 1..300)
     })
@@ -54,9 +57,10 @@ prop_compose! {
         outages in prop::collection::vec((0..20 * SECOND, 0..5 * SECOND), 0..3),
         rates in prop::collection::vec((SLOWEST..50_000_000, 10 * MS..3 * SECOND), 0..6),
         limit_packets in 2usize..100,
+        own_host: bool,
     ) -> Adversary {
         let outages = outages.into_iter().map(|(from_ns, ns)| from_ns..from_ns + ns).collect();
-        Adversary { fates, outages, rates, limit_packets }
+        Adversary { fates, outages, rates, limit_packets, own_host }
     }
 }
 
@@ -75,7 +79,6 @@ prop_compose! {
         congestion in prop::sample::select(Congestion::ALL),
         (ecn, accurate_ecn) in prop::sample::select(vec![(false, false), (true, false), (false, true)]),
         pacing: bool,
-        host_queue: bool,
         slow_start_after_idle: bool,
         initial_window_packets in 1u32..20,
         gso_max_segs in prop_oneof![Just(1u32), 2u32..45],
@@ -89,7 +92,7 @@ prop_compose! {
     ) -> Config {
         let [rmem_max_bytes, wmem_max_bytes] = [rmem_default_bytes, wmem_default_bytes].map(|bytes| bytes * growth);
         Config {
-            congestion, ecn, accurate_ecn, pacing, host_queue, slow_start_after_idle, initial_window_packets,
+            congestion, ecn, accurate_ecn, pacing, slow_start_after_idle, initial_window_packets,
             gso_max_segs, window_packets, rmem_default_bytes, rmem_max_bytes, wmem_default_bytes, wmem_max_bytes, notsent_lowat_bytes, timers, seed, ..Config::default()
         }
     }
@@ -110,6 +113,7 @@ impl Adversary {
             from_ns += lasts_ns;
         }
         pipe.limit_packets = self.limit_packets;
+        pipe.own_host = self.own_host;
     }
 }
 

@@ -51,9 +51,12 @@ impl Witness {
         self.delivered.insert(start, end);
     }
 
-    /// Returns whether the segment was sent before.
-    pub(crate) fn on_sent(&mut self, segment: &Segment) -> bool {
-        let again = segment.end() > segment.seq && segment.seq < self.nxt;
+    /// Was the segment sent before?
+    pub(crate) fn knows(&self, segment: &Segment) -> bool {
+        segment.end() > segment.seq && segment.seq < self.nxt
+    }
+
+    pub(crate) fn on_sent(&mut self, segment: &Segment) {
         if segment.end() > self.nxt {
             assert_eq!(segment.seq, self.nxt, "new data follows what was sent");
             assert!(segment.flags.syn() || segment.end() <= self.edge, "beyond the window: {segment:?}, {}", self.edge);
@@ -64,7 +67,6 @@ impl Witness {
             self.burst.oldest_end.get_or_insert(segment.end());
             self.burst.fins += u64::from(segment.flags.fin());
         }
-        again
     }
 
     /// Exactly what was delivered without a gap is received, nothing is taken back, and no segment left beyond the window.

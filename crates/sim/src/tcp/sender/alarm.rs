@@ -148,14 +148,20 @@ impl Sender {
     fn try_to_open(&mut self, now_ns: u64, echo: bool) {
         self.forget_repairs_if_none();
         if echo {
-            self.undo.keep_reduced();
-            if self.recovery.state() < State::Cwr {
-                self.undo.rule_out();
-                self.begin_reduction(now_ns, State::Cwr);
-            }
+            self.enter_cwr(now_ns);
         }
         if self.recovery.state() != State::Cwr {
             self.keep_open(now_ns);
+        }
+    }
+
+    /// Congestion that is no loss: reduces the window unless that is under way, and nothing undoes it (`tcp_enter_cwr`).
+    #[cold]
+    pub(super) fn enter_cwr(&mut self, now_ns: u64) {
+        self.undo.keep_reduced();
+        if self.recovery.state() < State::Cwr {
+            self.undo.rule_out();
+            self.begin_reduction(now_ns, State::Cwr);
         }
     }
 

@@ -5,7 +5,7 @@ use super::super::congestion::Event;
 use super::alarm::Repair;
 use super::news::News;
 use super::timer::Wait;
-use super::transmit::Output;
+use super::transmit::{HOST_BUSY_NS, Output};
 use super::{Sender, State};
 
 /// Selectively acknowledged segments at a timeout that show reordering to be overestimated (`tcp_reordering`).
@@ -29,8 +29,8 @@ impl Sender {
         self.enter_loss(output.now_ns);
         self.frto.timeouts += 1;
         let head = self.board.ids().start;
-        if !self.still_in_host_queue(head) {
-            self.retransmit(head, 1, output);
+        if !self.still_in_host_queue(head) && !self.retransmit(head, 1, output) {
+            return self.timer.arm(Wait::Retransmit, output.now_ns, HOST_BUSY_NS);
         }
         self.timer.back_off();
         self.timer.arm(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));

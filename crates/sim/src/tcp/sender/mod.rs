@@ -33,7 +33,7 @@ mod undo;
 mod usage;
 
 pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
-pub(crate) use transmit::Output;
+pub(crate) use transmit::{HOST_BUSY_NS, Output};
 
 use super::config::Config;
 use super::congestion::{Context, Controller, Event, UNPACED};
@@ -170,7 +170,7 @@ impl Sender {
             probe: TailProbe::default(),
             rtt: Rtt::new(),
             delivery: Delivery::default(),
-            small_queue: SmallQueue::new(config.host_queue),
+            small_queue: SmallQueue::default(),
             timer: Timer::new(config.timers),
             marks: Marks::new(),
             chronograph: Chronograph::default(),

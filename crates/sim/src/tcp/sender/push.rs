@@ -34,14 +34,18 @@ impl Pushes {
         }
     }
 
-    /// A segment that ends at `end` is sent: does it hold the end of a write?
+    /// Does a segment that ends at `end`, the next to be sent, hold the end of a write?
     #[inline]
-    pub(super) fn take(&mut self, end: u64) -> bool {
-        let holds = self.first <= end;
+    pub(super) fn holds(&self, end: u64) -> bool {
+        self.first <= end
+    }
+
+    /// It is sent.
+    #[inline]
+    pub(super) fn forget(&mut self, end: u64) {
         while self.first <= end {
             self.first = self.later.pop_front().unwrap_or(u64::MAX);
         }
-        holds
     }
 }
 
@@ -53,7 +57,14 @@ mod tests {
     fn pushed(ends: &[u64], segments: u64) -> Vec<bool> {
         let mut pushes = Pushes::default();
         ends.iter().for_each(|&end| pushes.mark(end, 1, 100));
-        (1..=segments).map(|n| pushes.take(1 + 100 * n)).collect()
+        (1..=segments).map(|n| take(&mut pushes, 1 + 100 * n)).collect()
+    }
+
+    /// Sends the next segment, which ends at `end`: does it carry the flag?
+    fn take(pushes: &mut Pushes, end: u64) -> bool {
+        let holds = pushes.holds(end);
+        pushes.forget(end);
+        holds
     }
 
     #[test]
@@ -72,6 +83,6 @@ mod tests {
         let mut pushes = Pushes::default();
         (2..=1001).for_each(|end| pushes.mark(end, 1, 100));
         assert_eq!(1 + pushes.later.len(), 10);
-        assert!((1..=10).all(|n| pushes.take(1 + 100 * n)));
+        assert!((1..=10).all(|n| take(&mut pushes, 1 + 100 * n)));
     }
 }

@@ -184,6 +184,15 @@ impl Scoreboard {
         (id + 1..).take(most as usize - 1).take_while(belongs).count() as u32 + 1
     }
 
+    /// First sequence number, payload and FIN of so many segments from `id` on.
+    pub(crate) fn span(&self, id: SentId, segments: u32) -> (u64, u32, bool) {
+        let mut sent = self.ring.range((id - self.first_id) as usize..).take(segments as usize);
+        let first = sent.next().expect("what is sent again is outstanding");
+        sent.fold((first.seq, first.len.into(), first.fin), |(seq, bytes, fin), sent| {
+            (seq, bytes + u32::from(sent.len), fin || sent.fin)
+        })
+    }
+
     /// A new segment was sent, in the same packet as the last one if it `joins` it.
     pub(crate) fn push(&mut self, sent: Sent, joins: bool) {
         debug_assert!(self.ring.back().is_none_or(|last| last.end() == sent.seq));
@@ -280,6 +289,14 @@ impl Scoreboard {
         (sent.note, sent.app_limited) = (note, app_limited);
         self.joined += self.pairs_at(index);
         self.ring[index]
+    }
+
+    /// A segment was to be sent again, and the host dropped it: a round trip can't be measured on it any more
+    /// (`__tcp_retransmit_skb`).
+    pub(crate) fn try_in_vain(&mut self, id: SentId, now_ns: u64) -> Sent {
+        let sent = &mut self.ring[(id - self.first_id) as usize];
+        (sent.ever_retransmitted, sent.sent_ns) = (true, now_ns);
+        *sent
     }
 
     /// The receiver got the segments of `block` twice: calls `on_duplicate` with each that had been retransmitted, of which no

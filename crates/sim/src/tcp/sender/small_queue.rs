@@ -8,9 +8,8 @@
 //! Counted is what the kernel charges for a packet, not what is in it. Only packets with payload or a FIN are charged.
 //!
 //! What still stands there is not sent again, whatever the timer says (`skb_still_in_host_queue`).
-//!
-//! Departs: a packet that the queue drops has left it, and is lost like any other (the kernel learns of it at once, and reduces the
-//! window).
+
+use std::collections::VecDeque;
 
 use super::scoreboard::SentId;
 use super::transmit::Output;
@@ -29,29 +28,20 @@ const REPAIR_FACTOR: u64 = 2;
 /// What stands in the host's queue.
 #[derive(Debug, Default)]
 pub(crate) struct SmallQueue {
-    /// Whether the host's port has a queue at all.
-    exists: bool,
     /// `sk_wmem_alloc`.
     charged_bytes: u64,
-    /// Packets that it is charged for: those sent last, since a connection's packets leave in the order in which they came.
-    packets: u64,
+    /// Numbers of the packets that it is charged for, in the order in which they came and will leave.
+    standing: VecDeque<u64>,
     /// Something is held back (`TSQ_THROTTLED`).
     holds_back: bool,
 }
 
 impl SmallQueue {
-    /// Of a host whose port has a queue if `exists`.
-    pub(crate) fn new(exists: bool) -> Self {
-        Self { exists, ..Self::default() }
-    }
-
-    /// A packet with `len` bytes of payload is handed down.
+    /// Packet number `order` was put into it, with `len` bytes of payload.
     #[inline]
-    pub(crate) fn on_sent(&mut self, len: u32) {
-        if self.exists {
-            self.charged_bytes += charge_bytes(len);
-            self.packets += 1;
-        }
+    pub(crate) fn on_queued(&mut self, order: u64, len: u32) {
+        self.charged_bytes += charge_bytes(len);
+        self.standing.push_back(order);
     }
 
     /// Does nothing of the connection stand in the queue?
@@ -63,7 +53,7 @@ impl SmallQueue {
     #[inline]
     fn on_left(&mut self, len: u32) -> bool {
         self.charged_bytes -= charge_bytes(len);
-        self.packets -= 1;
+        self.standing.pop_front();
         std::mem::take(&mut self.holds_back)
     }
 }
@@ -82,32 +72,23 @@ impl Sender {
     }
 
     /// A packet with `len` bytes of payload has left the host's queue: goes on sending where that was awaited, repairs first.
-    /// Returns whether it was.
     #[inline]
-    pub(crate) fn on_left_host(&mut self, len: u32, output: &mut Output) -> bool {
-        let awaited = self.small_queue.on_left(len);
-        if awaited {
+    pub(crate) fn on_left_host(&mut self, len: u32, output: &mut Output) {
+        if self.small_queue.on_left(len) {
             if self.recovery.state() >= State::Recovery {
                 self.repair(output);
             }
             self.transmit(output);
         }
-        awaited
     }
 
     /// Does the packet still stand in the host's queue, as it was last sent? Then sending goes on when it has left.
     #[inline]
     pub(super) fn still_in_host_queue(&mut self, id: SentId) -> bool {
         let Some(sent) = self.board.get(id) else { return false };
-        let stands = sent.order + self.small_queue.packets > self.board.transmissions();
+        let stands = self.small_queue.standing.binary_search(&sent.order).is_ok();
         self.small_queue.holds_back |= stands;
         stands
-    }
-
-    /// Is it to be told what leaves the host's queue?
-    #[inline]
-    pub(crate) fn awaits_departures(&self) -> bool {
-        self.small_queue.exists
     }
 
     #[inline]

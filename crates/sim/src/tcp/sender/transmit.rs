@@ -1,8 +1,9 @@
 //! What is sent, and when (the kernel's `tcp_output.c`).
 
 use super::super::congestion::Event;
+use super::super::egress::{Egress, Xmit};
 use super::super::receiver::Receiver;
-use super::super::segment::{Flags, Outbox, Outgoing, Segment};
+use super::super::segment::{Flags, Outgoing, Segment};
 use super::super::timestamps;
 use super::offload::Packet;
 use super::probe::TailProbe;
@@ -11,15 +12,19 @@ use super::timer::Wait;
 use super::{Sender, State};
 use crate::packet;
 
-/// Where segments leave: the outbox, and the receiving half, whose acknowledgement each segment carries.
+/// Where segments leave: the way out of the host, and the receiving half, whose acknowledgement each segment carries.
 pub(crate) struct Output<'a> {
     /// Now.
     pub(crate) now_ns: u64,
     /// The endpoint's other half.
     pub(crate) receiver: &'a mut Receiver,
-    /// Segments sent.
-    pub(crate) out: &'a mut Outbox,
+    /// Takes the segments.
+    pub(crate) out: &'a mut (dyn Egress + 'a),
 }
+
+/// Wait until the next attempt where the host took neither a retransmission nor a probe of a closed window
+/// (`TCP_RESOURCE_PROBE_INTERVAL`).
+pub(crate) const HOST_BUSY_NS: u64 = 500_000_000;
 
 /// May segments go beyond the congestion window?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +36,9 @@ enum Limit {
 }
 
 impl Output<'_> {
-    /// Sends a segment with `len` bytes of payload.
-    pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: packet::Ecn) {
+    /// Sends a segment with `len` bytes of payload. Also one that the host drops carries what acknowledgement is owed, for the
+    /// receiving half hears nothing of that.
+    pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: packet::Ecn) -> Xmit {
         if len > 0 {
             self.receiver.on_data_sent(self.now_ns);
         }
@@ -48,7 +54,7 @@ impl Output<'_> {
             sack: ack.sack,
             flags,
         };
-        self.out.push(Outgoing { segment, ecn });
+        self.out.send(&Outgoing { segment, ecn })
     }
 }
 
@@ -81,51 +87,60 @@ impl Sender {
             if held_back || self.still_in_host_queue(id) {
                 return;
             }
-            self.retransmit(id, quota, output);
+            if !self.retransmit(id, quota, output) {
+                return;
+            }
             if id == self.board.ids().start && self.timer.wait() != Some(Wait::Reorder) {
                 self.arm_after(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
             }
         }
     }
 
-    /// Retransmits a segment, and with it up to `most` in all that left in the same packet and are lost, too.
-    pub(super) fn retransmit(&mut self, id: SentId, most: u32, output: &mut Output) {
+    /// Retransmits a segment, and with it up to `most` in all that left in the same packet and are lost, too. Returns whether the
+    /// host took them.
+    pub(super) fn retransmit(&mut self, id: SentId, most: u32, output: &mut Output) -> bool {
         let now_ns = output.now_ns;
-        self.before_sending(now_ns);
-        let note = self.delivery.note(now_ns, false, self.board.lost_total(), self.board.in_flight() + 1);
         let segments = if self.gso_max_segs > 1 { self.board.lost_together(id, most) } else { 1 };
+        let is_sent = self.send_again(id, segments, output);
+        let note = self.delivery.note(now_ns, false, self.board.lost_total(), self.board.in_flight() + 1);
         let app_limited = self.delivery.is_app_limited();
-        let first = self.board.retransmit(id, now_ns, note, app_limited, false);
-        let (mut bytes, mut fin) = (u32::from(first.len), first.fin);
-        self.note_repair(id, &first, now_ns);
-        for id in (id..).take(segments as usize).skip(1) {
-            let sent = self.board.retransmit(id, now_ns, note, app_limited, true);
-            self.note_repair(id, &sent, now_ns);
-            bytes += u32::from(sent.len);
-            fin |= sent.fin;
+        for repeated in id..id + u64::from(segments) {
+            let sent = if is_sent {
+                self.board.retransmit(repeated, now_ns, note, app_limited, repeated > id)
+            } else {
+                self.board.try_in_vain(repeated, now_ns)
+            };
+            self.undo.on_repair(timestamps::clock(now_ns));
+            self.rack.on_retransmit(repeated, &sent);
         }
-        self.recovery.on_sent(segments);
-        self.send_again(first.seq, bytes, fin, segments, output);
+        if is_sent {
+            self.recovery.on_sent(segments);
+        }
+        is_sent
     }
 
-    fn note_repair(&mut self, id: SentId, sent: &Sent, now_ns: u64) {
-        self.undo.on_repair(timestamps::clock(now_ns));
-        self.rack.on_retransmit(id, sent);
-    }
-
-    /// Sends the last segment again, as a tail loss probe. That does not count as a retransmission in flight.
-    fn repeat_last(&mut self, id: SentId, output: &mut Output) {
-        self.before_sending(output.now_ns);
-        let note = self.delivery.note(output.now_ns, false, self.board.lost_total(), self.board.in_flight());
-        let sent = self.board.repeat(id, output.now_ns, note, self.delivery.is_app_limited(), false);
+    /// Sends the last segment again, as a tail loss probe. That does not count as a retransmission in flight. Returns whether the
+    /// host took it.
+    fn repeat_last(&mut self, id: SentId, output: &mut Output) -> bool {
+        let now_ns = output.now_ns;
+        let is_sent = self.send_again(id, 1, output);
+        let note = self.delivery.note(now_ns, false, self.board.lost_total(), self.board.in_flight());
+        let sent = if is_sent {
+            self.board.repeat(id, now_ns, note, self.delivery.is_app_limited(), false)
+        } else {
+            self.board.try_in_vain(id, now_ns)
+        };
         self.rack.on_retransmit(id, &sent);
-        self.send_again(sent.seq, u32::from(sent.len), sent.fin, 1, output);
+        is_sent
     }
 
-    fn send_again(&mut self, seq: u64, bytes: u32, fin: bool, segments: u32, output: &mut Output) {
+    /// Hands `segments` from `id` on to the host once more, as one packet; returns whether it took them. They count as sent again if
+    /// not, too (`__tcp_retransmit_skb`).
+    fn send_again(&mut self, id: SentId, segments: u32, output: &mut Output) -> bool {
+        self.before_sending(output.now_ns);
         self.retransmits += u64::from(segments);
-        self.after_sending(output.now_ns, bytes, segments);
-        output.send(seq, bytes, finishing(fin), self.marks.other());
+        let (seq, bytes, fin) = self.board.span(id, segments);
+        self.hand_down((seq, bytes, segments), finishing(fin), self.marks.other(), output)
     }
 
     /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3;
@@ -151,9 +166,11 @@ impl Sender {
         if self.still_in_host_queue(last) {
             return false;
         }
-        self.repeat_last(last, output);
-        self.probe.sent(self.nxt, true);
-        true
+        let sent = self.repeat_last(last, output);
+        if sent {
+            self.probe.sent(self.nxt, true);
+        }
+        sent
     }
 
     /// Probes a closed window: one segment that the peer must answer (the kernel's `tcp_write_wakeup`).
@@ -163,13 +180,18 @@ impl Sender {
         if room > 0 && len > 0 {
             // There is room, only less than for a whole segment.
             let part = len.min(room as u32);
-            self.send_new((part, fin && part == len && u64::from(len) < room), 1, output);
-            self.rearm_retransmit(output.now_ns);
+            if self.send_new((part, fin && part == len && u64::from(len) < room), 1, output) > 0 {
+                return self.rearm_retransmit(output.now_ns);
+            }
         } else {
-            output.send(self.una - 1, 0, Flags::NONE, self.marks.other());
-            self.timer.on_persist();
-            self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
+            let xmit = output.send(self.una - 1, 0, Flags::NONE, self.marks.other());
+            self.heed(output.now_ns, xmit);
+            if xmit != Xmit::Dropped {
+                self.timer.on_persist();
+                return self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
+            }
         }
+        self.arm_after(Wait::Persist, output.now_ns, HOST_BUSY_NS);
     }
 
     /// Does the next segment fit the window that the peer offers?
@@ -178,8 +200,15 @@ impl Sender {
     }
 
     /// Payload and FIN of the next new segment, whether or not it may be sent; `None` if there is nothing to send.
+    #[inline]
     pub(super) fn next_new(&self) -> Option<(u32, bool)> {
-        let left = self.unsent_bytes();
+        self.new_after(0)
+    }
+
+    /// The same of the segment that follows when `taken_bytes` more have been sent.
+    #[inline]
+    fn new_after(&self, taken_bytes: u64) -> Option<(u32, bool)> {
+        let left = self.unsent_bytes() - taken_bytes;
         let len = left.min(u64::from(self.mss_bytes)) as u32;
         let is_last = left == u64::from(len) && self.data.end == self.data.offered;
         let fin = self.data.finish && !self.data.fin_sent && is_last;
@@ -251,8 +280,9 @@ impl Sender {
             if self.awaits_departure(output.now_ns, len * segments) {
                 break;
             }
-            sent += self.send_new((len, fin), segments, output);
-            if limit == Limit::OneMore {
+            let newly_sent = self.send_new((len, fin), segments, output);
+            sent += newly_sent;
+            if newly_sent == 0 || limit == Limit::OneMore {
                 break;
             }
         }
@@ -263,61 +293,93 @@ impl Sender {
     }
 
     /// Sends a packet of new data, or a FIN: a segment, and up to `most` in all as far as they are there and fit the peer's window.
-    /// Returns how many.
-    fn send_new(&mut self, segment: (u32, bool), most: u32, output: &mut Output) -> u32 {
+    /// Returns how many; 0 if the host dropped the packet, whose data then counts as not sent.
+    fn send_new(&mut self, first: (u32, bool), most: u32, output: &mut Output) -> u32 {
         let now_ns = output.now_ns;
         self.before_sending(now_ns);
-        let (seq, first) = (self.nxt, self.board.packets_out() == 0);
-        let note = self.delivery.note(now_ns, first, self.board.lost_total(), self.board.in_flight() + most);
-        let app_limited = self.delivery.is_app_limited();
-        let (mut segments, mut bytes) = (0, 0);
-        let mut next = Some(segment);
-        while let Some((len, fin)) = next {
-            let sent = Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) };
-            self.board.push(sent, segments > 0);
-            segments += 1;
-            bytes += len;
-            self.nxt += u64::from(len) + u64::from(fin);
-            self.data.fin_sent |= fin;
-            if len < self.mss_bytes {
-                self.data.small_end = self.nxt;
-            }
-            next = if segments < most { self.next_new().filter(|&more| self.may_join(more)) } else { None };
-        }
-        // The FIN comes last.
-        let mut flags = finishing(self.data.fin_sent);
+        let (seq, begins) = (self.nxt, self.board.packets_out() == 0);
+        let (segments, bytes, fin) = self.gather(first, most);
+        let end = seq + u64::from(bytes);
+        let mut flags = finishing(fin);
         let mut codepoint = self.marks.other();
         if bytes > 0 {
             flags |= self.marks.of_new_data();
             codepoint = self.marks.data();
         }
-        if self.data.pushes.take(seq + u64::from(bytes)) {
+        if self.data.pushes.holds(end) {
             flags |= Flags::PSH;
         }
-        output.send(seq, bytes, flags, codepoint);
-        self.after_sending(now_ns, bytes, segments);
+        if !self.hand_down((seq, bytes, segments), flags, codepoint, output) {
+            return 0;
+        }
+        self.data.pushes.forget(end);
+        let note = self.delivery.note(now_ns, begins, self.board.lost_total(), self.board.in_flight() + segments);
+        let app_limited = self.delivery.is_app_limited();
+        for joins in [false].into_iter().chain(std::iter::repeat_n(true, segments as usize - 1)) {
+            let len = (end - self.nxt).min(u64::from(self.mss_bytes)) as u32;
+            let fin = fin && self.nxt + u64::from(len) == end;
+            self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) }, joins);
+            self.nxt += u64::from(len) + u64::from(fin);
+            if len < self.mss_bytes {
+                self.data.small_end = self.nxt;
+            }
+        }
+        self.data.fin_sent |= fin;
         self.recovery.on_sent(segments);
-        if first || self.timer.wait() == Some(Wait::Probe) {
+        if begins || self.timer.wait() == Some(Wait::Probe) {
             self.rearm_retransmit(now_ns);
         }
         segments
     }
 
-    /// May a further segment leave in the same packet?
-    fn may_join(&self, (len, fin): (u32, bool)) -> bool {
-        self.fits_peer_window(len, fin) && !self.is_held_back(len)
+    /// Segments, payload and FIN of a packet of new data that begins with `first`.
+    #[inline]
+    fn gather(&self, (len, fin): (u32, bool), most: u32) -> (u32, u32, bool) {
+        let mut packet = (1, len, fin);
+        while packet.0 < most
+            && let Some((len, fin)) = self.new_after(packet.1.into()).filter(|_| !packet.2)
+            && self.fits_peer_window(packet.1 + len, fin)
+            && !self.is_held_back(len)
+        {
+            packet = (packet.0 + 1, packet.1 + len, fin);
+        }
+        packet
+    }
+
+    /// Hands the host a packet of so many bytes of payload in so many segments; returns whether it took it.
+    #[inline]
+    fn hand_down(
+        &mut self,
+        (seq, bytes, segments): (u64, u32, u32),
+        flags: Flags,
+        codepoint: packet::Ecn,
+        output: &mut Output,
+    ) -> bool {
+        let now_ns = output.now_ns;
+        let xmit = output.send(seq, bytes, flags, codepoint);
+        self.last_sent_ns = now_ns;
+        self.heed(now_ns, xmit);
+        if xmit == Xmit::Queued {
+            self.small_queue.on_queued(self.board.transmissions() + 1, bytes);
+        }
+        if xmit != Xmit::Dropped {
+            self.pacer.on_sent(now_ns, bytes, segments, self.cc.window().pacing_bytes_per_s);
+        }
+        xmit != Xmit::Dropped
+    }
+
+    /// A packet was handed to the host: if its own queue is too long for it, that is congestion (`__tcp_transmit_skb`).
+    #[inline]
+    pub(crate) fn heed(&mut self, now_ns: u64, xmit: Xmit) {
+        if xmit.is_congested() {
+            self.enter_cwr(now_ns);
+        }
     }
 
     fn before_sending(&mut self, now_ns: u64) {
         if self.board.in_flight() == 0 {
             self.cc.on_event(&self.context(now_ns), Event::TxStart);
         }
-    }
-
-    fn after_sending(&mut self, now_ns: u64, len: u32, segments: u32) {
-        self.last_sent_ns = now_ns;
-        self.small_queue.on_sent(len);
-        self.pacer.on_sent(now_ns, len, segments, self.cc.window().pacing_bytes_per_s);
     }
 
     /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such is in flight (RFC 9293,

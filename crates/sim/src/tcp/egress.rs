@@ -1,0 +1,40 @@
+//! The way out of an endpoint's host, and what the host tells of a packet that goes there (the kernel's `dev_queue_xmit` and its
+//! `NET_XMIT_*` codes).
+
+use super::Outgoing;
+
+/// Takes segments off an endpoint's hands, one by one, in the order in which they are sent.
+pub trait Egress {
+    /// Takes one, and says at once what has become of it.
+    fn send(&mut self, outgoing: &Outgoing) -> Xmit;
+}
+
+/// What has become of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Xmit {
+    /// It is on its way: it has left the host, or its host does not tell when it does.
+    Left,
+    /// It stands in the queue of the host's port; [`Endpoint::on_left_host`](super::Endpoint::on_left_host) is to be called when it
+    /// leaves.
+    Queued,
+    /// The queue dropped it for being too long, before it was full (`NET_XMIT_CN`). The transport takes it for sent.
+    Congested,
+    /// The queue had no room for it (`NET_XMIT_DROP`). The transport takes it for never sent.
+    Dropped,
+}
+
+impl Xmit {
+    /// Is the host's own queue too long?
+    #[inline]
+    pub(super) fn is_congested(self) -> bool {
+        matches!(self, Self::Congested | Self::Dropped)
+    }
+}
+
+/// Collects the segments, for those who deliver them later: all have [`Left`](Xmit::Left).
+impl Egress for Vec<Outgoing> {
+    fn send(&mut self, outgoing: &Outgoing) -> Xmit {
+        self.push(*outgoing);
+        Xmit::Left
+    }
+}

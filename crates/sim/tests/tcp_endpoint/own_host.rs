@@ -1,0 +1,167 @@
+//! What a connection makes of packets that its own host's queue drops (the kernel's `__tcp_transmit_skb`, `tcp_enter_cwr` and
+//! `TCP_RESOURCE_PROBE_INTERVAL`).
+
+use crate::net::*;
+use bufferscope_scenario::Congestion;
+use bufferscope_sim::packet::Ecn;
+use bufferscope_sim::tcp::{Config, Egress, Endpoint, Flags, Outgoing, Role, SackBlocks, Segment, State, Timers, Xmit};
+
+const RENO: Config = Config { congestion: Congestion::Reno, timers: Timers::Exact, ..Config::DEFAULT };
+
+#[test]
+fn what_the_queue_has_no_room_for_was_not_sent_and_halves_the_window() {
+    // One packet on the wire and one in the queue, of a window of ten.
+    let mut net = Net::new(&RENO, 10 * MS).bottleneck(1_000_000, 1).own_host().upload(100 * MSS);
+    net.run_while(|net| net.data_sent().count() < 2);
+    let sample = net.sample();
+    assert_eq!((sample.state, sample.ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
+    assert_eq!((sample.inflight_bytes, net.pipes[CLIENT].overflowed), (2 * MSS, 1), "it stops at the first");
+    net.run_to_end(100 * SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), 100 * MSS);
+    let sample = net.sample();
+    assert_eq!((sample.retransmits, net.data_sent().filter(|packet| packet.again).count()), (0, 0));
+}
+
+#[test]
+fn what_an_early_drop_took_counts_as_sent_and_halves_the_window_before_any_acknowledgement() {
+    // Numbers 0 and 1 are the SYN and the handshake's acknowledgement.
+    let mut net = Net::new(&RENO, 10 * MS)
+        .own_host()
+        .fate(|n, _| if n == 4 { Fate::Congest } else { Fate::Deliver })
+        .upload(100 * MSS);
+    net.run_while(|net| net.data_sent().count() == 0);
+    let sample = net.sample();
+    assert_eq!((sample.state, sample.ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
+    assert_eq!(sample.inflight_bytes, 10 * MSS);
+    net.run_to_end(100 * SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), 100 * MSS);
+    assert_eq!(net.sample().retransmits, 1);
+    // The loss is found within the reduction, which is not repeated for it.
+    assert!(net.cwnd_packets() > 5);
+}
+
+/// A way out that can be shut.
+#[derive(Default)]
+struct Gate {
+    shut: bool,
+    sent: Vec<Segment>,
+    refused: usize,
+}
+
+impl Egress for Gate {
+    fn send(&mut self, outgoing: &Outgoing) -> Xmit {
+        if self.shut {
+            self.refused += 1;
+            return Xmit::Dropped;
+        }
+        self.sent.push(outgoing.segment);
+        Xmit::Left
+    }
+}
+
+/// An endpoint behind a gate. The peer's segments are made by hand.
+struct Gated {
+    now_ns: u64,
+    end: Endpoint,
+    gate: Gate,
+}
+
+impl Gated {
+    /// Connects.
+    fn new() -> Self {
+        let mut gated = Self { now_ns: SECOND, end: Endpoint::new(&RENO, Role::Client), gate: Gate::default() };
+        gated.end.connect(gated.now_ns, &mut gated.gate);
+        gated
+    }
+
+    /// Is connected, with a round trip of 10 ms and this window.
+    fn connected(window_bytes: u32) -> Self {
+        let mut gated = Self::new();
+        gated.hear(0, Flags::SYN | Flags::ACK, 1, window_bytes);
+        gated
+    }
+
+    /// A segment arrives after 10 ms.
+    fn hear(&mut self, seq: u64, flags: Flags, ack: u64, window_bytes: u32) {
+        self.now_ns += 10 * MS;
+        let segment = Segment { seq, ack, len: 0, window_bytes, ts_val: 1, ts_ecr: 0, sack: SackBlocks::NONE, flags };
+        self.end.on_segment(self.now_ns, &segment, Ecn::NotEct, &mut self.gate);
+    }
+
+    fn offer(&mut self, bytes: u64) {
+        self.end.offer(self.now_ns, bytes, &mut self.gate);
+    }
+
+    /// Lets the timer expire; returns after how many milliseconds.
+    fn wait(&mut self) -> u64 {
+        let due_ns = self.end.deadline().expect("the timer runs");
+        let waited_ns = due_ns - std::mem::replace(&mut self.now_ns, due_ns);
+        self.end.on_timer(due_ns, &mut self.gate);
+        waited_ns / MS
+    }
+}
+
+#[test]
+fn a_retransmission_that_is_dropped_is_tried_again_every_half_second_without_backing_off() {
+    let mut gated = Gated::connected(65_535);
+    gated.offer(MSS);
+    // The tail loss probe comes no later than a timeout would: after 200 ms and a round trip of 10 ms.
+    assert_eq!(gated.wait(), 210);
+    gated.gate.shut = true;
+    let first = gated.wait();
+    assert_eq!([gated.wait(), gated.wait()], [500, 500]);
+    assert_eq!(gated.gate.refused, 3);
+    gated.gate.shut = false;
+    assert_eq!(gated.wait(), 500);
+    // The fourth attempt is the first that left: from here on the timeout doubles.
+    assert_eq!([gated.wait(), gated.wait()], [2 * first, 4 * first]);
+    let sample = gated.end.sample(gated.now_ns);
+    assert_eq!((sample.state, sample.retransmits), (State::Loss, 7), "attempts count, too");
+}
+
+#[test]
+fn a_probe_of_a_closed_window_that_is_dropped_is_tried_again_after_half_a_second() {
+    let mut gated = Gated::connected(0);
+    gated.offer(10 * MSS);
+    gated.gate.shut = true;
+    let first = gated.wait();
+    assert_eq!([gated.wait(), gated.wait()], [500, 500]);
+    gated.gate.shut = false;
+    assert_eq!(gated.wait(), 500);
+    assert_eq!([gated.wait(), gated.wait()], [2 * first, 4 * first]);
+}
+
+#[test]
+fn with_nothing_under_way_the_first_segment_is_tried_again() {
+    let mut gated = Gated::connected(65_535);
+    gated.gate.shut = true;
+    gated.offer(MSS);
+    assert_eq!((gated.gate.refused, gated.end.sample(gated.now_ns).notsent_bytes), (1, MSS));
+    gated.wait();
+    assert_eq!([gated.wait(), gated.wait()], [500, 500]);
+    gated.gate.shut = false;
+    gated.wait();
+    assert_eq!(gated.gate.sent.last().map(|segment| (segment.seq, segment.len)), Some((1, MSS as u32)));
+    assert_eq!(gated.end.sample(gated.now_ns).retransmits, 0);
+}
+
+#[test]
+fn a_repeated_syn_that_is_dropped_is_tried_again_after_half_a_second() {
+    let mut gated = Gated::new();
+    gated.gate.shut = true;
+    assert_eq!([gated.wait(), gated.wait()], [1000, 500]);
+    gated.gate.shut = false;
+    assert_eq!([gated.wait(), gated.wait(), gated.wait()], [500, 2000, 4000]);
+    assert_eq!(gated.gate.sent.len(), 4);
+}
+
+#[test]
+fn a_dropped_acknowledgement_halves_the_window_of_what_this_end_sends() {
+    let mut gated = Gated::connected(65_535);
+    gated.gate.shut = true;
+    // A segment that was received already is answered at once.
+    gated.hear(0, Flags::ACK, 1, 65_535);
+    assert_eq!(gated.gate.refused, 1);
+    let sample = gated.end.sample(gated.now_ns);
+    assert_eq!((sample.state, sample.ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
+}
