@@ -226,11 +226,15 @@ def test_cwnd_and_retransmissions() -> None:
 
 
 def test_what_waits_in_the_senders_is_time_by_littles_law() -> None:
-    # Two flows hold 30 kB and then 50 kB together, and 100 kB a second leave.
+    # Two flows hold 40 kB together in the first second and 45 kB in the second, and 100 kB a second leave.
     rows = _samples("bulk/1", [0, 50_000, 100_000], notsent_bytes=[10_000, 30_000, 20_000])
     rows += _samples("bulk/2", [0, 50_000, 100_000], notsent_bytes=[20_000, 20_000, 20_000])
     found = metrics.compute(HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": rows}))
-    assert found["unsent.bulk_ms"] == pytest.approx(1000 * 40_000 / 100_000)
+    assert found["unsent.bulk_ms"] == pytest.approx(1000 * 42_500 / 100_000)
+    # A kernel's connections are sampled one after the other.
+    later = [row | {"t_ns": row["t_ns"] - 1000 * (row["flow"] == "bulk/1")} for row in rows if row["t_ns"]]
+    found = metrics.compute(HandmadeRun(scenario({"bulk": TCP}, duration_s=2, warmup_s=0.5), {"flows": later}))
+    assert found["unsent.bulk_ms"] == pytest.approx(1000 * 45_000 / 200_000)
     silent = _samples("bulk/1", [0, 0, 0], notsent_bytes=[0, 0, 0])
     assert "unsent.bulk_ms" not in metrics.compute(
         HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": silent})

@@ -52,6 +52,21 @@ def test_a_mark_for_what_waits_in_the_sender_costs_delay_only_there(tmp_path: Pa
     assert marked["goodput.upload_mbit"] == pytest.approx(unbounded["goodput.upload_mbit"], rel=0.01)
 
 
+def test_a_full_queue_of_the_sender_itself_costs_pings_and_no_retransmission(tmp_path: Path) -> None:
+    found = by_labels("own-queue", tmp_path)
+    for flows in (1, 4):
+        # Two packets of each connection wait, or one is about to.
+        assert found[str(flows),]["queue.h1>h2.mean_packets"] == pytest.approx(2 * flows, abs=0.2)
+        assert found[str(flows),]["drops.h1>h2"] == found[str(flows),]["rtt.lost"] == 0
+    full = found["16",]
+    assert full["drops.h1>h2"] > 100
+    assert full["retransmits.total"] == 0
+    assert full["rtt.lost"] > 0.9 * full["rtt.sent"]
+    # Ten of sixteen share the link: (10 x)^2 / (16 * 10 x^2).
+    assert full["goodput.jain"] == pytest.approx(10 / 16, abs=0.01)
+    assert full["goodput.bulk_mbit"] == pytest.approx(found["1",]["goodput.bulk_mbit"], rel=0.01)
+
+
 def test_offload_doubles_the_delay_of_a_queue_counted_in_packets(tmp_path: Path) -> None:
     found = by_labels("offload", tmp_path)
     alone, joined = found["1",], found["8",]

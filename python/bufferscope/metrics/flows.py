@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from bufferscope.metrics.network import traffic_named, traffic_of_flow
+from bufferscope.metrics.network import NANOSECONDS, traffic_named, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window, gained
 
@@ -35,9 +35,10 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
 
 
 def _unsent_ms(samples: pl.DataFrame, window: Window) -> float | None:
-    """By Little's law: what waits on average, over what is sent in a second."""
-    inside = window.rows(samples)
-    bytes_per_s = int(gained(samples, "delivered_bytes", "flow", window)["delivered_bytes"].sum()) / window.seconds
-    if bytes_per_s == 0 or inside["notsent_bytes"].null_count() == len(inside):
-        return None
-    return 1000 * float(inside["notsent_bytes"].sum()) / inside["t_ns"].n_unique() / bytes_per_s
+    """By Little's law: the bytes that wait, summed up over time, over the bytes sent."""
+    sent_bytes = int(gained(samples, "delivered_bytes", "flow", window)["delivered_bytes"].sum())
+    # Engines need not sample all flows at the same time, and flows come and go: each has times of its own.
+    since_last_s = pl.col("t_ns").diff().over("flow") / NANOSECONDS
+    waited_bytes = (pl.col("notsent_bytes") + pl.col("notsent_bytes").shift().over("flow")) / 2
+    waits = window.rows(samples).sort("flow", "t_ns").select(waited_bytes * since_last_s).to_series().drop_nulls()
+    return 1000 * float(waits.sum()) / sent_bytes if sent_bytes and len(waits) else None
