@@ -1,0 +1,56 @@
+"""What a sender makes of packets that its own host's queue drops, held against a kernel."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from guests import build_guest
+
+import bufferscope as bs
+from bufferscope import metrics
+
+EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "own-queue.toml"
+MSS = 1448
+RED = (
+    '{ qdisc = "red", limit = "400kb", min = "15kb", max = "45kb", avpkt = "1500b", probability = 0.1, '
+    'bandwidth = "10mbit" }'
+)
+
+
+@pytest.fixture(scope="session")
+def built() -> None:
+    build_guest()
+
+
+def silent(flows: pl.DataFrame) -> set[tuple[str, int, int]]:
+    """State, window and threshold in packets of those that brought no more than a segment across, as last sampled."""
+    last = flows.sort("t_ns").group_by("flow").last().filter(pl.col("delivered_bytes") <= MSS)
+    return set(last.select("state", pl.col("cwnd_bytes") // MSS, pl.col("ssthresh_bytes") // MSS).iter_rows())
+
+
+@pytest.mark.guest
+def test_what_there_was_no_room_for_is_not_sent_and_reduces_the_window(tmp_path: Path, built: None) -> None:
+    changes = ["sweep.traffic.bulk.flows=[16]", "duration=6s"]
+    result = bs.run(EXAMPLE, changes, engine=["sim", "guest"], out=tmp_path)
+    for run in result.runs:
+        found = metrics.compute(run)
+        # It was dropped by the hundred, and never lost: no acknowledgement is missing.
+        assert found["drops.h1>h2"] > 50
+        assert found["retransmits.total"] == 0
+        assert found["goodput.jain"] == pytest.approx(10 / 16, abs=0.03)
+        # A window of ten is reduced at the first attempt, and again where a first segment got out and was answered.
+        assert ("cwr", 10, 7) in silent(run.flows)
+        assert silent(run.flows) <= {("cwr", 10, 7), ("cwr", 7, 4)}
+
+
+@pytest.mark.guest
+def test_what_red_drops_early_is_sent_again_and_reduces_the_window_once(tmp_path: Path, built: None) -> None:
+    changes = ["sweep.traffic.bulk.flows=[8]", f"link.uplink.queue={RED}", "duration=20s"]
+    result = bs.run(EXAMPLE, changes, engine=["sim", "guest"], out=tmp_path)
+    sim, guest = (metrics.compute(run) for run in result.runs)
+    assert sim["retransmits.total"] == pytest.approx(guest["retransmits.total"], rel=0.25)
+    assert sim["cwnd.bulk.mean_packets"] == pytest.approx(guest["cwnd.bulk.mean_packets"], rel=0.15)
+    assert sim["rtt.p50_ms"] == pytest.approx(guest["rtt.p50_ms"], rel=0.05)
+    for found in (sim, guest):
+        assert found["retransmits.total"] > 50
+        assert found["goodput.bulk_mbit"] > 9.4
