@@ -93,7 +93,7 @@ impl Network {
             }
         }
         Ok(Self {
-            events: EventQueue::new(slots.fixed()),
+            events: EventQueue::new(slots.ports(), slots.fixed()),
             pool: Pool::new(),
             ports,
             routes: Routes::new(scenario)?,

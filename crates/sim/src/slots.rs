@@ -41,6 +41,11 @@ impl Slots {
         self.connections() as usize
     }
 
+    /// Those of ports, which come first.
+    pub(crate) fn ports(self) -> usize {
+        self.sampler() as usize
+    }
+
     #[inline]
     pub(crate) fn wire(self, port: PortIndex) -> Slot {
         2 * port
