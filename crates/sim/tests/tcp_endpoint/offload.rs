@@ -82,3 +82,47 @@ fn every_packet_of_two_segments_is_acknowledged() {
     let (packets, acks) = (net.data_sent().count() - before.0, net.acks_sent().count() - before.1);
     assert!(acks * 10 >= packets * 9, "{acks} acknowledgements of {packets} packets");
 }
+
+/// Mean number of segments in a packet after 10 s, where two are the most.
+fn mean_of_pairs(rate: u64) -> f64 {
+    let mut net = Net::new(&Config { gso_max_segs: 2, ..RENO }, 10 * MS).bottleneck(rate, 100).stream();
+    net.run_until(10 * SECOND);
+    let before = net.data_sent().count();
+    net.run_until(30 * SECOND);
+    let late = &segments(&net)[before..];
+    late.iter().sum::<u64>() as f64 / late.len() as f64
+}
+
+#[test]
+fn a_segment_leaves_alone_where_the_next_acknowledgement_is_a_millisecond_away() {
+    // A window that has grown by one has room for a pair and a single segment. That cuts the next pair, whose rest leaves with half
+    // of the one after it: so for a round trip, until the window grows again. Four segments take three packets then.
+    let mean = mean_of_pairs(10_000_000);
+    assert!((1.28..1.38).contains(&mean), "{mean}");
+    // Every 0.24 ms: it is worth waiting for.
+    let mean = mean_of_pairs(100_000_000);
+    assert!(mean > 1.95, "{mean}");
+}
+
+#[test]
+fn packets_of_several_segments_are_pushed() {
+    let mut net = Net::new(&RENO, 20 * MS).bottleneck(10_000_000, 100).stream();
+    net.run_until(5 * SECOND);
+    assert!(net.data_sent().all(|packet| u64::from(packet.segment.len) <= MSS || packet.segment.flags.psh()));
+}
+
+#[test]
+fn what_is_written_later_fills_up_the_last_packet_that_waits() {
+    let mut net = Net::new(&Config { gso_max_segs: 4, ..RENO }, MS / 2);
+    let write =
+        |net: &mut Net, segments: u64| net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, segments * MSS, out));
+    net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
+    net.run_until(2 * MS);
+    // Ten segments leave: two packets, and two segments of the third, whose rest waits.
+    write(&mut net, 11);
+    assert_eq!(segments(&net), [4, 4, 2]);
+    // Three segments more go with it, and two are a packet of their own.
+    write(&mut net, 5);
+    net.run_until(10 * MS);
+    assert_eq!(segments(&net), [4, 4, 2, 4, 2]);
+}

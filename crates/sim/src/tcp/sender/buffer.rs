@@ -131,8 +131,11 @@ impl Sender {
             }
             self.check_app_limited();
             self.restart_after_idle(output.now_ns);
-            self.data.end += room_bytes.min(self.data.offered - self.data.end).min(WRITE_BYTES);
-            self.data.pushes.mark(self.data.end, self.nxt, self.mss_bytes);
+            let fills_up = self.last_piece_lacks_bytes() > 0;
+            let end = self.data.end + room_bytes.min(self.data.offered - self.data.end).min(WRITE_BYTES);
+            self.data.pushes.mark(end, fills_up);
+            self.fill_piece(end);
+            self.data.end = end;
             self.note_busy(output.now_ns);
             self.send_written(output);
             if self.data.end == self.data.offered {
@@ -161,13 +164,21 @@ impl Sender {
         let free_bytes = self.buffer.size_bytes.saturating_sub(self.queued_bytes());
         let may_wait_bytes = self.buffer.unsent_bytes.saturating_sub(unsent_bytes);
         let pieces = free_bytes.div_ceil(OVERHEAD_BYTES + piece_bytes).min(may_wait_bytes.div_ceil(piece_bytes));
-        let lacks_bytes = (piece_bytes - unsent_bytes % piece_bytes) % piece_bytes;
-        lacks_bytes + pieces * piece_bytes
+        self.last_piece_lacks_bytes() + pieces * piece_bytes
+    }
+
+    /// Payload that may still be put into the last of the pieces that are not sent yet.
+    fn last_piece_lacks_bytes(&self) -> u64 {
+        let piece_bytes = self.buffer.piece_bytes;
+        let last_bytes = (self.unsent_bytes() - self.begun_piece_bytes()) % piece_bytes;
+        (piece_bytes - last_bytes) % piece_bytes
     }
 
     /// What the kernel charges for all that the buffer holds (`sk_wmem_queued`).
     fn queued_bytes(&self) -> u64 {
-        let packets = u64::from(self.board.buffers()) + self.unsent_bytes().div_ceil(self.buffer.piece_bytes);
+        let begun_bytes = self.begun_piece_bytes();
+        let pieces = u64::from(begun_bytes > 0) + (self.unsent_bytes() - begun_bytes).div_ceil(self.buffer.piece_bytes);
+        let packets = u64::from(self.board.buffers()) + pieces;
         self.data.end.saturating_sub(self.una) + packets * OVERHEAD_BYTES
     }
 

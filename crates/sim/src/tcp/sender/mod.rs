@@ -98,6 +98,8 @@ pub(crate) struct Sender {
     gso_max_segs: u32,
     /// End of the piece that the next packet is taken from, with segmentation offload.
     piece_end: u64,
+    /// Where that was cut; one behind `nxt` is of the past.
+    cut_end: u64,
     pacing_percent: [u32; 2],
 }
 
@@ -183,6 +185,7 @@ impl Sender {
             no_delay: config.no_delay,
             gso_max_segs: config.gso_max_segs,
             piece_end: 0,
+            cut_end: 0,
             pacing_percent: config.pacing_percent,
         }
     }

@@ -2,10 +2,11 @@
 //! `tcp_tso_should_defer` and `tcp_mss_split_point`).
 //!
 //! A packet holds about a millisecond's worth at the pacing rate, more where the round trip is short, and two segments at least. So a
-//! window that has room for less waits for the next acknowledgement, as long as that is near.
+//! window that has room for less waits for the next acknowledgement, if that is due within a millisecond ("tcp: fix
+//! tcp_tso_should_defer() vs large RTT", Linux 6.18 and the stable series).
 //!
-//! What is written is put together to pieces of up to `gso_max_segs` segments at once. A packet is a piece or the beginning of one: the
-//! rest is a piece of its own, however small.
+//! What is written is put together to pieces of up to `gso_max_segs` segments at once, of which only the last may still become larger
+//! (`tcp_sendmsg_locked`). A packet is a piece or the beginning of one: the rest is a piece of its own, however small.
 //!
 //! Departs: two segments are the least for `bbr`, too, below 1.2 Mbit/s.
 
@@ -24,6 +25,8 @@ const LEAST_SEGMENTS: u32 = 2;
 const WINDOW_DIVISOR: u64 = 3;
 /// Later than this after the last packet there is nothing to wait for.
 const RECENT_NS: u64 = 1_000_000;
+/// An acknowledgement that is further away comes too late, as does one that is half a round trip away.
+const NEAR_NS: u64 = 1_000_000;
 
 /// The next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,22 +45,43 @@ impl Sender {
         if self.nxt >= self.piece_end {
             self.piece_end = self.nxt + self.unsent_bytes().min(self.buffer.piece_bytes());
         }
-        let piece = (self.piece_end - self.nxt).div_ceil(mss_bytes) as u32;
+        let end = if self.nxt < self.cut_end { self.cut_end } else { self.piece_end };
+        let piece = (end - self.nxt).div_ceil(mss_bytes) as u32;
         if piece <= 1 {
             return Packet::Of(1);
         }
         let most = self.packet_segments(now_ns);
-        if let Some(limit) = self.defers(now_ns, most) {
+        if let Some(limit) = self.defers(now_ns, most, end) {
             return limit;
         }
         // Half a window at most, so that acknowledgements keep coming (`tcp_cwnd_test`).
         let cwnd = self.cc.window().cwnd;
         let quota = cwnd.saturating_sub(self.board.in_flight()).min((cwnd / 2).max(1));
-        Packet::Of(most.min(quota).min(piece).max(1))
+        let segments = most.min(quota).max(1);
+        if segments < piece {
+            // It stays cut, also where the host's queue has no room for the packet now.
+            self.cut_end = self.nxt + u64::from(segments) * mss_bytes;
+        }
+        Packet::Of(segments.min(piece))
+    }
+
+    /// The application is about to hand over data up to `end`: fills up the piece that comes next, where that is the last.
+    #[inline]
+    pub(super) fn fill_piece(&mut self, end: u64) {
+        if self.piece_end == self.data.end {
+            self.piece_end = end.min(self.nxt.max(self.cut_end) + self.buffer.piece_bytes());
+        }
+    }
+
+    /// Payload left of a piece that is partly sent, or cut, and to which nothing is added any more.
+    #[inline]
+    pub(super) fn begun_piece_bytes(&self) -> u64 {
+        let end = if self.piece_end < self.data.end { self.piece_end } else { self.cut_end };
+        end.saturating_sub(self.nxt)
     }
 
     /// Is it better to wait until more can be sent?
-    fn defers(&self, now_ns: u64, most: u32) -> Option<Packet> {
+    fn defers(&self, now_ns: u64, most: u32, end: u64) -> Option<Packet> {
         let last_ns = if self.pacer.is_enabled() { self.pacer.next_ns() } else { self.last_sent_ns };
         if self.recovery.state() >= State::Recovery || now_ns > last_ns + RECENT_NS {
             return None;
@@ -65,15 +89,16 @@ impl Sender {
         let (mss_bytes, window) = (u64::from(self.mss_bytes), self.cc.window());
         let by_cwnd = u64::from(window.cwnd.saturating_sub(self.board.in_flight())) * mss_bytes;
         let by_peer = self.room();
-        let (limit, piece) = (by_cwnd.min(by_peer), self.piece_end - self.nxt);
-        let has_more_behind = self.data.end > self.piece_end;
+        let (limit, piece) = (by_cwnd.min(by_peer), end - self.nxt);
+        let has_more_behind = self.data.end > end;
         let chunk = (u64::from(window.cwnd) * mss_bytes).min(self.peer.bytes) / WINDOW_DIVISOR;
         if limit >= u64::from(most) * mss_bytes || (has_more_behind && limit >= piece) || limit >= chunk {
             return None;
         }
-        // If the next acknowledgement is half a round trip away or more, it comes too late.
+        // The next acknowledgement is expected a round trip after the oldest segment was sent.
         let head = self.board.head()?;
-        if now_ns - head.sent_ns < self.rtt.srtt_ns().unwrap_or(0) / 2 {
+        let srtt_ns = self.rtt.srtt_ns().unwrap_or(0);
+        if head.sent_ns + srtt_ns > now_ns + NEAR_NS.min(srtt_ns / 2) {
             return None;
         }
         let (limited_by_cwnd, limited) =
@@ -87,7 +112,7 @@ impl Sender {
     }
 
     /// Segments of a packet at the present rate.
-    fn packet_segments(&self, now_ns: u64) -> u32 {
+    pub(super) fn packet_segments(&self, now_ns: u64) -> u32 {
         let window = self.cc.window();
         let rate = if self.pacer.is_enabled() {
             window.pacing_bytes_per_s

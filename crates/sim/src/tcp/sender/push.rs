@@ -1,5 +1,6 @@
 //! Which segments carry the push flag (RFC 9293, section 3.9.1.2; the kernel's `tcp_push` and `tcp_mark_push`): each that holds the
-//! last byte of what the application handed over in one go, also where more has followed since.
+//! last byte of what the application handed over in one go. Where more is put into the same packet before it leaves, the flag moves on
+//! to the end of that (`tcp_sendmsg_locked`). Packets of several segments carry it always ("tcp: force a PSH flag on TSO packets").
 //!
 //! A receiver acknowledges such a segment at once, whether it is a first or a second one. So the pairs in which segments of a long
 //! transfer are acknowledged begin anew every so often, and flows that share a queue don't stay in step with one another.
@@ -24,12 +25,13 @@ impl Default for Pushes {
 }
 
 impl Pushes {
-    /// A write ends at `end`; the next segment will begin at `nxt`. No more is remembered than one end for each segment.
-    pub(super) fn mark(&mut self, end: u64, nxt: u64, mss_bytes: u32) {
-        let segment = |end: u64| (end - nxt).div_ceil(u64::from(mss_bytes));
-        if self.first == u64::MAX {
-            self.first = end;
-        } else if segment(*self.later.back().unwrap_or(&self.first)) < segment(end) {
+    /// A write ends at `end`. If it `fills_up` the packet that the last one ended in, that carries the flag no more on its account: so
+    /// there is one end for each packet at most.
+    pub(super) fn mark(&mut self, end: u64, fills_up: bool) {
+        let last = self.later.back_mut().unwrap_or(&mut self.first);
+        if fills_up || *last == u64::MAX {
+            *last = end;
+        } else {
             self.later.push_back(end);
         }
     }
@@ -55,8 +57,7 @@ mod tests {
 
     /// Which of the segments of 100 bytes from sequence number 1 on carry the flag after writes that end there.
     fn pushed(ends: &[u64], segments: u64) -> Vec<bool> {
-        let mut pushes = Pushes::default();
-        ends.iter().for_each(|&end| pushes.mark(end, 1, 100));
+        let mut pushes = writes(ends);
         (1..=segments).map(|n| take(&mut pushes, 1 + 100 * n)).collect()
     }
 
@@ -67,21 +68,31 @@ mod tests {
         holds
     }
 
+    fn writes(ends: &[u64]) -> Pushes {
+        let mut pushes = Pushes::default();
+        let mut last = 1;
+        for &end in ends {
+            pushes.mark(end, (last - 1) % 100 > 0);
+            last = end;
+        }
+        pushes
+    }
+
     #[test]
     fn the_last_segment_of_each_write_is_pushed_though_more_follows() {
         assert_eq!(pushed(&[301, 501], 6), [false, false, true, false, true, false]);
     }
 
     #[test]
-    fn a_segment_that_is_filled_up_later_stays_pushed() {
-        // `tcp_sendmsg_locked` adds to the last packet, whose flags remain.
-        assert_eq!(pushed(&[250, 401], 4), [false, false, true, true]);
+    fn a_segment_that_is_filled_up_later_is_pushed_no_more() {
+        // `tcp_sendmsg_locked` takes the flag from the packet that it adds to.
+        assert_eq!(pushed(&[250, 401], 5), [false, false, false, true, false]);
+        assert_eq!(pushed(&[201, 250, 401], 4), [false, true, false, true]);
     }
 
     #[test]
     fn many_small_writes_are_remembered_once_a_segment() {
-        let mut pushes = Pushes::default();
-        (2..=1001).for_each(|end| pushes.mark(end, 1, 100));
+        let mut pushes = writes(&(2..=1001).collect::<Vec<u64>>());
         assert_eq!(1 + pushes.later.len(), 10);
         assert!((1..=10).all(|n| take(&mut pushes, 1 + 100 * n)));
     }

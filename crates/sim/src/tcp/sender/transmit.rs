@@ -100,7 +100,10 @@ impl Sender {
     /// host took them.
     pub(super) fn retransmit(&mut self, id: SentId, most: u32, output: &mut Output) -> bool {
         let now_ns = output.now_ns;
-        let segments = if self.gso_max_segs > 1 { self.board.lost_together(id, most) } else { 1 };
+        let segments = match self.gso_max_segs {
+            1 => 1,
+            _ => self.board.lost_together(id, most.min(self.packet_segments(now_ns))),
+        };
         let is_sent = self.send_again(id, segments, output);
         let note = self.delivery.note(now_ns, false, self.board.lost_total(), self.board.in_flight() + 1);
         let app_limited = self.delivery.is_app_limited();
@@ -356,7 +359,8 @@ impl Sender {
         output: &mut Output,
     ) -> bool {
         let now_ns = output.now_ns;
-        let xmit = output.send(seq, bytes, flags, codepoint);
+        let pushes = if segments > 1 { Flags::PSH } else { Flags::NONE };
+        let xmit = output.send(seq, bytes, flags | pushes, codepoint);
         self.last_sent_ns = now_ns;
         self.heed(now_ns, xmit);
         if xmit == Xmit::Queued {
