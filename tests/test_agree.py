@@ -110,7 +110,7 @@ def test_run_shows_several_engines_side_by_side(cli: Cli, tmp_path: Path) -> Non
     assert list(loaded.by_engine) == ["sim", "twin"]
     page = bs.report.build([loaded], tmp_path / "report").read_text(encoding="utf-8")
     assert '"domain":["10p, sim","10p, twin","20p, sim"' in page
-    assert "bufferscope run lab --seed 1 --engine twin" in page
+    assert "bufferscope run lab.toml --seed 1 --engine twin" in page
 
 
 @pytest.mark.guest

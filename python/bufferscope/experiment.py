@@ -46,6 +46,8 @@ class Experiment:
         """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`."""
         core = _core.load(content, file, list(overrides))
         self.name = name
+        self.path: str | None = None
+        """Where its file is, as it was given; `None`: it comes with bufferscope."""
         self.text = content.decode("utf-8")
         self.overrides = tuple(overrides)
         """`PATH=VALUE`, as given."""
@@ -101,7 +103,9 @@ def load(name_or_path: str | PathLike[str], overrides: Sequence[str] = ()) -> Ex
     path = Path(wanted)
     if not _means_a_path(wanted) and not path.is_file():
         raise ExperimentError(_unknown(wanted))
-    return Experiment(name_of(path), _read(path), wanted, overrides)
+    experiment = Experiment(name_of(path), _read(path), wanted, overrides)
+    experiment.path = wanted
+    return experiment
 
 
 def name_of(path: Path) -> str:

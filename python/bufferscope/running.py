@@ -182,6 +182,7 @@ def _about(task: Task) -> dict[str, Any]:
     experiment = task.experiment
     return {
         "title": experiment.title,
+        "path": experiment.path or "",
         "overrides": list(experiment.overrides),
         "position": task.position,
         "document": experiment.document,

@@ -48,7 +48,8 @@ def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") 
     """The command that makes the same records of one experiment again."""
     seeds = sorted({run.seed for run in runs})
     engines = ",".join(dict.fromkeys(run.engine for run in runs))
-    words = ["bufferscope", verb, runs[0].experiment, "--seed", str(seeds[0])]
+    experiment = runs[0].meta["path"] or runs[0].experiment
+    words = ["bufferscope", verb, experiment, "--seed", str(seeds[0])]
     if len(seeds) > 1:
         words += ["--repeat", str(len(seeds))]
     if engines != UNLESS_SAID:

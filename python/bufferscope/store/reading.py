@@ -34,6 +34,7 @@ REQUIRED: Mapping[str, type | tuple[type, ...]] = {
 """The keys that `run.json` must have, and their types; further keys are let through."""
 
 OPTIONAL: Mapping[str, type] = {
+    "path": str,
     "document": dict,
     "expectations": list,
     "overrides": list,
