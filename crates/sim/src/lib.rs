@@ -48,6 +48,7 @@ mod qdisc;
 mod random;
 mod recording;
 mod routes;
+mod setup;
 mod simulation;
 mod slots;
 mod sources;

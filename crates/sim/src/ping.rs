@@ -4,13 +4,14 @@
 //! one that is not answered within the timeout is lost too, even if the answer comes later.
 
 use bufferscope_records::{Name, ProbeRow, Sink};
-use bufferscope_scenario::{NodeIndex, PingTraffic, Traffic};
+use bufferscope_scenario::{NodeIndex, PingTraffic};
 
 use crate::awaited::Awaited;
-use crate::network::{Account, Flow, Network, Outbound};
+use crate::network::{Network, Outbound};
 use crate::packet::{Body, Echo, EchoKind, Ecn};
-use crate::random::{Random, Stream};
+use crate::random::Random;
 use crate::recording::Recording;
+use crate::setup::Setup;
 use crate::slots::Slots;
 
 /// IP and ICMP header.
@@ -50,32 +51,24 @@ enum Outcome {
     Lost,
 }
 
-/// What a [`Ping`] is made of, besides its parameters.
-#[derive(Debug)]
-pub(crate) struct PingSetup<'a> {
-    pub(crate) traffic: &'a Traffic,
-    pub(crate) index: u32,
-    pub(crate) name: Name,
-    /// Name of its flow.
-    pub(crate) flow: Name,
-    pub(crate) seed: u64,
-    pub(crate) slots: Slots,
-}
-
 impl Ping {
-    pub(crate) fn new(setup: &PingSetup<'_>, parameters: &PingTraffic, net: &mut Network) -> Self {
-        let PingSetup { traffic, index, .. } = *setup;
-        net.flows.push(Flow::new(setup.flow, Account { traffic: index, number: Some(1) }, traffic.dscp));
+    pub(crate) fn new<S: Sink>(
+        setup: &Setup<'_>,
+        parameters: &PingTraffic,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> Self {
+        let (_, flow) = setup.flow(1, net, recording);
         let mut ping = Self {
             name: setup.name,
-            index,
-            flow: net.flows.len() as u32 - 1,
-            nodes: [traffic.from, traffic.to].map(|node| (node, net.routes.row(node))),
+            index: setup.index,
+            flow,
+            nodes: setup.nodes(net),
             parameters: parameters.clone(),
-            start_ns: traffic.start_ns,
-            stop_ns: traffic.stop_ns,
+            start_ns: setup.traffic.start_ns,
+            stop_ns: setup.traffic.stop_ns,
             slots: setup.slots,
-            random: Random::new(setup.seed, Stream::Traffic(index)),
+            random: setup.random(),
             probes: Awaited::new(),
         };
         ping.arm(net);

@@ -5,13 +5,14 @@ use bufferscope_records::Sink;
 use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 
 use crate::connection::Id;
-use crate::datagrams::{Datagrams, DatagramsSetup, Dns, Udp, Voip};
+use crate::datagrams::{Datagrams, Dns, Udp, Voip};
 use crate::network::Network;
 use crate::packet::{Body, Datagram, Echo};
-use crate::ping::{Ping, PingSetup};
+use crate::ping::Ping;
 use crate::recording::Recording;
+use crate::setup::Setup;
 use crate::slots::Slots;
-use crate::streams::{Streams, StreamsSetup, Surroundings};
+use crate::streams::{Streams, Surroundings};
 
 /// All traffic, by its index in the scenario.
 #[derive(Debug)]
@@ -35,27 +36,22 @@ impl Sources {
     ) -> Self {
         let source = |(index, traffic): (u32, &Traffic)| {
             let name = recording.recorder.intern(&traffic.name);
-            let datagrams = DatagramsSetup { traffic, index, name, seed, slots };
+            let setup = Setup { scenario, traffic, index, name, seed, slots };
             match &traffic.kind {
+                TrafficKind::Ping(parameters) => Source::Ping(Ping::new(&setup, parameters, net, recording)),
                 TrafficKind::Udp(parameters) => {
-                    Source::Datagrams(Datagrams::Udp(Udp::new(&datagrams, parameters, net, recording)))
+                    Source::Datagrams(Datagrams::Udp(Udp::new(&setup, parameters, net, recording)))
                 }
                 TrafficKind::Voip(parameters) => {
-                    Source::Datagrams(Datagrams::Voip(Voip::new(&datagrams, parameters, net, recording)))
+                    Source::Datagrams(Datagrams::Voip(Voip::new(&setup, parameters, net, recording)))
                 }
                 TrafficKind::Dns(parameters) => {
-                    Source::Datagrams(Datagrams::Dns(Dns::new(&datagrams, parameters, net, recording)))
+                    Source::Datagrams(Datagrams::Dns(Dns::new(&setup, parameters, net, recording)))
                 }
                 TrafficKind::Tcp(TcpTraffic { sending, .. })
                 | TrafficKind::Web(WebTraffic { sending, .. })
                 | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
-                    let setup = StreamsSetup { scenario, traffic, index, name, seed, slots };
                     Source::Streams(Box::new(Streams::new(&setup, *sending, net)))
-                }
-                TrafficKind::Ping(parameters) => {
-                    let flow = recording.recorder.intern(&format!("{}/1", traffic.name));
-                    let setup = PingSetup { traffic, index, name, flow, seed, slots };
-                    Source::Ping(Ping::new(&setup, parameters, net))
                 }
             }
         };

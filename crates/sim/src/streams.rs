@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use bufferscope_programs::{self as programs, Ask, News, Program, Sockets, Transfer};
 use bufferscope_records::{Name, Sink, TransferRow};
-use bufferscope_scenario::{NodeIndex, Scenario, Sending, Traffic, TrafficKind};
+use bufferscope_scenario::{NodeIndex, Sending, TrafficKind};
 
 use crate::connection::{Connection, Id, Opening};
 use crate::connections::Connections;
@@ -12,6 +12,7 @@ use crate::network::{Account, Network};
 use crate::packet::Side;
 use crate::random::{Random, Stream};
 use crate::recording::Recording;
+use crate::setup::Setup;
 use crate::slots::Slots;
 use crate::tcp::{self, Egress, Timers};
 
@@ -40,17 +41,6 @@ struct Opened {
     places: Vec<u32>,
 }
 
-/// What [`Streams`] are made of.
-#[derive(Debug)]
-pub(crate) struct StreamsSetup<'a> {
-    pub(crate) scenario: &'a Scenario,
-    pub(crate) traffic: &'a Traffic,
-    pub(crate) index: u32,
-    pub(crate) name: Name,
-    pub(crate) seed: u64,
-    pub(crate) slots: Slots,
-}
-
 /// Everything around the streams that a program's doings touch.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a, S: Sink> {
@@ -67,10 +57,9 @@ struct Hands<'a, 'b, S: Sink> {
 
 impl Streams {
     /// The programs of a traffic that opens TCP connections.
-    pub(crate) fn new(setup: &StreamsSetup<'_>, sending: Sending, net: &mut Network) -> Self {
-        let StreamsSetup { traffic, index, seed, .. } = *setup;
-        let jitter = Random::new(seed, Stream::Traffic(index));
-        let program = Program::new(traffic, index as usize, seed, jitter).expect("it opens connections");
+    pub(crate) fn new(setup: &Setup<'_>, sending: Sending, net: &mut Network) -> Self {
+        let Setup { traffic, index, seed, .. } = *setup;
+        let program = Program::new(traffic, index as usize, seed, setup.random()).expect("it opens connections");
         let [client, server] = program.ends();
         if program.has_to_be_stopped() && traffic.stop_ns < setup.scenario.duration_ns {
             net.events.schedule(setup.slots.end(index), traffic.stop_ns);
@@ -215,7 +204,7 @@ fn has_separate_accounts(kind: &TrafficKind) -> bool {
     }
 }
 
-impl StreamsSetup<'_> {
+impl Setup<'_> {
     /// Hosts are not switched on at the same time, so their clocks do not tick together.
     fn timers(&self, node: NodeIndex) -> Timers {
         let mut random = Random::new(self.seed, Stream::Clock(node.into()));

@@ -7,13 +7,14 @@
 use bufferscope_records::{Name, Sink, TransferRow};
 use bufferscope_scenario::{Departures, DnsTraffic};
 
+use super::Hosts;
 use super::agenda::Agenda;
-use super::{DatagramsSetup, Hosts};
 use crate::awaited::Awaited;
 use crate::network::Network;
 use crate::packet::{Datagram, Way};
 use crate::random::Random;
 use crate::recording::Recording;
+use crate::setup::Setup;
 use bufferscope_programs::START_JITTER_NS;
 
 /// A host that looks names up.
@@ -52,14 +53,14 @@ struct LookUp {
 
 impl Dns {
     pub(crate) fn new<S: Sink>(
-        setup: &DatagramsSetup<'_>,
+        setup: &Setup<'_>,
         parameters: &DnsTraffic,
         net: &mut Network,
         recording: &mut Recording<S>,
     ) -> Self {
         let (name, flow) = setup.flow(1, net, recording);
         let mut dns = Self {
-            hosts: setup.hosts(net),
+            hosts: Hosts::new(setup, net),
             traffic: setup.name,
             name,
             flow,

@@ -5,14 +5,13 @@ mod dns;
 mod udp;
 mod voip;
 
-use bufferscope_records::{Name, Sink};
-use bufferscope_scenario::{NodeIndex, Traffic};
+use bufferscope_records::Sink;
+use bufferscope_scenario::NodeIndex;
 
-use crate::network::{Account, Flow, Network, Outbound};
+use crate::network::{Network, Outbound};
 use crate::packet::{Body, Datagram, Ecn, Way};
-use crate::random::{Random, Stream};
 use crate::recording::Recording;
-use crate::slots::Slots;
+use crate::setup::Setup;
 pub(crate) use dns::Dns;
 pub(crate) use udp::Udp;
 pub(crate) use voip::Voip;
@@ -26,16 +25,6 @@ pub(crate) enum Datagrams {
     Udp(Udp),
     Voip(Voip),
     Dns(Dns),
-}
-
-/// What such traffic is made of, besides its parameters.
-#[derive(Debug)]
-pub(crate) struct DatagramsSetup<'a> {
-    pub(crate) traffic: &'a Traffic,
-    pub(crate) index: u32,
-    pub(crate) name: Name,
-    pub(crate) seed: u64,
-    pub(crate) slots: Slots,
 }
 
 /// The two hosts of a traffic.
@@ -107,26 +96,11 @@ impl Datagrams {
     }
 }
 
-impl DatagramsSetup<'_> {
-    fn random(&self) -> Random {
-        Random::new(self.seed, Stream::Traffic(self.index))
-    }
-
-    fn hosts(&self, net: &Network) -> Hosts {
-        let nodes = [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)));
-        Hosts { traffic: self.index, nodes }
-    }
-
-    /// Opens the account of the traffic's flow of that number, from 1; returns its name and index.
-    fn flow<S: Sink>(&self, number: u64, net: &mut Network, recording: &mut Recording<S>) -> (Name, u32) {
-        let name = recording.recorder.intern(&format!("{}/{number}", self.traffic.name));
-        let account = Account { traffic: self.index, number: Some(number) };
-        net.flows.push(Flow::new(name, account, self.traffic.dscp));
-        (name, net.flows.len() as u32 - 1)
-    }
-}
-
 impl Hosts {
+    fn new(setup: &Setup<'_>, net: &Network) -> Self {
+        Self { traffic: setup.index, nodes: setup.nodes(net) }
+    }
+
     /// Sends a datagram, one of the account `flow`.
     fn send<S: Sink>(
         &self,

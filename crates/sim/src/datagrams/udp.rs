@@ -6,13 +6,14 @@
 use bufferscope_records::{Datagrams, FlowRow, Name, Sink};
 use bufferscope_scenario::{Departures, UdpTraffic};
 
+use super::Hosts;
 use super::agenda::Agenda;
-use super::{DatagramsSetup, Hosts};
 use crate::network::Network;
 use crate::packet::{Datagram, Way};
 use crate::ping::TIMER_SLACK_NS;
 use crate::random::Random;
 use crate::recording::Recording;
+use crate::setup::Setup;
 use bufferscope_programs::START_JITTER_NS;
 
 /// The flows of one traffic.
@@ -42,7 +43,7 @@ struct UdpFlow {
 
 impl Udp {
     pub(crate) fn new<S: Sink>(
-        setup: &DatagramsSetup<'_>,
+        setup: &Setup<'_>,
         parameters: &UdpTraffic,
         net: &mut Network,
         recording: &mut Recording<S>,
@@ -57,7 +58,7 @@ impl Udp {
         };
         let flows: Vec<UdpFlow> = (1..=u64::from(parameters.flows)).map(&mut flow).collect();
         let slack_ns = parameters.phase_ns().min(TIMER_SLACK_NS);
-        let (hosts, agenda) = (setup.hosts(net), Agenda::new(setup.slots.begin(setup.index)));
+        let (hosts, agenda) = (Hosts::new(setup, net), Agenda::new(setup.slots.begin(setup.index)));
         let payload_bytes = parameters.payload_bytes;
         let mut udp = Self { hosts, payload_bytes, flows, agenda, random, slack_ns, stop_ns };
         (0..parameters.flows).for_each(|index| udp.plan(index, 0));

@@ -7,8 +7,8 @@
 use bufferscope_records::{Name, ProbeRow, Sink};
 use bufferscope_scenario::VoipTraffic;
 
+use super::Hosts;
 use super::agenda::Agenda;
-use super::{DatagramsSetup, Hosts};
 use crate::awaited::Awaited;
 use crate::events::Slot;
 use crate::network::Network;
@@ -16,6 +16,7 @@ use crate::packet::{Datagram, Way};
 use crate::ping::TIMER_SLACK_NS;
 use crate::random::Random;
 use crate::recording::Recording;
+use crate::setup::Setup;
 
 /// One call.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ enum Fate {
 
 impl Voip {
     pub(crate) fn new<S: Sink>(
-        setup: &DatagramsSetup<'_>,
+        setup: &Setup<'_>,
         parameters: &VoipTraffic,
         net: &mut Network,
         recording: &mut Recording<S>,
@@ -68,7 +69,7 @@ impl Voip {
         };
         let streams: Vec<Speech> = (1..=u64::from(parameters.streams())).map(&mut stream).collect();
         let mut voip = Self {
-            hosts: setup.hosts(net),
+            hosts: Hosts::new(setup, net),
             streams,
             agenda: Agenda::new(setup.slots.begin(setup.index)),
             timeout: setup.slots.end(setup.index),

@@ -1,0 +1,41 @@
+//! What every traffic is made of, besides the parameters of its kind.
+
+use bufferscope_records::{Name, Sink};
+use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
+
+use crate::network::{Account, Flow, Network};
+use crate::random::{Random, Stream};
+use crate::recording::Recording;
+use crate::slots::Slots;
+
+/// A traffic of a scenario, and what it needs to begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) traffic: &'a Traffic,
+    /// Its place in the scenario.
+    pub(crate) index: u32,
+    pub(crate) name: Name,
+    pub(crate) seed: u64,
+    pub(crate) slots: Slots,
+}
+
+impl Setup<'_> {
+    /// The chance that is the traffic's own.
+    pub(crate) fn random(&self) -> Random {
+        Random::new(self.seed, Stream::Traffic(self.index))
+    }
+
+    /// `from` and `to`, each with its row in the routing table.
+    pub(crate) fn nodes(&self, net: &Network) -> [(NodeIndex, u16); 2] {
+        [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)))
+    }
+
+    /// Opens the account of the traffic's flow of that number, from 1; returns its name and index.
+    pub(crate) fn flow<S: Sink>(&self, number: u64, net: &mut Network, recording: &mut Recording<S>) -> (Name, u32) {
+        let name = recording.recorder.intern(&format!("{}/{number}", self.traffic.name));
+        let account = Account { traffic: self.index, number: Some(number) };
+        net.flows.push(Flow::new(name, account, self.traffic.dscp));
+        (name, net.flows.len() as u32 - 1)
+    }
+}
