@@ -5,10 +5,10 @@ use super::super::segment::{SackBlock, SackBlocks, Segment};
 use super::super::timestamps;
 use super::alarm::Repair;
 use super::news::{News, extend};
+use super::output::Output;
 use super::probe::Answer;
 use super::recovery::Progress;
 use super::timer::Wait;
-use super::transmit::Output;
 use super::{PeerWindow, Sender, State};
 
 /// What there was before an acknowledgement.

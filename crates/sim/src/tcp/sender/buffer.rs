@@ -9,8 +9,8 @@
 //! Departs: the application goes on at once; the kernel does not join packets that were sent again with others selectively
 //! acknowledged.
 
+use super::output::Output;
 use super::small_queue::OVERHEAD_BYTES;
-use super::transmit::Output;
 use super::{Config, Sender};
 
 /// What the buffer grows by for a packet of the window: a full frame's linear part, rounded up to a power of two, and its descriptor

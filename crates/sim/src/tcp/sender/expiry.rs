@@ -1,8 +1,8 @@
 //! What happens when the sender's timer expires (the kernel's `tcp_timer.c`).
 
+use super::output::Output;
 use super::recovery::Progress;
 use super::timer::Wait;
-use super::transmit::Output;
 use super::{Sender, State};
 
 impl Sender {

@@ -4,8 +4,8 @@
 use super::super::congestion::Event;
 use super::alarm::Repair;
 use super::news::News;
+use super::output::{HOST_BUSY_NS, Output};
 use super::timer::Wait;
-use super::transmit::{HOST_BUSY_NS, Output};
 use super::{Sender, State};
 
 /// Selectively acknowledged segments at a timeout that show reordering to be overestimated (`tcp_reordering`).

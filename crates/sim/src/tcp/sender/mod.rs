@@ -18,12 +18,14 @@ mod loss;
 mod marks;
 mod news;
 mod offload;
+mod output;
 pub(crate) mod pacing;
 mod probe;
 mod push;
 mod rack;
 mod rate;
 mod recovery;
+mod repair;
 mod rtt;
 mod scoreboard;
 mod small_queue;
@@ -32,8 +34,8 @@ mod transmit;
 mod undo;
 mod usage;
 
+pub(crate) use output::{HOST_BUSY_NS, Output};
 pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
-pub(crate) use transmit::{HOST_BUSY_NS, Output};
 
 use super::config::Config;
 use super::congestion::{Context, Controller, Event, UNPACED};

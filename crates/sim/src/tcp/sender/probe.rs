@@ -3,7 +3,10 @@
 //! When acknowledgements cease, one more segment is sent after two round trips, so that the loss of a flight's last
 //! segments is found by RACK instead of by a timeout.
 
+use super::Sender;
+use super::output::Output;
 use super::rtt::RTO_INITIAL_NS;
+use super::transmit::Limit;
 
 /// Delayed acknowledgement that a lone segment may meet (the kernel adds `TCP_RTO_MIN`).
 const LONE_SEGMENT_NS: u64 = 200_000_000;
@@ -70,6 +73,38 @@ impl TailProbe {
             self.under_way = None;
         }
         probe.repeats && !answer.duplicate && answer.ack > probe.end
+    }
+}
+
+impl Sender {
+    /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3;
+    /// `tcp_send_loss_probe`).
+    pub(super) fn send_probe(&mut self, output: &mut Output) {
+        if !self.probe.is_under_way() && self.send_probe_segment(output) {
+            // The timeout counts from now, not from when the oldest segment was sent.
+            self.timer.disarm();
+        }
+        self.rearm_retransmit(output.now_ns);
+    }
+
+    /// Returns whether a segment was sent.
+    fn send_probe_segment(&mut self, output: &mut Output) -> bool {
+        if self.next_new().is_some_and(|(len, fin)| self.fits_peer_window(len, fin)) {
+            let sent = self.transmit_new(output, Limit::OneMore) > 0;
+            if sent {
+                self.probe.sent(self.nxt, false);
+            }
+            return sent;
+        }
+        let Some(last) = self.board.ids().next_back() else { return false };
+        if self.still_in_host_queue(last) {
+            return false;
+        }
+        let sent = self.repeat_last(last, output);
+        if sent {
+            self.probe.sent(self.nxt, true);
+        }
+        sent
     }
 }
 

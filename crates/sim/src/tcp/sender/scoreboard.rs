@@ -6,6 +6,7 @@
 
 use super::super::congestion::LostPacket;
 use super::super::segment::{SackBlock, SackBlocks};
+use super::output::Parcel;
 use super::rate::Note;
 use std::collections::VecDeque;
 
@@ -184,13 +185,15 @@ impl Scoreboard {
         (id + 1..).take(most as usize - 1).take_while(belongs).count() as u32 + 1
     }
 
-    /// First sequence number, payload and FIN of so many segments from `id` on.
-    pub(crate) fn span(&self, id: SentId, segments: u32) -> (u64, u32, bool) {
-        let mut sent = self.ring.range((id - self.first_id) as usize..).take(segments as usize);
-        let first = sent.next().expect("what is sent again is outstanding");
-        sent.fold((first.seq, first.len.into(), first.fin), |(seq, bytes, fin), sent| {
-            (seq, bytes + u32::from(sent.len), fin || sent.fin)
-        })
+    /// What so many segments from `id` on carry together.
+    pub(crate) fn parcel(&self, id: SentId, segments: u32) -> Parcel {
+        let sent = || self.ring.range((id - self.first_id) as usize..).take(segments as usize);
+        Parcel {
+            seq: sent().next().expect("what is sent again is outstanding").seq,
+            bytes: sent().map(|sent| u32::from(sent.len)).sum(),
+            fin: sent().any(|sent| sent.fin),
+            segments,
+        }
     }
 
     /// A new segment was sent, in the same packet as the last one if it `joins` it.

@@ -11,8 +11,8 @@
 
 use std::collections::VecDeque;
 
+use super::output::Output;
 use super::scoreboard::SentId;
-use super::transmit::Output;
 use super::{Sender, State, pacing};
 
 /// Memory that a packet takes beside its payload: two descriptors and the room for headers (`SKB_TRUESIZE` of a linear part of

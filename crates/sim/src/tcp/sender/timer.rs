@@ -1,7 +1,9 @@
 //! The sender's one timer: like the kernel's `icsk_retransmit_timer`, it waits for one thing at a time.
 
 use super::super::Timers;
+use super::probe::TailProbe;
 use super::rtt::{RTO_MAX_NS, Rtt};
+use super::{Sender, State};
 
 /// What the timer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,46 @@ impl Timer {
     /// A measurement: the timeout is the plain one again.
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
+    }
+}
+
+impl Sender {
+    /// Arms the timer for a tail loss probe, at the latest when a timeout is due in `rto_ns`. Returns whether it did.
+    pub(super) fn schedule_probe(&mut self, now_ns: u64, rto_ns: u64) -> bool {
+        if self.board.packets_out() == 0 || !matches!(self.recovery.state(), State::Open | State::Cwr) {
+            return false;
+        }
+        let timeout_ns = TailProbe::timeout_ns(self.rtt.srtt_ns(), self.board.packets_out());
+        self.arm_after(Wait::Probe, now_ns, timeout_ns.min(rto_ns));
+        true
+    }
+
+    /// Arms the timer for a timeout counted from now, or disarms it when nothing is in flight (RFC 6298, rules 5.1 to 5.3).
+    /// A probe or reordering wait that this replaces has used up part of the time already.
+    pub(super) fn rearm_retransmit(&mut self, now_ns: u64) {
+        if self.board.packets_out() == 0 {
+            return self.timer.disarm();
+        }
+        let rto_ns = match self.timer.wait() {
+            Some(Wait::Probe | Wait::Reorder) => self.head_rto_ns(now_ns),
+            _ => self.timer.rto_ns(&self.rtt),
+        };
+        self.arm_after(Wait::Retransmit, now_ns, rto_ns);
+    }
+
+    /// Arms the timer, which waits longer where the pacer holds the next packet back (`tcp_reset_xmit_timer`).
+    pub(super) fn arm_after(&mut self, wait: Wait, now_ns: u64, delay_ns: u64) {
+        self.timer.arm(wait, now_ns, delay_ns + self.pacer.delay_ns(now_ns));
+    }
+
+    /// Time left until the oldest segment times out.
+    pub(super) fn head_rto_ns(&self, now_ns: u64) -> u64 {
+        let rto_ns = self.timer.rto_ns(&self.rtt);
+        match self.board.head() {
+            Some(head) if head.sent_ns + rto_ns > now_ns => head.sent_ns + rto_ns - now_ns,
+            Some(_) => 1,
+            None => rto_ns,
+        }
     }
 }
 
