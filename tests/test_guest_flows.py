@@ -49,6 +49,7 @@ CLOSE = {
     "delivered_bytes": 0.05,
     "delivered_packets": 0.05,
     "busy_ns": 0.01,
+    "rwnd_bytes": 0.1,
 }
 """Columns whose medians are close, with the share by which they may differ."""
 

@@ -153,7 +153,7 @@ impl Receiver {
         let arrival = self.reassembly.insert(segment.seq, segment.end());
         match arrival {
             Arrival::InOrder | Arrival::FilledGap => self.on_data(now_ns, segment, pace),
-            Arrival::OutOfOrder => self.open_window(),
+            Arrival::OutOfOrder => self.open_window(segment.len),
             Arrival::Duplicate => self.delayed.hurry(pace),
         }
         if segment.flags.fin() {
@@ -232,14 +232,14 @@ impl Receiver {
             self.delayed.on_data(now_ns, segment.len >= self.mss_bytes, segment.flags.psh(), pace);
         }
         if segment.len >= self.mss_bytes {
-            self.open_window();
+            self.open_window(segment.len);
         }
-        self.window.adjust(now_ns, self.reassembly.next());
+        self.window.adjust(now_ns, segment.seq + u64::from(segment.len));
     }
 
     /// The window opens, and is told at once.
-    fn open_window(&mut self) {
-        if self.window.open(self.reassembly.held_bytes()) {
+    fn open_window(&mut self, len: u32) {
+        if self.window.open(len, self.reassembly.held_bytes()) {
             self.delayed.one_quick();
         }
     }
@@ -342,5 +342,28 @@ mod tests {
         assert_eq!(receiver.acknowledge(true).ts_ecr, 20);
         arrive(&mut receiver, 40, 22);
         assert_eq!(receiver.acknowledge(true).ts_ecr, 40);
+    }
+
+    #[test]
+    fn when_a_gap_closes_the_round_trip_that_ends_has_read_the_first_packet_only() {
+        let config = Config { rmem_default_bytes: 131_072, rmem_max_bytes: 6 << 20, ..Config::default() };
+        let mut receiver = Receiver::new(&config, Role::Server);
+        receiver.acked = AFTER_SYN;
+        receiver.establish(0, Mode::Off, None);
+        let mut at = |ms: u64, segments: std::ops::Range<u64>| {
+            for n in segments {
+                arrive(&mut receiver, ms, n);
+                receiver.acknowledge(true);
+            }
+        };
+        // Round trips of 51 ms: the first ends with the first segment. Of the second, a segment comes last, and 19 wait for it.
+        at(51, 0..10);
+        at(60, 11..30);
+        at(102, 10..11);
+        // Ten segments were read then, no more than is assumed. In the third it is the 19, and one: 2 * 20 + 16 segments, and for the
+        // growth by 10 of 10 twice as much in addition: 168. As soon as the window is open:
+        at(153, 30..31);
+        at(154, 31..131);
+        assert_eq!(u64::from(receiver.acknowledge(true).window_bytes), (168 * 1460_u64).next_multiple_of(128));
     }
 }

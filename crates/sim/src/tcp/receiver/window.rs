@@ -3,7 +3,8 @@
 //!
 //! Half of the buffer is window, the other half is left to the packets' overhead (`tcp_adv_win_scale` = 1, Linux' default up
 //! to 6.6). The buffer starts at `tcp_rmem[1]` and grows, once a round trip, to twice what the application read in it and
-//! more while that increases, up to `tcp_rmem[2]`. The application reads at once.
+//! more while that increases, up to `tcp_rmem[2]`. The application reads at once, packet by packet: of what a gap held back it has read
+//! the first packet when a round trip ends there.
 //!
 //! Departs: packets held out of order take as much overhead as payload (the kernel counts each packet's true size).
 
@@ -13,6 +14,11 @@ use super::super::timestamps;
 const CUSHION_SEGMENTS: u64 = 16;
 /// Segments that the first round trip is assumed to bring (`TCP_INIT_CWND`).
 const INITIAL_SEGMENTS: u64 = 10;
+/// Memory that a packet takes beside its payload: two descriptors and the room for headers (`SKB_TRUESIZE` and `MAX_TCP_HEADER`, as
+/// Debian's 6.1 for clouds has them).
+const OVERHEAD_BYTES: u64 = 832;
+/// In such steps a packet's share of the buffer is made large enough for its window.
+const STEP_BYTES: u64 = 128;
 /// Largest window of a SYN, which is not scaled (RFC 7323, section 2.2).
 const MAX_UNSCALED: u64 = 65_535;
 
@@ -50,6 +56,12 @@ struct ReceiverRtt {
     /// 8 times the value; 0 before the first.
     rtt8_ns: u64,
     last_echo: u32,
+}
+
+/// The buffer that a segment of the window takes: as much as a packet does, and twice its payload at least.
+fn charge_bytes(mss_bytes: u64) -> u64 {
+    let packet_bytes = mss_bytes + OVERHEAD_BYTES;
+    packet_bytes + (2 * mss_bytes).saturating_sub(packet_bytes).next_multiple_of(STEP_BYTES)
 }
 
 /// Half of the buffer is window.
@@ -112,11 +124,11 @@ impl ReceiveWindow {
         2 * left <= self.clamp_bytes && self.select(held_bytes) >= (2 * left).max(1)
     }
 
-    /// A full segment arrived in order: opens the window by two more (`tcp_grow_window`). Returns whether it did.
+    /// A packet of at least a full segment arrived: opens the window by twice as much (`tcp_grow_window`). Returns whether it did.
     #[inline]
-    pub(crate) fn open(&mut self, held_bytes: u64) -> bool {
+    pub(crate) fn open(&mut self, len: u32, held_bytes: u64) -> bool {
         let room = self.clamp_bytes.min(self.free(held_bytes)).saturating_sub(self.opened_bytes);
-        self.opened_bytes += room.min(2 * self.mss_bytes);
+        self.opened_bytes += room.min(2 * self.mss_bytes.max(u64::from(len)));
         room > 0
     }
 
@@ -139,7 +151,7 @@ impl ReceiveWindow {
         self.rtt.rtt8_ns / 8
     }
 
-    /// The application has read everything up to `next`: grows the buffer at the end of a round trip
+    /// The application has read a packet, and so everything up to `next`: grows the buffer at the end of a round trip
     /// (`tcp_rcv_space_adjust`).
     #[inline]
     pub(crate) fn adjust(&mut self, now_ns: u64, next: u64) {
@@ -161,7 +173,8 @@ impl ReceiveWindow {
         let twice = 2 * read + CUSHION_SEGMENTS * self.mss_bytes;
         // While it increases from round to round, leave room for it to go on (slow start doubles).
         let increase = (u128::from(twice) * u128::from(read - most) / u128::from(most.max(1))) as u64;
-        let buffer = (2 * (twice + 2 * increase)).min(self.buffer_max_bytes);
+        let segments = (twice + 2 * increase) / self.mss_bytes;
+        let buffer = (segments * charge_bytes(self.mss_bytes)).min(self.buffer_max_bytes);
         if buffer > self.buffer_bytes {
             self.buffer_bytes = buffer;
             self.clamp_bytes = window_of(buffer);
@@ -222,8 +235,11 @@ mod tests {
         window.buffer_bytes = RMEM_MAX;
         window.clamp_bytes = RMEM_MAX / 2;
         let before = window.opened_bytes;
-        assert!(window.open(0));
+        assert!(window.open(1448, 0));
         assert_eq!(window.opened_bytes, before + 2 * 1448);
+        // A packet of three, by six.
+        assert!(window.open(3 * 1448, 0));
+        assert_eq!(window.opened_bytes, before + 8 * 1448);
     }
 
     #[test]
@@ -233,14 +249,15 @@ mod tests {
         window.measure_rtt(50 * MS, timestamps::clock(0)); // 50 ms
         // The first round is assumed to bring 10 segments = 14480 bytes; 100,000 are read:
         // twice = 2 * 100000 + 16 * 1448 = 223168; increase = 223168 * 85520 / 14480 = 1318047 (rounded down);
-        // window = 223168 + 2 * 1318047 = 2859262, buffer twice that.
+        // window = 223168 + 2 * 1318047 = 2859262: 1974 segments and a rest. For each 1448 + 832 bytes are charged, in steps of 128 up
+        // to at least twice 1448: 2920.
         window.adjust(49 * MS, 100_001);
         assert_eq!(window.buffer_bytes, RMEM_DEFAULT);
         window.adjust(50 * MS, 100_001);
-        assert_eq!(window.buffer_bytes, 2 * 2_859_262);
+        assert_eq!(window.buffer_bytes, 1974 * 2920);
         // A second round with the same amount changes nothing.
         window.adjust(100 * MS, 200_001);
-        assert_eq!(window.buffer_bytes, 2 * 2_859_262);
+        assert_eq!(window.buffer_bytes, 1974 * 2920);
         // Four times as much runs into tcp_rmem[2].
         window.adjust(150 * MS, 600_001);
         assert_eq!(window.buffer_bytes, RMEM_MAX);
