@@ -49,7 +49,7 @@ test-rust: $(STAMPS)/run
 
 test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
 	@scripts/ensure-system-packages.sh 'chromium|chromium-browser|google-chrome=chromium' \
-	  ip=iproute2 ethtool=ethtool qemu-system-x86_64=qemu-system-x86 iperf3=iperf3 irtt=irtt
+	  ip=iproute2 ethtool=ethtool qemu-system-x86_64=qemu-system-x86 iperf3=iperf3 irtt=irtt tcpdump=tcpdump
 	$(BIN)/python -m pytest
 
 test-slow: test ## Run every test, the property tests longer, and fuzz the loader where cargo-fuzz is installed

@@ -13,6 +13,16 @@ from terminal import COLUMNS, ROWS, Terminal
 pytestmark = pytest.mark.guest
 
 GUEST = ("--engine", "guest")
+TWO_PATHS = """\
+title = "A full queue, and hosts that have nothing to do with it"
+duration = "3s"
+link = [
+  { name = "access", ends = ["h1", "r1"] },
+  { name = "line", ends = ["r1", "h2"], rate = "50mbit", delay = "10ms" },
+  { name = "quiet", ends = ["h3", "h4"], rate = "50mbit", delay = "10ms" },
+]
+traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
+"""
 PATIENCE_S = 300
 """The first test makes the guest."""
 
@@ -69,6 +79,18 @@ def test_commands_beside_the_program_run_on_their_hosts(tmp_path: Path) -> None:
     done = call(tmp_path, *GUEST, "--quiet", "--with", beside, command=command, patience_s=PATIENCE_S)
     assert "receiver" in done.stdout
     assert done.returncode == 0
+
+
+def test_programs_that_compute_hold_up_no_packets(tmp_path: Path) -> None:
+    write(tmp_path, TWO_PATHS)
+    beside = ("--with", "r1=tcpdump -i any -n", "--with", "h2=sh -c 'while :; do :; done'")
+    command = ("ping", "-q", "-c", "100", "-i", "0.005", "h4")
+    done = call(tmp_path, *GUEST, "--traffic", *beside, command=command, on="h3", patience_s=PATIENCE_S)
+    assert "listening on any" in done.stderr
+    assert "100 received, 0% packet loss" in done.stdout
+    shortest, _, longest = (float(part) for part in done.stdout.split(" = ")[1].split("/")[:3])
+    # 10 ms there and 10 ms back. Where packets and programs take turns on the processor, the longest takes 22.5 ms.
+    assert 20 < shortest <= longest < 20.3
 
 
 @pytest.mark.parametrize(

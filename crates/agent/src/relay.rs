@@ -109,7 +109,7 @@ impl Relay {
         let shared = Arc::clone(&counters);
         let mut carrier = Carrier::new(directions)?;
         std::thread::Builder::new().name("relay".into()).spawn(move || {
-            shared.real_time.store(priority::raise().into(), Relaxed);
+            shared.real_time.store(priority::put_first(0).is_ok().into(), Relaxed);
             if let Err(error) = carrier.carry(&shared) {
                 *shared.failure.lock().expect("nobody panics holding it") = Some(error.to_string());
             }

@@ -12,6 +12,7 @@ mod mounts;
 mod pause;
 mod ports;
 mod request;
+mod softirqs;
 
 use std::convert::Infallible;
 use std::io;
@@ -42,6 +43,7 @@ pub(crate) fn run() -> ExitCode {
 fn guest() -> Result<(), InitError> {
     mounts::mount_all()?;
     modules::load_all()?;
+    softirqs::come_first()?;
     pause::pause()?;
     let request = request::read()?;
     let port = ports::open(ports::FRAMES)?;

@@ -1,11 +1,14 @@
 //! Scheduling.
 #![allow(unsafe_code)]
 
+use std::io;
+
+use nix::errno::Errno;
 use nix::libc;
 
-/// Puts the calling thread before all ordinary ones; `false` where this process may not.
-pub(crate) fn raise() -> bool {
+/// Puts a thread before all ordinary ones (`SCHED_FIFO`); thread 0 is the calling one.
+pub fn put_first(thread: libc::pid_t) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: `parameters` is valid for reads, and thread 0 is the calling one.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+    // SAFETY: `parameters` is valid for reads.
+    Ok(Errno::result(unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const parameters) }).map(drop)?)
 }

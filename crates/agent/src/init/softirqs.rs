@@ -1,0 +1,37 @@
+//! Packets before programs.
+//!
+//! All hosts of a guest share its one processor. A packet that wakes a program while more are to be handled makes the kernel leave
+//! those to a thread (`need_resched` in `__do_softirq`), and before Linux 6.4 whatever arrives meanwhile, too (`ksoftirqd_running`).
+//! As an ordinary thread it takes turns with the programs. So every sample that is taken, and every receiver that reads, would hold
+//! up the packets of all hosts, which a program on a machine of its own cannot do.
+
+use std::fs;
+use std::path::Path;
+
+use bufferscope_agent::put_first;
+use nix::errno::Errno;
+use nix::libc::pid_t;
+
+use super::InitError;
+
+/// Where processes are listed.
+const PROCESSES: &str = "/proc";
+/// How the kernel names its threads for packets, one a processor.
+const THREAD: &str = "ksoftirqd/";
+
+/// Puts the kernel's threads for packets before all programs.
+pub(super) fn come_first() -> Result<(), InitError> {
+    let listing = fs::read_dir(PROCESSES).map_err(InitError::step(format!("listing {PROCESSES}")))?;
+    let threads: Vec<_> = listing.filter_map(|entry| packet_thread(&entry.ok()?.path())).collect();
+    if threads.is_empty() {
+        return Err(InitError::step(format!("looking for {THREAD} in {PROCESSES}"))(Errno::ESRCH));
+    }
+    threads.into_iter().try_for_each(put_first).map_err(InitError::step(format!("putting {THREAD} before programs")))
+}
+
+/// The number of the thread that a directory of [`PROCESSES`] is of, if that thread handles packets.
+fn packet_thread(directory: &Path) -> Option<pid_t> {
+    let thread = directory.file_name()?.to_str()?.parse().ok()?;
+    let name = fs::read_to_string(directory.join("comm")).ok()?;
+    name.starts_with(THREAD).then_some(thread)
+}
