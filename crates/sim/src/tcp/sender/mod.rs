@@ -1,11 +1,11 @@
 //! The half of an endpoint that sends data: what to send, when, and what acknowledgements mean.
 //!
 //! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`], [`loss`]), in
-//! which state that puts the sender ([`alarm`]), how the window shrinks ([`recovery`]), when that was wrong ([`undo`]), whether
-//! the window is used ([`usage`]) and filled ([`buffer`]) and how it otherwise grows (`congestion`), how long a round trip takes ([`rtt`]), what the
-//! timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]), and how many at a time
-//! ([`offload`]). [`ack`]
-//! and [`transmit`] put them together in the order of the kernel's `tcp_ack` and `tcp_write_xmit`.
+//! which state that puts the sender ([`alarm`], [`reduction`]), how the window shrinks ([`recovery`]), when that was wrong
+//! ([`undo`]), whether the window is used ([`usage`]) and filled ([`buffer`]) and how it otherwise grows (`congestion`), how long
+//! a round trip takes ([`rtt`]), what the timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave
+//! ([`pacing`], [`small_queue`]), and how many at a time ([`offload`]). [`ack`] and [`transmit`] put them together in the order of
+//! the kernel's `tcp_ack` and `tcp_write_xmit`; others see of it what is in [`view`].
 //!
 //! Departs: a receiver never takes selective acknowledgements back.
 
@@ -25,6 +25,7 @@ mod push;
 mod rack;
 mod rate;
 mod recovery;
+mod reduction;
 mod repair;
 mod rtt;
 mod scoreboard;
@@ -33,14 +34,15 @@ mod timer;
 mod transmit;
 mod undo;
 mod usage;
+mod view;
 
 pub(crate) use output::{HOST_BUSY_NS, Output};
 pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 
 use super::config::Config;
-use super::congestion::{Context, Controller, Event, UNPACED};
+use super::congestion::Controller;
 use super::ecn::{Mode, Offer};
-use super::sample::{Sample, State};
+use super::sample::State;
 use super::timers::earlier;
 use buffer::SendBuffer;
 use chrono::Chronograph;
@@ -279,79 +281,6 @@ impl Sender {
         self.timer.rto_ns(&self.rtt)
     }
 
-    /// A snapshot.
-    pub(crate) fn sample(&self, now_ns: u64) -> Sample {
-        let bytes = |packets: u32| u64::from(packets) * u64::from(self.mss_bytes);
-        let window = self.cc.window();
-        let [free_ns, rwnd_limited_ns, sndbuf_limited_ns] = self.chronograph.times_ns(now_ns);
-        Sample {
-            cwnd_bytes: bytes(window.cwnd),
-            ssthresh_bytes: (window.ssthresh != u32::MAX).then(|| bytes(window.ssthresh)),
-            inflight_bytes: bytes(self.board.in_flight()),
-            srtt_ns: self.rtt.srtt_ns(),
-            min_rtt_ns: self.rtt.min_ns(),
-            rwnd_bytes: self.peer.bytes,
-            pacing_bps: (self.pacer.is_enabled() && window.pacing_bytes_per_s != UNPACED)
-                .then(|| window.pacing_bytes_per_s.saturating_mul(8)),
-            delivery_rate_bps: self.delivery.rate_bps(self.mss_bytes),
-            app_limited: self.delivery.rate_is_app_limited(),
-            delivered_bytes: self.acked_bytes(),
-            retransmits: self.retransmits,
-            lost: u64::from(self.board.lost()),
-            reordering: self.rack.reordering_packets(),
-            delivered: self.delivery.delivered(),
-            delivered_ce: self.delivery.delivered_ce(),
-            notsent_bytes: self.unsent_bytes(),
-            busy_ns: free_ns + rwnd_limited_ns + sndbuf_limited_ns,
-            rwnd_limited_ns,
-            sndbuf_limited_ns,
-            state: self.recovery.state(),
-        }
-    }
-
-    /// Congestion was noticed: sets the threshold and begins to reduce the window towards it (`tcp_init_cwnd_reduction`).
-    fn begin_reduction(&mut self, now_ns: u64, state: State) {
-        let cwnd = self.cc.window().cwnd;
-        self.recovery.begin_reduction(cwnd);
-        self.probe.cancel();
-        self.cc.window_mut().prior_cwnd = cwnd;
-        self.reduce_threshold(now_ns);
-        self.enter(now_ns, state, self.nxt);
-    }
-
-    /// Sets the threshold after congestion, and lets the peer know.
-    fn reduce_threshold(&mut self, now_ns: u64) {
-        let ssthresh = self.cc.ssthresh(&self.context(now_ns));
-        let window = self.cc.window_mut();
-        window.ssthresh = ssthresh;
-        window.credit = 0;
-        self.marks.on_reduction();
-    }
-
-    /// The reduction is over: the window is what it was reduced to (`tcp_end_cwnd_reduction`).
-    fn end_reduction(&mut self, now_ns: u64) {
-        if self.cc.governs() {
-            return;
-        }
-        let ssthresh = self.cc.window().ssthresh;
-        if ssthresh < u32::MAX && (self.recovery.state() == State::Cwr || self.undo.is_possible()) {
-            self.set_cwnd(ssthresh);
-            self.usage.stamp(now_ns);
-        }
-        self.cc.on_event(&self.context(now_ns), Event::ReductionComplete);
-    }
-
-    /// Enters a state that lasts until `end` is acknowledged.
-    fn enter(&mut self, now_ns: u64, state: State, end: u64) {
-        self.cc.on_state(&self.context(now_ns), state);
-        self.recovery.enter(state, end);
-    }
-
-    /// Enters a state that lasts as long as the one it replaces.
-    fn set_state(&mut self, now_ns: u64, state: State) {
-        self.enter(now_ns, state, self.recovery.end());
-    }
-
     fn min_rtt_ns(&self) -> u64 {
         self.rtt.min_ns().unwrap_or(0)
     }
@@ -375,42 +304,6 @@ impl Sender {
         let sent = self.small_queue.is_empty();
         if self.unsent_bytes() < u64::from(self.mss_bytes) && sent && in_flight < self.cc.window().cwnd && repaired {
             self.delivery.mark_app_limited(in_flight);
-        }
-    }
-
-    /// What there is to know for the congestion control.
-    #[inline]
-    fn context(&self, now_ns: u64) -> Context {
-        Context {
-            now_ns,
-            mss_bytes: self.mss_bytes,
-            una: self.una,
-            nxt: self.nxt,
-            in_flight: self.board.in_flight(),
-            packets_out: self.board.packets_out(),
-            delivered: self.delivery.delivered(),
-            delivered_ce: self.delivery.delivered_ce(),
-            delivered_ns: self.delivery.delivered_ns(),
-            lost: self.board.lost_total(),
-            srtt_ns: self.rtt.srtt_ns(),
-            min_rtt_ns: self.rtt.min_ns(),
-            state: self.recovery.state(),
-            cwnd_limited: self.is_cwnd_limited(),
-            window_full: self.usage.is_full(),
-            app_limited: self.delivery.is_app_limited(),
-            paced: self.pacer.is_enabled(),
-            pacing_percent: self.pacing_percent,
-            next_send_ns: self.pacer.next_ns(),
-            last_sent_ns: self.last_sent_ns,
-        }
-    }
-
-    fn situation(&self, now_ns: u64) -> rack::Situation {
-        rack::Situation {
-            now_ns,
-            min_rtt_ns: self.min_rtt_ns(),
-            srtt_ns: self.rtt.srtt_ns().unwrap_or(0),
-            recovering: self.recovery.state() >= State::Recovery,
         }
     }
 }
