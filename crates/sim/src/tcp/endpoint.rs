@@ -239,7 +239,7 @@ impl Endpoint {
         if self.receiver.accepts(now_ns, segment, round_trip) {
             let finished_before = self.receiver.is_finished();
             self.sender.on_ack(segment, &mut Output { now_ns, receiver: &mut self.receiver, out });
-            if segment.len > 0 && self.receiver.owes_before(ecn) {
+            if segment.len > 0 && self.receiver.owes_before(segment, ecn) {
                 self.send_ack(now_ns, out);
             }
             self.receiver.on_segment(now_ns, segment, ecn, round_trip);

@@ -1,8 +1,7 @@
 //! Compression of selective acknowledgements (the kernel's `tcp_comp_sack_*`): while packets arrive out of order, after the first
 //! three not every one is acknowledged at once, but what has come after a twentieth of the round-trip time is told together.
 //!
-//! Departs: the timer is exact (the kernel allows it 100 µs of slack), and with more than two blocks to tell there is none (the
-//! kernel sends what it has held back before it adds a third).
+//! Departs: the timer is exact (the kernel allows it 100 µs of slack).
 
 /// Acknowledgements that are never held back (`TCP_FASTRETRANS_THRESH`).
 const UNCOMPRESSED: u32 = 3;
@@ -25,11 +24,11 @@ pub(crate) struct Compression {
 impl Compression {
     /// Another packet has arrived beyond a gap. Returns how long its acknowledgement can be held back, if it can; `rtt_ns` is the
     /// round-trip time.
-    pub(crate) fn hold(&mut self, ack: u64, blocks: usize, rtt_ns: u64) -> Option<u64> {
+    pub(crate) fn hold(&mut self, ack: u64, rtt_ns: u64) -> Option<u64> {
         if ack != self.ack {
             (self.ack, self.repeats) = (ack, 0);
         }
-        if self.held >= MOST || blocks > 2 {
+        if self.held >= MOST {
             return None;
         }
         if self.repeats < UNCOMPRESSED {
@@ -61,21 +60,21 @@ mod tests {
     #[test]
     fn the_first_three_are_sent_and_those_that_follow_held_for_a_twentieth_of_the_round_trip() {
         let mut compression = Compression::default();
-        let held: Vec<_> = (0..5).map(|_| compression.hold(1000, 1, 10 * MS)).collect();
+        let held: Vec<_> = (0..5).map(|_| compression.hold(1000, 10 * MS)).collect();
         assert_eq!(held, [None, None, None, Some(MS / 2), Some(MS / 2)]);
         // 1 ms at most.
-        assert_eq!(compression.hold(1000, 1, 100 * MS), Some(MS));
+        assert_eq!(compression.hold(1000, 100 * MS), Some(MS));
     }
 
     #[test]
     fn at_most_44_are_held_back() {
         let mut compression = Compression { ack: 1000, repeats: 3, held: 0 };
-        assert_eq!((0..100).take_while(|_| compression.hold(1000, 1, 10 * MS).is_some()).count(), 44);
+        assert_eq!((0..100).take_while(|_| compression.hold(1000, 10 * MS).is_some()).count(), 44);
     }
 
     #[test]
     fn progress_begins_anew() {
         let mut compression = Compression { ack: 1000, repeats: 3, held: 0 };
-        assert_eq!(compression.hold(2000, 1, 10 * MS), None);
+        assert_eq!(compression.hold(2000, 10 * MS), None);
     }
 }

@@ -51,8 +51,8 @@ enum Pushed {
 pub(crate) enum Urgency {
     /// It can be delayed.
     Normal,
-    /// It repeats `ack` and tells of packets beyond a gap in so many blocks; the round trip takes `rtt_ns`.
-    Repeats { ack: u64, blocks: usize, rtt_ns: u64 },
+    /// It repeats `ack` and tells of packets beyond a gap; the round trip takes `rtt_ns`.
+    Repeats { ack: u64, rtt_ns: u64 },
     /// It has to be sent at once.
     AtOnce,
 }
@@ -164,7 +164,7 @@ impl DelayedAck {
             return;
         }
         match urgency {
-            Urgency::Repeats { ack, blocks, rtt_ns } => match self.compression.hold(ack, blocks, rtt_ns) {
+            Urgency::Repeats { ack, rtt_ns } => match self.compression.hold(ack, rtt_ns) {
                 Some(hold_ns) => _ = self.held_until_ns.get_or_insert(now_ns + hold_ns),
                 None => self.due = Due::Now,
             },
@@ -218,6 +218,11 @@ impl DelayedAck {
     /// Is one delayed or held back?
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.due, Due::At(_)) || self.compression.is_holding()
+    }
+
+    /// Is one held back that tells of packets beyond a gap?
+    pub(crate) fn is_holding(&self) -> bool {
+        self.compression.is_holding()
     }
 
     /// Has an acknowledgement to leave now?

@@ -18,6 +18,9 @@ use ecn::Echo;
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 
+/// Blocks that are surely told, though segments carry three and acknowledgements get lost (`TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_SURELY_TOLD: usize = 2;
+
 /// The receiving half of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -126,11 +129,18 @@ impl Receiver {
         false
     }
 
-    /// Has an acknowledgement that waits to be sent before a segment with this codepoint is taken in, since it changes what is
-    /// told of congestion (RFC 8257, section 3.2)?
+    /// Has an acknowledgement that waits to be sent before a segment with this codepoint is taken in? Since that changes what is
+    /// told of congestion (RFC 8257, section 3.2), or the blocks that are told first (`tcp_sack_new_ofo_skb`): one of those behind
+    /// them may never be told, where acknowledgements get lost.
     #[inline]
-    pub(crate) fn owes_before(&self, codepoint: packet::Ecn) -> bool {
-        self.echo.changes(codepoint) && self.delayed.is_waiting()
+    pub(crate) fn owes_before(&self, segment: &Segment, codepoint: packet::Ecn) -> bool {
+        let waits = self.delayed.is_waiting();
+        waits && (self.echo.changes(codepoint) || (self.delayed.is_holding() && self.reaches_older_block(segment)))
+    }
+
+    #[cold]
+    fn reaches_older_block(&self, segment: &Segment) -> bool {
+        self.reassembly.recency(segment.seq, segment.end()).is_some_and(|later| later >= BLOCKS_SURELY_TOLD)
     }
 
     /// Takes in an acceptable segment's payload and FIN.
@@ -166,8 +176,7 @@ impl Receiver {
         } else if self.reassembly.has_gap() {
             let rtt_ns = self.window.rtt_ns();
             let rtt_ns = round_trip.srtt_ns.map_or(rtt_ns, |srtt_ns| srtt_ns.min(rtt_ns));
-            let (ack, blocks) = (self.reassembly.next(), self.reassembly.recent_blocks());
-            Urgency::Repeats { ack, blocks, rtt_ns }
+            Urgency::Repeats { ack: self.reassembly.next(), rtt_ns }
         } else {
             Urgency::Normal
         };

@@ -80,9 +80,12 @@ impl Reassembly {
         self.has_gap() || self.duplicate.is_some()
     }
 
-    /// How many blocks are told.
-    pub(crate) fn recent_blocks(&self) -> usize {
-        self.recent.blocks.iter().flatten().count()
+    /// How many blocks have changed later than the one that these sequence numbers extend, or than a new one if they extend
+    /// none; `None` if they don't come too early.
+    pub(crate) fn recency(&self, start: u64, end: u64) -> Option<usize> {
+        let blocks = || self.recent.blocks.iter().flatten();
+        let extended = blocks().position(|block| block.start <= end && start <= block.end);
+        (start > self.next).then(|| extended.unwrap_or_else(|| blocks().count()))
     }
 
     /// The blocks to send with the next acknowledgement: a duplicate first, then the most recent.
@@ -203,6 +206,17 @@ mod tests {
         let mut r = Reassembly::new(1);
         (1..=5).for_each(|i| assert_eq!(r.insert(100 * i, 100 * i + 10), Arrival::OutOfOrder));
         assert_eq!(blocks(&mut r), [(500, 510), (400, 410), (300, 310)]);
+    }
+
+    #[test]
+    fn recency_counts_the_blocks_that_changed_later() {
+        let mut r = Reassembly::new(1);
+        [100, 200, 300].into_iter().for_each(|start| assert_eq!(r.insert(start, start + 10), Arrival::OutOfOrder));
+        assert_eq!(
+            [310, 210, 110, 400].map(|start| r.recency(start, start + 10)),
+            [Some(0), Some(1), Some(2), Some(3)]
+        );
+        assert_eq!(r.recency(1, 50), None);
     }
 
     #[test]
