@@ -1,5 +1,8 @@
 //! The way out of an endpoint's host, and what the host tells of a packet that goes there (the kernel's `dev_queue_xmit` and its
 //! `NET_XMIT_*` codes).
+//!
+//! What becomes of one segment decides whether the next is sent, so they can't be collected. The call through a table takes as many
+//! instructions as collecting them did (callgrind: 313.4 against 313.5 million for 5 s of 30 flows).
 
 use super::Outgoing;
 
