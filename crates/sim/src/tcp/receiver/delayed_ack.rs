@@ -217,7 +217,7 @@ impl DelayedAck {
 
     /// Is one delayed or held back?
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self.due, Due::At(_)) || self.compression.is_holding()
+        matches!(self.due, Due::At(_)) || self.is_holding()
     }
 
     /// Is one held back that tells of packets beyond a gap?

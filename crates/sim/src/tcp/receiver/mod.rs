@@ -134,8 +134,8 @@ impl Receiver {
     /// them may never be told, where acknowledgements get lost.
     #[inline]
     pub(crate) fn owes_before(&self, segment: &Segment, codepoint: packet::Ecn) -> bool {
-        let waits = self.delayed.is_waiting();
-        waits && (self.echo.changes(codepoint) || (self.delayed.is_holding() && self.reaches_older_block(segment)))
+        (self.echo.changes(codepoint) && self.delayed.is_waiting())
+            || (self.delayed.is_holding() && self.reaches_older_block(segment))
     }
 
     #[cold]

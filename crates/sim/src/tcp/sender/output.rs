@@ -85,10 +85,11 @@ impl Sender {
         if xmit == Xmit::Queued {
             self.small_queue.on_queued(self.board.transmissions() + 1, bytes);
         }
-        if xmit != Xmit::Dropped {
+        let is_taken = xmit != Xmit::Dropped;
+        if is_taken {
             self.pacer.on_sent(now_ns, bytes, segments, self.cc.window().pacing_bytes_per_s);
         }
-        xmit != Xmit::Dropped
+        is_taken
     }
 
     /// A packet was handed to the host: if its own queue is too long for it, that is congestion (`__tcp_transmit_skb`).

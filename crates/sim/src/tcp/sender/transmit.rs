@@ -137,10 +137,10 @@ impl Sender {
         self.data.pushes.forget(end);
         let note = self.delivery.note(now_ns, begins, self.board.lost_total(), self.board.in_flight() + segments);
         let app_limited = self.delivery.is_app_limited();
-        for joins in [false].into_iter().chain(std::iter::repeat_n(true, segments as usize - 1)) {
+        for number in 0..segments {
             let len = (end - self.nxt).min(u64::from(self.mss_bytes)) as u32;
             let fin = fin && self.nxt + u64::from(len) == end;
-            self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) }, joins);
+            self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) }, number > 0);
             self.nxt += u64::from(len) + u64::from(fin);
             if len < self.mss_bytes {
                 self.data.small_end = self.nxt;
