@@ -1,5 +1,7 @@
 """The terminal, and how tables look on it."""
 
+import os
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -9,9 +11,9 @@ WIDTH_WITHOUT_TERMINAL = 160
 
 
 def console() -> Console:
-    """Standard output; of a fixed width where that is no terminal."""
+    """Standard output; where that is no terminal, as wide as `COLUMNS` says, or else of a fixed width."""
     found = Console()
-    return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+    return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def plain_table(title: str) -> Table:
