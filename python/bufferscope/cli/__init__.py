@@ -30,7 +30,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except typer.TyperException as error:
-        return _complain(f"{error.format_message()} (see bufferscope --help)", WRONG_USAGE)
+        return _complain(f"{error.format_message()} ({_help_for(error)})", WRONG_USAGE)
     except (InputError, ExperimentError) as error:
         return _complain(str(error), WRONG_USAGE)
     except EngineError as error:
@@ -45,6 +45,15 @@ def run(arguments: Sequence[str]) -> int:
         return _complain_of_a_file(error)
     except UnicodeEncodeError as error:
         return _complain(f"found {error.object!r:.200}, which is not UTF-8; allowed: text", WRONG_USAGE)
+
+
+def _help_for(error: typer.TyperException) -> str:
+    """Where to read on; an option that `shell` does not know is mostly one of the program's."""
+    context = getattr(error, "ctx", None)
+    command = context.info_name if context and context.parent else None
+    if command == "shell" and hasattr(error, "option_name"):
+        return "options of the program come after --, as in bufferscope shell lab.toml --on h1 -- ls -l"
+    return f"see bufferscope {command} --help" if command else "see bufferscope --help"
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
