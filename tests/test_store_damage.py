@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import random
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,7 +18,8 @@ from laboratory import SMALL, TABLES, Answer, write
 
 import bufferscope as bs
 from bufferscope import report
-from bufferscope.store import tables, trial
+from bufferscope.report import runs
+from bufferscope.store import FORMAT, tables, trial
 
 MORE = """
 [[traffic]]
@@ -204,7 +206,10 @@ def test_a_key_that_is_missing_or_holds_something_else_is_refused_or_of_no_conse
 
 
 ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "nested too deeply": (lambda run: (run / "run.json").write_text('{"format": 3, "x": ' + "[" * 100_000), "deeply"),
+    "nested too deeply": (
+        lambda run: (run / "run.json").write_text(f'{{"format": {FORMAT}, "x": ' + "[" * 100_000),
+        "deeply",
+    ),
     "nested deeply": (
         lambda run: change(run, lambda meta: meta["document"].update(x=json.loads("[" * 500 + "]" * 500))),
         "levels of nesting",
@@ -217,7 +222,7 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
         "not JSON",
     ),
     "an integer of 5,000 digits": (
-        lambda run: (run / "run.json").write_text('{"format": 3, "seed": ' + "9" * 5000 + "}"),
+        lambda run: (run / "run.json").write_text(f'{{"format": {FORMAT}, "seed": ' + "9" * 5000 + "}"),
         "not JSON",
     ),
     "half of a surrogate pair": (lambda run: change(run, lambda meta: meta.update(title="\ud800")), "U+D800"),
@@ -312,6 +317,23 @@ def test_a_figures_name_is_one_of_ours(name: str, foreign: Path, tmp_path: Path)
     change(foreign, lambda meta: meta["document"].update(figures=[name]))
     with pytest.raises(bs.StoreError, match="figure"):
         report.build([bs.load(foreign)], tmp_path / "report")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("--out=/etc", ["./--out=/etc"]),
+        ("$(reboot).toml", ["$(reboot).toml"]),
+        ("a b; reboot", ["a b; reboot"]),
+        ("lab.toml", ["lab.toml"]),
+    ],
+)
+def test_the_command_of_a_foreign_run_names_a_file_and_does_nothing_else(
+    path: str, words: list[str], foreign: Path
+) -> None:
+    change(foreign, lambda meta: meta.update(path=path))
+    command = shlex.split(runs.command([bs.Run(foreign)]))
+    assert command == ["bufferscope", "run", *words, "--seed", "1"]
 
 
 def test_a_page_is_made_of_a_foreign_run(foreign: Path, tmp_path: Path) -> None:

@@ -50,10 +50,10 @@ def run(arguments: Sequence[str]) -> int:
 def _help_for(error: typer.TyperException) -> str:
     """Where to read on; an option that `shell` does not know is mostly one of the program's."""
     context = getattr(error, "ctx", None)
-    command = context.info_name if context and context.parent else None
-    if command == "shell" and hasattr(error, "option_name"):
+    path = context.command_path if context else "bufferscope"
+    if path == "bufferscope shell" and hasattr(error, "option_name"):
         return "options of the program come after --, as in bufferscope shell lab.toml --on h1 -- ls -l"
-    return f"see bufferscope {command} --help" if command else "see bufferscope --help"
+    return f"see {path} --help"
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:

@@ -69,6 +69,7 @@ _SCENARIO = table(
         "traffic": items(_TRAFFIC),
     }
 )
+_MEASURED: Mapping[str, Check] = {"point": whole(), "relative_to": optional(whole())}
 _EXPECTATION = table(
     {
         "metric": text,
@@ -77,16 +78,24 @@ _EXPECTATION = table(
         "differs": optional(text),
         "where": mapping(text),
         "relative_to": optional(mapping(text)),
-        "comparisons": items(table({"point": whole(), "relative_to": optional(whole())})),
+        "comparisons": items(table(_MEASURED, {"shown_by": optional(table(_MEASURED))})),
         "not_applicable": optional(text),
-    }
+    },
+    {"number": whole(1), "shown_by": optional(mapping(text))},
 )
+
+
+def _axis(value: object, where: str) -> None:
+    """What is known of a swept key's values: all of them, or their number and a digest."""
+    (items(text) if isinstance(value, list) else table({"values": whole(), "digest": text}))(value, where)
+
+
 _DOCUMENT = table(
     {},
     {
         **{key: optional(text) for key in ("title", "source", "description", "notes")},
         "figures": optional(items(_FIGURE)),
-        "sweep": mapping(items(text)),
+        "sweep": mapping(_axis),
     },
 )
 _FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
