@@ -5,13 +5,14 @@ has the shape that metrics and figures read; `write` puts it into a run director
 """
 
 import copy
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from bufferscope.store.writing import write_metadata
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -160,9 +161,9 @@ class HandmadeRun:
         """A run directory in `results`, as engines leave it: `run.json` and one Parquet file a table."""
         directory = results / self.experiment / self.id
         directory.mkdir(parents=True)
-        (directory / "run.json").write_text(json.dumps(self.meta))
         for name in SCHEMAS:
             getattr(self, name).write_parquet(directory / f"{name}.parquet")
+        write_metadata(directory, self.meta)
         return directory
 
 

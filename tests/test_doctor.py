@@ -3,7 +3,9 @@
 import json
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -58,10 +60,11 @@ def fake_agent(
     has: tuple[str, ...] = EVERYTHING,
     privilege: str = "user-namespace",
     fails: str = "",
+    congestion: Mapping[str, bool] = MappingProxyType({"reno": True, "cubic": True}),
 ) -> None:
     """An agent whose kernel has these queueing disciplines, or that fails with these words."""
     qdiscs = {name: name in has for name in EVERYTHING}
-    found = {"kernel": KERNEL, "privilege": privilege, "qdiscs": qdiscs, "congestion": {"reno": True, "cubic": True}}
+    found = {"kernel": KERNEL, "privilege": privilege, "qdiscs": qdiscs, "congestion": dict(congestion)}
     script = f"echo 'bufferscope-agent: {fails}' >&2; exit 1" if fails else f"echo '{json.dumps(found)}'"
     program(tmp_path / "agent", script)
     monkeypatch.setattr("bufferscope.doctor.programs._is_for_x86_64", lambda _: True)
@@ -147,6 +150,18 @@ def test_a_kernel_without_a_discipline_is_limited_and_told_whether_it_can_be_loa
     assert ubuntu.install == (
         f"sudo apt-get install --yes linux-modules-extra-{KERNEL} && sudo modprobe sch_red && sudo modprobe sch_netem"
     )
+
+
+def test_a_congestion_control_that_is_missing_is_a_module_of_tcp(
+    tmp_path: Path, bin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = tmp_path / "lib/modules" / KERNEL / "modules.dep"
+    modules.parent.mkdir(parents=True)
+    modules.write_text("kernel/net/ipv4/tcp_dctcp.ko.xz:\n")
+    fake_agent(tmp_path, monkeypatch, congestion={"reno": True, "dctcp": False, "vegas": False})
+    found = diagnosis("host", system(tmp_path))
+    assert found.install == "sudo modprobe tcp_dctcp"
+    assert check(found, "tcp_vegas").details.startswith("experiments with vegas are refused")
 
 
 def test_a_kernel_without_a_shaper_cannot_carry_anything(

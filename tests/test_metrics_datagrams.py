@@ -42,6 +42,10 @@ def test_scores_are_those_of_g107s_table(r: float, score: float) -> None:
 
 def test_scores_end_where_the_scale_does() -> None:
     assert (emodel.mos(-5), emodel.mos(0), emodel.mos(100), emodel.mos(120)) == (1, 1, 4.5, 4.5)
+    # 1 + 0.035 * 3 + 3 * (3 - 60) * (100 - 3) * 7e-6 is 0.989: the cubic leaves the scale.
+    assert emodel.mos(3) == 1
+    scores = [emodel.mos(rating / 10) for rating in range(-100, 1100)]
+    assert scores == sorted(scores), "a better rating is no worse a score"
 
 
 @pytest.mark.parametrize("delay_ms", [50, 100, 150, 200, 250, 300, 400])

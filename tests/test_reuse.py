@@ -1,11 +1,12 @@
 """`--reuse`: a run is made again only if it could come out otherwise."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 import pytest
-from laboratory import SMALL, SWEEP, Answer, write
+from laboratory import SMALL, SWEEP, Answer, start, write
 
 import bufferscope as bs
 from bufferscope.engines import ENGINES, Engine, sim
@@ -69,6 +70,43 @@ def test_what_could_come_out_otherwise_is_run(counted: Counting, tmp_path: Path)
     counted.identity = None
     run()
     assert counted.runs == 6, "an engine whose runs never come out alike"
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def flipped(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+
+
+@pytest.mark.parametrize(("damage", "words"), [(truncated, "bytes"), (flipped, "SHA-256"), (Path.unlink, "not there")])
+def test_a_damaged_run_is_made_again_and_why_is_told(
+    damage: Callable[[Path], None], words: str, tmp_path: Path
+) -> None:
+    lab = write(tmp_path, SMALL)
+    (run,) = bs.run(lab, out=tmp_path / "results").runs
+    table = run.path / "probes.parquet"
+    before = table.read_bytes()
+    damage(table)
+    again = start(["run", "lab.toml", "--quiet", "--reuse"], tmp_path)
+    out, err = again.communicate()
+    assert (again.returncode, out, err.count("\n")) == (0, "", 1)
+    assert err.startswith(f"not reused, but made again: {table.relative_to(tmp_path)}: ")
+    assert words in err
+    assert table.read_bytes() == before
+
+
+def test_a_run_whose_tables_have_no_checksums_is_made_again(
+    counted: Counting, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab = write(tmp_path, SMALL)
+    (run,) = bs.run(lab, out=tmp_path / "out").runs
+    (run.path / "run.json").write_text(json.dumps({key: value for key, value in run.meta.items() if key != "files"}))
+    bs.run(lab, out=tmp_path / "out", reuse=True)
+    assert counted.runs == 2
+    assert "run.json has no checksum of it" in caplog.text
 
 
 def test_a_reused_run_tells_what_the_file_says_now(counted: Counting, tmp_path: Path) -> None:

@@ -122,11 +122,24 @@ def test_what_is_asked_for_wrongly_is_told_before_anything_is_built(tmp_path: Pa
         ("--on", "h1", "--with", "h9=true"): "--with: found 'h9'; allowed: h1, h2, h3",
         ("--on", "h1", "--with", "true"): "--with: found 'true'; allowed: HOST=COMMAND",
         ("--on", "h1", "--engine", "sim"): "--engine: found 'sim'; allowed: host",
+        ("--on", "h1", "--seed", "-1"): "--seed: found -1; allowed: 0 to",
+        ("--on", "h1", "--seed", "9" * 30): f"--seed: found {'9' * 30}; allowed: 0 to",
+        ("--on", "h1", "--kernel", ""): "it needs --engine guest",
+        ("--on", "h1", "ls", "-l"): "No such option: -l (options of the program come after --",
+        (): "Missing option '--on'. (see bufferscope shell --help)",
     }.items():
         answer = cli("shell", "lab.toml", *arguments)
         assert answer.status == 2
         assert says in answer.err
-    assert "come too late" in cli("shell", "1234", "--on", "h1", "--traffic").err
+    for late in (("--traffic",), ("--seed", "2")):
+        assert "come too late" in cli("shell", "1234", "--on", "h1", *late).err
+
+
+@pytest.mark.parametrize("number", ["0", str(2**22 + 1), "9" * 20, "9" * 5000])
+def test_a_number_that_no_process_has_is_not_blamed_on_the_agent(number: str, cli: Cli) -> None:
+    answer = cli("shell", number, "--on", "h1")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"bufferscope: {number[:20]}: no shell has this number; ")
 
 
 # --- what is left

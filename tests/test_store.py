@@ -70,9 +70,9 @@ BROKEN: dict[str, tuple[Damage, str]] = {
     "of the future": (lambda run: alter(run, format=FORMAT + 1), f"reads {FORMAT}"),
     "without a seed": (lambda run: alter(run, seed=None), "seed: found None"),
     "without a table": (lambda run: (run / "probes.parquet").unlink(), "probes.parquet: not there"),
-    "with an empty table": (lambda run: (run / "probes.parquet").write_bytes(b""), "probes.parquet: not readable"),
-    "with a table cut off": (lambda run: cut(run / "probes.parquet"), "probes.parquet: not readable"),
-    "with another's table": (swap, "probes.parquet: without the column probe"),
+    "with an empty table": (lambda run: (run / "probes.parquet").write_bytes(b""), "probes.parquet: found 0 bytes"),
+    "with a table cut off": (lambda run: cut(run / "probes.parquet"), "were written"),
+    "with another's table": (swap, "probes.parquet: found"),
 }
 
 

@@ -11,10 +11,9 @@ Names are loaded when first used: importing the package, or asking the command l
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from bufferscope._core import TABLES, __version__
-
 if TYPE_CHECKING:
     from bufferscope import figures, metrics, report
+    from bufferscope._core import TABLES, __version__
     from bufferscope.api import load, run
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
@@ -40,6 +39,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "TABLES": "_core",
+    "__version__": "_core",
     "EngineError": "errors",
     "Experiment": "experiment",
     "ExperimentError": "errors",

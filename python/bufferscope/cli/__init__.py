@@ -1,35 +1,36 @@
 """The command line: argument handling and printing, nothing else.
 
-Exit status: 0 done; 1 an engine failed, or with `--strict` an expectation is not reproduced; 2 wrong usage or a bad
-file; 130 interrupted. Results go to standard output, everything said on the way to standard error.
+Exit status: 0 done; 1 an engine failed, the disk is full, standard output takes nothing, or with `--strict` an
+expectation is not reproduced; 2 wrong usage or a bad file; 130 interrupted. Results go to standard output, everything
+said on the way to standard error.
 """
 
-import os
+import errno
 import sys
 from collections.abc import Sequence
 
 import typer
 
+from bufferscope import streams
 from bufferscope.cli.app import app
 from bufferscope.cli.interruption import CutShortError
 from bufferscope.errors import EngineError, ExperimentError, InputError
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
-
-def main() -> None:
-    """Run the command line and exit."""
-    sys.exit(run(sys.argv[1:]))
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What can happen to a file that was rightly named."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status; mistakes are told in one line on standard error."""
     try:
+        _check_encoding(arguments)
         status = app(list(arguments), prog_name="bufferscope", standalone_mode=False) or DONE
         sys.stdout.flush()
         return status
     except typer.TyperException as error:
-        return _complain(f"{error.format_message()} (see bufferscope --help)", WRONG_USAGE)
+        return _complain(f"{error.format_message()} ({_help_for(error)})", WRONG_USAGE)
     except (InputError, ExperimentError) as error:
         return _complain(str(error), WRONG_USAGE)
     except EngineError as error:
@@ -37,9 +38,37 @@ def run(arguments: Sequence[str]) -> int:
     except CutShortError as error:
         return _complain(str(error), INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has gone, as in `bufferscope list | head -1`: the interpreter must not flush to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has gone, as in `bufferscope list | head -1`.
+        streams.give_up_output()
         return FAILED
+    except OSError as error:
+        return _complain_of_a_file(error)
+    except UnicodeEncodeError as error:
+        return _complain(f"found {error.object!r:.200}, which is not UTF-8; allowed: text", WRONG_USAGE)
+
+
+def _help_for(error: typer.TyperException) -> str:
+    """Where to read on; an option that `shell` does not know is mostly one of the program's."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "bufferscope"
+    if path == "bufferscope shell" and hasattr(error, "option_name"):
+        return "options of the program come after --, as in bufferscope shell lab.toml --on h1 -- ls -l"
+    return f"see {path} --help"
+
+
+def _check_encoding(arguments: Sequence[str]) -> None:
+    """Refuse what is not UTF-8 before anything is done; but a shell's program takes what it takes."""
+    for argument in arguments if arguments[:1] != ["shell"] else ():
+        argument.encode()
+
+
+def _complain_of_a_file(error: OSError) -> int:
+    """A name that is too long, a directory that may not be read, a full disk; or standard output."""
+    is_lost = error.filename == streams.OUTPUT
+    if is_lost:
+        streams.give_up_output()
+    name = f"{error.filename}: " if error.filename is not None else ""
+    return _complain(f"{name}{error.strerror or error}", FAILED if is_lost or error.errno in _FULL else WRONG_USAGE)
 
 
 def _complain(message: str, status: int) -> int:

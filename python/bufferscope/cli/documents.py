@@ -1,7 +1,9 @@
 """What `--json` prints: exactly one document on standard output."""
 
+import codecs
 import json
 import math
+import sys
 from typing import Any
 
 from bufferscope.agreement import Agreement, Comparison
@@ -12,8 +14,12 @@ from bufferscope.store.run import Run
 
 
 def print_document(document: Any) -> None:
-    """Print a JSON document; JSON knows no infinity, so none may be left in it."""
-    print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    """Print a JSON document; JSON knows no infinity, so none may be left in it.
+
+    On a standard output of another encoding than UTF-8, all but ASCII is escaped as JSON escapes it.
+    """
+    is_utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
+    print(json.dumps(document, indent=2, ensure_ascii=not is_utf8, allow_nan=False))
 
 
 def result_document(result: Result) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 
 ENGINES = {"host": "this machine's kernel", "guest": "a kernel in a virtual machine"}
+FIRST_SEED = 1
 
 
 def shell(
@@ -44,7 +45,7 @@ def shell(
     kernel: options.Kernel = None,
     point: options.OnePoint = None,
     overrides: options.Set = None,
-    seed: options.Seed = 1,
+    seed: options.Seed = FIRST_SEED,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Run a shell, or any program, inside an experiment's network.
@@ -71,18 +72,18 @@ def shell(
     if engine not in ENGINES:
         there = ", ".join(f"{name} ({about})" for name, about in ENGINES.items())
         raise InputError(f"--engine: found {engine!r}; allowed: {there}")
-    if kernel and engine != "guest":
+    if kernel is not None and engine != "guest":
         raise InputError("--kernel chooses the guest's kernel: it needs --engine guest")
     if experiment.isdecimal():
         if engine != "host":
             raise InputError(
                 f"{experiment} is a network of --engine host; a guest has one console, and none can join it"
             )
-        if beside or traffic or point or overrides:
+        if beside or traffic or point or overrides or seed != FIRST_SEED:
             raise InputError(
-                f"{experiment} is a network that stands: --with, --traffic, --point and --set come too late"
+                f"{experiment} is a network that stands: --with, --traffic, --point, --set and --seed come too late"
             )
-        host.become(request.join(int(experiment), on, quiet=quiet), command or ())
+        host.become(request.join(experiment, on, quiet=quiet), command or ())
     from bufferscope.cli.choosing import one_point
     from bufferscope.experiment import load
 

@@ -13,8 +13,8 @@ TOOLS = ("ip", "tc")
 
 _ESSENTIAL = ("htb", "pfifo", "bfifo")
 """Without these no link has a rate, or no queue."""
-_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo", "reno": "tcp_reno", "cubic": "tcp_cubic"}
-"""The modules of what is not called `sch_` and its name."""
+_QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo"}
+"""The modules of queueing disciplines that are not called `sch_` and the discipline's name."""
 _MODULE_PACKAGES = {"ubuntu": "linux-modules-extra-{kernel}", "fedora": "kernel-modules-extra-{kernel}"}
 """Where distributions keep the rarer modules of a kernel apart."""
 _USER_NAMESPACES = (
@@ -41,7 +41,7 @@ def checks(system: System) -> Iterator[Check]:
         yield Check("permission", "missing", str(error), _allow_namespaces(system))
         return
     yield _permission(found["privilege"])
-    yield from _kernel(system, found["kernel"], {**found["qdiscs"], **found["congestion"]})
+    yield from _kernel(system, found["kernel"], found["qdiscs"], found["congestion"])
 
 
 def _allow_namespaces(system: System) -> Remedy:
@@ -55,14 +55,19 @@ def _permission(privilege: str) -> Check:
     return Check("permission", "ready", "an ordinary user's, in user namespaces")
 
 
-def _kernel(system: System, release: str, parts: Mapping[str, bool]) -> Iterator[Check]:
+def _kernel(
+    system: System, release: str, qdiscs: Mapping[str, bool], congestion: Mapping[str, bool]
+) -> Iterator[Check]:
     """What it has together, and each part that it lacks."""
-    yield Check("kernel", "ready", f"Linux {release} has {', '.join(name for name, there in parts.items() if there)}")
-    yield from (_lacking(system, name) for name, there in parts.items() if not there)
+    there = [name for parts in (qdiscs, congestion) for name, has in parts.items() if has]
+    yield Check("kernel", "ready", f"Linux {release} has {', '.join(there)}")
+    for name in (name for name, has in qdiscs.items() if not has):
+        yield _lacking(system, name, _QDISC_MODULES.get(name, f"sch_{name}"))
+    for name in (name for name, has in congestion.items() if not has):
+        yield _lacking(system, name, f"tcp_{name}")
 
 
-def _lacking(system: System, name: str) -> Check:
-    module = _MODULES.get(name, f"sch_{name}")
+def _lacking(system: System, name: str, module: str) -> Check:
     state: State = "limited"
     if name in _ESSENTIAL:
         state, follows = "missing", "no link can have a rate: use --engine guest"

@@ -22,12 +22,16 @@ IE, BPL, BURST_R = 0.0, 25.1, 1.0
 
 
 def mos(rating: float) -> float:
-    """The mean opinion score of a rating R, from 1 (bad) to 4.5 (G.107, annex B, B-4)."""
+    """The mean opinion score of a rating R, from 1 (bad) to 4.5 (G.107, annex B, B-4).
+
+    The Recommendation's cubic falls below 1, down to 0.989, for ratings between 0 and about 6.5. The scale ends at 1,
+    and so does this score.
+    """
     if rating <= 0:
         return 1.0
     if rating >= 100:
         return 4.5
-    return 1 + 0.035 * rating + rating * (rating - 60) * (100 - rating) * 7e-6
+    return max(1.0, 1 + 0.035 * rating + rating * (rating - 60) * (100 - rating) * 7e-6)
 
 
 def rating(delay_ms: Values, loss_percent: Values) -> Values:

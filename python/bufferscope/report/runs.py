@@ -49,6 +49,8 @@ def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") 
     seeds = sorted({run.seed for run in runs})
     engines = ",".join(dict.fromkeys(run.engine for run in runs))
     experiment = runs[0].meta["path"] or runs[0].experiment
+    if experiment.startswith("-"):  # a file's name, which nobody is to take for an option
+        experiment = f"./{experiment}"
     words = ["bufferscope", verb, experiment, "--seed", str(seeds[0])]
     if len(seeds) > 1:
         words += ["--repeat", str(len(seeds))]

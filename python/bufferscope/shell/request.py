@@ -7,6 +7,10 @@ from typing import Any
 
 from bufferscope.errors import InputError
 from bufferscope.experiment import Point
+from bufferscope.running import LARGEST_SEED
+
+LARGEST_PROCESS = 1 << 22
+"""`PID_MAX_LIMIT` of Linux' `linux/threads.h`."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Network:
 
 
 def build(network: Network, on: str, *, quiet: bool = False) -> bytes:
-    """A request for a program on the host `on`; raises `InputError` if the network has no such host."""
+    """A request for a program on the host `on`; raises `InputError` for a host or a seed that cannot be."""
     return _encoded(_building(network, on, quiet=quiet))
 
 
@@ -56,6 +60,8 @@ def console(
 
 def _building(network: Network, on: str, *, quiet: bool, **more: Any) -> dict[str, Any]:
     scenario = network.point.scenario
+    if not 0 <= network.seed <= LARGEST_SEED:
+        raise InputError(f"--seed: found {network.seed}; allowed: 0 to {LARGEST_SEED}")
     _check("--on", on, scenario)
     for beside in network.beside:
         _check("--with", beside.host, scenario)
@@ -69,9 +75,16 @@ def _building(network: Network, on: str, *, quiet: bool, **more: Any) -> dict[st
     return {"on": on, "quiet": quiet, "network": {"build": wanted}}
 
 
-def join(process: int, on: str, *, quiet: bool = False) -> bytes:
-    """A request for a program in the network of the shell that runs as that process."""
-    return _encoded({"on": on, "quiet": quiet, "network": {"join": process}})
+def join(number: str, on: str, *, quiet: bool = False) -> bytes:
+    """A request for a program in the network of the shell that runs as the process of this number.
+
+    Raises `InputError` for a number that no process has.
+    """
+    if len(number) > len(str(LARGEST_PROCESS)) or not 1 <= int(number) <= LARGEST_PROCESS:
+        raise InputError(
+            f"{number:.20}: no shell has this number; `bufferscope shell EXPERIMENT` says its own as it starts"
+        )
+    return _encoded({"on": on, "quiet": quiet, "network": {"join": int(number)}})
 
 
 def _check(option: str, name: str, scenario: Mapping[str, Any]) -> None:

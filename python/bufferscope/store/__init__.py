@@ -5,7 +5,7 @@
         <table>.parquet     one file a table
 
 A directory gets its name only when it is whole; until then it is `.partial-...`, and what a killed process left of
-those is cleared away by the next.
+those is cleared away by the next. A run that is made again changes names with the one that was there, in one step.
 """
 
 FORMAT = 3

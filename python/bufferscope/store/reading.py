@@ -1,108 +1,103 @@
-"""Reading run directories, with clear words about broken and foreign ones."""
+"""Reading run directories, with clear words about broken and foreign ones.
+
+Nothing in a run directory is believed: it may be damaged, or come from anybody. `metadata` says what `run.json` must
+look like, `tables` how a table is held against it.
+"""
 
 import json
-from collections.abc import Mapping
+import os
+import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
-from bufferscope import _core
 from bufferscope.errors import StoreError
 from bufferscope.store import FORMAT, METADATA
+from bufferscope.store.metadata import checked
+from bufferscope.store.shape import Mismatch
 
-if TYPE_CHECKING:
-    import polars as pl
-
-REQUIRED: Mapping[str, type | tuple[type, ...]] = {
-    "bufferscope": str,
-    "experiment": str,
-    "title": str,
-    "engine": str,
-    "engine_version": str,
-    "seed": int,
-    "point": dict,
-    "scenario": dict,
-    "started": str,
-    "wall_s": (int, float),
-    "cpu_s": (int, float),
-    "sampling": dict,
-    "mss_bytes": int,
-    "machine": dict,
-    "summary": dict,
-    "warnings": list,
-    "tables": dict,
-}
-"""The keys that `run.json` must have, and their types; further keys are let through."""
-
-OPTIONAL: Mapping[str, type] = {
-    "path": str,
-    "document": dict,
-    "expectations": list,
-    "overrides": list,
-    "position": int,
-    "engine_identity": str,
-}
-"""The keys that `run.json` may leave out, which then are empty: records of other origin know of no experiment file,
-and some engines have no identity."""
+LARGEST_METADATA_BYTES = 64 << 20
+"""More than the `run.json` of a sweep over 100,000 points with expectations at each of them."""
+DAMAGED = "the run is damaged; delete it and run again"
 
 
 def read_metadata(directory: Path) -> dict[str, Any]:
-    """`run.json` of a run directory."""
+    """`run.json` of a run directory; raises `StoreError` where that is none that can be relied on."""
     path = directory / METADATA
     try:
-        metadata = json.loads(path.read_bytes())
+        content = read_file(path, LARGEST_METADATA_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(_absence(directory)) from None
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise StoreError(f"{path}: not JSON ({error}): the run is damaged; delete it and run again") from None
-    _check(metadata, path)
-    return metadata  # type: ignore[no-any-return]  # checked above
-
-
-def read_table(directory: Path, name: str) -> "pl.DataFrame":
-    """One table of a run directory."""
-    import polars as pl
-
-    path = directory / f"{name}.parquet"
     try:
-        frame = pl.read_parquet(path)
-    except FileNotFoundError:
-        raise StoreError(f"{path}: not there: the run is damaged; delete it and run again") from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        first_line = str(error).partition("\n")[0]
-        raise StoreError(f"{path}: not readable ({first_line}): the run is damaged; delete it and run again") from None
-    columns = _core.TABLES[name]
-    if missing := [column for column in columns if column not in frame.columns]:
-        raise StoreError(f"{path}: without the column {missing[0]}; expected {', '.join(columns)}")
-    return frame
+        found = json.loads(content, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise StoreError(f"{path}: not JSON of a run (nested too deeply): {DAMAGED}") from None
+    except ValueError as error:
+        raise StoreError(f"{path}: not JSON ({error}): {DAMAGED}") from None
+    _check_format(found, path)
+    try:
+        return checked(found)
+    except Mismatch as mismatch:
+        raise StoreError(f"{path}: {mismatch}: {DAMAGED}") from None
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """A regular file's content, at most so many bytes.
+
+    Raises `StoreError` for anything larger and anything else, such as a pipe or a device, which might never end, and
+    `FileNotFoundError` or `NotADirectoryError` where nothing is there.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                raise StoreError(f"{path}: not a file: {DAMAGED}")
+            if about.st_size > most:
+                raise StoreError(f"{path}: found {about.st_size} bytes; allowed: {most}: {DAMAGED}")
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read(about.st_size)
+        finally:
+            os.close(descriptor)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except (OSError, ValueError, MemoryError) as error:
+        raise StoreError(f"{path}: not readable ({reason(error)})") from None
 
 
 def is_run(directory: Path) -> bool:
-    """Whether there is a run in the directory, broken or not."""
-    return (directory / METADATA).is_file()
+    """Whether there is a run in the directory, broken or not; raises `StoreError` where one may not look."""
+    try:
+        return (directory / METADATA).is_file()
+    except OSError as error:
+        raise StoreError(f"{directory}: not readable ({reason(error)})") from None
+
+
+def reason(error: OSError | ValueError | MemoryError) -> str:
+    """Why a file could not be opened or read; a `ValueError` is a name that no file can have."""
+    return (isinstance(error, OSError) and error.strerror) or str(error) or "not enough memory"
 
 
 def _absence(directory: Path) -> str:
-    if not directory.exists():
-        return f"{directory}: no such run"
-    if not directory.is_dir():
-        return f"{directory}: found a file; a run is a directory with a {METADATA}"
-    runs = sorted(entry for entry in directory.iterdir() if is_run(entry))
+    try:
+        if not directory.exists():
+            return f"{directory}: no such run"
+        if not directory.is_dir():
+            return f"{directory}: found a file; a run is a directory with a {METADATA}"
+        runs = sorted(entry for entry in directory.iterdir() if is_run(entry))
+    except OSError as error:
+        return f"{directory}: not readable ({reason(error)})"
     hint = f"; there are runs in it, such as {runs[0]}" if runs else ""
     return f"{directory}: not a run: it has no {METADATA}{hint}"
 
 
-def _check(metadata: object, path: Path) -> None:
-    if not isinstance(metadata, dict) or "format" not in metadata:
+def _check_format(found: object, path: Path) -> None:
+    if not isinstance(found, dict) or "format" not in found:
         raise StoreError(f"{path}: not written by bufferscope: it has no key `format`")
-    if metadata["format"] != FORMAT:
+    if found["format"] != FORMAT:
         raise StoreError(
-            f"{path}: found format {metadata['format']!r}; this version of bufferscope reads {FORMAT}: run it again"
+            f"{path}: found format {found['format']!r:.20}; this version of bufferscope reads {FORMAT}: run it again"
         )
-    for key, empty in OPTIONAL.items():
-        metadata.setdefault(key, empty())
-    for key, kind in {**REQUIRED, **OPTIONAL}.items():
-        if not isinstance(metadata.get(key), kind):
-            found = f"found {metadata[key]!r:.60}" if key in metadata else "missing"
-            raise StoreError(f"{path}: {key}: {found}: the run is damaged; delete it and run again")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")

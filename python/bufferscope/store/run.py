@@ -6,7 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bufferscope.store.reading import read_metadata, read_table
+from bufferscope.store import tables
+from bufferscope.store.reading import read_metadata
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +111,13 @@ class Run:
     def _table(self, name: str) -> "pl.DataFrame":
         import polars as pl
 
-        return read_table(self.path, name).select(pl.lit(self.id).alias("run"), pl.all())
+        if name in self._undecodable:
+            raise tables.unreadable(tables.file_of(self.path, name), self._undecodable[name])
+        return tables.read(self.path, name, self.meta).select(pl.lit(self.id).alias("run"), pl.all())
+
+    @cached_property
+    def _undecodable(self) -> Mapping[str, str]:
+        return tables.undecodable(self.path, self.meta)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"

@@ -15,6 +15,8 @@ from typing import Any
 
 from bufferscope.errors import InputError
 from bufferscope.store import METADATA, PARTIAL
+from bufferscope.store.exchange import exchange
+from bufferscope.store.tables import digests
 
 LONGEST_SLUG = 80
 
@@ -47,21 +49,22 @@ def prepare(directory: Path) -> None:
 def staged(directory: Path) -> Iterator[Path]:
     """A place to write a run; it becomes `directory` when the block ends well, and vanishes when it does not.
 
-    A run of the same name that is already there is replaced: it had the same scenario, engine and seed.
+    A run of the same name that is already there is replaced: it had the same scenario, engine and seed. Several
+    processes may do so at once, and others read meanwhile: they find one whole run or the other.
     """
-    place = directory.with_name(f"{PARTIAL}{directory.name}-{secrets.token_hex(4)}")
-    place.mkdir()
+    place, lock = _locked_place(directory)
     try:
-        with _locked(place):
-            yield place
-            _take_the_place_of(directory, place)
+        yield place
+        _take_the_place_of(directory, place)
     finally:
+        os.close(lock)
         shutil.rmtree(place, ignore_errors=True)
 
 
 def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
-    """Write `run.json`; the last file of a run to be written."""
-    (directory / METADATA).write_text(_text(metadata), encoding="utf-8")
+    """Write `run.json`, with the checksums of the tables that are there: the last file of a run to be written."""
+    whole = {**metadata, "files": digests(directory)}
+    (directory / METADATA).write_text(_text(whole), encoding="utf-8")
 
 
 def rewrite_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
@@ -85,7 +88,7 @@ def _slug(point: Mapping[str, str]) -> str:
 
 
 def _take_the_place_of(directory: Path, place: Path) -> None:
-    """Rename; a directory can't be renamed onto another, so what has the name is first moved aside."""
+    """Rename `place`; where a run has the name already, `place` is what is left of that afterwards."""
     while True:
         try:
             place.rename(directory)
@@ -94,23 +97,42 @@ def _take_the_place_of(directory: Path, place: Path) -> None:
                 raise
         else:
             return
-        old = directory.with_name(f"{PARTIAL}old-{secrets.token_hex(4)}")
+        with suppress(FileNotFoundError):  # moved aside by another process, which has no `exchange`
+            if exchange(place, directory):
+                return
+            _move_aside(directory)
+
+
+def _move_aside(directory: Path) -> None:
+    """Free a run's name on file systems that exchange nothing: for a moment nothing is there."""
+    old = directory.with_name(f"{PARTIAL}old-{secrets.token_hex(4)}")
+    directory.rename(old)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _locked_place(directory: Path) -> tuple[Path, int]:
+    """A new directory beside `directory`, and the lock that tells others that somebody is still writing there.
+
+    The system drops the lock when we die. Until it is held, another process may take the new directory for an
+    abandoned one and remove it.
+    """
+    while True:
+        place = directory.with_name(f"{PARTIAL}{directory.name}-{secrets.token_hex(4)}")
+        place.mkdir()
         with suppress(FileNotFoundError):
-            directory.rename(old)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Hold the lock that tells others that somebody is still writing here; the system drops it when we die."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
+            lock = os.open(place, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if place.exists():
+                return place, lock
+            os.close(lock)
 
 
 def _remove_if_abandoned(entry: Path) -> None:
-    with suppress(OSError), _locked(entry):
-        shutil.rmtree(entry, ignore_errors=True)
+    """Remove what a process left, unless one that is alive holds its lock."""
+    with suppress(OSError):
+        lock = os.open(entry, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(entry, ignore_errors=True)
+        finally:
+            os.close(lock)

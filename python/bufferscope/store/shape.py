@@ -1,0 +1,146 @@
+"""What values out of somebody's JSON file must look like before anything relies on them: small checks that combine."""
+
+import math
+import re
+import reprlib
+import unicodedata
+from collections.abc import Callable, Mapping
+
+Check = Callable[[object, str], None]
+"""Takes a value and where it stands; raises `Mismatch`."""
+
+DEEPEST = 40
+"""Levels of nesting; a run's have 8."""
+LARGEST = 2**63 - 1
+"""The largest integer of the records."""
+
+
+class Mismatch(ValueError):
+    """A value is not what it must be; the text tells where it stands, what was found and what is expected."""
+
+    def __init__(self, where: str, value: object, expected: str) -> None:
+        """Put it into words."""
+        super().__init__(f"{where}: found {reprlib.repr(value)}; expected {expected}")
+
+
+class Missing(Mismatch):
+    """A key is not there."""
+
+    def __init__(self, where: str) -> None:
+        """Name it."""
+        ValueError.__init__(self, f"{where}: missing")
+
+
+def plain(value: object, where: str, depth: int = 0) -> None:
+    """Any JSON that is not nested deeply, has finite numbers, and texts that can be shown and stored."""
+    if depth > DEEPEST:
+        raise Mismatch(where, "...", f"at most {DEEPEST} levels of nesting")
+    if isinstance(value, str):
+        _check_characters(value, where)
+    elif isinstance(value, int | float):
+        if not math.isfinite(value) or abs(value) >= 2**64:
+            raise Mismatch(where, value, "a number of at most 64 bits")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _check_characters(key, f"a key of {where}" if where else "a key")
+            plain(inner, _below(where, key), depth + 1)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            plain(inner, f"{where}[{index}]", depth + 1)
+
+
+def text(value: object, where: str) -> None:
+    """Any text."""
+    if not isinstance(value, str):
+        raise Mismatch(where, value, "a text")
+
+
+def number(value: object, where: str) -> None:
+    """A number; no boolean."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Mismatch(where, value, "a number")
+
+
+def whole(low: int = 0, high: int = LARGEST) -> Check:
+    """A whole number from `low` to `high`."""
+
+    def check(value: object, where: str) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise Mismatch(where, value, f"a whole number from {low} to {high}")
+
+    return check
+
+
+def matching(pattern: str, expected: str) -> Check:
+    """A text that the regular expression matches from end to end."""
+    compiled = re.compile(pattern)
+
+    def check(value: object, where: str) -> None:
+        if not isinstance(value, str) or not compiled.fullmatch(value):
+            raise Mismatch(where, value, expected)
+
+    return check
+
+
+def optional(check: Check) -> Check:
+    """Null, or what `check` takes."""
+    return lambda value, where: None if value is None else check(value, where)
+
+
+def items(check: Check, least: int = 0, most: int | None = None) -> Check:
+    """A list of `least` to `most` values that `check` takes."""
+
+    def check_list(value: object, where: str) -> None:
+        if not isinstance(value, list) or len(value) < least or (most is not None and len(value) > most):
+            size = "a list" + (f" of at least {least}" if least else "") + (f" and at most {most}" if most else "")
+            raise Mismatch(where, value, size)
+        for index, inner in enumerate(value):
+            check(inner, f"{where}[{index}]")
+
+    return check_list
+
+
+def mapping(check: Check, key: Check = text) -> Check:
+    """A table whose keys and values are all alike."""
+
+    def check_mapping(value: object, where: str) -> None:
+        for name, inner in _table(value, where).items():
+            key(name, f"a key of {where}")
+            check(inner, _below(where, name))
+
+    return check_mapping
+
+
+def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """A table with these keys; others are let through."""
+
+    def check_table(value: object, where: str) -> None:
+        found = _table(value, where)
+        for key, check in required.items():
+            if key not in found:
+                raise Missing(_below(where, key))
+            check(found[key], _below(where, key))
+        for key, check in (optional or {}).items():
+            if key in found:
+                check(found[key], _below(where, key))
+
+    return check_table
+
+
+def _table(value: object, where: str) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise Mismatch(where, value, "a table")
+    return value
+
+
+def _below(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def _check_characters(found: str, where: str) -> None:
+    """No control characters, which a terminal would act on, and no lone surrogates, which no encoding can store."""
+    if found.isprintable():
+        return
+    for character in found:
+        if unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\r\t":
+            raise Mismatch(where, found, f"a text without the character U+{ord(character):04X}")

@@ -1,0 +1,124 @@
+"""The tables of a run, held against what `run.json` says of them before anything is made of their content.
+
+`run.json` holds the size and the SHA-256 of every file that bufferscope wrote, so damage is found before a decoder
+meets it. Records of other origin may have neither; `trial` decodes theirs before we do.
+"""
+
+import hashlib
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bufferscope import _core
+from bufferscope.errors import StoreError
+from bufferscope.store.reading import DAMAGED, read_file
+from bufferscope.store.trial import failures, memory_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_TEXTS = frozenset({"probe", "flow", "port", "layer", "reason", "observed", "traffic", "state"})
+_FLAGS = frozenset({"app_limited"})
+"""Columns that hold no integer."""
+_VALUE_BYTES = 8
+"""What a value takes in memory, about."""
+
+
+def file_of(directory: Path, table: str) -> Path:
+    """The file of a table in a run directory."""
+    return directory / f"{table}.parquet"
+
+
+def digests(directory: Path) -> dict[str, dict[str, int | str]]:
+    """Size and SHA-256 of every table's file, as `run.json` holds them; files that are not there have none."""
+    found = {table: file_of(directory, table) for table in _core.TABLES}
+    return {table: _digest(path.read_bytes()) for table, path in found.items() if path.is_file()}
+
+
+def damage(directory: Path, metadata: Mapping[str, Any]) -> str | None:
+    """What is wrong with the files of a run's tables as they lie there, in words; None if they are as written."""
+    for table in _core.TABLES:
+        try:
+            _content(directory, table, metadata)
+        except StoreError as error:
+            return str(error).removesuffix(f": {DAMAGED}")
+        if table not in metadata["files"]:
+            return f"{file_of(directory, table)}: run.json has no checksum of it"
+    return None
+
+
+def undecodable(directory: Path, metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The tables without a checksum that can't be decoded, with why; takes a moment if there is one without."""
+    files = {table: file_of(directory, table) for table in _core.TABLES if table not in metadata["files"]}
+    failed = failures([file for file in files.values() if file.is_file()])
+    return {table: failed[file] for table, file in files.items() if file in failed}
+
+
+def read(directory: Path, table: str, metadata: Mapping[str, Any]) -> "pl.DataFrame":
+    """A table of a run as a frame with its columns; raises `StoreError` where it is not what `metadata` says.
+
+    One without a checksum must be known to be decodable.
+    """
+    import polars as pl
+
+    path = file_of(directory, table)
+    content = _content(directory, table, metadata)
+    columns = _columns(table)
+    try:
+        _check_columns(path, columns, pl.read_parquet_schema(io.BytesIO(content)))
+        rows = int(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item())
+        _check_rows(path, rows, metadata["tables"].get(table), len(columns))
+        return pl.read_parquet(io.BytesIO(content), columns=list(columns)).select(list(columns))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise unreadable(path, str(error)) from None
+
+
+def unreadable(path: Path, why: str) -> StoreError:
+    """The error that says why a table's file can't be read."""
+    first_line = why.partition("\n")[0]
+    return StoreError(f"{path}: not readable ({first_line:.200}): {DAMAGED}")
+
+
+def _content(directory: Path, table: str, metadata: Mapping[str, Any]) -> bytes:
+    """The bytes of a table's file, which are those that were written if `metadata` knows."""
+    path = file_of(directory, table)
+    written = metadata["files"].get(table)
+    try:
+        content = read_file(path, written["bytes"] if written else memory_bytes())
+    except FileNotFoundError:
+        raise StoreError(f"{path}: not there: {DAMAGED}") from None
+    except NotADirectoryError:
+        raise StoreError(f"{directory}: no such run") from None
+    if written and written["bytes"] != len(content):
+        raise StoreError(f"{path}: found {len(content)} bytes; {written['bytes']} were written: {DAMAGED}")
+    if written and written != _digest(content):
+        raise StoreError(f"{path}: not what was written (its SHA-256 is another): {DAMAGED}")
+    return content
+
+
+def _digest(content: bytes) -> dict[str, int | str]:
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _columns(table: str) -> "dict[str, type[pl.DataType]]":
+    import polars as pl
+
+    kinds = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_FLAGS, pl.Boolean)
+    return {column: kinds.get(column, pl.Int64) for column in _core.TABLES[table]}
+
+
+def _check_columns(path: Path, columns: "Mapping[str, type[pl.DataType]]", found: "Mapping[str, pl.DataType]") -> None:
+    for column, kind in columns.items():
+        if column not in found:
+            raise StoreError(f"{path}: without the column {column}; expected {', '.join(columns)}")
+        if found[column] != kind:
+            raise StoreError(f"{path}: column {column}: found {found[column]!s:.60}; expected {kind()}")
+
+
+def _check_rows(path: Path, rows: int, written: int | None, columns: int) -> None:
+    """Raise `StoreError` if there are not as many rows as were written, or more than memory could hold."""
+    if written is not None and rows != written:
+        raise StoreError(f"{path}: found {rows} rows; {written} were written: {DAMAGED}")
+    if rows * columns * _VALUE_BYTES > memory_bytes():
+        raise StoreError(f"{path}: found {rows} rows, for which this machine has not enough memory")
