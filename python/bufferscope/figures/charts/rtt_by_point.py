@@ -7,7 +7,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path, sweep_title
 from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.metrics.statistics import Samples, percentile
@@ -31,7 +31,12 @@ def rtt_by_point(result: ResultRecords) -> alt.LayerChart:
         raise NoDataError("rtt_by_point: no probe was answered")
     losses = parts.counts_note({row["point"]: row["lost"] for row in frame.iter_rows(named=True)})
     wide = axes.is_wide(pl.concat([frame["p5"], frame["max"]]))
-    subtitle = parts.sentence(NOTE, f"Lost probes: {losses}." if losses else "", "Logarithmic scale." if wide else "")
+    subtitle = parts.sentence(
+        NOTE,
+        repetitions.pooled_note(result),
+        f"Lost probes: {losses}." if losses else "",
+        "Logarithmic scale." if wide else "",
+    )
     return parts.framed(
         _layers(result, frame), "Round-trip time by point", subtitle, _description(frame), parts.rows_height(result)
     )
