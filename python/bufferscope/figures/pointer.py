@@ -18,7 +18,7 @@ HOVER = "hover"
 """Name of the layer with the dot under the pointer."""
 CROSSHAIR = "crosshair"
 """Name of the layer with the upright line at the pointer's time."""
-NEAREST, CURSOR, ISOLATED, ZOOM = "nearest", "cursor", "isolated", "zoom"
+NEAREST, POINTED, ISOLATED, ZOOM = "nearest", "pointed_s", "isolated", "zoom"
 """Parameters: the sample under the pointer, its time in seconds or null, the series chosen, the time shown."""
 DIMMED = 0.08
 """Opacity of the series that are not chosen while others are."""
@@ -75,15 +75,15 @@ def hover(
 def isolating(color: Any) -> alt.Parameter | None:
     """The choice of series by clicks on the legend of `color`; none where there is no colour or no legend.
 
-    Each click adds or removes one, a double click shows all. One layer that has the legend owns it (`add_params`); the
-    others refer to it by `dimmed`.
+    Each click adds or removes one; without any, all are shown. One layer that has the legend owns it (`add_params`),
+    the others refer to it by `dimmed`.
     """
     if not isinstance(color, alt.Color):
         return None
     written = axes.written(color)
     if written.get("legend", True) is None:
         return None
-    return alt.selection_point(name=ISOLATED, fields=[written["field"]], bind="legend", toggle="true", clear="dblclick")
+    return alt.selection_point(name=ISOLATED, fields=[written["field"]], bind="legend", toggle="true")
 
 
 def dimmed(isolated: alt.Parameter | None, opacity: float = 1) -> Any:
@@ -98,13 +98,13 @@ def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
 
     Dragging moves the time axis, Shift and the wheel zoom it, a double click shows all again.
     """
-    cursor = alt.param(name=CURSOR, expr=f"{NEAREST}.time_s ? {NEAREST}.time_s[0] : null")
+    pointed = alt.param(name=POINTED, expr=f"{NEAREST}.time_s ? {NEAREST}.time_s[0] : null")
     zoom = alt.selection_interval(name=ZOOM, bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
     line = (
-        alt.Chart(pl.DataFrame({"cursor": [0]}), name=CROSSHAIR)
-        .mark_rule(style="crosshair", clip=True, opacity=alt.ExprRef(f"{CURSOR} === null ? 0 : 0.8"), aria=False)
-        .encode(x=alt.XDatum(alt.ExprRef(CURSOR), type="quantitative", title=axes.TIME, scale=axes.time_scale(result)))
+        alt.Chart(pl.DataFrame({"lines": [1]}), name=CROSSHAIR)
+        .mark_rule(style="crosshair", clip=True, opacity=alt.ExprRef(f"{POINTED} === null ? 0 : 0.8"), aria=False)
+        .encode(x=alt.XDatum(alt.ExprRef(POINTED), type="quantitative", title=axes.TIME, scale=axes.time_scale(result)))
     )
     chart.layer = [*chart.layer, line]
-    moving: alt.LayerChart = chart.add_params(zoom, cursor).properties(usermeta={"over": "time", "wide": True})
+    moving: alt.LayerChart = chart.add_params(zoom, pointed).properties(usermeta={"over": "time", "wide": True})
     return moving

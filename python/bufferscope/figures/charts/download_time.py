@@ -44,11 +44,12 @@ def download_time(result: ResultRecords) -> alt.LayerChart:
     )
     rules = alt.Chart(means).mark_rule(style="limit").encode(y=y, color=color, opacity=pointer.dimmed(isolated, 0.9))
     layers = [
-        band if repeated else line,
+        *([] if repeated else [line]),
         dots if isolated is None else dots.add_params(isolated),
+        *([band] if repeated else []),
         rules,
-        *parts.lanes(result, unfinished, "unfinished"),
         pointer.hover(kept, x, y, color, result),
+        *parts.lanes(result, unfinished, "unfinished"),
     ]
     mean = "Dashed: mean of the repetitions, in its 95 % confidence interval." if repeated else "Dashed: mean."
     subtitle = parts.sentence(repetitions.pooled_note(result), mean, _unfinished_note(result, unfinished))

@@ -22,8 +22,9 @@ def rtt(result: ResultRecords) -> alt.LayerChart:
     lines = repetitions.drawn(result, frame, "rtt_ms")
     x, color = axes.time_axis(result), axes.point_color(result)
     y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", answered["rtt_ms"], parts.headroom(result, lost))
-    layers = repetitions.layers(lines, x, y, color) + parts.lanes(result, lost, "lost")
+    layers = repetitions.layers(lines, x, y, color)
     layers.append(pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines)))
+    layers += parts.lanes(result, lost, "lost")
     logarithmic = "Logarithmic scale." if axes.is_wide(answered["rtt_ms"]) else ""
     subtitle = parts.sentence(_loss_note(result, frame), logarithmic, repetitions.note(result))
     chart = parts.framed(layers, "Round-trip time", subtitle, _description(result, frame))
