@@ -6,6 +6,8 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const figures = [...document.querySelectorAll("figure")];
   const TIME = "time_s";
+  // A signal that is told from outside is not computed again.
+  const AS_IT_IS = { skip: true };
 
   // On a phone a legend's entries stand below each other instead of leaving the page.
   function configuration(figure) {
@@ -64,7 +66,7 @@
       const { view } = figure;
       this.extent = view.scale("x").domain();
       for (const [name, value] of Object.entries(this.signals)) {
-        if (value !== null) view.signal(name, value);
+        if (value !== null) view.signal(name, value, AS_IT_IS);
         view.addSignalListener(name, (_, now) => this.share(name, now));
       }
       if (choosesPoints(view)) {
@@ -79,7 +81,7 @@
       if (same(this.signals[name], value)) return;
       this.signals[name] = value;
       for (const { view } of this.figures) {
-        if (view && !same(view.signal(name), value)) view.signal(name, value).runAsync();
+        if (view && !same(view.signal(name), value)) view.signal(name, value, AS_IT_IS).runAsync();
       }
       this.button.hidden = this.signals[`zoom_${TIME}`] === null;
     }
@@ -100,29 +102,34 @@
       this.share(`zoom_${TIME}`, domain);
     }
 
-    // Two fingers hold the times that they were put on. One finger moves the time axis (Vega-Lite), up and down the page.
+    // Fingers hold the times that they were put on: one moves the time axis, two zoom it; up and down scrolls the page.
+    // (Vega-Lite's own dragging takes no first touch, because it asks for the mark that the pointer was on before.)
     pinchable(figure) {
       const fingers = new Map();
-      let held = null;
+      let held = [];
+      const places = () => [...fingers.values()];
       const place = (event) => {
         const canvas = figure.querySelector("canvas").getBoundingClientRect();
         const start = canvas.left + figure.view.padding().left + figure.view.origin()[0];
         fingers.set(event.pointerId, event.clientX - start);
       };
+      const hold = () => {
+        held = places().map((x) => figure.view.scale("x").invert(x));
+      };
       figure.querySelector(".live").addEventListener("pointerdown", (event) => {
         if (event.pointerType !== "touch" || !figure.view) return;
         place(event);
-        if (fingers.size === 2) held = [...fingers.values()].map((x) => figure.view.scale("x").invert(x));
+        hold();
       }, true);
       window.addEventListener("pointermove", (event) => {
         if (!fingers.has(event.pointerId)) return;
-        place(event);
-        if (fingers.size !== 2 || !held) return;
         event.stopImmediatePropagation();
-        this.show(pinched(held, [...fingers.values()], figure.view.signal("width"), this.extent));
+        place(event);
+        const [from, to] = figure.view.scale("x").domain();
+        this.show(pulled(held, places(), figure.view.signal("width"), to - from, this.extent));
       }, true);
       const lift = (event) => {
-        if (fingers.delete(event.pointerId)) held = null;
+        if (fingers.delete(event.pointerId)) hold();
       };
       window.addEventListener("pointerup", lift, true);
       window.addEventListener("pointercancel", lift, true);
@@ -137,12 +144,12 @@
     return "isolated_point_legend" in view.getState({ signals: () => true, data: () => false }).signals;
   }
 
-  // The times at both ends of a plot of this width when the times `held` stand at the places `x` and `other`, within
-  // `start` and `end`; null for all of that.
-  function pinched([held, also], [x, other], width, [start, end]) {
-    const span = ((also - held) * width) / (other - x);
+  // The times at both ends of a plot of this width, when one or two `held` times stand at these places, within `start`
+  // and `end`; null for all of that. One finger leaves the `span` between the ends as it is.
+  function pulled(held, places, width, span, [start, end]) {
+    if (held.length > 1) span = ((held[1] - held[0]) * width) / (places[1] - places[0]);
     if (!(span > 0 && span < end - start)) return null;
-    const from = Math.min(Math.max(held - (x / width) * span, start), end - span);
+    const from = Math.min(Math.max(held[0] - (places[0] / width) * span, start), end - span);
     return [from, from + span];
   }
 
