@@ -52,18 +52,21 @@ def data_of(spec: Spec, layer: Spec) -> pl.DataFrame:
 
 
 def essentials(spec: Spec) -> list[tuple[str, dict[str, str]]]:
-    """Mark and encoded fields of each layer."""
+    """Mark and encoded fields of each layer but the crosshair."""
     return [
         (
             layer["mark"]["type"],
             {channel: code["field"] for channel, code in layer["encoding"].items() if "field" in code},
         )
         for layer in spec["layer"]
+        if layer.get("name") != "crosshair"
     ]
 
 
 def layers(spec: Spec, mark: str) -> list[Spec]:
-    return [layer for layer in spec["layer"] if layer["mark"]["type"] == mark and layer.get("name") != "hover"]
+    """The layers of a mark, but those for the pointer."""
+    seen = [layer for layer in spec["layer"] if layer.get("name") not in ("hover", "crosshair")]
+    return [layer for layer in seen if layer["mark"]["type"] == mark]
 
 
 def with_everything(label: str = "100p") -> HandmadeRun:
@@ -217,7 +220,8 @@ def test_round_trip_times_get_a_logarithmic_axis_when_they_span_a_factor_of_50()
 
 def test_cwnd_is_in_packets_and_ssthresh_is_dashed() -> None:
     spec = spec_of(HandmadeResult([with_everything()]), "cwnd")
-    assert essentials(spec)[0] == ("line", {"x": "time_s", "y": "packets", "strokeDash": "what", "detail": "flow"})
+    assert essentials(spec)[0] == ("line", {"x": "time_s", "y": "packets", "strokeDash": "what"})
+    assert [detail["field"] for detail in layers(spec, "line")[0]["encoding"]["detail"]] == ["flow"]
     rows = data_of(spec, layers(spec, "line")[0])
     assert rows.filter(what="cwnd")["packets"].max() == 210
     assert set(rows.filter(what="ssthresh")["packets"]) == {50}
@@ -265,14 +269,6 @@ def test_the_distribution_without_loss_reaches_100_percent() -> None:
     curve = data_of(spec, layers(spec, "line")[0])
     assert (curve.height, curve["percent"].max(), curve["rtt_ms"].max()) == (400, 100, 5000)
     assert spec["title"]["subtitle"] == ["No probe was lost. Logarithmic scale."]
-
-
-def test_repetitions_are_pooled_in_the_distribution_and_the_first_is_shown_over_time() -> None:
-    result = HandmadeResult([pinged([10, 20], seed=2), pinged([30, None], seed=1)])
-    assert data_of(spec_of(result, "rtt_cdf"), spec_of(result, "rtt_cdf")["layer"][0])["percent"].max() == 75
-    over_time = spec_of(result, "rtt")
-    assert "First of 2 repetitions (seed 1)." in over_time["title"]["subtitle"][0]
-    assert data_of(over_time, over_time["layer"][0])["rtt_ms"].to_list() == [30, None]
 
 
 def test_intervals_and_the_arrow_of_what_lies_among_the_lost() -> None:
@@ -329,7 +325,8 @@ def test_a_picture_has_nothing_for_a_pointer() -> None:
     still = pictures.still(spec)
     assert "params" in spec
     assert "params" not in still
-    assert not [layer for layer in still["layer"] if layer.get("name") == "hover"]
+    assert not [layer for layer in still["layer"] if layer.get("name") in ("hover", "crosshair")]
+    assert not re.search(r'"param"|"expr"', json.dumps(still["layer"]))
     assert len(pictures.svg(spec)) < 100_000
     assert pictures.png(pictures.svg(spec)).startswith(b"\x89PNG")
 

@@ -69,3 +69,50 @@ def test_the_first_four_colours_differ_for_everybody(theme: Theme, deficiency: s
 def test_both_palettes_have_a_colour_for_every_position() -> None:
     assert len(LIGHT.palette) == len(DARK.palette) >= 8
     assert len(set(LIGHT.palette)) == len(LIGHT.palette)
+
+
+def mixed(ramp: tuple[str, ...]) -> list[str]:
+    """The colours along a ramp, mixed as Vega does (linearly in RGB), from its first to its last."""
+    stops = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in ramp])
+    along = [np.interp(np.linspace(0, len(ramp) - 1, 41), range(len(ramp)), channel) for channel in stops.T]
+    return ["#" + "".join(f"{round(channel):02x}" for channel in color) for color in zip(*along, strict=True)]
+
+
+def hue_and_chroma(color: str) -> tuple[float, float]:
+    """Hue in degrees and chroma, both in CIE L*a*b*: orange is about 60 degrees, blue about 270."""
+    _, a, b = lab(linear(color))
+    return float(np.degrees(np.arctan2(b, a)) % 360), float(np.hypot(a, b))
+
+
+@THEMES
+def test_numbers_can_be_read_on_every_colour_of_a_cell(theme: Theme) -> None:
+    for color in (*mixed(theme.worse), *mixed(theme.better), *mixed(theme.diverging)):
+        assert contrast(theme.ink, color) >= 4.5, color
+
+
+@THEMES
+def test_more_is_more_orange_or_bluer_as_captions_say(theme: Theme) -> None:
+    for ramp, hue in ((theme.worse, 60), (theme.better, 265)):
+        chromas = [hue_and_chroma(color)[1] for color in mixed(ramp)]
+        assert all(after > before - 0.5 for before, after in itertools.pairwise(chromas)), chromas
+        assert chromas[-1] - chromas[0] > 25
+        assert abs(hue_and_chroma(ramp[-1])[0] - hue) < 25
+
+
+@THEMES
+def test_less_than_half_is_orange_and_more_is_blue(theme: Theme) -> None:
+    less, middle, more = (hue_and_chroma(color) for color in theme.diverging)
+    assert abs(less[0] - 60) < 25
+    assert abs(more[0] - 265) < 25
+    assert middle[1] < 6
+
+
+@THEMES
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_little_and_much_and_good_and_bad_differ_for_everybody(theme: Theme, deficiency: str) -> None:
+    def seen(color: str) -> np.ndarray:
+        return lab(DEFICIENCIES[deficiency] @ linear(color))
+
+    pairs = [(ramp[0], ramp[-1]) for ramp in (theme.worse, theme.better, theme.diverging)]
+    for a, b in [*pairs, (theme.worse[-1], theme.better[-1])]:
+        assert np.linalg.norm(seen(a) - seen(b)) >= 20, (a, b)

@@ -11,13 +11,19 @@ from bufferscope.figures.source import ResultRecords, duration_s, points, sweep_
 
 Channel = TypeVar("Channel", alt.X, alt.Y)
 
+TIME = "time (s)"
 WIDE = 50
 """Positive values that span this factor get a logarithmic axis: only so can a cure be read beside the disease."""
 
 
 def time_axis(result: ResultRecords) -> alt.X:
     """The time axis that all figures over time share."""
-    return alt.X("time_s:Q", title="time (s)", scale=alt.Scale(domain=[0, duration_s(result)], nice=False))
+    return alt.X("time_s:Q", title=TIME, scale=time_scale(result))
+
+
+def time_scale(result: ResultRecords) -> alt.Scale:
+    """From 0 to the end of the longest run."""
+    return alt.Scale(domain=[0, duration_s(result)], nice=False)
 
 
 def fitted(channel: type[Channel], field: str, title: str, values: pl.Series, room: float = 0) -> Channel:
@@ -57,8 +63,14 @@ def point_tooltip(result: ResultRecords) -> list[alt.Tooltip]:
 
 def tooltip(channel: alt.X | alt.Y) -> alt.Tooltip:
     """The value of an axis in a tooltip, named by its title."""
-    written: Any = channel.to_dict(context={"data": None})
-    return alt.Tooltip(f"{written['field']}:Q", title=written["title"], format=",.4~g")
+    code = written(channel)
+    return alt.Tooltip(f"{code['field']}:Q", title=code["title"], format=",.4~g")
+
+
+def written(channel: alt.X | alt.Y | alt.Color | alt.Tooltip) -> dict[str, Any]:
+    """A channel as it stands in the specification: its field, its title, ..."""
+    code: Any = channel.to_dict(context={"data": None})
+    return dict(code)
 
 
 def is_wide(values: pl.Series) -> bool:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import fmean
 
 import altair as alt
 import polars as pl
@@ -11,6 +10,7 @@ import polars as pl
 from bufferscope.figures import parts
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, compares_engines, engine, key_title, points
 from bufferscope.metrics import NotMeasuredError, metric
+from bufferscope.metrics.statistics import Estimate, estimate
 
 CELL = 30
 """Height in pixels of a row."""
@@ -18,8 +18,14 @@ NARROW = 4
 """Columns for which half a page is wide enough; with more, a page gives the figure (its `usermeta.wide`) all of it."""
 LINE = 15
 """Height in pixels of a line of a column's label."""
+REPEATED = 44
+"""The same with an interval below the number."""
 BETWEEN = " · "
 """Between the values of a column's label, which stand below one another."""
+
+
+Value = Callable[[Point], Estimate | None]
+"""A point's value, known as well as its repetitions tell."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,11 @@ class Look:
     scale: alt.Scale
 
 
-def matrix(result: ResultRecords, value: Callable[[Point], float | None], look: Look) -> alt.LayerChart:
+def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
     """A cell a point, in the order of the sweep, with its value as colour and number.
 
-    `value` is `None` for a point that has none: its cell stays empty, and so do rows and columns without any. Raises
+    Where there are repetitions, half the width of the mean's 95 % confidence interval stands below it. `value` is
+    `None` for a point that has none: its cell stays empty, and so do rows and columns without any. Raises
     `NoDataError` where nothing is swept or no point has a value.
     """
     keys = list(result.runs[0].point) if result.runs else []
@@ -65,37 +72,52 @@ def matrix(result: ResultRecords, value: Callable[[Point], float | None], look: 
         alt.Tooltip("column:N", title="at"),
         alt.Tooltip("value:Q", title=look.quantity, format=",.4~g"),
     ]
+    repeated = frame["low"].is_not_null().any()
+    if repeated:
+        tips += [alt.Tooltip(f"{end}:Q", title=f"95 % interval, {end}", format=",.4~g") for end in ("low", "high")]
     base = alt.Chart(frame).encode(x=x, y=y, tooltip=tips)
     layers: list[parts.Layer] = [
         base.mark_rect(style="cell").encode(color=alt.Color("value:Q", scale=look.scale, legend=None)),
-        base.mark_text(style="number").encode(text=alt.Text("value:Q", format=look.format)),
+        base.mark_text(style="number", dy=-7 if repeated else 0).encode(text=alt.Text("value:Q", format=look.format)),
     ]
-    height = CELL * frame["row"].n_unique()
-    chart = parts.framed(layers, look.title, look.subtitle, _description(frame, look), height)
+    if repeated:
+        reach = f"'± ' + format((datum.high - datum.low) / 2, '{look.format}')"
+        known = base.transform_filter("isValid(datum.low)").transform_calculate(reach=reach)
+        layers.append(known.mark_text(style="interval", dy=10).encode(text="reach:N"))
+    height = (REPEATED if repeated else CELL) * frame["row"].n_unique()
+    note = "± half of the 95 % confidence interval of the mean of repetitions." if repeated else ""
+    subtitle = parts.sentence(look.subtitle, note)
+    chart = parts.framed(layers, look.title, subtitle, _description(frame, look), height)
     return chart.properties(usermeta={"wide": frame["column"].n_unique() > NARROW})
 
 
-def mean_metric(name: str) -> Callable[[Point], float | None]:
+def mean_metric(name: str) -> Value:
     """The mean of a metric over a point's repetitions; none where it is not measured or losses hide it."""
 
-    def value(point: Point) -> float | None:
+    def value(point: Point) -> Estimate | None:
         try:
-            numbers = [metric(run, name).number for run in point.runs]
+            known = estimate([metric(run, name).number for run in point.runs])
         except NotMeasuredError:
             return None
-        return fmean(numbers) if all(map(math.isfinite, numbers)) else None
+        return known if math.isfinite(known.mean) else None
 
     return value
 
 
-def _cell(point: Point, value: Callable[[Point], float | None], several_engines: bool) -> dict[str, object] | None:
-    number = value(point)
-    if number is None:
+def interval(known: Estimate, digits: int = 6) -> dict[str, float | None]:
+    """The ends of the 95 % confidence interval as columns `low` and `high`: null without repetitions."""
+    ends = {"low": known.low, "high": known.high}
+    return {name: float(f"{end:.{digits}g}") if math.isfinite(end) else None for name, end in ends.items()}
+
+
+def _cell(point: Point, value: Value, several_engines: bool) -> dict[str, object] | None:
+    known = value(point)
+    if known is None:
         return None
     row, *rest = point.first.point.values()
     if several_engines:
         rest = [*rest, engine(point.first)]
-    return {"row": row, "column": BETWEEN.join(rest), "value": float(f"{number:.6g}")}
+    return {"row": row, "column": BETWEEN.join(rest), "value": float(f"{known.mean:.6g}")} | interval(known)
 
 
 def _description(frame: pl.DataFrame, look: Look) -> str:

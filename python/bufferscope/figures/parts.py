@@ -1,4 +1,4 @@
-"""What figures have in common: thinned series, lanes for what was lost, hovering and zooming, the frame around it."""
+"""What figures have in common: thinned series, lanes for what was lost, the frame around it."""
 
 import textwrap
 from collections.abc import Sequence
@@ -12,8 +12,6 @@ from bufferscope.figures.source import ResultRecords, duration_s, points
 
 Layer = alt.Chart | alt.LayerChart
 
-HOVER = "hover"
-"""Name of the layer that only serves the pointer; a picture on paper is drawn without it."""
 LANE = 9
 """Height in pixels of the strip in which one point's lost probes are marked."""
 ROW = 44
@@ -24,9 +22,10 @@ MOST_ROWS = 5000
 """Of one table in a chart: Altair refuses more, and a page with more becomes large."""
 
 
-def thinned(frame: pl.DataFrame, y: str, by: Sequence[str] = ("point",)) -> pl.DataFrame:
+def thinned(
+    frame: pl.DataFrame, y: str, by: Sequence[str] = ("point",), columns: int = style.WIDTH // 2
+) -> pl.DataFrame:
     """Series over time thinned to what the plot's pixel columns can show; where they are many, more than that."""
-    columns = style.WIDTH // 2
     kept = decimate(frame, "time_s", y, list(by), columns)
     while kept.height > MOST_ROWS and columns > 1:
         columns = min(columns - 1, columns * MOST_ROWS // kept.height)
@@ -64,33 +63,6 @@ def headroom(result: ResultRecords, missing: pl.DataFrame) -> float:
     return 0.0 if missing.is_empty() else (len(points(result)) * LANE + 4) / style.HEIGHT
 
 
-def hover(
-    frame: pl.DataFrame, x: alt.X, y: alt.Y, result: ResultRecords, extra: Sequence[alt.Tooltip] = ()
-) -> alt.Chart:
-    """A dot that follows the pointer to the nearest sample and tells its values."""
-    nearest = alt.selection_point(name="nearest", nearest=True, on="pointerover", clear="pointerout", empty=False)
-    dot: alt.Chart = (
-        alt.Chart(frame, name=HOVER)
-        .mark_point(size=70, clip=True, aria=False)
-        .encode(
-            x=x,
-            y=y,
-            color=axes.point_color(result),
-            opacity=alt.condition(nearest, alt.value(1), alt.value(0)),
-            tooltip=[*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), *extra],
-        )
-        .add_params(nearest)
-    )
-    return dot
-
-
-def zoomable(chart: alt.LayerChart) -> alt.LayerChart:
-    """Dragging moves the time axis, Shift and the wheel zoom it, a double click shows all again."""
-    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
-    zoomed: alt.LayerChart = chart.add_params(zoom)
-    return zoomed
-
-
 def framed(
     layers: Sequence[Layer], title: str, subtitle: str, description: str, height: int = style.HEIGHT
 ) -> alt.LayerChart:
@@ -108,12 +80,6 @@ def _lines(text: str) -> list[str]:
 def rows_height(result: ResultRecords) -> int:
     """The height of a figure with a row a point."""
     return max(2 * ROW, ROW * len(points(result)))
-
-
-def repetition_note(result: ResultRecords) -> str:
-    """Which repetition a figure over time shows, when there are several."""
-    most = max(len(point.runs) for point in points(result))
-    return f"First of {most} repetitions (seed {points(result)[0].first.seed})." if most > 1 else ""
 
 
 def counts_note(counts: dict[str, int]) -> str:

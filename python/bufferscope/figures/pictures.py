@@ -6,9 +6,11 @@ from typing import Any
 
 import vl_convert
 
-from bufferscope.figures.parts import HOVER
+from bufferscope.figures.pointer import CROSSHAIR, HOVER
 
 PNG_SCALE = 2
+FOR_THE_POINTER = (HOVER, CROSSHAIR)
+"""The layers that a picture is drawn without."""
 
 
 def still(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,9 +18,18 @@ def still(spec: Mapping[str, Any]) -> dict[str, Any]:
     kept = copy.deepcopy(dict(spec))
     kept.pop("params", None)
     if "layer" in kept:
-        kept["layer"] = [layer for layer in kept["layer"] if layer.get("name") != HOVER]
+        kept["layer"] = [_settled(layer) for layer in kept["layer"] if layer.get("name") not in FOR_THE_POINTER]
     kept["config"] = kept.get("config", {}) | {"aria": False}
     return kept
+
+
+def _settled(layer: dict[str, Any]) -> dict[str, Any]:
+    """A layer in which what depends on a choice of series is as it is when all are chosen."""
+    encoding = {
+        channel: {"value": code["condition"]["value"]} if "condition" in code else code
+        for channel, code in layer.get("encoding", {}).items()
+    }
+    return layer | {"encoding": encoding}
 
 
 def svg(spec: Mapping[str, Any]) -> str:

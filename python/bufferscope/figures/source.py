@@ -33,7 +33,7 @@ class Point:
 
     @property
     def first(self) -> RunRecords:
-        """The repetition that a figure over time shows."""
+        """The repetition of the least seed."""
         return self.runs[0]
 
 
@@ -71,8 +71,14 @@ def compares_engines(result: ResultRecords) -> bool:
 
 
 def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
-    """`rows` of each point's first repetition, labelled `point`; a column `t_ns` becomes `time_s`."""
-    frame = pl.concat([rows(point.first).with_columns(point=pl.lit(point.label)) for point in points(result)])
+    """`rows` of all runs, labelled `point` and `repetition` (0, 1, ... by seed); a column `t_ns` becomes `time_s`."""
+    frame = pl.concat(
+        [
+            rows(run).with_columns(point=pl.lit(point.label), repetition=pl.lit(repetition))
+            for point in points(result)
+            for repetition, run in enumerate(point.runs)
+        ]
+    )
     return frame.with_columns((pl.col("t_ns") / NANOSECONDS).round(6).alias("time_s")).drop("t_ns")
 
 

@@ -7,11 +7,16 @@ least 3:1 with its background (WCAG 2.2, 1.4.11).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 WIDTH = 720
 """Width of a figure's plot in pixels, and so the number of columns that long series are thinned to."""
 HEIGHT = 260
+EXTENT = 50
+"""Width in pixels of a value axis with its labels: always the same, so that plots below one another are aligned."""
+WORSE: Literal["ramp"] = "ramp"
+BETTER: Literal["heatmap"] = "heatmap"
+"""Ranges of a colour scale that a chart refers to, by names of Vega's: a specification can't have names of its own."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
 
@@ -25,10 +30,12 @@ class Theme:
     muted: str
     grid: str
     palette: tuple[str, ...]
-    ramp: tuple[str, ...]
-    """From little to much, for cells with a number in them: ink has a contrast of at least 4.5:1 with each."""
+    worse: tuple[str, ...]
+    """From little to much of what should be little, for cells with a number: ink has a contrast of at least 4.5:1."""
+    better: tuple[str, ...]
+    """From little to much of what should be much; likewise."""
     diverging: tuple[str, ...]
-    """From less to more than a middle; likewise."""
+    """From less (orange) to more (blue) than a middle; likewise."""
 
 
 LIGHT = Theme(
@@ -37,7 +44,8 @@ LIGHT = Theme(
     muted="#57606a",
     grid="#e7e9ec",
     palette=("#095aa6", "#c25616", "#07a568", "#bf699c", "#9a7400", "#2f9bd8", "#5b6470", "#7b3f00"),
-    ramp=("#f1f6fc", "#a9cdf2", "#6ea9e6"),
+    worse=("#fdf4ee", "#f8c9a4", "#ee9a5e"),
+    better=("#f1f6fc", "#a9cdf2", "#6ea9e6"),
     diverging=("#ee9a5e", "#f4f5f6", "#6ea9e6"),
 )
 DARK = Theme(
@@ -46,7 +54,8 @@ DARK = Theme(
     muted="#a3abb5",
     grid="#2b3037",
     palette=("#3b8cf5", "#f37d2d", "#41db98", "#db85c4", "#e8c13f", "#8fd0ff", "#aab2bd", "#d9a679"),
-    ramp=("#1b232c", "#1c416c", "#205a9c"),
+    worse=("#221f1d", "#603416", "#9a4a14"),
+    better=("#1b232c", "#1c416c", "#205a9c"),
     diverging=("#9a4a14", "#22272d", "#205a9c"),
 )
 
@@ -61,7 +70,8 @@ def config(theme: Theme) -> dict[str, Any]:
         "mark": {"color": theme.palette[0]},
         "rule": {"color": theme.palette[0]},
         "range": {
-            "category": list(theme.palette), "ramp": list(theme.ramp), "diverging": list(theme.diverging),
+            "category": list(theme.palette), "diverging": list(theme.diverging),
+            WORSE: list(theme.worse), BETTER: list(theme.better),
         },
         "line": {"strokeWidth": 1.5, "strokeJoin": "round", "strokeCap": "round"},
         "point": {"filled": True, "opacity": 1, "size": 45},
@@ -75,6 +85,8 @@ def config(theme: Theme) -> dict[str, Any]:
             "predicted": {"color": theme.ink, "opacity": 1},
             "cell": {"stroke": theme.background, "strokeWidth": 2},
             "number": {"color": theme.ink, "fontSize": 13},
+            "interval": {"color": theme.ink, "fontSize": 11},
+            "crosshair": {"color": theme.muted, "strokeWidth": 1},
         },
         "title": {
             "anchor": "start", "frame": "group", "color": theme.ink, "fontSize": 16, "fontWeight": 600, "offset": 12,
@@ -85,7 +97,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "tickColor": theme.muted, "titlePadding": 8, "labelPadding": 5, "labelOverlap": True,
         },
         "axisX": {"tickCount": 10},
-        "axisY": {"minExtent": 46},
+        "axisYQuantitative": {"minExtent": EXTENT, "maxExtent": EXTENT},
         "legend": text | {
             "orient": "top", "direction": "horizontal", "titleOrient": "left", "titleFontWeight": "normal",
             "labelColor": theme.ink, "titleColor": theme.muted, "symbolStrokeWidth": 2.5, "symbolSize": 110,

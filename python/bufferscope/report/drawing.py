@@ -27,6 +27,8 @@ class FigureView:
     alt: str
     wide: bool
     """It takes the page's whole width."""
+    over_time: bool
+    """It shares its time axis with the other such figures of the experiment, below one another."""
     spec: Markup
     """The chart for vega-embed as JSON that is safe inside a script element; sized and coloured by the page."""
     still: str
@@ -66,6 +68,7 @@ def draw(result: "Result", name: str, page: Path, stem: str | None = None) -> Fi
         caption=" ".join(heading.get("subtitle", [])),
         alt=spec["description"],
         wide=spec.get("usermeta", {}).get("wide", False),
+        over_time=spec.get("usermeta", {}).get("over") == "time",
         spec=script_json(_for_the_page(spec)),
         still=data_url(pictures.svg(spec)),
         svg=quote(f"{DIRECTORY}/{stem}.svg"),

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
 from bufferscope.metrics.flows import cwnd_packets
 from bufferscope.metrics.network import traffic_named, traffic_of_flow
@@ -20,37 +20,47 @@ def cwnd(result: ResultRecords) -> alt.LayerChart:
     frame = over_time(result, _samples)
     if frame.is_empty():
         raise NoDataError("cwnd: no samples of a TCP connection")
-    series = frame.select(
-        "point", "flow", "time_s", pl.col("cwnd_packets").alias("packets"), pl.lit(CWND).alias("what")
-    )
-    thresholds = frame.select(
-        "point", "flow", "time_s", pl.col("ssthresh_packets").alias("packets"), pl.lit(SSTHRESH).alias("what")
-    ).filter(pl.col("packets") <= 2 * axes.span(frame["cwnd_packets"])[1])
-    by = ["point", "flow", "what"]
-    kept = parts.thinned(pl.concat([series, thresholds]), "packets", by).with_columns(pl.col("packets").round(2))
     x, y = axes.time_axis(result), alt.Y("packets:Q", title="window (packets)")
-    single = frame.n_unique(["point", "flow"]) <= len(points(result))
-    line = (
-        alt.Chart(kept)
-        .mark_line(clip=True, opacity=1 if single else 0.6)
-        .encode(
-            x=x,
-            y=y,
-            color=axes.point_color(result),
-            detail="flow:N",
-            strokeDash=alt.StrokeDash(
-                "what:N", title=None, scale=alt.Scale(domain=[CWND, SSTHRESH], range=[[1, 0], [2, 4]])
-            ),
-        )
-    )
+    layers = _medians(result, frame, x, y) if repetitions.are_many(result) else _connections(result, frame, x, y)
+    together = "All connections of a point together." if repetitions.are_many(result) and _several(frame) else ""
+    subtitle = parts.sentence(repetitions.note(result), together)
+    chart = parts.framed(layers, "Congestion window", subtitle, _description(result, frame))
+    return pointer.over_time(chart, result)
+
+
+def _connections(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y) -> list[parts.Layer]:
+    """A line a connection, with its threshold."""
+    lines = repetitions.drawn(result, _windows(frame), "packets", ["point", "flow", "what"])
+    dashes = alt.Scale(domain=[CWND, SSTHRESH], range=[[1, 0], [2, 4]])
+    dash = alt.StrokeDash("what:N", title=None, scale=dashes)
+    color = axes.point_color(result)
+    layers = repetitions.layers(lines, x, y, color, ["flow:N"], dash, opacity=0.6 if _several(frame) else 1)
     tips = [alt.Tooltip("flow:N"), alt.Tooltip("what:N", title="is")]
-    chart = parts.framed(
-        [line, parts.hover(kept, x, y, result, tips)],
-        "Congestion window",
-        parts.repetition_note(result),
-        _description(result, frame),
-    )
-    return parts.zoomable(chart)
+    return [*layers, pointer.hover(lines.strong, x, y, color, result, tips)]
+
+
+def _medians(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y) -> list[parts.Layer]:
+    """A line a point, of all connections of all repetitions; thresholds have no median that would mean anything."""
+    lines = repetitions.drawn(result, _windows(frame).filter(what=CWND), "packets")
+    color = axes.point_color(result)
+    layers = repetitions.layers(lines, x, y, color)
+    return [*layers, pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines))]
+
+
+def _windows(frame: pl.DataFrame) -> pl.DataFrame:
+    """Windows and thresholds below one another: `point, repetition, flow, time_s, packets, what`."""
+    common = ["point", "repetition", "flow", "time_s"]
+    series = [
+        frame.select(*common, pl.col(column).round(2).alias("packets"), pl.lit(what).alias("what"))
+        for column, what in (("cwnd_packets", CWND), ("ssthresh_packets", SSTHRESH))
+    ]
+    highest = 2 * axes.span(frame["cwnd_packets"])[1]
+    return pl.concat([series[0], series[1].filter(pl.col("packets") <= highest)])
+
+
+def _several(frame: pl.DataFrame) -> bool:
+    """Whether a run has several connections."""
+    return frame.n_unique(["point", "repetition", "flow"]) > frame.n_unique(["point", "repetition"])
 
 
 def _samples(run: RunRecords) -> pl.DataFrame:

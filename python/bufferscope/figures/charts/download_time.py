@@ -1,18 +1,22 @@
 """Figure: how long each page or file took, over the time at which it was asked for."""
 
+from math import isfinite
+
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.statistics import estimate
 
 
 def download_time(result: ResultRecords) -> alt.LayerChart:
     """Seconds from the first packet to the last byte, a dot a transfer; the mean as a dashed line.
 
-    A transfer that the run's end cut off is a mark at the upper edge, where it began.
+    Over repetitions it is the mean of their means, in a band that is its 95 % confidence interval. A transfer that the
+    run's end cut off is a mark at the upper edge, where it began.
     """
     frame = over_time(result, _transfers)
     finished = frame.drop_nulls("seconds")
@@ -20,17 +24,50 @@ def download_time(result: ResultRecords) -> alt.LayerChart:
         what = "no transfer was begun" if frame.is_empty() else f"none of {frame.height} transfers was finished"
         raise NoDataError(f"download_time: {what}")
     unfinished = frame.filter(pl.col("seconds").is_null())
-    kept = parts.thinned(finished, "seconds")
-    means = finished.group_by("point", maintain_order=True).agg(pl.col("seconds").mean().round(4))
+    kept = parts.thinned(finished, "seconds", ["point", "repetition"])
+    means = _means(result, finished)
     x, color = axes.time_axis(result), axes.point_color(result)
     room = parts.headroom(result, unfinished)
     y = axes.fitted(alt.Y, "seconds", "download time (s)", finished["seconds"], room)
-    line = alt.Chart(kept).mark_line(strokeWidth=1, opacity=0.45, clip=True).encode(x=x, y=y, color=color)
-    dots = alt.Chart(kept).mark_point(clip=True).encode(x=x, y=y, color=color)
-    rules = alt.Chart(means).mark_rule(style="limit").encode(y=y, color=color)
-    layers = [line, dots, rules, *parts.lanes(result, unfinished, "unfinished"), parts.hover(kept, x, y, result)]
-    subtitle = parts.sentence("Dashed: mean.", _unfinished_note(result, unfinished), parts.repetition_note(result))
-    return parts.zoomable(parts.framed(layers, "Download time", subtitle, _description(result, frame)))
+    repeated = repetitions.most(result) > 1
+    isolated = pointer.isolating(color)
+    fainter = pointer.dimmed(isolated, 0.45)
+    dots = alt.Chart(kept).mark_point(clip=True, size=20 if repeated else 45).encode(x=x, y=y, color=color)
+    dots = dots.encode(opacity=fainter if repeated else pointer.dimmed(isolated))
+    line = alt.Chart(kept).mark_line(strokeWidth=1, clip=True).encode(x=x, y=y, color=color, opacity=fainter)
+    band = alt.Chart(means.drop_nulls("low")).mark_rect(clip=True)
+    band = band.encode(
+        y=alt.Y("low:Q", title=axes.written(y)["title"]),
+        y2="high:Q",
+        color=color,
+        opacity=pointer.dimmed(isolated, 0.2),
+    )
+    rules = alt.Chart(means).mark_rule(style="limit").encode(y=y, color=color, opacity=pointer.dimmed(isolated, 0.9))
+    layers = [
+        *([] if repeated else [line]),
+        dots if isolated is None else dots.add_params(isolated),
+        *([band] if repeated else []),
+        rules,
+        pointer.hover(kept, x, y, color, result),
+        *parts.lanes(result, unfinished, "unfinished"),
+    ]
+    mean = "Dashed: mean of the repetitions, in its 95 % confidence interval." if repeated else "Dashed: mean."
+    subtitle = parts.sentence(repetitions.pooled_note(result), mean, _unfinished_note(result, unfinished))
+    return pointer.over_time(parts.framed(layers, "Download time", subtitle, _description(result, frame)), result)
+
+
+def _means(result: ResultRecords, finished: pl.DataFrame) -> pl.DataFrame:
+    """The mean of each point's repetitions with its confidence interval (null without repetitions)."""
+    rows = []
+    for point in points(result):
+        own = finished.filter(point=point.label).group_by("repetition").agg(pl.col("seconds").mean())["seconds"]
+        if len(own):
+            known = estimate(own.to_list())
+            rows.append(
+                (point.label, *(value if isfinite(value) else None for value in (known.mean, known.low, known.high)))
+            )
+    schema = {"point": pl.String, "seconds": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.selectors.float().round(4))
 
 
 def _transfers(run: RunRecords) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, duration_s, over_time, points
 from bufferscope.metrics.goodput import MBIT, deliveries
 from bufferscope.metrics.network import NANOSECONDS, Port, traffic_of_flow
@@ -24,22 +24,24 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
     if by_traffic.is_empty():
         raise NoDataError("goodput: no samples of a flow of tcp, web or udp")
     compares_points = len(points(result)) > 1
-    frame = parts.thinned(_summed(by_traffic), "mbit") if compares_points else by_traffic
+    frame = _summed(by_traffic) if compares_points else by_traffic
+    lines = repetitions.drawn(result, frame, "mbit", ["point"] if compares_points else ["point", "traffic"])
     port = bottleneck(result)
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
     color = axes.point_color(result) if compares_points else _traffic_color(frame)
+    tips = [*([] if compares_points else [alt.Tooltip("traffic:N")]), *repetitions.tooltips(lines)]
     layers = [
         _capacity(port, result, x, y),
-        alt.Chart(frame).mark_line(clip=True).encode(x=x, y=y, color=color),
-        parts.hover(frame, x, y, result, [] if compares_points else [alt.Tooltip("traffic:N")]).encode(color=color),
+        *repetitions.layers(lines, x, y, color),
+        pointer.hover(lines.strong, x, y, color, result, tips),
     ]
     together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""
     means = f"Means over {duration_s(result) / BINS:.2g} s. Dashed: rate of {port.name}."
     burst = (
         "Where goodput exceeds it, a repaired loss released what had come behind it." if _exceeds(frame, port) else ""
     )
-    subtitle = parts.sentence(together, means, burst, parts.repetition_note(result))
-    return parts.zoomable(parts.framed(layers, "Goodput", subtitle, _description(frame)))
+    subtitle = parts.sentence(together, means, burst, repetitions.note(result))
+    return pointer.over_time(parts.framed(layers, "Goodput", subtitle, _description(frame)), result)
 
 
 def binned(run: RunRecords) -> pl.DataFrame:
@@ -68,7 +70,7 @@ def _at(edges: np.ndarray, rows: pl.DataFrame) -> np.ndarray:
 
 
 def _summed(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.group_by("point", "time_s", maintain_order=True).agg(pl.col("mbit").sum().round(4))
+    return frame.group_by("point", "repetition", "time_s", maintain_order=True).agg(pl.col("mbit").sum().round(4))
 
 
 def _exceeds(frame: pl.DataFrame, port: Port) -> bool:

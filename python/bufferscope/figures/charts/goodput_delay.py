@@ -7,9 +7,17 @@ import altair as alt
 import polars as pl
 
 from bufferscope.figures import axes, parts
-from bufferscope.figures.matrix import mean_metric
+from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.source import NoDataError, ResultRecords, compares_engines, points, probe_path, sweep_title
+from bufferscope.metrics.statistics import Estimate
 
+VALUES = ("rtt_ms", "mbit", "rtt_ms_low", "rtt_ms_high", "mbit_low", "mbit_high")
+INTERVALS = {
+    "rtt_ms_low": "95 % interval from (ms)",
+    "rtt_ms_high": "to (ms)",
+    "mbit_low": "95 % interval from (Mbit/s)",
+    "mbit_high": "to (Mbit/s)",
+}
 RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
 
 
@@ -23,27 +31,46 @@ def goodput_delay(result: ResultRecords) -> alt.LayerChart:
     rtt_ms, mbit = mean_metric("rtt.p50_ms"), mean_metric("goodput.total_mbit")
     rows = [(point.label, rtt_ms(point), mbit(point)) for point in points(result)]
     frame = pl.DataFrame(
-        [
-            (index, label, round(rtt, 3), round(rate, 4))
-            for index, (label, rtt, rate) in enumerate(rows)
-            if rtt and rate
-        ],
-        schema={"index": pl.Int64, "point": pl.String, "rtt_ms": pl.Float64, "mbit": pl.Float64},
-        orient="row",
+        [_row(index, label, rtt, rate) for index, (label, rtt, rate) in enumerate(rows) if rtt and rate],
+        schema={"index": pl.Int64, "point": pl.String} | dict.fromkeys(VALUES, pl.Float64),
     )
     if frame.is_empty():
         raise NoDataError("goodput_delay: no point has both goodput and a median round-trip time")
-    x = axes.fitted(alt.X, "rtt_ms", RTT, frame["rtt_ms"], room=0.05)
-    y = axes.fitted(alt.Y, "mbit", GOODPUT, frame["mbit"], room=0.05)
+    x = axes.fitted(alt.X, "rtt_ms", RTT, _drawn(frame, "rtt_ms"), room=0.05)
+    y = axes.fitted(alt.Y, "mbit", GOODPUT, _drawn(frame, "mbit"), room=0.05)
     base = alt.Chart(frame).encode(x=x, y=y)
+    color = axes.point_color(result, legend=False)
+    known = frame.drop_nulls(["rtt_ms_low", "mbit_low"])
     tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y)]
+    if not known.is_empty():
+        tips += [alt.Tooltip(f"{name}:Q", title=title, format=",.4~g") for name, title in INTERVALS.items()]
+    spread = alt.Chart(known).mark_rule(strokeWidth=1.75, clip=True)
     layers = [
         *([base.mark_line(style="guide").encode(order="index:Q")] if _is_curve(result) else []),
-        base.mark_point(size=70).encode(color=axes.point_color(result, legend=False), tooltip=tips),
+        base.mark_point(size=70).encode(color=color, tooltip=tips),
+        spread.encode(x=alt.X("rtt_ms_low:Q", title=RTT), x2="rtt_ms_high:Q", y=y, color=color),
+        spread.encode(y=alt.Y("mbit_low:Q", title=GOODPUT), y2="mbit_high:Q", x=x, color=color),
         base.mark_text(style="note", align="left", baseline="top", dx=6, dy=4).encode(text="point:N"),
     ]
     named = f"Each mark is labelled with its {sweep_title(result)}." if len(rows) > 1 else ""
-    return parts.framed(layers, "Goodput against delay", named, _description(frame))
+    lines = "" if known.is_empty() else "Lines: 95 % confidence intervals of the means of repetitions."
+    return parts.framed(layers, "Goodput against delay", parts.sentence(named, lines), _description(frame))
+
+
+def _row(index: int, label: str, rtt: Estimate, rate: Estimate) -> dict[str, object]:
+    values = {"rtt_ms": round(rtt.mean, 3), "mbit": round(rate.mean, 4)}
+    intervals = {
+        f"{name}_{end}": value
+        for name, known in (("rtt_ms", rtt), ("mbit", rate))
+        for end, value in interval(known).items()
+    }
+    return {"index": index, "point": label} | values | intervals
+
+
+def _drawn(frame: pl.DataFrame, name: str) -> pl.Series:
+    """All positions on an axis: the means, and the ends of their intervals as far as they are positive."""
+    everything = pl.concat([frame[name], frame[f"{name}_low"], frame[f"{name}_high"]])
+    return everything.filter(everything > 0)
 
 
 def _is_curve(result: ResultRecords) -> bool:

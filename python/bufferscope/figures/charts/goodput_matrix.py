@@ -2,15 +2,16 @@
 
 import altair as alt
 
+from bufferscope.figures import style
 from bufferscope.figures.matrix import Look, matrix, mean_metric
 from bufferscope.figures.source import ResultRecords
 
 LOOK = Look(
     title="Goodput of all traffic (Mbit/s)",
-    subtitle="The lighter, the more of the link is left unused.",
+    subtitle="The bluer, the more of the link is used.",
     quantity="goodput (Mbit/s)",
     format=".2f",
-    scale=alt.Scale(range="ramp", interpolate="rgb"),
+    scale=alt.Scale(range=style.BETTER, interpolate="rgb"),
 )
 
 

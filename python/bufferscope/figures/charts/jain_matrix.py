@@ -2,16 +2,18 @@
 
 import altair as alt
 
+from bufferscope.figures import style
 from bufferscope.figures.matrix import Look, matrix, mean_metric
 from bufferscope.figures.source import Point, ResultRecords
 from bufferscope.metrics.network import bulk_flows
+from bufferscope.metrics.statistics import Estimate
 
 LOOK = Look(
     title="Fairness (Jain's index)",
-    subtitle="1: all flows have the same goodput. With two flows 0.5: one of them has it all.",
+    subtitle="The bluer, the fairer. 1: all flows have the same goodput. With two flows 0.5: one of them has it all.",
     quantity="Jain's index of goodput",
     format=".2f",
-    scale=alt.Scale(domain=[0, 1], range="ramp", interpolate="rgb"),
+    scale=alt.Scale(domain=[0, 1], range=style.BETTER, interpolate="rgb"),
 )
 
 
@@ -19,7 +21,7 @@ def jain_matrix(result: ResultRecords) -> alt.LayerChart:
     """A cell a point of several bulk flows with Jain's index of their goodputs; the mean of its repetitions."""
     mean = mean_metric("goodput.jain")
 
-    def among_several(point: Point) -> float | None:
+    def among_several(point: Point) -> Estimate | None:
         return mean(point) if bulk_flows(point.first.scenario) > 1 else None
 
     return matrix(result, among_several, LOOK)

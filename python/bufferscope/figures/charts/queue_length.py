@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, over_time, points
 from bufferscope.metrics.network import ports
 from bufferscope.metrics.records import RunRecords
@@ -20,16 +20,15 @@ def queue_length(result: ResultRecords, port: str | None = None) -> alt.LayerCha
         raise NoDataError(f"queue_length: no samples of the queue of {name}")
     limits = _limits(result, name)
     drawn = limits.filter(pl.col("packets") <= 2 * max(1, axes.span(frame["packets"])[1]))
-    kept = parts.thinned(frame, "packets")
-    x, y = axes.time_axis(result), alt.Y("packets:Q", title="queue (packets)")
-    line = alt.Chart(kept).mark_line(clip=True).encode(x=x, y=y, color=axes.point_color(result))
-    layers: list[parts.Layer] = [line]
+    lines = repetitions.drawn(result, frame, "packets")
+    x, y, color = axes.time_axis(result), alt.Y("packets:Q", title="queue (packets)"), axes.point_color(result)
+    layers = repetitions.layers(lines, x, y, color)
     if not drawn.is_empty():
-        layers.append(alt.Chart(drawn).mark_rule(style="limit").encode(y=y, color=axes.point_color(result)))
-    layers.append(parts.hover(kept, x, y, result))
-    subtitle = parts.sentence(_limit_note(limits, drawn), parts.repetition_note(result))
+        layers.append(alt.Chart(drawn).mark_rule(style="limit").encode(y=y, color=color))
+    layers.append(pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines)))
+    subtitle = parts.sentence(_limit_note(limits, drawn), repetitions.note(result))
     chart = parts.framed(layers, f"Queue at {name}", subtitle, _description(result, frame, name))
-    return parts.zoomable(chart)
+    return pointer.over_time(chart, result)
 
 
 def _samples(run: RunRecords, port: str) -> pl.DataFrame:

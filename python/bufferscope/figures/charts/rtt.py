@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points, probe_path
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.rtt import echoes
@@ -19,16 +19,16 @@ def rtt(result: ResultRecords) -> alt.LayerChart:
     if answered.is_empty():
         raise NoDataError(f"rtt: none of the {frame.height} probes sent was answered")
     lost = frame.filter(pl.col("rtt_ms").is_null())
-    kept = parts.thinned(frame, "rtt_ms")
-    x = axes.time_axis(result)
+    lines = repetitions.drawn(result, frame, "rtt_ms")
+    x, color = axes.time_axis(result), axes.point_color(result)
     y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", answered["rtt_ms"], parts.headroom(result, lost))
-    line = alt.Chart(kept).mark_line(clip=True, invalid="break-paths-show-domains")
-    layers: list[parts.Layer] = [line.encode(x=x, y=y, color=axes.point_color(result))]
+    layers = repetitions.layers(lines, x, y, color)
+    layers.append(pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines)))
     layers += parts.lanes(result, lost, "lost")
-    layers.append(parts.hover(kept, x, y, result))
     logarithmic = "Logarithmic scale." if axes.is_wide(answered["rtt_ms"]) else ""
-    subtitle = parts.sentence(_loss_note(result, frame), logarithmic, parts.repetition_note(result))
-    return parts.zoomable(parts.framed(layers, "Round-trip time", subtitle, _description(result, frame)))
+    subtitle = parts.sentence(_loss_note(result, frame), logarithmic, repetitions.note(result))
+    chart = parts.framed(layers, "Round-trip time", subtitle, _description(result, frame))
+    return pointer.over_time(chart, result)
 
 
 def _probes(run: RunRecords) -> pl.DataFrame:
@@ -37,11 +37,12 @@ def _probes(run: RunRecords) -> pl.DataFrame:
 
 
 def _loss_note(result: ResultRecords, frame: pl.DataFrame) -> str:
-    """How many probes were lost at which point."""
+    """How many probes were lost at which point, in all repetitions together."""
     lost = {point.label: frame.filter(point=point.label)["rtt_ms"].null_count() for point in points(result)}
     if not any(lost.values()):
         return "No probe was lost."
-    return f"Marks at the top: lost probes ({parts.counts_note(lost)} of {frame.height // len(lost)})."
+    together = " of all repetitions" if repetitions.most(result) > 1 else ""
+    return f"Marks at the top: lost probes{together} ({parts.counts_note(lost)} of {frame.height // len(lost)})."
 
 
 def _description(result: ResultRecords, frame: pl.DataFrame) -> str:

@@ -7,12 +7,14 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, parts
-from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path, sweep_title
+from bufferscope.figures import axes, parts, repetitions
+from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.metrics.statistics import Samples, percentile
 
 QUANTILES = {"p5": 5, "p25": 25, "p50": 50, "p75": 75, "p95": 95}
+NONE = "none"
+"""In place of the names of censored percentiles."""
 TITLE = "round-trip time (ms)"
 NOTE = "Box: middle half, with the median; line: 5th to 95th percentile; ring: longest answered."
 
@@ -31,18 +33,24 @@ def rtt_by_point(result: ResultRecords) -> alt.LayerChart:
         raise NoDataError("rtt_by_point: no probe was answered")
     losses = parts.counts_note({row["point"]: row["lost"] for row in frame.iter_rows(named=True)})
     wide = axes.is_wide(pl.concat([frame["p5"], frame["max"]]))
-    subtitle = parts.sentence(NOTE, f"Lost probes: {losses}." if losses else "", "Logarithmic scale." if wide else "")
+    subtitle = parts.sentence(
+        NOTE,
+        repetitions.pooled_note(result),
+        f"Lost probes: {losses}." if losses else "",
+        "Logarithmic scale." if wide else "",
+    )
     return parts.framed(
         _layers(result, frame), "Round-trip time by point", subtitle, _description(frame), parts.rows_height(result)
     )
 
 
 def _layers(result: ResultRecords, frame: pl.DataFrame) -> list[parts.Layer]:
-    base = alt.Chart(frame).encode(y=axes.row_axis(result), tooltip=_tooltips(result))
+    censored = frame["censored"].ne(NONE).any()
+    base = alt.Chart(frame).encode(y=axes.row_axis(result), tooltip=_tooltips(result, censored))
     color = axes.point_color(result, legend=False)
     x = axes.fitted(alt.X, "p5", TITLE, pl.concat([frame["p5"], frame["max"]]), room=0.03)
     longest = alt.X("max:Q", title=TITLE)
-    hidden = alt.Chart(frame.filter(pl.col("censored") != ""))
+    hidden = alt.Chart(frame.filter(pl.col("censored") != NONE))
     return [
         base.mark_rule(strokeWidth=2).encode(x=x, x2="p95", color=color),
         base.mark_bar(height=18).encode(x=alt.X("p25:Q", title=TITLE), x2="p75", color=color),
@@ -60,14 +68,14 @@ def _row(label: str, rtts: Samples) -> dict[str, Any] | None:
     longest = round(float(answered.max()), 3)
     exact = {name: percentile(rtts, percent) for name, percent in QUANTILES.items()}
     shown = {name: min(round(value, 3), longest) for name, value in exact.items()}
-    censored = ", ".join(name for name, value in exact.items() if math.isinf(value))
+    censored = ", ".join(name for name, value in exact.items() if math.isinf(value)) or NONE
     return {"point": label, **shown, "max": longest, "lost": len(rtts) - len(answered), "censored": censored}
 
 
-def _tooltips(result: ResultRecords) -> list[alt.Tooltip]:
+def _tooltips(result: ResultRecords, censored: bool) -> list[alt.Tooltip]:
     times = [alt.Tooltip(f"{name}:Q", title=f"{name} (ms)", format=",.4~g") for name in (*QUANTILES, "max")]
-    hidden = alt.Tooltip("censored:N", title="beyond, among the lost")
-    return [alt.Tooltip("point:N", title=sweep_title(result) or "point"), *times, alt.Tooltip("lost:Q"), hidden]
+    hidden = [alt.Tooltip("censored:N", title="beyond, among the lost")] if censored else []
+    return [*axes.point_tooltip(result), *times, alt.Tooltip("lost:Q"), *hidden]
 
 
 def _description(frame: pl.DataFrame) -> str:

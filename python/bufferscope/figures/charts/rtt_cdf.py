@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.metrics.statistics import Samples
@@ -28,12 +28,17 @@ def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
     y = alt.Y("percent:Q", title="probes answered within (%)", scale=alt.Scale(domain=[0, 100]))
     color = axes.point_color(result)
     ends = frame.group_by("point", maintain_order=True).last().filter(pl.col("percent") < 100)
+    isolated = pointer.isolating(color)
+    line = alt.Chart(frame).mark_line(interpolate="step-after")
+    line = line.encode(x=x, y=y, color=color, opacity=pointer.dimmed(isolated))
     layers: list[parts.Layer] = [
-        alt.Chart(frame).mark_line(interpolate="step-after").encode(x=x, y=y, color=color),
-        alt.Chart(ends).mark_point(size=60).encode(x=x, y=y, color=color),
-        parts.hover(frame, x, y, result),
+        line if isolated is None else line.add_params(isolated),
+        alt.Chart(ends).mark_point(size=60).encode(x=x, y=y, color=color, opacity=pointer.dimmed(isolated)),
+        pointer.hover(frame, x, y, color, result),
     ]
-    subtitle = parts.sentence(_loss_note(ends), "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else "")
+    subtitle = parts.sentence(
+        repetitions.pooled_note(result), _loss_note(ends), "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else ""
+    )
     return parts.framed(layers, "Distribution of the round-trip time", subtitle, _description(result, rtts))
 
 

@@ -15,7 +15,7 @@ import altair as alt
 import polars as pl
 
 from bufferscope.figures import axes, parts
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path, sweep_title
+from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path
 from bufferscope.metrics import compute
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.statistics import estimate
@@ -39,7 +39,7 @@ def rtt_equation(result: ResultRecords) -> alt.LayerChart:
     shape = alt.Shape(
         "what:N", title=None, sort=None, scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values()))
     )
-    tooltip = [alt.Tooltip("point:N", title=sweep_title(result) or "point"), alt.Tooltip("what:N"), axes.tooltip(x)]
+    tooltip = [*axes.point_tooltip(result), alt.Tooltip("what:N"), axes.tooltip(x)]
     measured = alt.Chart(drawn.filter(pl.col("what") != PREDICTED)).mark_point(size=90)
     predicted = alt.Chart(drawn.filter(what=PREDICTED)).mark_point(
         style="predicted", size=700, strokeWidth=2.5, filled=False

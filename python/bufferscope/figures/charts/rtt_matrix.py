@@ -2,15 +2,16 @@
 
 import altair as alt
 
+from bufferscope.figures import style
 from bufferscope.figures.matrix import Look, matrix, mean_metric
 from bufferscope.figures.source import ResultRecords, probe_path
 
 LOOK = Look(
     title="Median round-trip time (ms)",
-    subtitle="The darker, the longer packets wait. Logarithmic colours.",
+    subtitle="The more orange, the longer packets wait. Logarithmic colours.",
     quantity="median round-trip time (ms)",
     format=",.0f",
-    scale=alt.Scale(type="log", range="ramp", interpolate="rgb"),
+    scale=alt.Scale(type="log", range=style.WORSE, interpolate="rgb"),
 )
 
 

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import altair as alt
 
-from bufferscope.figures.matrix import Look, matrix, mean_metric
+from bufferscope.figures.matrix import Look, matrix
 from bufferscope.figures.source import NoDataError, Point, ResultRecords
+from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.network import bulk_flows, traffic_named
+from bufferscope.metrics.statistics import Estimate, estimate
 
 LOOK = Look(
     title="Share of the goodput (%)",
@@ -25,12 +27,17 @@ def share_matrix(result: ResultRecords) -> alt.LayerChart:
     bulk = [entry["name"] for entry in traffic_named(result.runs[0].scenario, "tcp")]
     if len(bulk) < 2:
         raise NoDataError("share_matrix: it takes two traffics of kind tcp")
-    own, total = mean_metric(f"goodput.{bulk[0]}_mbit"), mean_metric("goodput.total_mbit")
+    own, total = f"goodput.{bulk[0]}_mbit", "goodput.total_mbit"
 
-    def share(point: Point) -> float | None:
+    def share(point: Point) -> Estimate | None:
         entries = traffic_named(point.first.scenario, "tcp")
         alone = bulk_flows(point.first.scenario) == entries[0]["flows"]
-        mine, all_of_it = own(point), total(point)
-        return None if alone or mine is None or not all_of_it else 100 * mine / all_of_it
+        if alone:
+            return None
+        try:
+            parts = [(metric(run, own).number, metric(run, total).number) for run in point.runs]
+        except NotMeasuredError:
+            return None
+        return estimate([100 * mine / both for mine, both in parts]) if all(both for _, both in parts) else None
 
     return matrix(result, share, replace(LOOK, title=f"Share of the goodput that goes to {bulk[0]} (%)"))

@@ -5,6 +5,9 @@
   const themes = JSON.parse(document.getElementById("themes").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const figures = [...document.querySelectorAll("figure")];
+  const TIME = "time_s";
+  // A signal that is told from outside is not computed again.
+  const AS_IT_IS = { skip: true };
 
   // On a phone a legend's entries stand below each other instead of leaving the page.
   function configuration(figure) {
@@ -16,8 +19,17 @@
     return config;
   }
 
-  async function draw(figure) {
+  // Of figures with one time axis only the lowest names it.
+  function specification(figure) {
     const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+    if (figure.parentElement.matches(".stack") && figure.nextElementSibling?.matches("figure")) {
+      for (const { encoding } of spec.layer) if (encoding.x?.title) encoding.x.title = null;
+    }
+    return spec;
+  }
+
+  async function draw(figure) {
+    const spec = specification(figure);
     const target = figure.querySelector(".live");
     figure.classList.add("is-live");
     try {
@@ -25,12 +37,123 @@
       const options = { mode: "vega-lite", actions: false, renderer: "canvas", config: configuration(figure) };
       options.tooltip = { theme: dark.matches ? "dark" : "light" };
       figure.view = (await vegaEmbed(target, spec, options)).view;
+      stacks.get(figure.parentElement)?.join(figure);
       figure.dataset.drawn = "";
     } catch (error) {
       figure.classList.remove("is-live");
       console.error(figure.id, error);
     }
   }
+
+  // Figures over time, below one another: the time under the pointer, the time shown and the series chosen are those of
+  // all of them. Names of signals and data are those of the parameters in figures/pointer.py.
+  class Stack {
+    constructor(element) {
+      this.figures = [...element.querySelectorAll("figure")];
+      this.signals = { pointed_s: null, [`zoom_${TIME}`]: null };
+      this.chosen = [];
+      this.whole = document.createElement("div");
+      this.whole.className = "whole";
+      this.whole.innerHTML = "<button type=button hidden>Show the whole run</button>";
+      this.button = this.whole.firstChild;
+      this.button.addEventListener("click", () => this.show(null));
+      element.prepend(this.whole);
+      for (const figure of this.figures) this.pinchable(figure);
+    }
+
+    // Lets a figure that was drawn (again) lead the others and follow them.
+    join(figure) {
+      const { view } = figure;
+      this.extent = view.scale("x").domain();
+      for (const [name, value] of Object.entries(this.signals)) {
+        if (value !== null) view.signal(name, value, AS_IT_IS);
+        view.addSignalListener(name, (_, now) => this.share(name, now));
+      }
+      if (choosesPoints(view)) {
+        if (this.chosen.length) view.data("isolated_store", this.chosen.map(choice));
+        view.addEventListener("dblclick", () => this.choose([]));
+        view.addDataListener("isolated_store", (_, now) => this.choose(now));
+      }
+      view.runAsync();
+    }
+
+    share(name, value) {
+      if (same(this.signals[name], value)) return;
+      this.signals[name] = value;
+      for (const { view } of this.figures) {
+        if (view && !same(view.signal(name), value)) view.signal(name, value, AS_IT_IS).runAsync();
+      }
+      this.button.hidden = this.signals[`zoom_${TIME}`] === null;
+    }
+
+    choose(tuples) {
+      const now = tuples.map(choice);
+      if (same(this.chosen, now)) return;
+      this.chosen = now;
+      for (const { view } of this.figures) {
+        if (view && choosesPoints(view) && !same(view.data("isolated_store").map(choice), now)) {
+          view.data("isolated_store", now.map(choice)).runAsync();
+        }
+      }
+    }
+
+    // Which time the figures show: [from, to] in seconds; null for the whole run.
+    show(domain) {
+      this.share(`zoom_${TIME}`, domain);
+    }
+
+    // Fingers hold the times that they were put on: one moves the time axis, two zoom it; up and down scrolls the page.
+    // (Vega-Lite's own dragging takes no first touch, because it asks for the mark that the pointer was on before.)
+    pinchable(figure) {
+      const fingers = new Map();
+      let held = [];
+      const places = () => [...fingers.values()];
+      const place = (event) => {
+        const canvas = figure.querySelector("canvas").getBoundingClientRect();
+        const start = canvas.left + figure.view.padding().left + figure.view.origin()[0];
+        fingers.set(event.pointerId, event.clientX - start);
+      };
+      const hold = () => {
+        held = places().map((x) => figure.view.scale("x").invert(x));
+      };
+      figure.querySelector(".live").addEventListener("pointerdown", (event) => {
+        if (event.pointerType !== "touch" || !figure.view) return;
+        place(event);
+        hold();
+      }, true);
+      window.addEventListener("pointermove", (event) => {
+        if (!fingers.has(event.pointerId)) return;
+        event.stopImmediatePropagation();
+        place(event);
+        const [from, to] = figure.view.scale("x").domain();
+        this.show(pulled(held, places(), figure.view.signal("width"), to - from, this.extent));
+      }, true);
+      const lift = (event) => {
+        if (fingers.delete(event.pointerId)) hold();
+      };
+      window.addEventListener("pointerup", lift, true);
+      window.addEventListener("pointercancel", lift, true);
+    }
+  }
+
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  const choice = ({ unit, fields, values }) => ({ unit, fields, values });
+
+  // Whether a chart lets points be chosen by its legend (others have none, or one of something else).
+  function choosesPoints(view) {
+    return "isolated_point_legend" in view.getState({ signals: () => true, data: () => false }).signals;
+  }
+
+  // The times at both ends of a plot of this width, when one or two `held` times stand at these places, within `start`
+  // and `end`; null for all of that. One finger leaves the `span` between the ends as it is.
+  function pulled(held, places, width, span, [start, end]) {
+    if (held.length > 1) span = ((held[1] - held[0]) * width) / (places[1] - places[0]);
+    if (!(span > 0 && span < end - start)) return null;
+    const from = Math.min(Math.max(held[0] - (places[0] / width) * span, start), end - span);
+    return [from, from + span];
+  }
+
+  const stacks = new Map([...document.querySelectorAll(".stack")].map((element) => [element, new Stack(element)]));
 
   // One after the other, the page stays responsive in between.
   let turn = 0;

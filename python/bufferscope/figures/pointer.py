@@ -1,0 +1,110 @@
+"""What a pointer does in a chart: it tells values, isolates a series by its legend, moves and zooms the time axis.
+
+The page (`report/templates/page.js`) knows the names below: it moves the time and the choice of series in all charts of
+an experiment together.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes
+from bufferscope.figures.source import ResultRecords
+
+HOVER = "hover"
+"""Name of the layer with the dot under the pointer."""
+CROSSHAIR = "crosshair"
+"""Name of the layer with the upright line at the pointer's time."""
+NEAREST, POINTED, ISOLATED, ZOOM = "nearest", "pointed_s", "isolated", "zoom"
+"""Parameters: the sample under the pointer, its time in seconds or null, the series chosen, the time shown."""
+DIMMED = 0.08
+"""Opacity of the series that are not chosen while others are."""
+
+
+def told(tips: Sequence[alt.Tooltip]) -> Any:
+    """The tooltip of marks that are found by their distance from the pointer.
+
+    Each such mark has a cell of a Voronoi diagram, whose datum is the mark, whose datum is the row. Vega-Lite 6.4 reads
+    text from the mark ("undefined"), so what to read is said here, for marks and cells alike.
+    """
+    entries = []
+    for tip in tips:
+        written = axes.written(tip)
+        field = written["field"]
+        value = f"(datum.datum || datum)[{json.dumps(field)}]"
+        if "format" in written:
+            value = f"format({value}, {json.dumps(written['format'])})"
+        entries.append(f"{json.dumps(written.get('title', field))}: {value}")
+    return alt.value(alt.ExprRef(f"{{{', '.join(entries)}}}"))
+
+
+def hover(
+    frame: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    color: Any,
+    result: ResultRecords,
+    extra: Sequence[alt.Tooltip] = (),
+) -> alt.Chart:
+    """A dot that follows the pointer to the nearest sample that has a value, and tells it."""
+    tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), *extra]
+    fields = [axes.written(tip)["field"] for tip in tips]
+    nearest = alt.selection_point(
+        name=NEAREST, fields=fields, nearest=True, on="pointerover", clear="pointerout", empty=False
+    )
+    height = axes.written(y)["field"]
+    dot: alt.Chart = (
+        alt.Chart(frame, name=HOVER)
+        .transform_filter(f"isValid(datum[{json.dumps(height)}])")
+        .mark_point(size=70, clip=True, aria=False)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            opacity=alt.condition(nearest, alt.value(1), alt.value(0)),
+            tooltip=told(tips),
+        )
+        .add_params(nearest)
+    )
+    return dot
+
+
+def isolating(color: Any) -> alt.Parameter | None:
+    """The choice of series by clicks on the legend of `color`; none where there is no colour or no legend.
+
+    Each click adds or removes one; without any, all are shown. One layer that has the legend owns it (`add_params`),
+    the others refer to it by `dimmed`.
+    """
+    if not isinstance(color, alt.Color):
+        return None
+    written = axes.written(color)
+    if written.get("legend", True) is None:
+        return None
+    return alt.selection_point(name=ISOLATED, fields=[written["field"]], bind="legend", toggle="true")
+
+
+def dimmed(isolated: alt.Parameter | None, opacity: float = 1) -> Any:
+    """The opacity of marks that give way while other series are chosen."""
+    if isolated is None:
+        return alt.value(opacity)
+    return alt.condition(isolated, alt.value(opacity), alt.value(DIMMED * opacity))
+
+
+def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
+    """A figure over time: the page draws it wide, and its time moves with that of the others.
+
+    Dragging moves the time axis, Shift and the wheel zoom it, a double click shows all again.
+    """
+    pointed = alt.param(name=POINTED, expr=f"{NEAREST}.time_s ? {NEAREST}.time_s[0] : null")
+    zoom = alt.selection_interval(name=ZOOM, bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+    line = (
+        alt.Chart(pl.DataFrame({"lines": [1]}), name=CROSSHAIR)
+        .mark_rule(style="crosshair", clip=True, opacity=alt.ExprRef(f"{POINTED} === null ? 0 : 0.8"), aria=False)
+        .encode(x=alt.XDatum(alt.ExprRef(POINTED), type="quantitative", title=axes.TIME, scale=axes.time_scale(result)))
+    )
+    chart.layer = [*chart.layer, line]
+    moving: alt.LayerChart = chart.add_params(zoom, pointed).properties(usermeta={"over": "time", "wide": True})
+    return moving

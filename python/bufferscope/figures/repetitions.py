@@ -1,0 +1,122 @@
+"""Repetitions in figures over time: a few are drawn beside each other, many as a median with a band."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes, parts, pointer
+from bufferscope.figures.source import ResultRecords, duration_s, points
+
+MANY = 8
+"""From so many repetitions on single lines hide each other."""
+BINS = 120
+"""Steps of time in which many repetitions are summed up."""
+LIGHT = 0.3
+"""Opacity of the repetitions behind the first."""
+BAND = 0.2
+"""Opacity of the band."""
+GAPS: Literal["break-paths-show-domains"] = "break-paths-show-domains"
+"""What null values are: gaps in the line."""
+LOW, HIGH = "p5", "p95"
+"""Columns with the ends of the band."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The rows of a figure's lines, thinned; all with `point`, `time_s`, the figure's value and what it groups by."""
+
+    strong: pl.DataFrame
+    """The first repetition, or the median of many, which also has the columns `p5` and `p95`."""
+    light: pl.DataFrame
+    """The other repetitions with their number in `repetition`; empty where there are none or many."""
+    is_median: bool
+
+
+def most(result: ResultRecords) -> int:
+    """How many repetitions the point has that has most."""
+    return max(len(point.runs) for point in points(result))
+
+
+def are_many(result: ResultRecords) -> bool:
+    """Whether a median and a band stand for the repetitions."""
+    return most(result) >= MANY
+
+
+def drawn(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str] = ("point",)) -> Drawn:
+    """What to draw of `frame` (`time_s`, `repetition`, `value` and the columns of `by`); null values are gaps."""
+    if are_many(result):
+        return Drawn(_median(result, frame, value, by), frame.clear(), is_median=True)
+    first = frame.filter(repetition=0).drop("repetition")
+    others = frame.filter(pl.col("repetition") > 0)
+    series = max(1, others.n_unique([*by, "repetition"]))
+    light = parts.thinned(others, value, [*by, "repetition"], columns=max(20, 720 // series))
+    return Drawn(parts.thinned(first, value, by), light, is_median=False)
+
+
+def layers(
+    lines: Drawn,
+    x: alt.X,
+    y: alt.Y,
+    color: Any,
+    detail: Sequence[str] = (),
+    dash: Any = alt.Undefined,
+    opacity: float = 1,
+) -> list[parts.Layer]:
+    """The lines, a colour each, with what lies behind them; one of them can be isolated where they have a legend.
+
+    `detail` names the columns that tell lines of one colour apart.
+    """
+    encoding = {"x": x, "y": y, "color": color}
+    isolated = pointer.isolating(color)
+    found: list[parts.Layer] = []
+    if not lines.light.is_empty():
+        light = alt.Chart(lines.light).mark_line(strokeWidth=1, clip=True, invalid=GAPS)
+        own = {"opacity": pointer.dimmed(isolated, LIGHT * opacity), "detail": [*detail, "repetition:N"]}
+        found.append(light.encode(**encoding, **own, strokeDash=dash))
+    if lines.is_median:
+        ends = {"y": alt.Y(f"{LOW}:Q", title=axes.written(y)["title"]), "y2": alt.Y2(f"{HIGH}:Q")}
+        band = alt.Chart(lines.strong).mark_area(clip=True, invalid=GAPS)
+        found.append(band.encode(**encoding | ends, opacity=pointer.dimmed(isolated, BAND), detail=list(detail)))
+    strong = alt.Chart(lines.strong).mark_line(clip=True, invalid=GAPS)
+    strong = strong.encode(
+        **encoding, opacity=pointer.dimmed(isolated, opacity), detail=list(detail) or alt.Undefined, strokeDash=dash
+    )
+    return [*found, strong if isolated is None else strong.add_params(isolated)]
+
+
+def tooltips(lines: Drawn) -> list[alt.Tooltip]:
+    """The band in a tooltip, where there is one."""
+    if not lines.is_median:
+        return []
+    return [alt.Tooltip(f"{end}:Q", format=",.4~g") for end in (LOW, HIGH)]
+
+
+def pooled_note(result: ResultRecords) -> str:
+    """That a figure shows all repetitions as one sample, when there are several."""
+    return f"All {most(result)} repetitions together." if most(result) > 1 else ""
+
+
+def note(result: ResultRecords) -> str:
+    """How the figure shows repetitions, when there are several."""
+    n = most(result)
+    if n == 1:
+        return ""
+    if are_many(result):
+        return f"Line: median of {n} repetitions; band: their 5th to 95th percentile."
+    return f"Strong: the first of {n} repetitions (seed {points(result)[0].first.seed}); light: the others."
+
+
+def _median(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str]) -> pl.DataFrame:
+    """Median and 5th to 95th percentile of all repetitions' values in each step of time; null where none has one."""
+    bins = max(1, min(BINS, parts.MOST_ROWS // frame.n_unique([*by])))
+    width = duration_s(result) / bins
+    step = (pl.col("time_s") / width).floor().clip(0, bins - 1)
+    quantiles = {value: 0.5, LOW: 0.05, HIGH: 0.95}
+    return (
+        frame.group_by(*by, ((step + 0.5) * width).round(6).alias("time_s"), maintain_order=True)
+        .agg(pl.col(value).quantile(share, "linear").round(4).alias(name) for name, share in quantiles.items())
+        .sort(*by, "time_s", maintain_order=True)
+    )

@@ -1,0 +1,365 @@
+"""The charts of a page under a pointer: what they tell, how they move together, and that fingers can do the same."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize
+from reports import DRAWN, LABELS, document, run, stored
+from test_figures_matrix import COLOURS, result_of, typical
+
+from bufferscope import report
+
+pytestmark = pytest.mark.browser
+
+DRAWN_MS = 60_000
+TOLD_MS = 5_000
+OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput", "download_time")
+LIMIT, TIME, RTT = "queue limit", "time (s)", "round-trip time (ms)"
+CELL = ["traffic own congestion", "at"]
+TOLD = {
+    "queue_length": [LIMIT, TIME, "queue (packets)"],
+    "rtt": [LIMIT, TIME, RTT],
+    "cwnd": [LIMIT, TIME, "window (packets)", "flow", "is"],
+    "goodput": [LIMIT, TIME, "goodput (Mbit/s)"],
+    "download_time": [LIMIT, TIME, "download time (s)"],
+    "rtt_cdf": [LIMIT, RTT, "probes answered within (%)"],
+    "rtt_by_point": [LIMIT, "p5 (ms)", "p25 (ms)", "p50 (ms)", "p75 (ms)", "p95 (ms)", "max (ms)", "lost",
+                     "beyond, among the lost"],
+    "rtt_equation": [LIMIT, "what", RTT],
+    "goodput_delay": [LIMIT, "median round-trip time (ms)", "goodput (Mbit/s)"],
+    "rtt_matrix": [LIMIT, "at", "median round-trip time (ms)"],
+    "goodput_matrix": [LIMIT, "at", "goodput (Mbit/s)"],
+}  # fmt: skip
+"""What a tooltip of each figure tells: in a sweep of one key."""
+BAND = ["p5", "p95"]
+EXPERIMENTS = {
+    "two-queues": (LABELS, 1, DRAWN),
+    "single": (LABELS[:1], 1, [name for name in DRAWN if not name.endswith("_matrix")]),
+    "few": (LABELS, 2, ["rtt", "cwnd", "download_time", "goodput_delay", "rtt_matrix"]),
+    "many": (LABELS, 8, ["queue_length", "rtt", "cwnd", "goodput"]),
+}
+"""Points, repetitions and figures of each."""
+
+MARKS = """(figure) => {
+    // Every mark that has a tooltip: its box on the page, what it should tell, the row it stands for.
+    const [left, top] = figure.view.origin();
+    const padding = figure.view.padding();
+    const canvas = figure.querySelector("canvas").getBoundingClientRect();
+    const found = [];
+    const walk = (group, x, y) => {
+        for (const mark of group.items) for (const item of mark.items ?? []) {
+            if (mark.marktype === "group") { walk(item, x + (item.x ?? 0), y + (item.y ?? 0)); continue; }
+            if (!item.tooltip || item.isVoronoi || mark.role !== "mark") continue;
+            const { x1, x2, y1, y2 } = item.bounds;
+            found.push({ box: [x + x1, y + y1, x + x2, y + y2], tells: item.tooltip, row: item.datum });
+        }
+    };
+    walk(figure.view.scenegraph().root.items[0], canvas.left + left + padding.left, canvas.top + top + padding.top);
+    return found;
+}"""
+LEGEND = """(figure, word) => {
+    // The middle of a legend's label on the page.
+    const [left, top] = figure.view.origin();
+    const padding = figure.view.padding();
+    const canvas = figure.querySelector("canvas").getBoundingClientRect();
+    let place = null;
+    const walk = (group, x, y) => {
+        for (const mark of group.items) for (const item of mark.items ?? []) {
+            if (mark.marktype === "group") walk(item, x + (item.x ?? 0), y + (item.y ?? 0));
+            else if (mark.role === "legend-label" && item.text === word) {
+                const { x1, x2, y1, y2 } = item.bounds;
+                place = [x + (x1 + x2) / 2, y + (y1 + y2) / 2];
+            }
+        }
+    };
+    walk(figure.view.scenegraph().root.items[0], canvas.left + left + padding.left, canvas.top + top + padding.top);
+    return place;
+}"""
+TOOLTIP = """() => {
+    const element = document.querySelector("#vg-tooltip-element.visible");
+    return element && Object.fromEntries([...element.querySelectorAll("tr")]
+        .map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent)));
+}"""
+SIGNALS = """([experiment, name]) =>
+    [...document.querySelectorAll(`[id="${experiment}"] .stack figure`)].map((figure) => figure.view.signal(name))"""
+TIMES = "zoom_time_s"
+OPACITIES = """(figure) => {
+    // The opacity of each line of a chart, by point.
+    const found = {};
+    const walk = (group) => {
+        for (const mark of group.items) for (const item of mark.items ?? []) {
+            if (mark.marktype === "group") walk(item);
+            else if (mark.marktype === "line" && item.datum?.point) found[item.datum.point] = item.opacity ?? 1;
+        }
+    };
+    walk(figure.view.scenegraph().root.items[0]);
+    return found;
+}"""
+
+Marks = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of all figures: of two points, of a single one, of competing traffic, of few and of many repetitions."""
+    directory = tmp_path_factory.mktemp("charts")
+    experiments = {
+        name: [
+            run(label, seed, experiment=name, document=document(title=name, figures=drawn))
+            for label in labels
+            for seed in range(1, repetitions + 1)
+        ]
+        for name, (labels, repetitions, drawn) in EXPERIMENTS.items()
+    }
+    rivals = result_of(typical).runs
+    for one in rivals:
+        one.experiment, one.document = "rivals", document(figures=list(COLOURS), title="Rivals")
+    results = [stored(runs, directory / "results") for runs in [*experiments.values(), rivals]]
+    return report.build(results, directory / "report")
+
+
+def opened(browser: Browser, path: Path, **options: Any) -> Page:
+    page = browser.new_context(offline=True, **options).new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]", timeout=DRAWN_MS)
+    return page
+
+
+@pytest.fixture(scope="module")
+def desktop(chromium: Browser, page_path: Path) -> Iterator[Page]:
+    page = opened(chromium, page_path, viewport=ViewportSize(width=1280, height=900))
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def phone(chromium: Browser, page_path: Path) -> Iterator[Page]:
+    page = opened(chromium, page_path, viewport=ViewportSize(width=390, height=844), has_touch=True, is_mobile=True)
+    yield page
+    page.context.close()
+
+
+def marks(page: Page, figure: str) -> Marks:
+    """Marks with tooltips, once the figure is in sight."""
+    element = page.locator(f"#{figure}")
+    element.locator("canvas").scroll_into_view_if_needed()
+    found: Marks = element.evaluate(MARKS)
+    assert found, figure
+    return found
+
+
+def told_at(page: Page, mark: dict[str, Any]) -> dict[str, str]:
+    """What the tooltip says when the pointer stands in the middle of a mark."""
+    page.mouse.move(5, 5)
+    page.wait_for_selector("#vg-tooltip-element.visible", state="hidden", timeout=TOLD_MS)
+    x1, y1, x2, y2 = mark["box"]
+    page.mouse.move((x1 + x2) / 2, (y1 + y2) / 2)
+    page.wait_for_selector("#vg-tooltip-element.visible", timeout=TOLD_MS)
+    told: dict[str, str] = page.evaluate(TOOLTIP)
+    return told
+
+
+def expected_fields(experiment: str, name: str) -> list[str]:
+    """What the tooltip of a figure tells in this experiment."""
+    if experiment == "rivals":
+        quantity = {
+            "rtt_matrix": "median round-trip time (ms)",
+            "goodput_matrix": "goodput (Mbit/s)",
+            "share_matrix": "share of the goodput (%)",
+            "jain_matrix": "Jain's index of goodput",
+        }[name]
+        return ["congestion", "at", quantity]
+    fields = list(TOLD[name])
+    if experiment == "single":
+        return ["traffic" if name == "goodput" else "", *fields[1:]] if name == "goodput" else fields[1:]
+    repeated = experiment in ("few", "many")
+    if repeated and name.endswith("_matrix"):
+        fields += ["95 % interval, low", "95 % interval, high"]
+    if repeated and name == "goodput_delay":
+        fields += ["95 % interval from (ms)", "to (ms)", "95 % interval from (Mbit/s)", "to (Mbit/s)"]
+    if experiment == "many" and name in ("queue_length", "rtt", "cwnd", "goodput"):
+        fields = [field for field in fields if field not in ("flow", "is")] + BAND
+    return fields
+
+
+FIGURES = [
+    *((experiment, name) for experiment, (*_, drawn) in EXPERIMENTS.items() for name in drawn),
+    *(("rivals", name) for name in COLOURS),
+]
+
+
+@pytest.mark.parametrize(("experiment", "name"), FIGURES)
+def test_every_figure_tells_the_values_under_the_pointer(desktop: Page, experiment: str, name: str) -> None:
+    found = marks(desktop, f"{experiment}-{name}")
+    within = [mark for mark in found if mark["box"][1] > 0 and mark["box"][3] < 900]
+    for mark in (within[0], within[len(within) // 2], within[-1]):
+        told = told_at(desktop, mark)
+        if ("lost" not in told and "unfinished" not in told) or name == "rtt_by_point":
+            assert sorted(told) == sorted(field for field in expected_fields(experiment, name) if field)
+        assert not re.search("undefined|null|NaN", json.dumps(told)), told
+        x, y = ((mark["box"][side] + mark["box"][side + 2]) / 2 for side in (0, 1))
+        here = [one for one in found if _holds(one["box"], x, y)]
+        assert any(_tells(told, one["row"]) for one in here), (told, here)
+
+
+def _holds(box: list[float], x: float, y: float) -> bool:
+    x1, y1, x2, y2 = box
+    return x1 - 1 <= x <= x2 + 1 and y1 - 1 <= y <= y2 + 1
+
+
+def _tells(told: dict[str, str], row: dict[str, Any]) -> bool:
+    """Whether each value told is one of the row's, to the digits shown."""
+    return all(any(_same(value, cell) for cell in row.values()) for value in told.values())
+
+
+def _same(told: str, cell: Any) -> bool:
+    if isinstance(cell, str) or cell is None:
+        return told == (cell or "")
+    return (
+        float(told.replace(",", "").replace("\N{MINUS SIGN}", "-")) == pytest.approx(cell, rel=1e-3)
+        if _numeric(told)
+        else False
+    )
+
+
+def _numeric(text: str) -> bool:
+    return re.fullmatch("[\N{MINUS SIGN}-]?[0-9.,]+(e[+-]?[0-9]+)?", text) is not None
+
+
+def signals(page: Page, name: str, experiment: str = "two-queues") -> list[Any]:
+    """A signal of each chart over time of an experiment, after what was under way has been drawn."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+    values: list[Any] = page.evaluate(SIGNALS, [experiment, name])
+    return values
+
+
+def canvas_box(page: Page, figure: str) -> tuple[float, float, float, float]:
+    canvas = page.locator(f"#{figure} canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return box["x"], box["y"], box["width"], box["height"]
+
+
+def test_figures_over_time_come_first_below_one_another_with_aligned_plots(desktop: Page) -> None:
+    names = desktop.evaluate("() => [...document.querySelectorAll('#two-queues figure')].map((figure) => figure.id)")
+    first = [f"two-queues-{name}" for name in DRAWN if name in OVER_TIME]
+    assert names[: len(first)] == first
+    plots = desktop.evaluate(
+        """() => [...document.querySelectorAll("#two-queues .stack figure")].map((figure) =>
+            [figure.view.origin()[0], figure.querySelector("canvas").getBoundingClientRect().left,
+             figure.view.signal("width")])"""
+    )
+    assert len(plots) == len(OVER_TIME)
+    assert all(plot == plots[0] for plot in plots)
+    titles = [
+        "time (s)" in json.dumps(title)
+        for title in desktop.evaluate(
+            """() => [...document.querySelectorAll("#two-queues .stack figure")].map((figure) => {
+                const texts = [];
+                const walk = (group) => { for (const mark of group.items) for (const item of mark.items ?? []) {
+                    if (mark.marktype === "group") walk(item);
+                    else if (mark.role === "axis-title") texts.push(item.text);
+                } };
+                walk(figure.view.scenegraph().root.items[0]);
+                return texts;
+            })"""
+        )
+    ]
+    assert titles == [False] * (len(OVER_TIME) - 1) + [True]
+
+
+def test_one_crosshair_moves_in_all_figures_over_time(desktop: Page) -> None:
+    left, top, width, height = canvas_box(desktop, "two-queues-cwnd")
+    desktop.mouse.move(left + width / 2, top + height / 2)
+    times = signals(desktop, "pointed_s")
+    assert times == [pytest.approx(1, abs=0.1)] * len(OVER_TIME)
+    assert len(set(times)) == 1
+    desktop.mouse.move(2, 2)
+    assert signals(desktop, "pointed_s") == [None] * len(OVER_TIME)
+
+
+def test_dragging_and_the_wheel_move_and_zoom_all_figures_over_time(desktop: Page) -> None:
+    left, top, width, height = canvas_box(desktop, "two-queues-rtt")
+    x, y = left + width / 2, top + height / 2
+    desktop.mouse.move(x, y)
+    desktop.keyboard.down("Shift")
+    desktop.mouse.wheel(0, -300)
+    desktop.keyboard.up("Shift")
+    zoomed = signals(desktop, TIMES)
+    assert zoomed == [zoomed[0]] * len(OVER_TIME)
+    assert zoomed[0][1] - zoomed[0][0] < 1.9
+    desktop.mouse.down()
+    desktop.mouse.move(x - 100, y, steps=4)
+    desktop.mouse.up()
+    moved = signals(desktop, TIMES)
+    assert moved == [moved[0]] * len(OVER_TIME)
+    assert moved[0][0] > zoomed[0][0]
+    desktop.locator("#two-queues .whole button").click()
+    assert signals(desktop, TIMES) == [None] * len(OVER_TIME)
+    assert desktop.locator("#two-queues .whole button").is_hidden()
+
+
+def test_a_name_in_a_legend_isolates_its_series_in_all_figures_over_time(desktop: Page) -> None:
+    figure = desktop.locator("#two-queues-queue_length")
+    other = desktop.locator("#two-queues-rtt")
+    canvas_box(desktop, "two-queues-queue_length")
+    desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))
+    for chart in (figure, other):
+        desktop.wait_for_timeout(200)
+        seen = chart.evaluate(OPACITIES)
+        assert seen["100p"] == 1
+        assert seen["50p"] < 0.2
+    desktop.mouse.click(*figure.evaluate(LEGEND, "50p"))  # adds the other
+    desktop.wait_for_timeout(200)
+    assert set(other.evaluate(OPACITIES).values()) == {1}
+    desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))  # takes the first away
+    desktop.wait_for_timeout(200)
+    assert other.evaluate(OPACITIES)["100p"] < 0.2
+    left, top, width, height = canvas_box(desktop, "two-queues-queue_length")
+    desktop.mouse.dblclick(left + width / 2, top + height / 2)
+    desktop.wait_for_timeout(200)
+    assert set(other.evaluate(OPACITIES).values()) == {1}
+
+
+def touch(page: Page, *moments: list[tuple[float, float]]) -> None:
+    """Fingers put down at the first moment's places, moved to the others', and lifted."""
+    session = page.context.new_cdp_session(page)
+    for kind, places in [
+        ("touchStart", moments[0]),
+        *(("touchMove", moment) for moment in moments[1:]),
+        ("touchEnd", []),
+    ]:
+        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.wait_for_timeout(200)
+
+
+def test_two_fingers_zoom_where_they_are(phone: Page) -> None:
+    left, top, width, height = canvas_box(phone, "two-queues-rtt")
+    middle, y = left + width / 2, top + height / 2
+    touch(phone, *([(middle - reach, y), (middle + reach, y)] for reach in (30, 40, 50, 60)))
+    shown = signals(phone, TIMES)
+    assert shown == [shown[0]] * len(OVER_TIME)
+    start, end = shown[0]
+    assert end - start == pytest.approx(1, rel=0.05)  # twice as far apart: half of 2 s
+    touch(phone, *([(middle - reach, y), (middle + reach, y)] for reach in (60, 40, 20)))
+    assert signals(phone, TIMES) == [None] * len(OVER_TIME)
+
+
+def test_one_finger_moves_the_time_axis_sideways_and_the_page_upwards(phone: Page) -> None:
+    left, top, width, height = canvas_box(phone, "two-queues-cwnd")
+    middle, y = left + width / 2, top + height / 2
+    touch(phone, *([(middle - reach, y), (middle + reach, y)] for reach in (30, 45, 60)))
+    before = signals(phone, TIMES)[0]
+    touch(phone, *([(middle - moved, y)] for moved in (0, 20, 40, 60)))
+    after = signals(phone, TIMES)[0]
+    assert after[0] > before[0]
+    scrolled = phone.evaluate("scrollY")
+    touch(phone, *([(middle, y - moved)] for moved in (0, 30, 60, 90, 120)))
+    assert phone.evaluate("scrollY") > scrolled + 50
+    assert signals(phone, TIMES)[0] == pytest.approx(after)
