@@ -68,9 +68,42 @@ def test_each_point_is_judged_by_itself(tmp_path: Path) -> None:
 def test_a_known_difference_is_told_with_its_reason(tmp_path: Path) -> None:
     runs = [run_with(tmp_path, [30.0])]
     evaluated = only([entry([0, 20], differs="another kernel")], runs)
-    assert (evaluated.verdict, evaluated.reason) == (Verdict.EXPLAINED, "another kernel")
+    assert (evaluated.verdict, evaluated.reason) == (Verdict.NOT_SHOWN, "another kernel")
     reproduced = only([entry([0, 40], differs="another kernel")], runs)
     assert (reproduced.verdict, reproduced.reason) == (Verdict.REPRODUCED, None)
+
+
+def shown_at(band: list[float | None], **place: int | None) -> dict[str, Any]:
+    """A difference at point 0 whose cause point 1 shows."""
+    shown_by = {"point": 1, "relative_to": None, **place}
+    comparison = {"point": 0, "relative_to": None if place.get("relative_to") is None else 2, "shown_by": shown_by}
+    return entry(band, differs="another kernel", shown_by={"queue": "1"}, comparisons=[comparison])
+
+
+def test_a_cause_is_shown_where_the_metric_lies_in_the_band_without_it(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [30.0], position=0), run_with(tmp_path, [15.0], position=1)]
+    shown = only([shown_at([10, 20])], runs)
+    assert (shown.verdict, shown.measured, shown.shown_by) == (Verdict.EXPLAINED, 30.0, "1: 15 ms")
+    assert shown.reason == "another kernel"
+    for entries, why in [
+        ([shown_at([0, 10])], "it lies outside there, too"),
+        ([shown_at([10, 20], point=7)], "there is no such run"),
+    ]:
+        told = only(entries, runs)
+        assert (told.verdict, told.shown_by) == (Verdict.NOT_SHOWN, None), why
+    inside = only([shown_at([10, 40])], runs)
+    assert (inside.verdict, inside.shown_by, inside.reason) == (Verdict.REPRODUCED, None, None)
+
+
+def test_a_cause_is_shown_for_a_ratio_by_a_ratio(tmp_path: Path) -> None:
+    rtts = {0: 30.0, 1: 40.0, 2: 10.0, 3: 20.0}
+    runs = [run_with(tmp_path, [rtt], position=position) for position, rtt in rtts.items()]
+    shown = only([{**shown_at([1.5, 2.5], relative_to=3), "relative_to": {"queue": "2"}}], runs)
+    assert (shown.verdict, shown.measured, shown.shown_by) == (Verdict.EXPLAINED, 3.0, "1: 2")
+
+
+def test_a_run_of_an_older_version_shows_no_cause(tmp_path: Path) -> None:
+    assert only([entry([0, 20], differs="another kernel")], [run_with(tmp_path, [30.0])]).shown_by is None
 
 
 def test_a_percentile_among_lost_probes_exceeds_every_closed_band(tmp_path: Path) -> None:

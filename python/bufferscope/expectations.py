@@ -1,7 +1,8 @@
 """What a document says, held against what was measured.
 
 An experiment's `[[expect]]` names a metric, the points it is about and the band in which we call the document's words
-reproduced. It holds or fails at each of these points by itself; over a point's repetitions the mean counts.
+reproduced. It holds or fails at each of these points by itself; over a point's repetitions the mean counts. Where the
+file names a cause for a measurement outside the band, another point has to show it: the same metric lies inside there.
 """
 
 import math
@@ -21,11 +22,19 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     """Inside the band."""
     EXPLAINED = "differs-as-explained"
-    """Outside the band, and the experiment file says why we knowingly lie there."""
+    """Outside the band, the experiment file names the cause, and a run with or without it lies inside."""
+    NOT_SHOWN = "differs-cause-not-shown"
+    """Outside the band; the experiment file names a cause, but no run shows that it is one."""
     NOT_REPRODUCED = "not reproduced"
     """Outside the band."""
     NOT_APPLICABLE = "not applicable"
     """The runs are not those the document speaks of: a point is missing, or `--set` changed the set-up."""
+
+    @property
+    def words(self) -> str:
+        """The verdict as people are told it."""
+        told = {Verdict.EXPLAINED: "differs, cause shown", Verdict.NOT_SHOWN: "differs, cause not shown"}
+        return told.get(self, self.value)
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class Expectation:
     """If given, the measurement is the metric divided by the metric at these points."""
     differs: str | None
     """Why the measurement is known to lie outside the band."""
+    shown_by: Mapping[str, str] | None = None
+    """The labels that add the cause or take it away: there the measurement has to lie in the band."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,8 @@ class Evaluated:
     verdict: Verdict
     reason: str | None
     """Why it is not applicable, or why it differs."""
+    shown_by: str | None = None
+    """The point that shows why it differs, with what was measured there; None where no run shows it."""
 
 
 def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> list[Evaluated]:
@@ -75,12 +88,19 @@ def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> lis
     ]
 
 
-def judge(expectation: Expectation, measured: float) -> Verdict:
-    """Whether a measurement lies in the band; the band's ends belong to it."""
-    low, high = expectation.band
-    if low <= measured <= high:
+def judge(expectation: Expectation, measured: float, is_shown: bool = False) -> Verdict:
+    """Whether a measurement lies in the band, whose ends belong to it; `is_shown`: a run shows why it does not."""
+    if is_in(expectation.band, measured):
         return Verdict.REPRODUCED
-    return Verdict.EXPLAINED if expectation.differs else Verdict.NOT_REPRODUCED
+    if not expectation.differs:
+        return Verdict.NOT_REPRODUCED
+    return Verdict.EXPLAINED if is_shown else Verdict.NOT_SHOWN
+
+
+def is_in(band: tuple[float, float], measured: float) -> bool:
+    """Whether the band contains the measurement."""
+    low, high = band
+    return low <= measured <= high
 
 
 def _evaluate(entry: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> Iterator[Evaluated]:
@@ -102,35 +122,65 @@ def _expectation(entry: Mapping[str, Any]) -> Expectation:
         where=entry["where"],
         relative_to=entry["relative_to"],
         differs=entry["differs"],
+        shown_by=entry.get("shown_by"),
     )
 
 
-def _compare(
-    expectation: Expectation, comparison: Mapping[str, int | None], engine: str, runs: Sequence["Run"]
-) -> Evaluated:
-    """Measure at one point, or at one point relative to another."""
+def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> Evaluated:
+    """Measure and judge at one point, or at one point relative to another."""
     from bufferscope.metrics import MetricError
 
-    chosen, reference = ([run for run in runs if run.position == comparison[role]] for role in ("point", "relative_to"))
+    chosen = _at(runs, comparison["point"])
     point = chosen[0].point if chosen else expectation.where
-    if not chosen or (expectation.relative_to is not None and not reference):
-        reason = "there is no run of a point it is about"
-        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
     try:
-        measured = _mean(chosen, expectation.metric)
-        if reference:
-            measured = _ratio(measured, _mean(reference, expectation.metric))
+        measured = _measure(expectation.metric, comparison, runs)
     except MetricError as error:
         return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, str(error))
-    verdict = judge(expectation, measured)
-    explanation = expectation.differs if verdict is Verdict.EXPLAINED else None
-    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, explanation)
+    if measured is None:
+        reason = "there is no run of a point it is about"
+        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
+    shown_by = None if is_in(expectation.band, measured) else _shown_by(expectation, comparison, runs)
+    verdict = judge(expectation, measured, shown_by is not None)
+    differs = verdict in (Verdict.EXPLAINED, Verdict.NOT_SHOWN)
+    reason = expectation.differs if differs else None
+    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, reason, shown_by)
 
 
-def _mean(runs: Sequence["Run"], metric: str) -> float:
+def _shown_by(expectation: Expectation, comparison: Mapping[str, Any], runs: Sequence["Run"]) -> str | None:
+    """The point at which the metric lies in the band once the cause is there or gone, and what it is there."""
+    from bufferscope.metrics import MetricError, definition
+
+    elsewhere = comparison.get("shown_by")
+    if elsewhere is None:
+        return None
+    try:
+        measured = _measure(expectation.metric, elsewhere, runs)
+    except MetricError:
+        return None
+    if measured is None or not is_in(expectation.band, measured):
+        return None
+    known = definition(expectation.metric)
+    unit = f" {known.unit}" if known and known.unit and expectation.relative_to is None else ""
+    return f"{', '.join(_at(runs, elsewhere['point'])[0].point.values())}: {measured:.4g}{unit}"
+
+
+def _measure(metric: str, place: Mapping[str, Any], runs: Sequence["Run"]) -> float | None:
+    """The metric's mean over a point's runs, divided by another's where `place` names one; None without such runs."""
+    measured = _mean(_at(runs, place["point"]), metric)
+    if measured is None or place["relative_to"] is None:
+        return measured
+    reference = _mean(_at(runs, place["relative_to"]), metric)
+    return None if reference is None else _ratio(measured, reference)
+
+
+def _at(runs: Sequence["Run"], position: int) -> list["Run"]:
+    return [run for run in runs if run.position == position]
+
+
+def _mean(runs: Sequence["Run"], metric: str) -> float | None:
     from bufferscope import metrics
 
-    return fmean(float(metrics.metric(run, metric)) for run in runs)
+    return fmean(float(metrics.metric(run, metric)) for run in runs) if runs else None
 
 
 def _ratio(value: float, reference: float) -> float:

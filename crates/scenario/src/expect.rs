@@ -27,6 +27,8 @@ pub struct Expectation {
     pub at: IndexMap<String, String>,
     /// The labels in the file's `relative_to`.
     pub relative_to: Option<IndexMap<String, String>>,
+    /// The labels in the file's `shown_by`.
+    pub shown_by: Option<IndexMap<String, String>>,
     /// The points it is about, each to be held against the band by itself. Empty where it does not apply.
     pub comparisons: Vec<Comparison>,
     /// Why it is no claim about this set-up, if it isn't: the source knows nothing of a set-up that was changed by `--set`.
@@ -36,6 +38,17 @@ pub struct Expectation {
 /// The value to hold against an expectation's band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
+    /// Index of the point at which the metric is taken.
+    pub point: usize,
+    /// Index of the point whose metric it is divided by, if it is divided.
+    pub relative_to: Option<usize>,
+    /// Where the same lies in the band if what `differs` names is the cause.
+    pub shown_by: Option<Measured>,
+}
+
+/// Where a metric is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Measured {
     /// Index of the point at which the metric is taken.
     pub point: usize,
     /// Index of the point whose metric it is divided by, if it is divided.
@@ -66,6 +79,7 @@ pub(crate) fn resolve(expects: &[Expect], axes: &Axes, changed: Option<&str>) ->
             differs: expect.differs.as_ref().map(ToString::to_string),
             at: plain(&expect.at),
             relative_to: expect.relative_to.as_ref().map(plain),
+            shown_by: expect.shown_by.as_ref().map(plain),
             comparisons,
             not_applicable,
         }
@@ -80,25 +94,46 @@ fn plain(labels: &IndexMap<String, Label>) -> IndexMap<String, String> {
 
 fn comparisons(expect: &Expect, number: usize, axes: &Axes, problems: &mut Problems) -> Vec<Comparison> {
     let here = |key: &str| format!("expect[{number}].{key}");
-    let Some(at) = fixed_positions(&expect.at, &here("where"), axes, problems) else { return Vec::new() };
-    let reference = match &expect.relative_to {
-        None => None,
-        Some(labels) => match fixed_positions(labels, &here("relative_to"), axes, problems) {
-            None => return Vec::new(),
-            Some(positions) => Some(positions),
-        },
+    if expect.shown_by.is_some() && expect.differs.is_none() {
+        let allowed = "only beside differs, which names the cause that is shown";
+        problems.add(|| Problem::new(here("shown_by"), "a run that shows no cause", allowed));
+    }
+    let at = fixed_positions(&expect.at, &here("where"), axes, problems);
+    let reference = other_positions(expect.relative_to.as_ref(), &here("relative_to"), axes, problems);
+    let shown = other_positions(expect.shown_by.as_ref(), &here("shown_by"), axes, problems);
+    let (Some(at), Some(reference), Some(shown)) = (at, reference, shown) else { return Vec::new() };
+    let measured = |choice: &[usize]| {
+        let relative_to = reference.as_ref().map(|reference| axes.point(&replaced(choice, reference)));
+        Measured { point: axes.point(choice), relative_to }
     };
-    let chosen = axes.choices().enumerate().filter(|(_, choice)| agree(choice, &at));
-    let comparison = |(point, choice): (usize, Vec<usize>)| {
-        let relative_to = reference.as_ref().map(|reference| axes.point(&replaced(&choice, reference)));
-        Comparison { point, relative_to }
+    let comparison = |choice: Vec<usize>| {
+        let Measured { point, relative_to } = measured(&choice);
+        let shown_by = shown.as_ref().map(|shown| measured(&replaced(&choice, shown)));
+        Comparison { point, relative_to, shown_by }
     };
-    let comparisons: Vec<Comparison> = chosen.map(comparison).collect();
+    let comparisons: Vec<Comparison> = axes.choices().filter(|choice| agree(choice, &at)).map(comparison).collect();
     if comparisons.iter().any(|comparison| comparison.relative_to == Some(comparison.point)) {
         let allowed = "labels that lead from each point of where to another point";
         problems.add(|| Problem::new(here("relative_to"), "a point compared with itself", allowed));
     }
+    if comparisons.iter().any(|comparison| comparison.shown_by.is_some_and(|shown| shown.point == comparison.point)) {
+        let allowed = "labels that lead from each point of where to another point";
+        problems.add(|| Problem::new(here("shown_by"), "a point that shows itself", allowed));
+    }
     comparisons
+}
+
+/// The positions that labels fix, `Some(None)` without labels; `None` where a label is wrong.
+fn other_positions(
+    labels: Option<&IndexMap<String, Label>>,
+    path: &str,
+    axes: &Axes,
+    problems: &mut Problems,
+) -> Option<Option<Vec<Option<usize>>>> {
+    match labels {
+        None => Some(None),
+        Some(labels) => fixed_positions(labels, path, axes, problems).map(Some),
+    }
 }
 
 /// For each axis the position that a label fixes, if one does.

@@ -11,7 +11,7 @@ use crate::file::{About, Setup, Study};
 use crate::model::Scenario;
 use crate::overrides::Changes;
 use crate::path::count_values;
-use crate::resolve::resolve;
+use crate::resolve::{inherit_tcp, resolve};
 use crate::sweep::{Axes, Axis};
 use crate::syntax;
 
@@ -172,7 +172,7 @@ fn scenario_unswept(setup: &Table, changes: &Changes) -> Result<Scenario, Proble
 fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) -> Result<Scenario, Problems> {
     axes.apply(choice, &mut setup)?;
     changes.apply_to_setup(&mut setup)?;
-    let setup: Setup = check::SETUP.read(setup)?;
+    let setup: Setup = check::SETUP.read_completed(setup, inherit_tcp)?;
     resolve(&setup)
 }
 

@@ -33,7 +33,7 @@ mod units;
 pub use congestion::Congestion;
 pub use departures::Departures;
 pub use error::{ExperimentError, Problem};
-pub use expect::{Band, Comparison, Expectation};
+pub use expect::{Band, Comparison, Expectation, Measured};
 pub use experiment::{Document, Experiment, Point};
 pub use model::*;
 pub use schema::schema;

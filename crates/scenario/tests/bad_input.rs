@@ -98,6 +98,8 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a stop after the end", "congestion = \"reno\"", "stop = \"61s\""),
     ("a buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.rmem_max = \"64kb\"\n[sweep]"),
     ("a send buffer above its maximum", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.wmem_max = \"8kb\"\n[sweep]"),
+    ("a common buffer above its maximum", "[sweep]", "[tcp]\nrmem_max = \"64kb\"\n[[host]]\nname = \"h1\"\n[sweep]"),
+    ("a common key that no host has", "[sweep]", "[tcp]\nrmem = \"64kb\"\n[sweep]"),
     ("packets larger than a packet can be", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.gso_max_segs = 46\n[sweep]"),
     ("nothing that may wait unsent", "[sweep]", "[[host]]\nname = \"h1\"\ntcp.notsent_lowat = 0\n[sweep]"),
     ("a queue without a rate", "rate = \"10mbit\"\n", ""),
@@ -135,6 +137,17 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a band that is no number", "[245, 320]", "[nan, 320]"),
     ("a band of one number", "[245, 320]", "[245]"),
     ("a comparison with itself", "band =", "relative_to = { \"link.bottleneck.queue.limit\" = \"200p\" }\nband ="),
+    (
+        "a cause shown by no other point",
+        "band =",
+        "differs = \"Why not?\"\nshown_by = { \"link.bottleneck.queue.limit\" = \"200p\" }\nband =",
+    ),
+    (
+        "a cause shown at a point that is not there",
+        "band =",
+        "differs = \"Why not?\"\nshown_by = { \"link.bottleneck.queue.limit\" = \"20p\" }\nband =",
+    ),
+    ("no cause to show", "band =", "shown_by = { \"link.bottleneck.queue.limit\" = \"50p\" }\nband ="),
     // TOML.
     ("no TOML", "duration = \"60s\"", "duration = 60s"),
     ("a text without end", "duration = \"60s\"", "duration = \"60s"),

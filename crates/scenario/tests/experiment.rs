@@ -3,7 +3,7 @@
 mod common;
 
 use bufferscope_scenario::{
-    Band, Comparison, Congestion, Experiment, Pfifo, PingTraffic, Port, Qdisc, RateSchedule, Red, Sending,
+    Band, Comparison, Congestion, Experiment, Measured, Pfifo, PingTraffic, Port, Qdisc, RateSchedule, Red, Sending,
     SojournDetail, TcpTraffic, Traffic, TrafficKind,
 };
 use common::{LAB, lab_unswept, lab_with};
@@ -80,7 +80,7 @@ fn an_expectation_names_its_points() {
     let [expectation] = experiment.expectations() else { panic!("one expectation") };
     assert_eq!(expectation.metric, "rtt.max_ms");
     assert_eq!(expectation.band, Band { low: 245.0, high: 320.0 });
-    assert_eq!(expectation.comparisons, [Comparison { point: 2, relative_to: None }]);
+    assert_eq!(expectation.comparisons, [Comparison { point: 2, relative_to: None, shown_by: None }]);
     assert!(expectation.applies());
 }
 
@@ -89,8 +89,20 @@ fn a_comparison_replaces_labels_and_keeps_the_others() {
     let text = lab_with("[sweep]\n", "[sweep]\n\"traffic.bulk.flows\" = [1, 30]\n");
     let text = text.replace("band =", "relative_to = { \"link.bottleneck.queue.limit\" = \"50p\" }\nband =");
     let experiment = load(&text);
-    let expected = [Comparison { point: 2, relative_to: Some(0) }, Comparison { point: 5, relative_to: Some(3) }];
+    let expected =
+        [(2, 0), (5, 3)].map(|(point, other)| Comparison { point, relative_to: Some(other), shown_by: None });
     assert_eq!(experiment.expectations()[0].comparisons, expected);
+}
+
+#[test]
+fn a_cause_is_shown_at_the_point_with_other_labels() {
+    let text = lab_with("[sweep]\n", "[sweep]\n\"tcp.gso_max_segs\" = { on = 45, off = 1 }\n")
+        .replace("where = { ", "where = { \"tcp.gso_max_segs\" = \"on\", ")
+        .replace("band =", "relative_to = { \"link.bottleneck.queue.limit\" = \"50p\" }\nband =");
+    let text = text + "differs = \"A slot holds several segments.\"\nshown_by = { \"tcp.gso_max_segs\" = \"off\" }\n";
+    let shown_by = Some(Measured { point: 5, relative_to: Some(3) });
+    let experiment = load(&text);
+    assert_eq!(experiment.expectations()[0].comparisons, [Comparison { point: 2, relative_to: Some(0), shown_by }]);
 }
 
 #[test]
@@ -107,7 +119,7 @@ fn a_label_is_the_value_as_it_is_written() {
            band = [0, inf]\nwhere = { \"traffic.bulk.ecn\" = false }\n";
     let experiment = load(&text);
     assert_eq!(experiment.points()[0].values[0].1, "true");
-    assert_eq!(experiment.expectations()[0].comparisons, [Comparison { point: 1, relative_to: None }]);
+    assert_eq!(experiment.expectations()[0].comparisons, [Comparison { point: 1, relative_to: None, shown_by: None }]);
     let json = serde_json::to_value(experiment.expectations()).unwrap();
     assert_eq!(json[0]["band"], serde_json::json!([0.0, null]), "JSON has no infinity");
     assert_eq!(json[0]["where"], serde_json::json!({ "traffic.bulk.ecn": "false" }));
@@ -213,4 +225,24 @@ fn a_host_sends_with_its_congestion_control_unless_the_traffic_names_one() {
     let found: Vec<_> = experiment.points()[0].scenario.traffic.iter().map(congestion).collect();
     let [bbr, reno, ledbat, cubic] = [Congestion::Bbr, Congestion::Reno, Congestion::Ledbat, Congestion::Cubic];
     assert_eq!(found, [bbr, reno, bbr, ledbat, cubic]);
+}
+
+#[test]
+fn hosts_have_the_common_settings_where_they_have_none_of_their_own() {
+    let common = "tcp = { congestion = \"westwood\", gso_max_segs = 45, rmem_max = \"32mb\" }\nduration =";
+    let text = lab_unswept().replace("duration =", common).replace("congestion = \"reno\"\n", "")
+        + "[[host]]\nname = \"h2\"\ntcp = { gso_max_segs = 2 }\n";
+    let experiment = load(&text);
+    let scenario = &experiment.points()[0].scenario;
+    let found: Vec<_> = scenario.nodes.iter().map(|node| (node.tcp.gso_max_segs, node.tcp.rmem_max_bytes)).collect();
+    assert_eq!(found, [45, 45, 2].map(|segments| (segments, 32 << 20)));
+    let TrafficKind::Tcp(bulk) = &scenario.traffic[0].kind else { panic!("no TCP") };
+    assert_eq!(bulk.sending.congestion, Congestion::Westwood);
+}
+
+#[test]
+fn a_host_may_have_only_what_others_have_too() {
+    let text = lab_unswept() + "[[host]]\nname = \"h2\"\n[tcp]\nsyn_linear_timeouts = 4\n";
+    let experiment = load(&text);
+    assert!(experiment.points()[0].scenario.nodes.iter().all(|node| node.tcp.syn_linear_timeouts == 4));
 }

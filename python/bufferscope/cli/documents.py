@@ -95,6 +95,7 @@ def _expectation_document(evaluated: Evaluated) -> dict[str, Any]:
         "runs": evaluated.runs,
         "verdict": str(evaluated.verdict),
         "reason": evaluated.reason,
+        "shown_by": evaluated.shown_by,
     }
 
 

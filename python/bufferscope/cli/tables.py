@@ -13,6 +13,7 @@ from bufferscope.store.run import Run
 STYLES = {
     Verdict.REPRODUCED: "green",
     Verdict.EXPLAINED: "yellow",
+    Verdict.NOT_SHOWN: "bold yellow",
     Verdict.NOT_REPRODUCED: "bold red",
     Verdict.NOT_APPLICABLE: "dim",
 }
@@ -138,7 +139,7 @@ def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
         Text(expectation.says),
         Text("-" if measured is None else _number(measured)),
         Text(_band(expectation.band)),
-        Text(str(evaluated.verdict), style=STYLES[evaluated.verdict]),
+        Text(evaluated.verdict.words, style=STYLES[evaluated.verdict]),
     )
 
 
@@ -162,7 +163,8 @@ def _print_reasons(result: Result) -> None:
     subjects: dict[str, list[str]] = {}
     for evaluated in result.expectations:
         if evaluated.reason:
-            subjects.setdefault(evaluated.reason, []).append(_subject(evaluated, result))
+            shown = f" Shown by {evaluated.shown_by}." if evaluated.shown_by else ""
+            subjects.setdefault(evaluated.reason + shown, []).append(_subject(evaluated, result))
     for reason, about in subjects.items():
         whom = "; ".join(about) if len(about) <= MOST_SUBJECTS else f"{len(about)} expectations"
         console().print(Text(f"{result.experiment}, {whom}: {reason}"))

@@ -10,7 +10,13 @@ from bufferscope.report.words import band, number, with_unit
 if TYPE_CHECKING:
     from bufferscope.expectations import Evaluated
 
-SYMBOLS = {"reproduced": "✓", "differs-as-explained": "≠", "not reproduced": "✗", "not applicable": "–"}
+SYMBOLS = {
+    "reproduced": "✓",
+    "differs-as-explained": "≠",
+    "differs-cause-not-shown": "≉",
+    "not reproduced": "✗",
+    "not applicable": "–",
+}
 """A sign beside each verdict's words, so that it does not depend on colour."""
 GAUGE = 120
 """Width of the gauge in pixels."""
@@ -38,6 +44,8 @@ class VerdictView:
     kind: str
     """The verdict as a CSS class."""
     reason: str
+    shown_by: str
+    """The run that shows the reason, if one does."""
     gauge: Gauge | None
 
 
@@ -53,10 +61,11 @@ def view(evaluated: "Evaluated", tells_engine: bool = False) -> VerdictView:
         measure=_measure(evaluated) + (f" on {evaluated.engine}" if tells_engine else ""),
         band=band(low, high, unit),
         measured=_measured(evaluated.measured, unit),
-        verdict=verdict.replace("-", " "),
+        verdict=evaluated.verdict.words,
         symbol=SYMBOLS[verdict],
         kind=verdict.replace(" ", "-"),
         reason=evaluated.reason or "",
+        shown_by=evaluated.shown_by or "",
         gauge=gauge(low, high, evaluated.measured),
     )
 

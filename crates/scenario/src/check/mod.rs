@@ -67,8 +67,20 @@ impl Shape {
 
     /// Checks the tables and reads them.
     pub(crate) fn read<T: DeserializeOwned>(&self, tables: Table) -> Result<T, Problems> {
-        let value = Value::Table(tables);
+        self.read_completed(tables, |_| {})
+    }
+
+    /// Checks the tables, completes them from each other, and reads them.
+    pub(crate) fn read_completed<T: DeserializeOwned>(
+        &self,
+        tables: Table,
+        complete: impl FnOnce(&mut Table),
+    ) -> Result<T, Problems> {
+        let mut value = Value::Table(tables);
         self.verify(&value)?;
+        if let Value::Table(tables) = &mut value {
+            complete(tables);
+        }
         // What fits the shape serde can read (a property test holds that), so this message is never seen.
         serde_path_to_error::deserialize(value).map_err(|error| {
             let found = format!("a value that can't be read ({})", error.inner());

@@ -30,8 +30,12 @@ pub(crate) struct Expect {
     /// Lowest and highest value that count as reproduced; `-inf` and `inf` leave a side open.
     #[schemars(example = json!([245, 320]))]
     pub(crate) band: (f64, f64),
-    /// Why we knowingly lie outside.
+    /// Why the measurement is known to lie outside.
     pub(crate) differs: Option<Text>,
+    /// The run that shows it: these labels are put in the place of those in `where`, which adds or takes away the cause, and
+    /// there the metric lies in the band. Without it, or where it does not, the cause is only told.
+    #[schemars(example = json!({ "tcp.gso_max_segs": "on" }))]
+    pub(crate) shown_by: Option<IndexMap<String, Label>>,
 }
 
 /// A swept value's label: a plain value as it is written.

@@ -29,12 +29,12 @@ pub(crate) struct Host {
     /// The node's name in the links.
     #[schemars(example = &"h1")]
     pub(crate) name: Name,
-    /// Its TCP.
+    /// Its TCP; what this leaves out is as in the experiment's own `tcp`.
     #[serde(default)]
     pub(crate) tcp: HostTcp,
 }
 
-/// A host's TCP settings, which Linux has as sysctls.
+/// TCP settings of a host or of all hosts, which Linux has as sysctls.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]

@@ -95,6 +95,9 @@ pub(crate) struct Setup {
     /// The network: links make the nodes they join.
     #[schemars(length(min = 1))]
     pub(crate) link: Vec<Link>,
+    /// TCP settings that all hosts have in common; those of a `[[host]]` come before these.
+    #[serde(default)]
+    pub(crate) tcp: HostTcp,
     /// Settings of hosts; a host that needs none needs no entry.
     #[serde(default)]
     pub(crate) host: Vec<Host>,

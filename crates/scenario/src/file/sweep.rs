@@ -13,7 +13,8 @@ use super::expect::Label;
 pub(crate) enum SweepValues {
     /// Plain values: each is its own label.
     List(#[schemars(with = "Vec<Label>", length(min = 1))] Vec<Value>),
-    /// Values with names of their own, which become the labels: for tables, such as whole queues, and for schedules.
+    /// Values with names of their own, which become the labels: for tables, such as whole queues, for schedules, and for plain
+    /// values that do not speak for themselves.
     Named(#[schemars(with = "std::collections::BTreeMap<String, Anything>")] IndexMap<String, Value>),
 }
 

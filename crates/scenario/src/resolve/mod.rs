@@ -3,6 +3,7 @@
 //! the checker's business: without it key paths would be ambiguous.)
 
 mod datagrams;
+mod inheritance;
 mod limits;
 mod links;
 mod nodes;
@@ -17,13 +18,14 @@ use crate::error::{Problem, Problems};
 use crate::file::{Setup, Sojourns};
 use crate::model::{Scenario, SojournDetail};
 use crate::units::TIME;
+pub(crate) use inheritance::inherit_tcp;
 use nodes::Nodes;
 
 /// The scenario of a set-up whose keys were checked one by one.
 pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
     let mut problems = Problems::default();
     check_times(setup, &mut problems);
-    let nodes = Nodes::new(&setup.link, &setup.host, &mut problems);
+    let nodes = Nodes::new(&setup.link, &setup.host, &setup.tcp, &mut problems);
     let links = links::resolve(&setup.link, &nodes, &mut problems);
     let traffic = traffic::resolve(setup, &nodes, &mut problems);
     if !problems.is_empty() {
@@ -37,7 +39,7 @@ pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
             Sojourns::Histogram => SojournDetail::Histogram,
             Sojourns::Packets => SojournDetail::Packets,
         },
-        nodes: nodes.into_models(&setup.host),
+        nodes: nodes.into_models(&setup.host, &setup.tcp),
         links,
         traffic,
     };

@@ -20,14 +20,14 @@ pub(super) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    pub(super) fn new(links: &'a [Link], hosts: &[Host], problems: &mut Problems) -> Self {
+    pub(super) fn new(links: &'a [Link], hosts: &[Host], common: &HostTcp, problems: &mut Problems) -> Self {
         let mut nodes = Self { names: Vec::new(), indices: HashMap::new() };
         links.iter().flat_map(|link| &link.ends).for_each(|name| nodes.add(name.as_str()));
         if nodes.names.len() > MOST_NODES {
             let found = format!("{} nodes", nodes.names.len());
             problems.add(|| Problem::new("link", found, format!("at most {MOST_NODES} nodes")));
         }
-        nodes.check_hosts(hosts, problems);
+        nodes.check_hosts(hosts, common, problems);
         nodes
     }
 
@@ -45,11 +45,10 @@ impl<'a> Nodes<'a> {
         index
     }
 
-    pub(super) fn into_models(self, hosts: &[Host]) -> Vec<Node> {
+    pub(super) fn into_models(self, hosts: &[Host], common: &HostTcp) -> Vec<Node> {
         let hosts: HashMap<&str, &Host> = hosts.iter().map(|host| (host.name.as_str(), host)).collect();
         let model = |name: &str| {
-            let default = HostTcp::default();
-            let tcp = hosts.get(name).map_or(&default, |host| &host.tcp);
+            let tcp = hosts.get(name).map_or(common, |host| &host.tcp);
             Node {
                 name: name.to_owned(),
                 tcp: TcpSettings {
@@ -78,19 +77,14 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    fn check_hosts(&self, hosts: &[Host], problems: &mut Problems) {
+    fn check_hosts(&self, hosts: &[Host], common: &HostTcp, problems: &mut Problems) {
+        // What is wrong with the common settings is said once, not of every host that has them.
+        let is_common_sound = check_buffers(common, "tcp", problems);
         for host in hosts {
             let path = join("host", host.name.as_str());
             self.find(&host.name, || path.clone(), problems);
-            let tcp = &host.tcp;
-            for (kind, default, max) in
-                [("rmem", &tcp.rmem_default, &tcp.rmem_max), ("wmem", &tcp.wmem_default, &tcp.wmem_max)]
-            {
-                if default.get() > max.get() {
-                    let key = format!("{path}.tcp.{kind}_default");
-                    let allowed = format!("at most {kind}_max = {max}");
-                    problems.add(|| Problem::new(key, default.to_string(), allowed));
-                }
+            if is_common_sound {
+                check_buffers(&host.tcp, &join(&path, "tcp"), problems);
             }
         }
     }
@@ -104,4 +98,18 @@ impl<'a> Nodes<'a> {
         Problem::new(path, format!("\"{name}\""), allowed)
             .did_you_mean(closest(name.as_str(), self.names.iter().copied()))
     }
+}
+
+/// Whether buffers begin with no more than their maximum; says so of the settings at `path` otherwise.
+fn check_buffers(tcp: &HostTcp, path: &str, problems: &mut Problems) -> bool {
+    let mut sound = true;
+    for (kind, default, max) in [("rmem", &tcp.rmem_default, &tcp.rmem_max), ("wmem", &tcp.wmem_default, &tcp.wmem_max)]
+    {
+        if default.get() > max.get() {
+            let allowed = format!("at most {kind}_max = {max}");
+            problems.add(|| Problem::new(format!("{path}.{kind}_default"), default.to_string(), allowed));
+            sound = false;
+        }
+    }
+    sound
 }

@@ -9,10 +9,9 @@ use crate::path::join;
 use crate::units::TIME;
 
 pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
-    let default = HostTcp::default();
     let host_of = |table: &TrafficTable| {
         let from = &table.common().from;
-        setup.host.iter().find(|host| host.name == *from).map_or(&default, |host| &host.tcp)
+        setup.host.iter().find(|host| host.name == *from).map_or(&setup.tcp, |host| &host.tcp)
     };
     let duration_ns = setup.duration.get();
     let resolved = |table| traffic(table, host_of(table), duration_ns, nodes, problems);
