@@ -40,10 +40,13 @@ def run(
     return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse))
 
 
-def load(path: str | PathLike[str], overrides: Sequence[str] | None = None) -> Result:
+def load(path: str | PathLike[str], overrides: Sequence[str] | None = None, *, newest: bool = False) -> Result:
     """Load stored runs: one run's directory, or an experiment's directory of runs, as in `results/ucas-reproduce`.
 
-    Of runs made with different overrides, `overrides` chooses; without it those of the newest run are loaded. Runs of
-    several engines come side by side.
+    Runs that were made with different overrides come together, and figures tell them apart by what was changed
+    (`Result.varying`); so do runs of several engines. `overrides` chooses the runs that were made with exactly these
+    (`[]`: those of the file as it stands), `newest=True` those that were made like the newest.
+
+    >>> bs.load("results/ucas-reproduce", overrides=["link.bottleneck.queue.limit=20p"])        # doctest: +SKIP
     """
-    return Result(find(Path(path), overrides))
+    return Result(find(Path(path), overrides, newest=newest))

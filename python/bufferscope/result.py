@@ -1,5 +1,6 @@
 """An experiment's runs together."""
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bufferscope.errors import StoreError
 from bufferscope.expectations import Evaluated, evaluate
 from bufferscope.store.run import Run
+from bufferscope.variation import Variation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,8 +41,32 @@ class Result:
 
     @property
     def overrides(self) -> list[str]:
-        """What was changed with `--set PATH=VALUE`."""
-        return list(self.runs[0].meta["overrides"])
+        """What was changed with `--set PATH=VALUE` for every one of the runs; `Run.settings` has the rest."""
+        first, *others = (run.meta["overrides"] for run in self.runs)
+        return [override for override in first if all(override in other for other in others)]
+
+    @cached_property
+    def variation(self) -> Variation:
+        """What differs among the runs, and what they are called by it."""
+        return Variation(self.runs)
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """What differs among the runs, seeds aside: paths of settings, and `engine`, `kernel` or `experiment`.
+
+        Where two runs differ in their scenarios though in no setting, because the experiment's file was edited in
+        between, these are the paths of what is unlike in them.
+        """
+        return self.variation.keys
+
+    @property
+    def variants(self) -> list["Result"]:
+        """The result taken apart: each has the runs of one experiment file as it was, with the same overrides."""
+        files: dict[str, list[Run]] = {}
+        for run in self.runs:
+            told = [run.meta[key] for key in ("overrides", "document", "expectations")]
+            files.setdefault(json.dumps(told, sort_keys=True), []).append(run)
+        return [Result(runs) for runs in files.values()]
 
     @property
     def by_engine(self) -> dict[str, list[Run]]:
@@ -87,8 +113,15 @@ class Result:
 
     @cached_property
     def expectations(self) -> list[Evaluated]:
-        """What the experiment's document says, beside what these runs measured: every engine's by themselves."""
-        return evaluate(self.runs[0].meta["expectations"], self.runs)
+        """What the experiment's document says, beside what these runs measured: every engine's by themselves.
+
+        Of several variants, each is held against what its own file says.
+        """
+        return [
+            evaluated
+            for variant in self.variants
+            for evaluated in evaluate(variant.runs[0].meta["expectations"], variant.runs)
+        ]
 
     def _concatenated(self, table: str) -> "pl.DataFrame":
         import polars as pl

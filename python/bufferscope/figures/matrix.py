@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from bufferscope.figures import parts
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, compares_engines, engine, key_title, points
+from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points
 from bufferscope.metrics import NotMeasuredError, metric
 
 CELL = 30
@@ -44,8 +44,7 @@ def matrix(result: ResultRecords, value: Callable[[Point], float | None], look: 
     keys = list(result.runs[0].point) if result.runs else []
     if not keys:
         raise NoDataError("nothing is swept, so there is nothing to compare")
-    several_engines = compares_engines(result)
-    frame = pl.DataFrame([cell for point in points(result) if (cell := _cell(point, value, several_engines))])
+    frame = pl.DataFrame([cell for point in points(result) if (cell := _cell(result, point, value))])
     if frame.is_empty():
         raise NoDataError(f"{look.quantity}: no point of the sweep has it")
     across = keys[1:]
@@ -88,14 +87,12 @@ def mean_metric(name: str) -> Callable[[Point], float | None]:
     return value
 
 
-def _cell(point: Point, value: Callable[[Point], float | None], several_engines: bool) -> dict[str, object] | None:
+def _cell(result: ResultRecords, point: Point, value: Callable[[Point], float | None]) -> dict[str, object] | None:
     number = value(point)
     if number is None:
         return None
     row, *rest = point.first.point.values()
-    if several_engines:
-        rest = [*rest, engine(point.first)]
-    return {"row": row, "column": BETWEEN.join(rest), "value": float(f"{number:.6g}")}
+    return {"row": row, "column": BETWEEN.join([*rest, *others(result, point.first)]), "value": float(f"{number:.6g}")}
 
 
 def _description(frame: pl.DataFrame, look: Look) -> str:

@@ -66,6 +66,20 @@ class Run:
         return scenario
 
     @property
+    def settings(self) -> dict[str, str]:
+        """What was chosen for this run, path to value as written: what `--set` changed, and the swept values."""
+        from bufferscope.variation import settings
+
+        return settings(self.meta)
+
+    @cached_property
+    def scenario_digest(self) -> str:
+        """A text that is the same for equal scenarios."""
+        from bufferscope.variation.varying import scenario_digest
+
+        return scenario_digest(self.scenario)
+
+    @property
     def warnings(self) -> list[str]:
         """What the engine wants known about this run."""
         return list(self.meta["warnings"])

@@ -8,7 +8,7 @@ import polars as pl
 
 from bufferscope.figures import axes, parts
 from bufferscope.figures.matrix import mean_metric
-from bufferscope.figures.source import NoDataError, ResultRecords, compares_engines, points, probe_path, sweep_title
+from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
 
 RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
 
@@ -38,16 +38,12 @@ def goodput_delay(result: ResultRecords) -> alt.LayerChart:
     base = alt.Chart(frame).encode(x=x, y=y)
     tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y)]
     layers = [
-        *([base.mark_line(style="guide").encode(order="index:Q")] if _is_curve(result) else []),
+        *([base.mark_line(style="guide").encode(order="index:Q")] if swept_alone(result) else []),
         base.mark_point(size=70).encode(color=axes.point_color(result, legend=False), tooltip=tips),
         base.mark_text(style="note", align="left", baseline="top", dx=6, dy=4).encode(text="point:N"),
     ]
     named = f"Each mark is labelled with its {sweep_title(result)}." if len(rows) > 1 else ""
     return parts.framed(layers, "Goodput against delay", named, _description(frame))
-
-
-def _is_curve(result: ResultRecords) -> bool:
-    return len(result.runs[0].point) == 1 and not compares_engines(result)
 
 
 def _description(frame: pl.DataFrame) -> str:
