@@ -15,7 +15,7 @@ from bufferscope._core import TABLES, __version__
 
 if TYPE_CHECKING:
     from bufferscope import figures, metrics, report
-    from bufferscope.api import load, run
+    from bufferscope.api import compare, load, run
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
     from bufferscope.result import Result
@@ -32,6 +32,7 @@ __all__ = [
     "StoreError",
     "__version__",
     "catalogue",
+    "compare",
     "figures",
     "load",
     "metrics",
@@ -48,6 +49,7 @@ _HOMES = {
     "Run": "store.run",
     "StoreError": "errors",
     "catalogue": "experiment",
+    "compare": "api",
     "load": "api",
     "run": "api",
 }
