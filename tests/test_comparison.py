@@ -25,7 +25,7 @@ def run(rtt_ms: float, limit: int = 100, seed: int = 1, **changes: Any) -> Handm
     queues = [
         {"t_ns": t * 10 * MS, "packets": limit, "bytes": limit * 1514, "sent_bytes": t * 9000} for t in range(201)
     ]
-    defaults = {
+    defaults: dict[str, Any] = {
         "id": f"{limit}-{changes.get('engine', 'sim')}-s{seed}",
         "overrides": [] if limit == 100 else [f"{LIMIT}={limit}p"],
         "rows": {"probes": probes([rtt_ms] * 20), "queues": queues},
@@ -43,8 +43,9 @@ def stored(directory: Path, runs: Sequence[HandmadeRun]) -> Path:
 
 def swept(rtts_ms: Sequence[float], limits: Sequence[int], **changes: Any) -> list[HandmadeRun]:
     """A run a swept limit."""
+    more: dict[str, Any] = {"overrides": [], **changes}
     return [
-        run(rtt, limit, **{"overrides": [], "point": {LIMIT: f"{limit}p"}, "position": place} | changes)
+        run(rtt, limit, point={LIMIT: f"{limit}p"}, position=place, **more)
         for place, (rtt, limit) in enumerate(zip(rtts_ms, limits, strict=True))
     ]
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import agree, browse, commands, compare, guest, reproduce, run, shell, system
+from bufferscope.cli import agree, browse, commands, compare, export, guest, reproduce, run, shell, system
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -56,6 +56,7 @@ app.command("show")(browse.show)
 app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
 app.command("compare")(compare.compare)
+app.command("export")(export.export)
 app.command("agree")(agree.agree)
 app.command("commands")(commands.commands)
 app.command("shell")(shell.shell)

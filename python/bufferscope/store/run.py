@@ -121,6 +121,11 @@ class Run:
 
         return metrics.compute(self)
 
+    def _repr_html_(self) -> str:
+        from bufferscope.notebook import run_html
+
+        return run_html(self)
+
     def _table(self, name: str) -> "pl.DataFrame":
         import polars as pl
 
