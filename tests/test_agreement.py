@@ -146,6 +146,10 @@ def test_what_is_not_two_engines_is_refused(tmp_path: Path) -> None:
     halves = stored([run("sim", 40, position=0, label="1p"), run("guest", 40, position=1, label="2p")], tmp_path / "b")
     with pytest.raises(bs.StoreError, match="1p-sim-s1 has no run on guest"):
         agreement.compare(halves)
+    changed = run("guest", 40)
+    changed.scenario["duration_ns"] *= 2
+    with pytest.raises(bs.StoreError, match="differ in duration"):
+        agreement.compare(stored([run("sim", 40), changed], tmp_path / "c"))
 
 
 def test_the_page_shows_both_engines_in_the_same_charts(tmp_path: Path) -> None:

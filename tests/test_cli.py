@@ -25,7 +25,7 @@ band = [{low}, {high}]
 def test_without_a_command_it_shows_what_there_is(cli: Cli) -> None:
     answer = cli()
     assert answer.status == 0
-    for command in ("list", "show", "run", "reproduce", "schema", "doctor"):
+    for command in ("list", "show", "run", "compare", "export", "reproduce", "schema", "doctor"):
         assert re.search(rf"^\W*{command}\b", answer.out, re.MULTILINE), command
 
 
@@ -33,7 +33,7 @@ def test_version(cli: Cli) -> None:
     assert cli("--version") == Answer(0, f"bufferscope {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["run", "reproduce", "show"])
+@pytest.mark.parametrize("command", ["run", "reproduce", "show", "compare", "export"])
 def test_help_teaches_by_example(cli: Cli, command: str) -> None:
     answer = cli(command, "--help")
     assert answer.status == 0
@@ -61,6 +61,74 @@ def test_show_sums_up_a_stored_run(cli: Cli, tmp_path: Path) -> None:
     assert "A small lab" in shown.out
     assert [name for name in run["metrics"] if name not in shown.out] == []
     assert json.loads(cli("show", run["path"], "--json").out)["metrics"] == run["metrics"]
+
+
+def test_show_lists_the_runs_of_a_directory(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    for limit in ("20p", "40p"):
+        assert cli("run", "lab.toml", "--quiet", "--set", f"link.line.queue.limit={limit}").status == 0
+    for directory in ("results/lab", "results"):
+        shown = cli("show", directory)
+        assert shown.status == 0
+        assert "link.line.queue.limit" in shown.out
+        assert [line.split()[:2] for line in shown.out.splitlines() if "results/lab" in line] == [
+            ["20p", "sim"],
+            ["40p", "sim"],
+        ]
+    listed = json.loads(cli("show", "results/lab", "--json").out)["runs"]
+    assert [run["settings"] for run in listed] == [{"link.line.queue.limit": limit} for limit in ("20p", "40p")]
+
+
+def test_a_run_is_drawn_as_a_page_unless_told_not_to(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL.replace('figures = ["rtt"]\n', ""))
+    page = tmp_path / "report" / "lab" / "index.html"
+    for quiet in ("--quiet", "--json", "--no-report"):
+        assert cli("run", "lab.toml", quiet).status == 0
+        assert not page.exists(), quiet
+    answer = cli("run", "lab.toml")
+    assert answer.out.splitlines()[-1] == f"The page: {page}"
+    fitting = {f"lab-{name}.svg" for name in ("queue_length", "rtt", "cwnd", "goodput")}
+    assert {file.name for file in (page.parent / "figures").glob("*.svg")} == fitting
+    assert json.loads(cli("run", "lab.toml", "--json", "--report", "mine").out)["report"] == "mine/index.html"
+    assert (tmp_path / "mine" / "index.html").is_file()
+
+
+def test_repetitions_are_summed_up_and_a_plain_finding_is_told(cli: Cli) -> None:
+    answer = cli("run", "ucas-reproduce", "--repeat", "3", "--no-report", "--set", "duration=10s")
+    (row,) = [line for line in answer.out.splitlines() if " duration=10s " in line]
+    assert "\N{PLUS-MINUS SIGN}" in row
+    assert re.search(r"^The queue adds \d\d.ms to the path's 20.ms \(median\); all of it in r1>h2\.$", answer.out, re.M)
+
+
+CALL = """
+[[traffic]]
+name = "call"
+kind = "voip"
+from = "h1"
+to = "h2"
+
+[[traffic]]
+name = "names"
+kind = "dns"
+from = "h1"
+to = "h2"
+
+[[traffic]]
+name = "pages"
+kind = "web"
+from = "h2"
+to = "h1"
+bytes = "50kb"
+interval = "500ms"
+"""
+
+
+def test_the_table_shows_what_matters_for_the_traffic(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + CALL)
+    shown = " ".join(cli("run", "lab.toml", "--no-report").out.split())
+    for heading in ("RTT p50", "call MOS", "pages mean", "names p95", "bulk (Mbit/s)", "pages (Mbit/s)"):
+        assert heading in shown, heading
+    assert "Jain" not in shown, "a single flow is fair to itself"
 
 
 def test_schema_is_json_schema_of_the_files(cli: Cli) -> None:
@@ -102,7 +170,7 @@ def test_a_run_is_told_as_a_table_and_where_it_is(cli: Cli, tmp_path: Path) -> N
     for limit in ("10p", "20p", "40p"):
         assert f"link.line.queue.limit = {limit}" in answer.out
     assert "Stored in results/lab/" in answer.out
-    assert answer.err.splitlines()[-1] == "3 of 3 runs done"
+    assert "3 of 3 runs done" in answer.err.splitlines()
 
 
 @pytest.mark.parametrize(("high", "verdict", "status"), [(1000, "reproduced", 0), (1, "not reproduced", 1)])

@@ -94,13 +94,15 @@ def test_an_experiment_directory_is_loaded_in_the_order_of_its_points(tmp_path: 
     assert [run.id for run in loaded.runs] == ["50p-1", "50p-2", "5p-1", "5p-2", "100p-1", "100p-2"]
 
 
-def test_of_several_variants_the_newest_is_loaded_or_the_one_asked_for(tmp_path: Path) -> None:
+def test_all_variants_are_loaded_or_those_asked_for(tmp_path: Path) -> None:
     handmade(tmp_path, "as-it-stands", started="2026-01-01T00:00:00+00:00")
     handmade(tmp_path, "changed", started="2026-01-02T00:00:00+00:00", overrides=["duration=1s"])
-    assert [run.id for run in bs.load(tmp_path / "handmade").runs] == ["changed"]
-    assert [run.id for run in bs.load(tmp_path / "handmade", overrides=[]).runs] == ["as-it-stands"]
+    directory = tmp_path / "handmade"
+    assert [run.id for run in bs.load(directory).runs] == ["as-it-stands", "changed"], "nothing is dropped"
+    assert [run.id for run in bs.load(directory, newest=True).runs] == ["changed"]
+    assert [run.id for run in bs.load(directory, overrides=[]).runs] == ["as-it-stands"]
     with pytest.raises(bs.StoreError, match="duration=1s"):
-        bs.load(tmp_path / "handmade", overrides=["duration=2s"])
+        bs.load(directory, overrides=["duration=2s"])
 
 
 def test_a_directory_of_runs_is_no_run_but_names_one(tmp_path: Path) -> None:

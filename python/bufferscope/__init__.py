@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bufferscope import figures, metrics, report
     from bufferscope._core import TABLES, __version__
-    from bufferscope.api import load, run
+    from bufferscope.api import compare, load, run
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
     from bufferscope.result import Result
@@ -31,6 +31,7 @@ __all__ = [
     "StoreError",
     "__version__",
     "catalogue",
+    "compare",
     "figures",
     "load",
     "metrics",
@@ -49,6 +50,7 @@ _HOMES = {
     "Run": "store.run",
     "StoreError": "errors",
     "catalogue": "experiment",
+    "compare": "api",
     "load": "api",
     "run": "api",
 }

@@ -1,14 +1,19 @@
-"""The two calls most people need: run an experiment, load what was stored."""
+"""The calls that most people need: run an experiment, load what was stored, compare."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bufferscope.engines import engines
 from bufferscope.experiment import load as load_experiment
 from bufferscope.result import Result
 from bufferscope.running import Watcher, execute, plan
 from bufferscope.store.finding import find
+
+if TYPE_CHECKING:
+    from bufferscope.comparison import Comparison
+    from bufferscope.comparison.inputs import What
 
 
 def run(
@@ -40,10 +45,31 @@ def run(
     return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse))
 
 
-def load(path: str | PathLike[str], overrides: Sequence[str] | None = None) -> Result:
+def load(path: str | PathLike[str], overrides: Sequence[str] | None = None, *, newest: bool = False) -> Result:
     """Load stored runs: one run's directory, or an experiment's directory of runs, as in `results/ucas-reproduce`.
 
-    Of runs made with different overrides, `overrides` chooses; without it those of the newest run are loaded. Runs of
-    several engines come side by side.
+    Runs that were made with different overrides come together, and figures tell them apart by what was changed
+    (`Result.varying`); so do runs of several engines. `overrides` chooses the runs that were made with exactly these
+    (`[]`: those of the file as it stands), `newest=True` those that were made like the newest.
+
+    >>> bs.load("results/ucas-reproduce", overrides=["link.bottleneck.queue.limit=20p"])        # doctest: +SKIP
     """
-    return Result(find(Path(path), overrides))
+    return Result(find(Path(path), overrides, newest=newest))
+
+
+def compare(
+    *what: "What | Mapping[str, What]", labels: Sequence[str] | None = None, baseline: str | None = None
+) -> "Comparison":
+    """Hold runs against one another: results, runs, or paths and patterns of stored runs and their directories.
+
+    What differs among them makes the sides; points with the same swept values are compared with one another. `labels`
+    (one for each of `what`) or a mapping of names choose what the sides are called. All are held against the first
+    side, or the one called `baseline`. Raises `InputError` where there is nothing to compare.
+
+    >>> bs.compare("results/ucas-reproduce")                                                    # doctest: +SKIP
+    >>> bs.compare({"tail drop": bloated, "CoDel": cured}).table                                # doctest: +SKIP
+    """
+    from bufferscope.comparison.comparing import Comparison
+    from bufferscope.comparison.inputs import all_of
+
+    return Comparison(all_of(what, labels), baseline)

@@ -1,21 +1,30 @@
 """An experiment's runs together."""
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bufferscope.errors import StoreError
+from bufferscope._core import TABLES
+from bufferscope.errors import InputError, StoreError
 from bufferscope.expectations import Evaluated, evaluate
+from bufferscope.names import closest
 from bufferscope.store.run import Run
+from bufferscope.variation import Variation
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from bufferscope.figures.charts_of import Charts
 
 
 class Result:
     """What `bufferscope.run` and `bufferscope.load` return: runs of one experiment, in the order of its points.
 
-    The tables (`probes`, `flows`, ...) are those of the runs one after the other, told apart by their column `run`.
+    The tables (`probes`, `flows`, ...) are those of the runs one after the other, told apart by their first columns:
+    `run`, `engine`, `seed`, and a column for every setting that varies, as in `link.bottleneck.queue.limit`.
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
@@ -39,8 +48,32 @@ class Result:
 
     @property
     def overrides(self) -> list[str]:
-        """What was changed with `--set PATH=VALUE`."""
-        return list(self.runs[0].meta["overrides"])
+        """What was changed with `--set PATH=VALUE` for every one of the runs; `Run.settings` has the rest."""
+        first, *others = (run.meta["overrides"] for run in self.runs)
+        return [override for override in first if all(override in other for other in others)]
+
+    @cached_property
+    def variation(self) -> Variation:
+        """What differs among the runs, and what they are called by it."""
+        return Variation(self.runs)
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """What differs among the runs, seeds aside: paths of settings, and `engine`, `kernel` or `experiment`.
+
+        Where two runs differ in their scenarios though in no setting, because the experiment's file was edited in
+        between, these are the paths of what is unlike in them.
+        """
+        return self.variation.keys
+
+    @property
+    def variants(self) -> list["Result"]:
+        """The result taken apart: each has the runs of one experiment file as it was, with the same overrides."""
+        files: dict[str, list[Run]] = {}
+        for run in self.runs:
+            told = [run.meta[key] for key in ("overrides", "document", "expectations")]
+            files.setdefault(json.dumps(told, sort_keys=True), []).append(run)
+        return [Result(runs) for runs in files.values()]
 
     @property
     def by_engine(self) -> dict[str, list[Run]]:
@@ -80,21 +113,71 @@ class Result:
 
     @cached_property
     def metrics(self) -> "pl.DataFrame":
-        """One row a run and metric, as `bufferscope.metrics.frame` makes it."""
+        """One row a run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
         from bufferscope import metrics
 
-        return metrics.frame(self.runs)
+        return self._told_apart([metrics.frame([run]) for run in self.runs])
 
     @cached_property
     def expectations(self) -> list[Evaluated]:
-        """What the experiment's document says, beside what these runs measured: every engine's by themselves."""
-        return evaluate(self.runs[0].meta["expectations"], self.runs)
+        """What the experiment's document says, beside what these runs measured: every engine's by themselves.
+
+        Of several variants, each is held against what its own file says.
+        """
+        return [
+            evaluated
+            for variant in self.variants
+            for evaluated in evaluate(variant.runs[0].meta["expectations"], variant.runs)
+        ]
+
+    @cached_property
+    def figures(self) -> "Charts":
+        """The charts by name, as in `result.figures["rtt"]`; each is drawn when it is asked for."""
+        from bufferscope.figures.charts_of import Charts
+
+        return Charts(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the page `index.html` with its figures into a directory; the page's place."""
+        from bufferscope.report import build
+
+        return build([self], path)
+
+    def metric(self, name: str) -> "pl.DataFrame":
+        """One metric of every run, any whole percentile included: `run, engine, seed`, what varies, `value, censored`.
+
+        Raises `metrics.UnknownMetricError`, with the nearest names, for a name that none has.
+        """
+        from bufferscope.metrics.tables import column
+
+        return self._told_apart(column(self.runs, name))
+
+    def table(self, name: str) -> "pl.DataFrame":
+        """One of the tables `probes`, `flows`, ... or `metrics`, by its name; raises `InputError` for another name."""
+        if name not in (*TABLES, "metrics"):
+            raise InputError(f"no table is called {name!r}{closest(name, (*TABLES, 'metrics'))}")
+        frame: pl.DataFrame = getattr(self, name)
+        return frame
+
+    def to_pandas(self, name: str = "metrics") -> Any:
+        """One of the tables as a pandas frame; raises `InputError`, with what to install, where pandas is missing."""
+        from bufferscope.frames import to_pandas
+
+        return to_pandas(self.table(name))
+
+    def _repr_html_(self) -> str:
+        from bufferscope.notebook import result_html
+
+        return result_html(self)
+
+    def _told_apart(self, frames: Sequence["pl.DataFrame"]) -> "pl.DataFrame":
+        """A frame a run put together, with columns that tell what each run was."""
+        from bufferscope.frames import told_apart
+
+        return told_apart(frames, self.runs, self.variation)
 
     def _concatenated(self, table: str) -> "pl.DataFrame":
-        import polars as pl
-
-        frames: list[pl.DataFrame] = [getattr(run, table) for run in self.runs]
-        return pl.concat(frames)
+        return self._told_apart([getattr(run, table) for run in self.runs])
 
     def __repr__(self) -> str:
         return f"Result({self.experiment!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)})"

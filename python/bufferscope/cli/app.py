@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import agree, browse, commands, guest, reproduce, run, shell, system
+from bufferscope.cli import agree, browse, commands, compare, export, guest, reproduce, run, shell, system
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -19,6 +19,8 @@ Some come with bufferscope (the catalogue). A run of one is stored as a director
   bufferscope run ucas-reproduce          run one, and hold it against its document
 
   bufferscope reproduce                   run them all and write a page with every figure
+
+  bufferscope compare results/ucas-reproduce   hold its runs against one another
 
   bufferscope agree ucas-reproduce        hold the simulator against a real kernel
 """
@@ -53,6 +55,8 @@ app.command("list")(browse.list_)
 app.command("show")(browse.show)
 app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
+app.command("compare")(compare.compare)
+app.command("export")(export.export)
 app.command("agree")(agree.agree)
 app.command("commands")(commands.commands)
 app.command("shell")(shell.shell)

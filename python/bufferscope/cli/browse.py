@@ -34,13 +34,13 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|RUN",
-            help="An experiment (a name of the catalogue or a TOML file), or the directory of a stored run.",
+            help="An experiment (a name of the catalogue or a TOML file), or a directory of a stored run or several.",
             autocompletion=complete_experiment,
         ),
     ],
     json: options.Json = False,
 ) -> None:
-    """Show an experiment's text, or a stored run's summary.
+    """Show an experiment's text, a stored run's summary, or what runs a directory holds.
 
     [bold]Examples[/bold]
 
@@ -48,12 +48,34 @@ def show(
 
       bufferscope show ucas-reproduce > my-lab.toml         start one's own from it
 
+      bufferscope show results/ucas-reproduce               its runs, and what they differ in
+
       bufferscope show results/ucas-reproduce/run-sim-s1-0f3a2b1c
     """
     if Path(what).is_dir():
-        _show_run(Path(what), json)
+        _show_stored(Path(what), json)
     else:
         _show_experiment(what, json)
+
+
+def _show_stored(path: Path, json: bool) -> None:
+    """A run, or all runs in a directory."""
+    from bufferscope.store.reading import is_run
+
+    if is_run(path):
+        _show_run(path, json)
+        return
+    from bufferscope.store.finding import find_anywhere
+
+    runs = find_anywhere(path)
+    if json:
+        from bufferscope.cli.documents import listing_document, print_document
+
+        print_document({"runs": listing_document(runs)})
+    else:
+        from bufferscope.cli.listing import print_listing
+
+        print_listing(runs)
 
 
 def _show_run(path: Path, json: bool) -> None:

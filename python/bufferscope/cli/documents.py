@@ -4,13 +4,18 @@ import codecs
 import json
 import math
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from bufferscope.agreement import Agreement, Comparison
 from bufferscope.expectations import Evaluated
 from bufferscope.metrics import Estimate
 from bufferscope.result import Result
 from bufferscope.store.run import Run
+
+if TYPE_CHECKING:
+    from bufferscope.comparison import Comparison as Held
+    from bufferscope.comparison.comparing import Difference
 
 
 def print_document(document: Any) -> None:
@@ -45,6 +50,57 @@ def agreement_document(agreement: Agreement, result: Result) -> dict[str, Any]:
         ],
         "runs": [run_document(run) for run in result.runs],
     }
+
+
+def comparison_document(comparison: "Held") -> dict[str, Any]:
+    """Runs held against one another: every side's metrics, point by point, and the differences to the baseline."""
+    return {
+        "sides": list(comparison.sides),
+        "baseline": comparison.baseline,
+        "points": [
+            {
+                "point": dict(point.meeting.values),
+                "metrics": {
+                    side: {name: _estimate_document(value) for name, value in found.items()}
+                    for side, found in point.estimates.items()
+                },
+                "differences": [
+                    {"side": found.side, **_difference_document(found)}
+                    for metric in point.metrics
+                    for found in point.differences(metric)
+                ],
+            }
+            for point in (*comparison.points, *comparison.unmatched)
+        ],
+        "runs": [
+            {"side": side.label, "experiment": run.experiment, **_origin(run)}
+            for point in (*comparison.points, *comparison.unmatched)
+            for side in point.sides
+            for run in side.runs
+        ],
+    }
+
+
+def _difference_document(found: "Difference") -> dict[str, Any]:
+    compared = found.comparison
+    within = compared.within_spread
+    return {
+        "metric": compared.metric,
+        "difference": _number(compared.difference),
+        "low": _number(found.low),
+        "high": _number(found.high),
+        "relative": _number(compared.relative),
+        "beyond_chance": None if within is None else not within,
+    }
+
+
+def listing_document(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """What a directory of runs holds, without the metrics."""
+    return [{"experiment": run.experiment, **_origin(run), "started": run.meta["started"]} for run in runs]
+
+
+def _origin(run: Run) -> dict[str, Any]:
+    return {"engine": run.engine, "seed": run.seed, "settings": run.settings, "path": str(run.path)}
 
 
 def _comparison_document(comparison: Comparison) -> dict[str, Any]:

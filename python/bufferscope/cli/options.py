@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bufferscope.cli.completion import complete_experiment
+from bufferscope.errors import InputError
 
 ExperimentName = Annotated[
     str,
@@ -68,3 +69,18 @@ Reuse = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if an expectation is not reproduced.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False, show_default=False),
+]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Draw no figures and write no page.")]
+
+
+def page(report: Path | None, no_report: bool, silent: bool, usual: Path) -> Path | None:
+    """The directory in which a command that may draw a page puts it; None: it draws none.
+
+    A `silent` command (`--json`, `--quiet`) draws only where `--report` asks for it.
+    """
+    if no_report and report:
+        raise InputError("--no-report and --report exclude one another")
+    return None if no_report or (silent and not report) else report or usual

@@ -1,5 +1,6 @@
 """Writing pages for the commands."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,3 +13,10 @@ def written(directory: Path, write: Callable[[], Path]) -> Path:
         return write()
     except OSError as error:
         raise InputError(f"{error.filename or directory}: cannot write the report here: {error.strerror}") from None
+
+
+def page(directory: Path, write: Callable[[Path], Path], silent: bool) -> Path:
+    """Like `written`, of a function that takes the directory; says what takes the time unless it is to be silent."""
+    if not silent:
+        print("Drawing the figures", file=sys.stderr, flush=True)
+    return written(directory, lambda: write(directory))

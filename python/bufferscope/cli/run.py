@@ -21,13 +21,17 @@ def run(
     repeat: options.Repeat = 1,
     jobs: options.Jobs = None,
     reuse: options.Reuse = False,
+    report: options.Report = None,
+    no_report: options.NoReport = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
     strict: options.Strict = False,
 ) -> None:
     """Run one experiment and show what was measured beside what its document says.
 
-    Every point of the experiment's sweep is run with every seed, and stored as a directory of Parquet tables.
+    Every point of the experiment's sweep is run with every seed, and stored as a directory of Parquet tables. The page
+    report/EXPERIMENT/index.html shows the figures that the experiment names, or those that fit its traffic; with \
+--json or --quiet it is written only if --report says where.
 
     [bold]Examples[/bold]
 
@@ -42,11 +46,15 @@ def run(
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
     from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.pages import page
     from bufferscope.engines import engines
 
     chosen = engines(engine, kernel=kernel)
-    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
-    _print(result, json, quiet)
+    silent = quiet or json
+    options.page(report, no_report, silent, Path())  # refuse what excludes one another before anything runs
+    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse)[0]
+    directory = options.page(report, no_report, silent, Path("report") / result.experiment)
+    _print(result, directory and page(directory, result.report, silent), json, quiet)
     if strict:
         insist([result])
 
@@ -59,15 +67,19 @@ def insist(results: list["Result"]) -> None:
         raise typer.Exit(1)
 
 
-def _print(result: "Result", json: bool, quiet: bool) -> None:
+def _print(result: "Result", page: Path | None, json: bool, quiet: bool) -> None:
     if json:
         from bufferscope.cli.documents import print_document, result_document
 
-        print_document(result_document(result))
+        print_document(result_document(result) | ({"report": str(page)} if page else {}))
     elif not quiet:
-        from bufferscope.cli.tables import print_expectations, print_runs, print_warnings
+        from bufferscope.cli.overview import print_findings, print_runs
+        from bufferscope.cli.tables import print_expectations, print_warnings
 
         print_runs(result)
+        print_findings(result)
         print_expectations([result])
         print_warnings([result])
         print(f"Stored in {result.runs[0].path.parent}/")
+        if page:
+            print(f"The page: {page.resolve()}")

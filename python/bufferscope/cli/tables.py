@@ -17,32 +17,8 @@ STYLES = {
     Verdict.NOT_REPRODUCED: "bold red",
     Verdict.NOT_APPLICABLE: "dim",
 }
-OVERVIEW = {
-    "rtt.p50_ms": "RTT p50 (ms)",
-    "rtt.p95_ms": "p95",
-    "rtt.max_ms": "max",
-    "rtt.lost": "lost probes",
-    "goodput.total_mbit": "goodput (Mbit/s)",
-}
-"""The metrics that a result's table shows; `bufferscope show RUN` has all."""
 MOST_SUBJECTS = 3
 """More expectations with one reason are counted, not named."""
-
-
-def print_runs(result: Result) -> None:
-    """One row a run with the metrics that say most."""
-    table = plain_table(f"{result.experiment}: {result.document['title']}")
-    several = len(result.by_engine) > 1
-    table.add_column("Point", overflow="fold")
-    if several:
-        table.add_column("Engine")
-    table.add_column("Seed", justify="right")
-    for heading in OVERVIEW.values():
-        table.add_column(heading, justify="right")
-    for run in result.runs:
-        engine = [run.engine] * several
-        table.add_row(Text(_point(run)), *engine, str(run.seed), *(_metric(run, name) for name in OVERVIEW))
-    console().print(table)
 
 
 def print_expectations(results: Sequence[Result]) -> None:
@@ -83,7 +59,7 @@ def print_run(run: Run) -> None:
     metrics.add_column("Name")
     metrics.add_column("Value", justify="right")
     for name in run.metrics:
-        metrics.add_row(Text(name), _metric(run, name))
+        metrics.add_row(Text(name), number(run.metrics[name]))
     for name in not_measured(run):
         metrics.add_row(Text(name), "not measured by this engine", style="dim")
     console().print(about, metrics)
@@ -103,7 +79,7 @@ def _about(run: Run) -> dict[str, str]:
     meta = run.meta
     return {
         "Experiment": f"{run.experiment}: {meta['title']}",
-        "Point": _point(run),
+        "Point": point_name(run),
         "Changed": " ".join(meta["overrides"]) or "nothing",
         "Engine": f"{run.engine} {meta['engine_version']}, seed {run.seed}",
         "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s",
@@ -115,16 +91,13 @@ def _about(run: Run) -> dict[str, str]:
     }
 
 
-def _point(run: Run) -> str:
+def point_name(run: Run) -> str:
+    """The run's swept values; without a sweep what `--set` changed."""
     swept = ", ".join(f"{path} = {label}" for path, label in run.point.items())
     return swept or " ".join(run.meta["overrides"]) or "as in the file"
 
 
-def _metric(run: Run, name: str) -> str:
-    return _number(run.metrics[name]) if name in run.metrics else "-"
-
-
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Four significant digits; a value that lost probes or unfinished transfers hide has no number."""
     if math.isinf(value):
         return "censored"
@@ -137,7 +110,7 @@ def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
         Text(result.experiment),
         Text(_subject(evaluated, result)),
         Text(expectation.says),
-        Text("-" if measured is None else _number(measured)),
+        Text("-" if measured is None else number(measured)),
         Text(_band(expectation.band)),
         Text(evaluated.verdict.words, style=STYLES[evaluated.verdict]),
     )

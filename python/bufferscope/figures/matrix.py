@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from bufferscope.figures import parts
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, compares_engines, engine, key_title, points
+from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.statistics import Estimate, estimate
 
@@ -51,8 +51,7 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
     keys = list(result.runs[0].point) if result.runs else []
     if not keys:
         raise NoDataError("nothing is swept, so there is nothing to compare")
-    several_engines = compares_engines(result)
-    frame = pl.DataFrame([cell for point in points(result) if (cell := _cell(point, value, several_engines))])
+    frame = pl.DataFrame([cell for point in points(result) if (cell := _cell(result, point, value))])
     if frame.is_empty():
         raise NoDataError(f"{look.quantity}: no point of the sweep has it")
     across = keys[1:]
@@ -110,14 +109,13 @@ def interval(known: Estimate, digits: int = 6) -> dict[str, float | None]:
     return {name: float(f"{end:.{digits}g}") if math.isfinite(end) else None for name, end in ends.items()}
 
 
-def _cell(point: Point, value: Value, several_engines: bool) -> dict[str, object] | None:
+def _cell(result: ResultRecords, point: Point, value: Value) -> dict[str, object] | None:
     known = value(point)
     if known is None:
         return None
     row, *rest = point.first.point.values()
-    if several_engines:
-        rest = [*rest, engine(point.first)]
-    return {"row": row, "column": BETWEEN.join(rest), "value": float(f"{known.mean:.6g}")} | interval(known)
+    column = BETWEEN.join([*rest, *others(result, point.first)])
+    return {"row": row, "column": column, "value": float(f"{known.mean:.6g}")} | interval(known)
 
 
 def _description(frame: pl.DataFrame, look: Look) -> str:

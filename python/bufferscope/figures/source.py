@@ -10,6 +10,7 @@ from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, traffic_
 from bufferscope.metrics.queues import mean_delay_s
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
+from bufferscope.variation import Variation
 
 
 class NoDataError(ValueError):
@@ -26,7 +27,7 @@ class ResultRecords(Protocol):
 
 @dataclass(frozen=True)
 class Point:
-    """The runs of one choice of swept values; where several engines are compared, those of one engine."""
+    """Repetitions: runs that differ in their seed alone."""
 
     label: str
     runs: tuple[RunRecords, ...]
@@ -38,25 +39,44 @@ class Point:
 
 
 def points(result: ResultRecords) -> list[Point]:
-    """The result's points in the order of their runs; with runs of several engines, a point for each."""
+    """The result's points in the order of their runs: runs that differ in anything but their seed are points apart."""
     grouped: dict[str, list[RunRecords]] = {}
-    for run in result.runs:
-        grouped.setdefault(_label(result, run), []).append(run)
+    for run, label in zip(result.runs, variation(result).labels, strict=True):
+        grouped.setdefault(label, []).append(run)
     if not grouped:
         raise NoDataError("the result has no runs")
     return [Point(label, tuple(sorted(runs, key=lambda run: run.seed))) for label, runs in grouped.items()]
 
 
+def variation(result: ResultRecords) -> Variation:
+    """What differs among the runs; a result knows it already."""
+    known: Variation | None = getattr(result, "variation", None)
+    return known or Variation(result.runs)
+
+
 def sweep_title(result: ResultRecords) -> str:
-    """What is swept, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine` where there are several."""
-    swept = result.runs[0].point if _sweeps(result) else ()
-    return ", ".join([*(key_title(key) for key in swept), *(["engine"] if compares_engines(result) else [])])
+    """What the points' labels are made of, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine`."""
+    found = variation(result)
+    return "" if found.is_named else ", ".join(dict.fromkeys(key_title(key) for key in found.titled))
+
+
+def swept_alone(result: ResultRecords) -> bool:
+    """Whether the points are those of one swept key, and nothing else varies."""
+    keys = variation(result).keys
+    return len(keys) == 1 and all(list(run.point) == list(keys) for run in result.runs)
+
+
+def others(result: ResultRecords, run: RunRecords) -> list[str]:
+    """A run's values of what varies besides the swept keys, the engine among them."""
+    found = variation(result)
+    values = next(values for other, values in zip(result.runs, found.values, strict=True) if other is run)
+    return [values[key] for key in found.keys if key in values and key not in run.point]
 
 
 def key_title(key: str) -> str:
     """`link.NAME.forward.queue.limit` -> `queue limit`: what is swept, in words."""
     parts = key.split(".")
-    named = parts[2:] if parts[0] in ("link", "host", "traffic") else parts
+    named = parts[2:] or parts[1:] if parts[0] in ("link", "host", "traffic") else parts
     return " ".join(part.replace("_", " ") for part in named if part not in ("forward", "reverse"))
 
 
@@ -119,14 +139,3 @@ def probe_path(run: RunRecords) -> tuple[list[Port], list[Port]]:
         raise NoDataError("no traffic of kind ping, so there are no round-trip times")
     near, far = traffic_ends(run.scenario, pings[0])
     return path(run.scenario, near, far), path(run.scenario, far, near)
-
-
-def _label(result: ResultRecords, run: RunRecords) -> str:
-    """The swept values of a run, as in the file, and its engine as far as that tells it apart: `100p, guest`."""
-    swept = list(run.point.values()) if _sweeps(result) else []
-    return ", ".join(swept + [engine(run)] * compares_engines(result))
-
-
-def _sweeps(result: ResultRecords) -> bool:
-    """Whether swept values belong to a label: always, but for a single choice of them on several engines."""
-    return not compares_engines(result) or len({tuple(run.point.items()) for run in result.runs}) > 1

@@ -8,6 +8,7 @@ from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, tra
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
 from bufferscope.metrics.records import RunRecords
+from bufferscope.names import closest as closest_name
 
 Family = Callable[[RunRecords], Iterator[tuple[str, float]]]
 
@@ -48,6 +49,13 @@ class UnknownMetricError(MetricError):
     """No metric has this name."""
 
 
+class NoSuchMetricError(UnknownMetricError, KeyError):
+    """A run's metrics have none of this name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class NotMeasuredError(MetricError):
     """The metric exists, but this run has no record that it could be measured from."""
 
@@ -79,7 +87,10 @@ class Metrics(Mapping[str, float]):
         self.censored = frozenset(name for name, value in self._values.items() if math.isinf(value))
 
     def __getitem__(self, name: str) -> float:
-        return self._values[name]
+        try:
+            return self._values[name]
+        except KeyError:
+            raise NoSuchMetricError(_nearest(name, self._values)) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -124,6 +135,12 @@ def not_measured(run: RunRecords) -> list[str]:
     """The metrics that the run's engine cannot measure, because it keeps no record of what they are made from."""
     empty: Sequence[str] = run.meta["summary"].get("not_measured", ())
     return names(run.scenario, [definition for definition in DEFINITIONS if definition.table in empty])
+
+
+def _nearest(name: str, known: Mapping[str, float]) -> str:
+    """That there is no such metric among those computed, and what may have been meant."""
+    other = "; any percentile is had by bufferscope.metrics.metric(run, name)" if PERCENTILE.search(name) else ""
+    return f"{name}: this run has no metric of this name{closest_name(name, known)}{other}"
 
 
 def _explanation(run: RunRecords, name: str) -> MetricError:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from bufferscope.metrics.definitions import DEFINITIONS
-from bufferscope.metrics.measuring import Metrics, compute
+from bufferscope.metrics.measuring import Metrics, NotMeasuredError, UnknownMetricError, Value, compute, metric
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import Estimate, estimate
 
@@ -26,6 +26,28 @@ def frame(runs: Iterable[RunRecords]) -> pl.DataFrame:
     ]
     schema = {"run": pl.String, "seed": pl.Int64, "metric": pl.String, "value": pl.Float64, "censored": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def column(runs: Iterable[RunRecords], name: str) -> list[pl.DataFrame]:
+    """One metric of several runs, a frame of one row each: `value, censored`; null where a run has no record of it.
+
+    Raises `UnknownMetricError` where no run can have a metric of this name.
+    """
+    values: list[Value | None] = []
+    unknown: list[UnknownMetricError] = []
+    for run in runs:
+        try:
+            values.append(metric(run, name))
+        except NotMeasuredError:
+            values.append(None)
+        except UnknownMetricError as error:
+            values.append(None)
+            unknown.append(error)
+    if unknown and len(unknown) == len(values):
+        raise unknown[0]
+    schema = {"value": pl.Float64, "censored": pl.Boolean}
+    rows = [(None, False) if v is None else (None if v.censored else v.number, v.censored) for v in values]
+    return [pl.DataFrame([row], schema=schema, orient="row") for row in rows]
 
 
 def describe() -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, metrics_table, parameters, verdicts
 from bufferscope.report import runs as stored
@@ -16,9 +17,6 @@ from bufferscope.report.words import plural
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
-
-DEFAULT_FIGURES = ("queue_length", "rtt", "cwnd", "goodput")
-"""What is drawn for an experiment that names no figures."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,8 @@ def _experiment(result: "Result", page: Path) -> ExperimentView:
     grouped = points(result)
     labels = {run.id: point.label for point in grouped for run in point.runs}
     by_engine = result.by_engine
-    drawn = [drawing.draw(result, name, page) for name in document.get("figures") or DEFAULT_FIGURES]
+    named = document.get("figures")
+    drawn = [drawing.draw(result, name, page) for name in chosen(result.runs)]
     return ExperimentView(
         name=result.experiment,
         title=document.get("title") or result.runs[0].meta["title"],
@@ -82,11 +81,11 @@ def _experiment(result: "Result", page: Path) -> ExperimentView:
         notes=markdown(document.get("notes") or ""),
         overrides=tuple(result.overrides),
         figures=tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView)),
-        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing)),
+        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing)) if named else (),
         verdicts=tuple(verdicts.view(evaluated, len(by_engine) > 1) for evaluated in result.expectations),
         parameters=tuple(parameters.tables(grouped)),
         metrics=metrics_table.table(grouped),
         runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),
-        commands=tuple(stored.command(runs) for runs in by_engine.values()),
+        commands=tuple(stored.command(r) for variant in result.variants for r in variant.by_engine.values()),
         provenance=tuple(stored.provenance(runs[0]) for runs in by_engine.values()),
     )

@@ -8,36 +8,58 @@ from bufferscope.store import PARTIAL
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 
+EXPECTED = "expected a run directory, or an experiment's directory in results/"
 
-def find(path: Path, overrides: Sequence[str] | None = None) -> list[Run]:
+
+def find(path: Path, overrides: Sequence[str] | None = None, *, newest: bool = False) -> list[Run]:
     """The runs that a path means: a run directory, or an experiment's directory of runs.
 
-    An experiment's directory may hold runs of several variants (other `--set`, an edited file). Those of `overrides`
-    are meant, or without `overrides` those of the newest run's variant; in the order of the experiment's points, each
-    with all its engines.
+    An experiment's directory may hold runs of several variants (other `--set`, an edited file): all of them are found,
+    one variant after the other. `overrides` chooses those that were made with them; `newest`, those of the variant
+    that was run last. Within a variant they come in the order of the experiment's points, each with all its engines.
     """
     if is_run(path) or not path.is_dir():
         return [Run(path)]
-    runs = [Run(entry) for entry in sorted(path.iterdir()) if is_run(entry) and not entry.name.startswith(PARTIAL)]
+    runs = _inside(path)
     if not runs:
-        raise StoreError(f"{path}: no run here; expected a run directory, or an experiment's directory in results/")
-    return _in_order(_of_one_variant(runs, overrides, path))
+        raise StoreError(f"{path}: no run here; {EXPECTED}")
+    return _in_order(_of_one_variant(runs, overrides, newest, path))
 
 
-def _of_one_variant(runs: Sequence[Run], overrides: Sequence[str] | None, path: Path) -> list[Run]:
+def find_anywhere(path: Path) -> list[Run]:
+    """Like `find`; the path may also be a directory of experiments' directories, such as `results/`."""
+    if is_run(path) or not path.is_dir() or _inside(path):
+        return find(path)
+    runs = [run for entry in _directories(path) for run in _in_order(_inside(entry))]
+    if not runs:
+        raise StoreError(f"{path}: no run here; {EXPECTED}, or results/ itself")
+    return runs
+
+
+def _inside(path: Path) -> list[Run]:
+    return [Run(entry) for entry in _directories(path) if is_run(entry)]
+
+
+def _directories(path: Path) -> list[Path]:
+    try:
+        entries = sorted(path.iterdir())
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from None
+    return [entry for entry in entries if entry.is_dir() and not entry.name.startswith(PARTIAL)]
+
+
+def _of_one_variant(runs: Sequence[Run], overrides: Sequence[str] | None, newest: bool, path: Path) -> list[Run]:
     wanted = [run for run in runs if overrides is None or run.meta["overrides"] == list(overrides)]
     if not wanted:
         variants = dict.fromkeys(" ".join(run.meta["overrides"]) or "none" for run in runs)
         raise StoreError(f"{path}: no run with these overrides; there are: {'; '.join(variants)}")
-    newest = max(wanted, key=lambda run: run.meta["started"])
+    if not newest:
+        return wanted
+    last = max(wanted, key=lambda run: str(run.meta["started"]))
     same = ("experiment", "overrides", "document")
-    return [run for run in wanted if all(run.meta[key] == newest.meta[key] for key in same)]
+    return [run for run in wanted if all(run.meta[key] == last.meta[key] for key in same)]
 
 
 def _in_order(runs: Sequence[Run]) -> list[Run]:
-    """By point in the sweep's order, then engine, then seed; of two runs alike in all three the newer one."""
-    newest = {
-        (tuple(run.point.items()), run.engine, run.seed): run
-        for run in sorted(runs, key=lambda run: str(run.meta["started"]))
-    }
-    return sorted(newest.values(), key=lambda run: (run.position, run.engine, run.seed))
+    """By variant, those as in the file first; then by point in the sweep's order, engine and seed."""
+    return sorted(runs, key=lambda run: (run.meta["overrides"], run.position, run.engine, run.seed, run.id))

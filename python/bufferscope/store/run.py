@@ -67,6 +67,20 @@ class Run:
         return scenario
 
     @property
+    def settings(self) -> dict[str, str]:
+        """What was chosen for this run, path to value as written: what `--set` changed, and the swept values."""
+        from bufferscope.variation import settings
+
+        return settings(self.meta)
+
+    @cached_property
+    def scenario_digest(self) -> str:
+        """A text that is the same for equal scenarios."""
+        from bufferscope.variation.varying import scenario_digest
+
+        return scenario_digest(self.scenario)
+
+    @property
     def warnings(self) -> list[str]:
         """What the engine wants known about this run."""
         return list(self.meta["warnings"])
@@ -107,6 +121,11 @@ class Run:
         from bufferscope import metrics
 
         return metrics.compute(self)
+
+    def _repr_html_(self) -> str:
+        from bufferscope.notebook import run_html
+
+        return run_html(self)
 
     def _table(self, name: str) -> "pl.DataFrame":
         import polars as pl

@@ -8,7 +8,7 @@ import polars as pl
 
 from bufferscope.figures import axes, parts
 from bufferscope.figures.matrix import interval, mean_metric
-from bufferscope.figures.source import NoDataError, ResultRecords, compares_engines, points, probe_path, sweep_title
+from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
 from bufferscope.metrics.statistics import Estimate
 
 VALUES = ("rtt_ms", "mbit", "rtt_ms_low", "rtt_ms_high", "mbit_low", "mbit_high")
@@ -46,7 +46,7 @@ def goodput_delay(result: ResultRecords) -> alt.LayerChart:
         tips += [alt.Tooltip(f"{name}:Q", title=title, format=",.4~g") for name, title in INTERVALS.items()]
     spread = alt.Chart(known).mark_rule(strokeWidth=1.75, clip=True)
     layers = [
-        *([base.mark_line(style="guide").encode(order="index:Q")] if _is_curve(result) else []),
+        *([base.mark_line(style="guide").encode(order="index:Q")] if swept_alone(result) else []),
         base.mark_point(size=70).encode(color=color, tooltip=tips),
         spread.encode(x=alt.X("rtt_ms_low:Q", title=RTT), x2="rtt_ms_high:Q", y=y, color=color),
         spread.encode(y=alt.Y("mbit_low:Q", title=GOODPUT), y2="mbit_high:Q", x=x, color=color),
@@ -71,10 +71,6 @@ def _drawn(frame: pl.DataFrame, name: str) -> pl.Series:
     """All positions on an axis: the means, and the ends of their intervals as far as they are positive."""
     everything = pl.concat([frame[name], frame[f"{name}_low"], frame[f"{name}_high"]])
     return everything.filter(everything > 0)
-
-
-def _is_curve(result: ResultRecords) -> bool:
-    return len(result.runs[0].point) == 1 and not compares_engines(result)
 
 
 def _description(frame: pl.DataFrame) -> str:

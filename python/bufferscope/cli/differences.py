@@ -1,0 +1,33 @@
+"""A comparison as tables for people, on standard output."""
+
+from rich.text import Text
+
+from bufferscope.cli.terminal import console, plain_table
+from bufferscope.comparison import Comparison, PointComparison
+from bufferscope.comparison.wording import metric_view, repetitions, unmatched
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """A table a point: the metrics that say most, a row a side."""
+    for point in comparison.points:
+        _print_point(comparison, point)
+    for words in unmatched(comparison):
+        console().print(Text(f"Not compared, {words}"))
+    console().print(Text(repetitions(comparison)))
+    for warning in dict.fromkeys(warning for run in comparison.runs for warning in run.warnings):
+        console().print(Text(f"Warning: {warning}"))
+
+
+def _print_point(comparison: Comparison, point: PointComparison) -> None:
+    title = ", ".join(part for part in (" and ".join(comparison.experiments), point.title) if part)
+    table = plain_table(title)
+    for heading, justify in (("Metric", "left"), ("Side", "left"), ("Mean", "right")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]  # one of rich's words
+    table.add_column(f"Difference to {comparison.baseline}", justify="right")
+    table.add_column("Beyond chance?")
+    for metric in point.telling:
+        for number, cell in enumerate(metric_view(point, metric).cells):
+            name = metric if number == 0 else ""
+            beyond = Text(cell.beyond, style="bold" if cell.stands_out else "")
+            table.add_row(Text(name), Text(cell.side), Text(cell.value), Text(cell.difference), beyond)
+    console().print(table)

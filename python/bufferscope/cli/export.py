@@ -1,0 +1,66 @@
+"""`bufferscope export`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bufferscope.cli import options
+
+
+def export(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUNS...",
+            help="Stored runs: a run's directory, an experiment's directory of runs, results/ itself, or a pattern in "
+            "quotes.",
+            show_default=False,
+        ),
+    ],
+    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, parquet or json.")] = "csv",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the files are written.", file_okay=False)
+    ] = Path("export"),
+    tables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="Write this table only: runs, metrics, probes, flows, queues, drops, transfers or sojourns; may be "
+            "given several times. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there already.")] = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Take runs elsewhere: one tidy file a table, for pandas, R or a spreadsheet.
+
+    Every row begins with what its run was: experiment, engine, seed, and a column for every setting that was swept or \
+changed with --set. Times are integer nanoseconds; as in the records, a column's name ends in its unit. A CSV file's \
+empty cells and JSON's null are what does not exist or is not known, such as the answer to a lost probe.
+
+    [bold]Examples[/bold]
+
+      bufferscope export results/ucas-reproduce
+
+      bufferscope export results --format parquet --out for-the-paper
+
+      bufferscope export 'results/lab/*-s1-*' --table metrics --table probes --force
+    """
+    from bufferscope.comparison.inputs import paths
+    from bufferscope.exporting import NAMES
+    from bufferscope.exporting import export as write
+    from bufferscope.store.finding import find_anywhere
+
+    found = {run.path.resolve(): run for text in what for path in paths(text) for run in find_anywhere(path)}
+    files = write(list(found.values()), out, kind, tables=tables or NAMES, force=force)
+    if json:
+        from bufferscope.cli.documents import print_document
+
+        print_document({"files": [str(file) for file in files], "runs": [str(run.path) for run in found.values()]})
+    elif not quiet:
+        for file in files:
+            print(file)

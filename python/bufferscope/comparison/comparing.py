@@ -1,0 +1,212 @@
+"""From sides to differences, metric by metric, with what chance can make of them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bufferscope.agreement.comparing import Comparison as MetricComparison
+from bufferscope.comparison.inputs import Input
+from bufferscope.comparison.sides import Meeting, Pool, Side, meetings
+from bufferscope.errors import InputError
+from bufferscope.figures.charts_of import Charts
+from bufferscope.metrics import Estimate, aggregate, compute, definition
+from bufferscope.metrics.telling import telling
+from bufferscope.names import closest
+from bufferscope.store.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric of a side, held against the baseline's."""
+
+    side: str
+    comparison: MetricComparison
+
+    @property
+    def low(self) -> float:
+        """The lower end of the difference's 95 % confidence interval (Welch's); NaN where nothing is known of it."""
+        return self.comparison.difference - self.comparison.reach
+
+    @property
+    def high(self) -> float:
+        """Its upper end."""
+        return self.comparison.difference + self.comparison.reach
+
+
+@dataclass(frozen=True)
+class PointComparison:
+    """The sides that meet at one point."""
+
+    meeting: Meeting
+    baseline: str
+    estimates: dict[str, dict[str, Estimate]]
+    """Each side's metrics, summed up over its repetitions, side by side in the sides' order."""
+
+    @property
+    def title(self) -> str:
+        """The swept values that the sides share; empty without."""
+        return ", ".join(self.meeting.values.values())
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides, in their order."""
+        return self.meeting.sides
+
+    @property
+    def named_sides(self) -> list[Side]:
+        """The sides under names that tell the point, too."""
+        named = ((", ".join(part for part in (side.label, self.title) if part), side.runs) for side in self.sides)
+        return [Side(label, runs) for label, runs in named]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that at least one side has: those that say most first."""
+        first = dict.fromkeys(name for side in self.sides for name in telling(side.runs[0].scenario))
+        every = dict.fromkeys(name for found in self.estimates.values() for name in found)
+        return [name for name in {**first, **every} if name in every]
+
+    @property
+    def telling(self) -> list[str]:
+        """The metrics of these that say most about the traffic."""
+        first = {name for side in self.sides for name in telling(side.runs[0].scenario)}
+        return [name for name in self.metrics if name in first]
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is something to hold against the baseline here."""
+        return self.baseline in self.estimates and len(self.sides) > 1
+
+    def differences(self, metric: str) -> list[Difference]:
+        """A metric of every other side against the baseline's, as far as both have it."""
+        reference = self.estimates.get(self.baseline, {}).get(metric)
+        if reference is None:
+            return []
+        return [
+            Difference(label, MetricComparison(metric, found[metric], reference, None))
+            for label, found in self.estimates.items()
+            if label != self.baseline and metric in found
+        ]
+
+    @cached_property
+    def figures(self) -> Charts:
+        """The charts of this point, all sides in each."""
+        return Charts(pool(self.sides))
+
+
+class Comparison:
+    """Runs held against a baseline, point by point: what `bufferscope.compare` returns."""
+
+    def __init__(self, inputs: Sequence[Input], baseline: str | None = None) -> None:
+        """Compare; raises `InputError` where there is nothing to compare, or no side is called `baseline`."""
+        found = meetings(inputs)
+        self.sides = tuple(dict.fromkeys(side.label for meeting in found for side in meeting.sides))
+        """What the sides are called, in their order."""
+        self.baseline = self._chosen(baseline)
+        """The side that the others are held against."""
+        points = [PointComparison(meeting, self.baseline, _estimates(meeting)) for meeting in found]
+        self.points = tuple(point for point in points if point.is_judged)
+        """The points at which sides meet the baseline."""
+        self.unmatched = tuple(point for point in points if not point.is_judged)
+        """The points that only one side has, or the baseline hasn't: nothing is held against them."""
+
+    def _chosen(self, baseline: str | None) -> str:
+        if baseline is None:
+            return self.sides[0]
+        if baseline not in self.sides:
+            raise InputError(f"no side is called {baseline!r}{closest(baseline, self.sides)}; {', '.join(self.sides)}")
+        return baseline
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs, side by side."""
+        return [run for point in (*self.points, *self.unmatched) for side in point.sides for run in side.runs]
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments that the runs are of."""
+        return list(dict.fromkeys(run.experiment for run in self.runs))
+
+    @cached_property
+    def figures(self) -> Charts:
+        """The charts of all points and sides together, by name; each is drawn when it is asked for."""
+        return Charts(pool([side for point in self.points for side in point.named_sides]))
+
+    @cached_property
+    def table(self) -> "pl.DataFrame":
+        """One row a point, metric and side that is held against the baseline.
+
+        Columns: the swept values that sides share, then `metric, unit, side, baseline, value, baseline_value`,
+        `difference, difference_low, difference_high` (the 95 % confidence interval), `relative, n, baseline_n` and
+        `beyond_chance`.
+        Null is what lost probes hide or too few repetitions leave unknown.
+        """
+        import polars as pl
+
+        rows = [row for point in self.points for row in _rows(point)]
+        numbers = ("value", "baseline_value", "difference", "difference_low", "difference_high", "relative")
+        kinds = {"beyond_chance": pl.Boolean, **dict.fromkeys(numbers, pl.Float64)}
+        return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
+
+    def report(self, path: str | PathLike[str] = "comparison") -> Path:
+        """Write the page `index.html` with its figures into a directory; the page's place."""
+        from bufferscope.comparison.page import build
+
+        return build(self, path)
+
+    def _repr_html_(self) -> str:
+        from bufferscope.notebook import comparison_html
+
+        return comparison_html(self)
+
+    def __repr__(self) -> str:
+        return f"Comparison({' and '.join(self.sides)}; {len(self.points)} point{'s' * (len(self.points) != 1)})"
+
+
+def pool(sides: Sequence[Side]) -> Pool:
+    """The runs of sides under their names."""
+    return Pool([run for side in sides for run in side.runs], [side.label for side in sides for _ in side.runs])
+
+
+def _estimates(meeting: Meeting) -> dict[str, dict[str, Estimate]]:
+    """Metrics by side; records are read run by run and let go."""
+    return {side.label: aggregate([compute(Run(run.path)) for run in side.runs]) for side in meeting.sides}
+
+
+def _rows(point: PointComparison) -> list[dict[str, object]]:
+    return [
+        {**point.meeting.values, **_row(difference, point.baseline)}
+        for metric in point.metrics
+        for difference in point.differences(metric)
+    ]
+
+
+def _row(difference: Difference, baseline: str) -> dict[str, object]:
+    found = difference.comparison
+    known = definition(found.metric)
+    within = found.within_spread
+    return {
+        "metric": found.metric,
+        "unit": known.unit if known else "",
+        "side": difference.side,
+        "baseline": baseline,
+        "value": _finite(found.value.mean),
+        "baseline_value": _finite(found.reference.mean),
+        "difference": _finite(found.difference),
+        "difference_low": _finite(difference.low),
+        "difference_high": _finite(difference.high),
+        "relative": _finite(found.relative),
+        "n": found.value.n,
+        "baseline_n": found.reference.n,
+        "beyond_chance": None if within is None else not within,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

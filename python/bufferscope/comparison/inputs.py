@@ -1,0 +1,80 @@
+"""What is to be compared: runs, directories of runs and results, each with the name that the user gave it, if any."""
+
+import glob
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from bufferscope.errors import InputError, StoreError
+from bufferscope.result import Result
+from bufferscope.store.finding import find_anywhere
+from bufferscope.store.run import Run
+
+What = str | PathLike[str] | Run | Result | Sequence[Run]
+"""What can be compared: a path, or runs that are there already."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """Runs that the user named together."""
+
+    name: str
+    """What the user calls them; empty: told by what they differ in."""
+    source: str
+    """Where they are from."""
+    runs: tuple[Run, ...]
+
+
+def of(what: What, name: str = "") -> Input:
+    """An input of a path or of runs; raises `StoreError` where there are none."""
+    if isinstance(what, Run):
+        return Input(name, str(what.path), (what,))
+    if isinstance(what, Result):
+        return Input(name, str(what.runs[0].path.parent), what.runs)
+    if isinstance(what, str | PathLike):
+        runs = [run for path in paths(fspath(what)) for run in find_anywhere(path)]
+        return Input(name, fspath(what), tuple(runs))
+    runs = list(what)
+    if not runs:
+        raise StoreError("nothing to compare: found a list without runs")
+    return Input(name, str(runs[0].path.parent), tuple(runs))
+
+
+def written(text: str) -> Input:
+    """An input as the command line has it: a path, or `NAME=PATH`."""
+    name, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        return of(text)
+    if not (name.strip() and path):
+        raise InputError(f"found {text!r}; allowed: a path, or NAME=PATH")
+    return of(path, name.strip())
+
+
+def all_of(what: Sequence[What | Mapping[str, What]], labels: Sequence[str] | None) -> list[Input]:
+    """The inputs of `bufferscope.compare`: several, or mappings of names to them; `labels` name them in their order."""
+    inputs = [
+        found
+        for each in what
+        for found in ([of(one, name) for name, one in each.items()] if isinstance(each, Mapping) else [of(each)])
+    ]
+    return named(inputs, labels)
+
+
+def named(inputs: Sequence[Input], labels: Sequence[str] | None) -> list[Input]:
+    """The inputs with these names, which must be as many; raises `InputError` if they are not."""
+    if not labels:
+        return list(inputs)
+    if len(labels) != len(inputs):
+        raise InputError(f"found {len(labels)} labels for {len(inputs)} things to compare; give one for each")
+    return [Input(label, each.source, each.runs) for label, each in zip(labels, inputs, strict=True)]
+
+
+def paths(text: str) -> list[Path]:
+    """The paths that a path or a pattern (`*`, `?`, `[...]`) means."""
+    if Path(text).exists() or not glob.has_magic(text):
+        return [Path(text)]
+    found = sorted(glob.glob(text))  # noqa: PTH207  # Path.glob takes no pattern that begins at the root
+    if not found:
+        raise StoreError(f"{text}: no file or directory has such a name")
+    return [Path(path) for path in found]

@@ -1,0 +1,142 @@
+"""A comparison as one self-contained page: what was changed, what it did, and all sides in the same charts."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bufferscope.comparison.comparing import Comparison, PointComparison, pool
+from bufferscope.comparison.sides import Pool, Side
+from bufferscope.comparison.wording import MetricView, metric_view, repetitions, unmatched
+from bufferscope.figures.choosing import chosen
+from bufferscope.figures.source import points
+from bufferscope.report import drawing, parameters, rendering
+from bufferscope.report import runs as stored
+from bufferscope.report.words import plural
+
+if TYPE_CHECKING:
+    from bufferscope.store.run import Run
+
+PAGE = "index.html"
+SUMMARY = ("rtt_by_point", "goodput_delay")
+"""What shows many points in one chart."""
+WHOLE = ("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix", *SUMMARY)
+"""Figures of a whole sweep: a point has nothing for them."""
+BESIDE = "rtt_cdf"
+"""The delays of all repetitions together; drawn beside what the experiments name."""
+MOST_DRAWN = 12
+"""Points that get charts of their own: each point adds about half a megabyte to the page."""
+
+
+@dataclass(frozen=True)
+class PointView:
+    """One point with all its sides."""
+
+    name: str
+    """Its anchor on the page."""
+    title: str
+    figures: tuple[drawing.FigureView, ...]
+    missing: tuple[drawing.Missing, ...]
+    telling: tuple[MetricView, ...]
+    others: tuple[MetricView, ...]
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """The whole page."""
+
+    title: str
+    name: str
+    summary: str
+    baseline: str
+    repetitions: str
+    unmatched: tuple[str, ...]
+    figures: tuple[drawing.FigureView, ...]
+    """Of all points together; empty where there is one."""
+    missing: tuple[drawing.Missing, ...]
+    points: tuple[PointView, ...]
+    undrawn: int
+    """Points without charts of their own."""
+    parameters: tuple[parameters.Table, ...]
+    runs: tuple[stored.RunView, ...]
+    commands: tuple[str, ...]
+    provenance: tuple[str, ...]
+
+
+def build(comparison: Comparison, path: str | PathLike[str]) -> Path:
+    """Write `index.html` and `figures/` into the directory `path`; the page's place."""
+    page = Path(path) / PAGE
+    page.parent.mkdir(parents=True, exist_ok=True)
+    html = rendering.render(_view(comparison, page), "comparison.html.jinja", "bufferscope.comparison")
+    page.write_text(html, encoding="utf-8")
+    return page
+
+
+def _view(comparison: Comparison, page: Path) -> ComparisonView:
+    everything = [side for point in (*comparison.points, *comparison.unmatched) for side in point.named_sides]
+    together = pool(everything)
+    figures = [drawing.draw(together, name, page, "comparison") for name in SUMMARY] if len(everything) > 2 else []
+    return ComparisonView(
+        title=_title(comparison),
+        name="comparison",
+        summary=", ".join(
+            plural(count, word)
+            for count, word in (
+                (len(comparison.sides), "side"),
+                (len(comparison.points), "point"),
+                (len(comparison.runs), "run"),
+            )
+        ),
+        baseline=comparison.baseline,
+        repetitions=repetitions(comparison),
+        unmatched=tuple(unmatched(comparison)),
+        figures=_drawn(figures),
+        missing=(),
+        points=tuple(_point(point, number, page) for number, point in enumerate(comparison.points, 1)),
+        undrawn=max(0, len(comparison.points) - MOST_DRAWN),
+        parameters=_parameters(comparison, together),
+        runs=tuple(stored.view(side.label, run, page) for side in everything for run in side.runs),
+        commands=tuple(dict.fromkeys(_commands(everything))),
+        provenance=tuple(dict.fromkeys(stored.provenance(run) for run in _first_of_each_engine(together))),
+    )
+
+
+def _title(comparison: Comparison) -> str:
+    if len(comparison.sides) == 2:
+        return f"{comparison.sides[0]} against {comparison.sides[1]}"
+    return f"{plural(len(comparison.sides), 'side')} against one another"
+
+
+def _point(point: PointComparison, number: int, page: Path) -> PointView:
+    name = f"point-{number}"
+    together = pool(point.sides)
+    wanted = dict.fromkeys([*chosen(together.runs), BESIDE]) if number <= MOST_DRAWN else {}
+    drawn = [drawing.draw(together, figure, page, f"comparison-{number}") for figure in wanted if figure not in WHOLE]
+    first = point.telling
+    return PointView(
+        name=name,
+        title=point.title or "In detail",
+        figures=_drawn(drawn),
+        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing) and figure.name != BESIDE),
+        telling=tuple(metric_view(point, metric) for metric in first),
+        others=tuple(metric_view(point, metric) for metric in point.metrics if metric not in first),
+    )
+
+
+def _drawn(figures: list[drawing.FigureView | drawing.Missing]) -> tuple[drawing.FigureView, ...]:
+    return tuple(figure for figure in figures if isinstance(figure, drawing.FigureView))
+
+
+def _parameters(comparison: Comparison, together: Pool) -> tuple[parameters.Table, ...]:
+    """The set-up, with what differs side by side; those of several experiments have nothing in common to lay over."""
+    return tuple(parameters.tables(points(together))) if len(comparison.experiments) == 1 else ()
+
+
+def _commands(sides: list[Side]) -> list[str]:
+    """How to make the runs again: those of one experiment file, engine and set of overrides together."""
+    variants = [variant for side in sides for variant in Pool(side.runs, [""] * len(side.runs)).variants]
+    return [stored.command(runs) for variant in variants for runs in variant.by_engine.values()]
+
+
+def _first_of_each_engine(together: Pool) -> "list[Run]":
+    return [runs[0] for runs in together.by_engine.values()]

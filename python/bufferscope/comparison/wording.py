@@ -1,0 +1,72 @@
+"""Differences in words: the same for the terminal, the page and notebooks."""
+
+from dataclasses import dataclass
+
+from bufferscope.agreement import wording
+from bufferscope.comparison.comparing import Comparison, Difference, PointComparison
+from bufferscope.metrics import definition
+from bufferscope.report.words import NBSP, plural
+
+BEYOND = {True: "yes", False: "no", None: "unknown"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A side's value of a metric, and its difference to the baseline's."""
+
+    side: str
+    value: str
+    difference: str
+    """Empty for the baseline."""
+    beyond: str
+    """Whether the difference is beyond what chance explains; empty for the baseline."""
+    stands_out: bool
+
+
+@dataclass(frozen=True)
+class MetricView:
+    """A metric of every side."""
+
+    metric: str
+    unit: str
+    meaning: str
+    cells: tuple[Cell, ...]
+
+
+def metric_view(point: PointComparison, metric: str) -> MetricView:
+    """A metric at a point, in the order of the sides."""
+    known = definition(metric)
+    unit, meaning = (known.unit, known.meaning) if known else ("", "")
+    differences = {difference.side: difference for difference in point.differences(metric)}
+    cells = [_cell(point, metric, side.label, differences.get(side.label), unit) for side in point.sides]
+    return MetricView(metric, unit, meaning, tuple(cells))
+
+
+def _cell(point: PointComparison, metric: str, side: str, difference: Difference | None, unit: str) -> Cell:
+    found = point.estimates[side].get(metric)
+    value = wording.estimate(found) if found else "-"
+    if difference is None:
+        return Cell(side, value, "", "", False)
+    compared = difference.comparison
+    within = compared.within_spread
+    told = wording.difference(compared, unit)
+    if within is not None:
+        absolute, bracket, share = told.partition(" (")
+        told = f"{absolute} ±{NBSP}{compared.reach:.2g}{bracket}{share}"
+    return Cell(side, value, told, BEYOND[None if within is None else not within], within is False)
+
+
+def unmatched(comparison: Comparison) -> list[str]:
+    """The points that have nobody to be held against, with the sides that have them."""
+    return [
+        f"{point.title or 'the point'}: only in {', '.join(side.label for side in point.sides)}"
+        for point in comparison.unmatched
+    ]
+
+
+def repetitions(comparison: Comparison) -> str:
+    """How much is known of chance."""
+    fewest = min(len(side.runs) for point in comparison.points for side in point.sides)
+    if fewest == 1:
+        return "With one repetition nothing is known of chance: run with --repeat 3 or more."
+    return f"Means of at least {plural(fewest, 'repetition')}, with 95{NBSP}% confidence intervals (Welch)."

@@ -1,0 +1,158 @@
+"""Runs taken elsewhere: one tidy file a table, with what each run was beside every row.
+
+Files are written under a temporary name and renamed when they are whole, all together. Records are read run by run, so
+that memory does not grow with the number of runs.
+"""
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from bufferscope._core import TABLES
+from bufferscope.errors import InputError
+from bufferscope.names import closest
+from bufferscope.store import PARTIAL
+from bufferscope.store.run import Run
+from bufferscope.variation import Variation
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMATS = ("csv", "parquet", "json")
+METRICS, RUNS = "metrics", "runs"
+NAMES = (RUNS, METRICS, *TABLES)
+"""The files that are written: what was run, the metrics, and the tables of the records."""
+
+
+def export(
+    runs: Sequence[Run], directory: Path, kind: str = "csv", *, tables: Sequence[str] = NAMES, force: bool = False
+) -> list[Path]:
+    """Write one file a table into a directory; their places.
+
+    Raises `InputError` for unknown formats and tables, and where a file is there already, unless with `force`.
+    """
+    _check(kind, tables)
+    files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(tables)}
+    there = [file for file in files.values() if file.exists()]
+    if there and not force:
+        raise InputError(f"{there[0]}: is there already; --force replaces it, --out writes elsewhere")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        place = directory / f"{PARTIAL}export-{secrets.token_hex(4)}"
+        place.mkdir()
+    except OSError as error:
+        raise InputError(f"{directory}: cannot write here: {error.strerror}") from None
+    try:
+        for table, file in files.items():
+            _WRITERS[kind](_frames(runs, table), place / file.name)
+        for file in files.values():
+            (place / file.name).replace(file)
+    except OSError as error:
+        raise InputError(f"{error.filename or directory}: cannot write here: {error.strerror}") from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return list(files.values())
+
+
+def _check(kind: str, tables: Sequence[str]) -> None:
+    if kind not in FORMATS:
+        raise InputError(f"--format: found {kind!r}; allowed: {', '.join(FORMATS)}")
+    for table in tables:
+        if table not in NAMES:
+            raise InputError(f"--table: found {table!r}{closest(table, NAMES)}; allowed: {', '.join(NAMES)}")
+
+
+def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
+    """A table of each run, with the same columns for all of them; a run's records are let go with its frame."""
+    import polars as pl
+
+    variation = Variation(runs)
+    paths = list(dict.fromkeys(path for run in runs for path in run.settings))
+    names = dict.fromkeys(["run", "experiment", "engine", "seed", *variation.keys, *paths])
+    for run, values in zip(runs, variation.values, strict=True):
+        about = {**run.settings, **values, "run": run.id, "experiment": run.experiment, "engine": run.engine}
+        told = {name: pl.lit(about.get(name), pl.String).alias(name) for name in names if name != "seed"}
+        told["seed"] = pl.lit(run.seed, pl.Int64).alias("seed")
+        frame = _table(Run(run.path), table)
+        yield frame.select(*(told[name] for name in names), pl.exclude("run", "seed", "engine", "experiment"))
+
+
+def _table(run: Run, table: str) -> "pl.DataFrame":
+    import polars as pl
+
+    from bufferscope.metrics import definition, frame
+
+    if table == METRICS:
+        metrics = frame([run])
+        units = [known.unit if (known := definition(name)) else "" for name in metrics["metric"]]
+        return metrics.with_columns(pl.Series("unit", units, pl.String))
+    if table == RUNS:
+        return pl.DataFrame([_about(run)])
+    records: pl.DataFrame = getattr(run, table)
+    return records
+
+
+def _about(run: Run) -> Mapping[str, object]:
+    """How a run came about, in a row."""
+    meta = run.meta
+    return {
+        "title": str(meta["title"]),
+        "engine_version": str(meta["engine_version"]),
+        "kernel_release": str(meta["summary"].get("kernel") or ""),
+        "duration_ns": int(run.scenario["duration_ns"]),
+        "warmup_ns": int(run.scenario["warmup_ns"]),
+        "sample_interval_ns": int(meta["sampling"]["achieved_ns"]),
+        "mss_bytes": int(meta["mss_bytes"]),
+        "started": str(meta["started"]),
+        "wall_s": float(meta["wall_s"]),
+        "bufferscope": str(meta["bufferscope"]),
+        "overrides": " ".join(meta["overrides"]),
+        "warnings": "; ".join(run.warnings),
+        "path": str(run.path),
+    }
+
+
+def _write_csv(frames: Iterator["pl.DataFrame"], file: Path) -> None:
+    """Comma-separated, in UTF-8, with a line of names; a null is an empty cell."""
+    with file.open("wb") as out:
+        for number, frame in enumerate(frames):
+            frame.write_csv(out, include_header=number == 0)
+
+
+def _write_json(frames: Iterator["pl.DataFrame"], file: Path) -> None:
+    """An array of objects, one a row and line."""
+    with file.open("wb") as out:
+        out.write(b"[")
+        first = True
+        for frame in frames:
+            first = _write_rows(frame, out, first)
+        out.write(b"\n]\n")
+
+
+def _write_rows(frame: "pl.DataFrame", out: BinaryIO, first: bool) -> bool:
+    """The rows of one frame, each after a comma but for the first of the file; whether that is yet to come."""
+    for part in frame.iter_slices(50_000):
+        for row in part.iter_rows(named=True):
+            out.write((b"\n" if first else b",\n") + json.dumps(row, ensure_ascii=False).encode())
+            first = False
+    return first
+
+
+def _write_parquet(frames: Iterator["pl.DataFrame"], file: Path) -> None:
+    """One file of the parts that the runs are; polars puts them together without holding them all."""
+    import polars as pl
+
+    parts = file.with_suffix(".parts")
+    parts.mkdir()
+    names = []
+    for number, frame in enumerate(frames):
+        names.append(parts / f"{number}.parquet")
+        frame.write_parquet(names[-1])
+    pl.scan_parquet(names).sink_parquet(file)
+    shutil.rmtree(parts)
+
+
+_WRITERS = {"csv": _write_csv, "json": _write_json, "parquet": _write_parquet}

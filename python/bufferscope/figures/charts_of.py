@@ -1,0 +1,46 @@
+"""A result's charts by name, each drawn when it is asked for."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from bufferscope import figures
+from bufferscope.errors import InputError
+from bufferscope.figures.choosing import chosen
+from bufferscope.names import closest
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from bufferscope.figures.source import ResultRecords
+
+
+class Charts(Mapping[str, "alt.LayerChart"]):
+    """Charts of a result: `charts["rtt"]`.
+
+    Iterating gives the names that its experiment lists, or that fit its traffic; others can be asked for, too.
+    """
+
+    def __init__(self, result: "ResultRecords") -> None:
+        """Charts of this result; nothing is drawn yet."""
+        self._result = result
+
+    def __getitem__(self, name: str) -> "alt.LayerChart":
+        if name not in figures.NAMES:
+            raise UnknownFigureError(f"no figure is called {name!r}{closest(name, figures.NAMES)}")
+        return figures.draw(self._result, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(chosen(self._result.runs))
+
+    def __len__(self) -> int:
+        return len(chosen(self._result.runs))
+
+    def __repr__(self) -> str:
+        return f"Charts({', '.join(self)})"
+
+
+class UnknownFigureError(InputError, KeyError):
+    """There is no figure of this name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -1,0 +1,40 @@
+"""Which figures to draw of a result: those that its experiment names, or else those that fit its traffic."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bufferscope.figures import NAMES
+from bufferscope.metrics.network import ports, traffic_named
+
+if TYPE_CHECKING:
+    from bufferscope.metrics.records import RunRecords
+
+
+def chosen(runs: Sequence["RunRecords"]) -> tuple[str, ...]:
+    """The figures that the runs' experiments name, each once; of one that names none, those that fit its traffic."""
+    found: dict[str, None] = {}
+    for run in runs:
+        named = [name for name in run.meta["document"].get("figures") or () if name in NAMES]
+        found |= dict.fromkeys(named or fitting(run.scenario))
+    return tuple(found)
+
+
+def fitting(scenario: Mapping[str, Any]) -> tuple[str, ...]:
+    """The figures that a scenario's traffic can be seen in.
+
+    A ping feels the queue, a connection has a window, what carries data a goodput, and what has an end takes a time.
+    """
+    return tuple(_fitting(scenario))
+
+
+def _fitting(scenario: Mapping[str, Any]) -> Iterator[str]:
+    if any(port.rate for port in ports(scenario).values()):
+        yield "queue_length"
+    if traffic_named(scenario, "ping"):
+        yield "rtt"
+    if traffic_named(scenario, "tcp", "bittorrent"):
+        yield "cwnd"
+    if traffic_named(scenario, "tcp", "web", "udp", "bittorrent"):
+        yield "goodput"
+    if traffic_named(scenario, "web", "dns") or any(entry.get("bytes") for entry in traffic_named(scenario, "tcp")):
+        yield "download_time"

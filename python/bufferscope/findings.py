@@ -1,0 +1,113 @@
+"""What is plain to see in a run, in one sentence: how much the queue adds to the round trip, and which queue it is.
+
+A sentence is only said where it is plainly true, of every repetition of a point:
+
+- one `ping` crosses the network, and its median answer is known: lost probes don't hide it;
+- the median round trip exceeds that of the empty path by at least 10 ms, and by at least half of it;
+- the queues on the ping's way explain that: what stood in them takes, on average over time, between half and twice as
+  long to be sent;
+- one port holds at least 80 % of it, the same in all repetitions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from bufferscope.figures.source import Point
+from bufferscope.metrics import MetricError, metric
+from bufferscope.metrics.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
+from bufferscope.metrics.queues import mean_delay_s
+from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.window import Window
+from bufferscope.report.words import NBSP, number
+
+LEAST_ADDED_MS = 10
+"""What a user begins to notice in a game or a call is of this order."""
+LEAST_ADDED_SHARE = 0.5
+"""Of the empty path's round trip."""
+LEAST_SHARE = 0.8
+"""Of the queueing delay on the ping's way, in one port."""
+EXPLAINED = (0.5, 2)
+"""A median need not be the mean over time; beyond these bounds something else than the queue has a part in it."""
+MOST_POINTS = 6
+"""Of more, only the one with the least and the one with the most delay are told."""
+HEADER_BYTES = 28
+"""IPv4 and ICMP."""
+MS = 1e3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A queue's part in the round trip."""
+
+    added_ms: float
+    """The median round trip above that of the empty path."""
+    path_ms: float
+    """The round trip of the empty path."""
+    port: str
+    share: float
+    """Of the queueing delay on the ping's way, spent in this port."""
+
+
+def told(points: Sequence[Point]) -> list[str]:
+    """The sentences about a result's points; empty where nothing is plain."""
+    found = [(point.label, finding) for point in points if (finding := find(point.runs))]
+    if len(found) > MOST_POINTS:
+        found = [min(found, key=lambda each: each[1].added_ms), max(found, key=lambda each: each[1].added_ms)]
+    return [sentence(label if len(points) > 1 else "", finding) for label, finding in found]
+
+
+def sentence(label: str, finding: Finding) -> str:
+    """A finding in words, as in: The queue adds 170 ms to the path's 20 ms (median); 96 % of it in r1>h2."""
+    added, own = (f"{number(float(f'{value:.2g}'))}{NBSP}ms" for value in (finding.added_ms, finding.path_ms))
+    share = "all" if finding.share > 0.995 else f"{100 * finding.share:.0f}{NBSP}%"
+    begin = f"{label}: the" if label else "The"
+    return f"{begin} queue adds {added} to the path's {own} (median); {share} of it in {finding.port}."
+
+
+def find(runs: Sequence[RunRecords]) -> Finding | None:
+    """What is plain in all repetitions of a point; None where one of them leaves a doubt."""
+    found = [finding for run in runs if (finding := _find(run))]
+    if len(found) < len(runs) or len({finding.port for finding in found}) != 1:
+        return None
+    return Finding(
+        fmean(finding.added_ms for finding in found),
+        found[0].path_ms,
+        found[0].port,
+        fmean(finding.share for finding in found),
+    )
+
+
+def _find(run: RunRecords) -> Finding | None:
+    pings = traffic_named(run.scenario, "ping")
+    if len(pings) != 1:
+        return None
+    near, far = traffic_ends(run.scenario, pings[0])
+    way = [*path(run.scenario, near, far), *path(run.scenario, far, near)]
+    try:
+        median = metric(run, "rtt.p50_ms")
+    except MetricError:
+        return None
+    own = _empty_ms(way, int(pings[0]["payload_bytes"]), Window.of(run))
+    added = median.number - own
+    if median.censored or added < max(LEAST_ADDED_MS, LEAST_ADDED_SHARE * own):
+        return None
+    samples = Window.of(run).rows(run.queues)
+    waits = {port.name: MS * mean_delay_s(port, samples.filter(port=port.name)) for port in way if port.rate}
+    total = sum(waits.values())
+    if not EXPLAINED[0] * total <= added <= EXPLAINED[1] * total:
+        return None
+    port = max(waits, key=lambda name: waits[name])
+    share = waits[port] / total
+    return Finding(added, own, port, share) if share >= LEAST_SHARE else None
+
+
+def _empty_ms(way: Sequence[Port], payload_bytes: int, window: Window) -> float:
+    """The round trip of a probe that meets nobody: propagation, and the time on each wire at its mean rate."""
+    seconds = 0.0
+    for port in way:
+        seconds += port.delay_ns / NANOSECONDS
+        if port.rate and window.seconds > 0:
+            bits = (payload_bytes + HEADER_BYTES + port.overhead_bytes) * 8
+            seconds += bits * window.seconds / port.capacity_bits(window.start_ns, window.end_ns)
+    return seconds * MS

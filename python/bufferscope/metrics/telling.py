@@ -1,0 +1,73 @@
+"""Which metrics say most about a run, by the traffic that it has: those that tables show first."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bufferscope.metrics.network import bulk_flows, traffic_named
+
+HEADINGS = {
+    "rtt.p50_ms": "RTT p50 (ms)",
+    "rtt.p95_ms": "p95",
+    "rtt.max_ms": "max",
+    "rtt.lost": "lost probes",
+    "goodput.total_mbit": "goodput (Mbit/s)",
+    "goodput.jain": "Jain's index",
+    "retransmits.total": "retransmits",
+}
+ENDINGS = {
+    "_mbit": " (Mbit/s)",
+    ".mean_s": " mean (s)",
+    ".p95_s": " p95 (s)",
+    ".unfinished": " unfinished",
+    ".mos": " MOS",
+    ".delay_ms": " delay (ms)",
+    ".loss_percent": " loss (%)",
+    "_percent": " loss (%)",
+}
+
+
+def telling(scenario: Mapping[str, Any]) -> list[str]:
+    """The names of these metrics for a scenario, in the order in which they are shown; a run may lack some."""
+    return list(dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario)]))
+
+
+def heading(name: str) -> str:
+    """A metric's name at the head of a column.
+
+    >>> heading("transfer.web.p95_s"), heading("voip.call.mos"), heading("goodput.bulk_mbit")
+    ('web p95 (s)', 'call MOS', 'bulk (Mbit/s)')
+    """
+    if name in HEADINGS:
+        return HEADINGS[name]
+    _, _, rest = name.partition(".")
+    return next((rest.removesuffix(end) + words for end, words in ENDINGS.items() if rest.endswith(end)), name)
+
+
+def _delay(scenario: Mapping[str, Any]) -> Iterator[str]:
+    if traffic_named(scenario, "ping"):
+        yield from ("rtt.p50_ms", "rtt.p95_ms", "rtt.max_ms", "rtt.lost")
+
+
+def _goodput(scenario: Mapping[str, Any]) -> Iterator[str]:
+    entries = traffic_named(scenario, "tcp", "web", "udp", "bittorrent")
+    if entries:
+        yield "goodput.total_mbit"
+    if len(entries) > 1:
+        yield from (f"goodput.{entry['name']}_mbit" for entry in entries)
+    if bulk_flows(scenario) > 1:
+        yield "goodput.jain"
+    if entries and not traffic_named(scenario, "ping"):
+        yield "retransmits.total"
+
+
+def _times(scenario: Mapping[str, Any]) -> Iterator[str]:
+    files = [entry for entry in traffic_named(scenario, "tcp") if entry.get("bytes") is not None]
+    for entry in [*traffic_named(scenario, "web", "dns"), *files]:
+        yield from (f"transfer.{entry['name']}.{what}" for what in ("mean_s", "p95_s", "unfinished"))
+
+
+def _calls(scenario: Mapping[str, Any]) -> Iterator[str]:
+    for entry in traffic_named(scenario, "voip"):
+        yield from (f"voip.{entry['name']}.{what}" for what in ("mos", "delay_ms", "loss_percent"))
+    for entry in traffic_named(scenario, "udp"):
+        yield f"loss.{entry['name']}_percent"

@@ -1,0 +1,130 @@
+"""The settings of a run, by the paths that experiment files and `--set` use; as written, and as resolved."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bufferscope.metrics.records import RunRecords
+
+WORDS = ("title", "source", "description", "notes", "figures", "expect", "sweep")
+"""Keys of an experiment file that no engine gets to see; of `sweep`, the run knows its own values."""
+FILED = {"link": "links", "host": "nodes", "traffic": "traffic"}
+"""Tables of an experiment file by name, and the lists of a scenario that they become."""
+RENAMED = {"sample": "sample_interval_ns"}
+UNITS = "(_ns|_bps|_bytes|_packets|_percent)?"
+"""How a scenario's keys end, in which an experiment file has the unit beside the number."""
+SCALES = {
+    "ns": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
+    "bps": ((10**9, "gbit"), (10**6, "mbit"), (10**3, "kbit"), (1, "bit")),
+}
+SUFFIXES = {"packets": "p", "bytes": "b"}
+
+
+def settings(meta: Mapping[str, Any]) -> dict[str, str]:
+    """What a run's `run.json` says was chosen: overrides and swept values, path to value as written.
+
+    >>> settings({"overrides": ["duration=5s", "title=x"], "point": {"link.a.queue.limit": "50p"}})
+    {'duration': '5s', 'link.a.queue.limit': '50p'}
+    """
+    chosen = (override.partition("=") for override in meta["overrides"])
+    changed = {path.strip(): value.strip() for path, _, value in chosen if path.split(".")[0].strip() not in WORDS}
+    return {**changed, **meta["point"]}
+
+
+def short(run: "RunRecords", path: str, written: str | None) -> str | None:
+    """A setting's value in a word or two; where the run does not set it, what its scenario has there, if anything.
+
+    A table is called by the names in it: `codel` for `{qdisc="codel", limit="1000p"}`.
+    """
+    if written is None:
+        found = list(_resolved(run.scenario, path.split(".")))
+        return found[0] if found and len(set(found)) == 1 else None
+    if written.startswith("{"):
+        return _table(written)
+    return written.strip("\"'")
+
+
+def _table(written: str) -> str:
+    try:
+        table = tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        return written
+    head = [str(table["qdisc"])] if "qdisc" in table else []
+    return " ".join(head + [f"{key}={_plain(value)}" for key, value in table.items() if key != "qdisc"]) or written
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _resolved(scenario: Mapping[str, Any], path: Sequence[str]) -> Iterator[str]:
+    """What a scenario has at a path of the experiment file: once, or for both directions of a link."""
+    if path[0] not in FILED:
+        yield from _at(scenario, path)
+        return
+    if len(path) < 3:
+        return
+    entries = [entry for entry in scenario[FILED[path[0]]] if entry["name"] == path[1]]
+    for entry in entries:
+        if path[0] != "link" or path[2] in ("forward", "reverse"):
+            yield from _at(entry, path[2:])
+        else:
+            yield from (value for side in ("forward", "reverse") for value in _at(entry[side], path[2:]))
+
+
+def _at(table: object, path: Sequence[str]) -> Iterator[str]:
+    """The value at a path below a table, in a word or two; its key may carry a unit at its end."""
+    if not isinstance(table, Mapping):
+        return
+    name = re.compile(re.escape(path[0]) + UNITS)
+    for key, value in table.items():
+        if key == RENAMED.get(path[0]) or name.fullmatch(key):
+            if path[1:]:
+                yield from _at(value, path[1:])
+            else:
+                yield unit_and_value(key, value)
+
+
+def unit_and_value(key: str, value: object) -> str:
+    """A value of a scenario in a word or two, numbers with the unit of their key as an experiment file has them.
+
+    >>> unit_and_value("delay_ns", 5_000_000), unit_and_value("limit_packets", 20), unit_and_value("ecn", False)
+    ('5ms', '20p', 'false')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return _number(value, key.rpartition("_")[2])
+    if isinstance(value, Mapping):
+        return str(value.get("qdisc") or f"its own {key}")
+    if isinstance(value, list) and key == "rate":
+        return _schedule(value)
+    return str(value)
+
+
+def _number(value: int, unit: str) -> str:
+    if unit in SCALES:
+        return _scaled(value, SCALES[unit])
+    return f"{value}{SUFFIXES.get(unit, '')}"
+
+
+def _scaled(value: int, scales: Sequence[tuple[int, str]]) -> str:
+    """In the largest unit of which it is a whole number.
+
+    >>> _scaled(1_500_000, SCALES["ns"])
+    '1500us'
+    """
+    if value == 0:
+        return "0"
+    scale, unit = next((scale, unit) for scale, unit in scales if value % scale == 0)
+    return f"{value // scale}{unit}"
+
+
+def _schedule(steps: Sequence[Mapping[str, int]]) -> str:
+    """A rate: one number where it does not change, else each step with its beginning."""
+    told = [(_scaled(step["from_ns"], SCALES["ns"]), _scaled(step["bits_per_second"], SCALES["bps"])) for step in steps]
+    return told[0][1] if len(told) == 1 else " ".join(f"{rate}@{start}" for start, rate in told)

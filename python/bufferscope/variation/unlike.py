@@ -1,0 +1,91 @@
+"""What is unlike in scenarios that no setting tells apart: the experiment's file was edited between the runs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bufferscope.variation.settings import RENAMED, unit_and_value
+
+LISTS = {"links": "link", "nodes": "host", "traffic": "traffic"}
+"""A scenario's lists of named things, and what an experiment file calls each."""
+SIDES = ("forward", "reverse")
+NAMES = {key: name for name, key in RENAMED.items()}
+
+
+def unlike(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The keys, as in the experiment file, that differ among scenarios, and each scenario's values of them.
+
+    A link or traffic entry that only some have is told as a whole: `ping` and `no ping`.
+    """
+    if len(scenarios) < 2:
+        return [{} for _ in scenarios]
+    flat = [dict(_flat(scenario)) for scenario in scenarios]
+    keys = dict.fromkeys(key for found in flat for key in found)
+    differing = [key for key in keys if len({found.get(key) for found in flat}) > 1]
+    columns: dict[str, list[str]] = {}
+    for key in differing:
+        entry = _entry(key)
+        there = [any(_entry(other) == entry for other in found) for found in flat]
+        if entry and not all(there):
+            name = entry.partition(".")[2]
+            columns[entry] = [name if found else f"no {name}" for found in there]
+        else:
+            columns[_path(key)] = [found.get(key, "none") for found in flat]
+    columns = _joined(columns)
+    # Traffic that lasts to the end of the run ends where the duration says.
+    ends = columns.get("duration")
+    kept = {key: values for key, values in columns.items() if not (key.endswith(".stop") and values == ends)}
+    return [{key: values[index] for key, values in kept.items()} for index in range(len(scenarios))]
+
+
+def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every leaf of a scenario by its path; the things of a list by their names, nodes by name instead of number."""
+    if not path:
+        nodes = [node["name"] for node in value["nodes"]]
+        for key, item in value.items():
+            for number, entry in enumerate(item if key in LISTS else ()):
+                yield from _flat(_with_names(entry, nodes), (LISTS[key], str(entry.get("name", number))))
+            if key not in LISTS:
+                yield from _flat(item, (key,))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(item, (*path, key))
+    else:
+        yield path, unit_and_value(path[-1], value)
+
+
+def _with_names(entry: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
+    """An entry without its own name, and with nodes called by theirs."""
+    told = {key: value for key, value in entry.items() if key != "name"}
+    for key in ("from", "to"):
+        if isinstance(told.get(key), int):
+            told[key] = nodes[told[key]]
+    if "ends" in told:
+        told["ends"] = "-".join(nodes[end] for end in told["ends"])
+    return told
+
+
+def _entry(key: tuple[str, ...]) -> str:
+    """The link, host or traffic entry that a key belongs to; empty for the others."""
+    return ".".join(key[:2]) if key[0] in LISTS.values() else ""
+
+
+def _path(key: tuple[str, ...]) -> str:
+    """As an experiment file writes it: without the unit."""
+    *parents, last = key
+    name = NAMES.get(last) or last
+    for unit in ("_ns", "_bps", "_bytes", "_packets", "_percent"):
+        name = name.removesuffix(unit)
+    return ".".join([*parents, name])
+
+
+def _joined(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Settings of both directions of a link that have the same values told once, for the link."""
+    found: dict[str, list[str]] = {}
+    for path, values in columns.items():
+        parts = path.split(".")
+        if parts[0] == "link" and len(parts) > 2 and parts[2] in SIDES:
+            both = [".".join([*parts[:2], side, *parts[3:]]) for side in SIDES]
+            if all(columns.get(side) == values for side in both):
+                path = ".".join([*parts[:2], *parts[3:]])
+        found[path] = values
+    return found

@@ -1,0 +1,152 @@
+"""Which settings vary among runs, with what values, and labels made of them."""
+
+import hashlib
+import json
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bufferscope.variation.labels import labels
+from bufferscope.variation.settings import settings, short
+from bufferscope.variation.unlike import unlike
+
+if TYPE_CHECKING:
+    from bufferscope.metrics.records import RunRecords
+
+ENGINE, KERNEL, EXPERIMENT = "engine", "kernel", "experiment"
+AS_FILED = "as in the file"
+"""The value of a setting that a run leaves to its file, where the scenario does not tell it either."""
+
+Row = dict[str, str]
+"""What varies, path to value in a word or two."""
+
+
+class _Point(NamedTuple):
+    """What a user calls it, its experiment, and one of its repetitions."""
+
+    name: str
+    experiment: str
+    run: "RunRecords"
+
+
+class Variation:
+    """What differs among runs, apart from their seeds."""
+
+    def __init__(self, runs: "Sequence[RunRecords]", names: Sequence[str] | None = None) -> None:
+        """Look at runs; `names`, one a run, are a user's own: they tell runs apart as well, and lead the labels."""
+        called = names or [""] * len(runs)
+        identities = [_identity(run, name) for run, name in zip(runs, called, strict=True)]
+        found: dict[Hashable, _Point] = {}
+        for identity, run, name in zip(identities, runs, called, strict=True):
+            found.setdefault(identity, _Point(name, _value(run, EXPERIMENT), run))
+        points = list(found.values())
+        rows = _rows(points)
+        texts = _texts(points, rows)
+        place = {identity: index for index, identity in enumerate(found)}
+        self.keys = _keys(points, rows)
+        """What varies: swept paths, other settings' paths, then `engine`, `kernel` and `experiment`."""
+        self.values: list[Row] = [rows[place[identity]] for identity in identities]
+        """Each run's value of what varies, in a word or two; without the keys that its experiment does not have."""
+        self.labels: list[str] = [texts[place[identity]] for identity in identities]
+        """What to call each run: the same for repetitions of a point, and for no others."""
+        self.is_named = any(called)
+        """Whether a user's names lead the labels."""
+        self.titled = _titled(points, self.keys)
+        """The keys whose values the labels are made of."""
+
+
+def scenario_digest(scenario: Mapping[str, Any]) -> str:
+    """A text that is the same for equal scenarios."""
+    return hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()
+
+
+def _identity(run: "RunRecords", name: str) -> Hashable:
+    """Equal for repetitions of a point, and for them alone."""
+    known: str | None = getattr(run, "scenario_digest", None)
+    told = (_value(run, key) for key in (ENGINE, KERNEL, EXPERIMENT))
+    return name, *told, tuple(run.point.items()), known or scenario_digest(run.scenario)
+
+
+def _value(run: "RunRecords", key: str) -> str:
+    return str(run.meta["summary"].get(KERNEL) or "") if key == KERNEL else str(run.meta[key])
+
+
+def _rows(points: Sequence[_Point]) -> list[Row]:
+    """The values of what varies, point by point; settings are compared within an experiment."""
+    rows: list[Row] = [{} for _ in points]
+    for experiment in dict.fromkeys(point.experiment for point in points):
+        own = [index for index, point in enumerate(points) if point.experiment == experiment]
+        for index, row in zip(own, _settings([points[index].run for index in own]), strict=True):
+            rows[index] = row
+    for key in (ENGINE, KERNEL, EXPERIMENT):
+        values = [_value(point.run, key) for point in points]
+        if len({value for value in values if value}) > 1:
+            rows = [row | {key: value} if value else row for row, value in zip(rows, values, strict=True)]
+    return rows
+
+
+def _settings(runs: "Sequence[RunRecords]") -> list[Row]:
+    """Of one experiment's points: the settings that differ, and whatever else is unlike in their scenarios."""
+    paths = dict.fromkeys(path for run in runs for path in run.point)
+    paths |= dict.fromkeys(path for run in runs for path in settings(run.meta))
+    rows: list[Row] = [{} for _ in runs]
+    for path in paths:
+        values = _column(runs, path)
+        if len(set(values)) > 1:
+            rows = [row | {path: value} for row, value in zip(rows, values, strict=True)]
+    alike: dict[Hashable, list[int]] = {}
+    for index, row in enumerate(rows):
+        alike.setdefault(tuple(row.items()), []).append(index)
+    for group in alike.values():
+        for index, more in zip(group, unlike([runs[index].scenario for index in group]), strict=True):
+            rows[index] = rows[index] | more
+    return rows
+
+
+def _column(runs: "Sequence[RunRecords]", path: str) -> list[str]:
+    """A setting's value in each run; tables by their first word where that is enough."""
+    written = [settings(run.meta).get(path) for run in runs]
+    values = [short(run, path, text) or AS_FILED for run, text in zip(runs, written, strict=True)]
+    if any(text and text.startswith("{") for text in written):
+        heads = {value: value if value == AS_FILED else value.partition(" ")[0] for value in values}
+        if len(set(heads.values())) == len(heads):
+            return [heads[value] for value in values]
+    return values
+
+
+def _keys(points: Sequence[_Point], rows: Sequence[Row]) -> tuple[str, ...]:
+    found = dict.fromkeys(key for row in rows for key in row)
+    swept = [key for key in found if any(key in point.run.point for point in points)]
+    last = [key for key in (ENGINE, KERNEL, EXPERIMENT) if key in found]
+    return tuple(dict.fromkeys([*swept, *(key for key in found if key not in last), *last]))
+
+
+def _texts(points: Sequence[_Point], rows: Sequence[Row]) -> list[str]:
+    """Labels: the user's name, the experiment where there are several, and what varies under both."""
+    parts: dict[tuple[str, str], list[int]] = {}
+    for index, point in enumerate(points):
+        parts.setdefault((point.name, point.experiment), []).append(index)
+    several = len({point.experiment for point in points}) > 1
+    texts = [""] * len(points)
+    for (name, experiment), own in parts.items():
+        named = len({other for other_name, other in parts if other_name == name}) == 1 if name else not several
+        head = [name] * bool(name) + [experiment] * (not named)
+        swept = dict.fromkeys(key for index in own for key in points[index].run.point)
+        within = labels([rows[index] for index in own], swept)
+        if len(own) == 1:
+            within = [] if head else [", ".join(points[own[0]].run.point.values())]
+        for index, text in zip(own, within or [""], strict=True):
+            texts[index] = _unused(", ".join([*head, *([text] if text else [])]), texts)
+    return texts
+
+
+def _titled(points: Sequence[_Point], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(keys) if len(points) > 1 else tuple(points[0].run.point) if points else ()
+
+
+def _unused(text: str, taken: Collection[str]) -> str:
+    """The text, with a number where another point has it already."""
+    number, candidate = 1, text
+    while candidate and candidate in taken:
+        number += 1
+        candidate = f"{text} ({number})"
+    return candidate

@@ -1,0 +1,105 @@
+"""Runs taken elsewhere as CSV, Parquet and JSON."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from handmade import MS, PING, TCP, HandmadeRun, pfifo, probes, scenario
+from laboratory import TABLES, Answer, files
+
+import bufferscope as bs
+from bufferscope.exporting import FORMATS, export
+from bufferscope.store.finding import find_anywhere
+
+Cli = Callable[..., Answer]
+LIMIT = "link.bottleneck.queue.limit"
+NAMES = {"runs", "metrics", *TABLES}
+
+
+def results(directory: Path) -> Path:
+    """Two runs of an experiment, one of them with another queue; a probe of each is lost."""
+    for limit, rtt in ((100, 120.0), (20, 40.0)):
+        HandmadeRun(
+            scenario({"bulk": TCP, "ping": PING}, duration_s=2, queue=pfifo(limit)),
+            {"probes": probes([rtt, None, rtt + 2])},
+            id=f"{limit}-sim-s1",
+            overrides=[] if limit == 100 else [f"{LIMIT}={limit}p"],
+        ).write(directory / "results")
+    return directory / "results"
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """A file's rows, numbers as numbers."""
+    if file.suffix == ".json":
+        rows: list[dict[str, Any]] = json.loads(file.read_text())
+        return rows
+    return (pl.read_csv(file) if file.suffix == ".csv" else pl.read_parquet(file)).to_dicts()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_row_tells_what_its_run_was(tmp_path: Path, kind: str) -> None:
+    written = export(find_anywhere(results(tmp_path)), tmp_path / "out", kind)
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{name}.{kind}" for name in NAMES}
+    assert {file.stem for file in written} == NAMES
+    rows = read(tmp_path / "out" / f"probes.{kind}")
+    assert [(row["experiment"], row["engine"], row["seed"], row[LIMIT], row["rtt_ns"]) for row in rows] == [
+        ("handmade", "sim", 1, limit, rtt and rtt * MS)
+        for limit, rtts in (("100p", (120, None, 122)), ("20p", (40, None, 42)))
+        for rtt in rtts
+    ]
+    metrics = {(row[LIMIT], row["metric"]): row for row in read(tmp_path / "out" / f"metrics.{kind}")}
+    lost, hidden = (metrics["20p", name] for name in ("rtt.lost", "rtt.p99_ms"))
+    assert (lost["value"], lost["unit"]) == (1, "probes")
+    assert (hidden["value"], hidden["censored"], hidden["unit"]) == (None, True, "ms")
+    about = read(tmp_path / "out" / f"runs.{kind}")
+    assert [row["duration_ns"] for row in about] == [2_000_000_000] * 2
+
+
+def test_an_empty_table_keeps_its_columns(tmp_path: Path) -> None:
+    export(find_anywhere(results(tmp_path)), tmp_path / "out")
+    with (tmp_path / "out" / "drops.csv").open() as file:
+        (header,) = csv.reader(file)
+    assert header[:5] == ["run", "experiment", "engine", "seed", LIMIT]
+    assert header[5:] == bs.TABLES["drops"]
+
+
+def test_nothing_is_replaced_unasked(cli: Cli, tmp_path: Path) -> None:
+    results(tmp_path)
+    assert cli("export", "results", "--table", "probes").status == 0
+    before = files(tmp_path / "export")
+    refused = cli("export", "results")
+    assert refused.status == 2
+    assert "export/probes.csv: is there already; --force replaces it" in refused.err
+    assert files(tmp_path / "export") == before, "nothing at all was written"
+    answer = cli("export", "results/handmade/20-*", "--force", "--json", "--table", "probes")
+    assert json.loads(answer.out)["files"] == ["export/probes.csv"]
+    assert len(files(tmp_path / "export")["probes.csv"].splitlines()) == 4
+
+
+def test_a_broken_run_leaves_no_half_export(tmp_path: Path) -> None:
+    broken = results(tmp_path) / "handmade" / "20-sim-s1" / "flows.parquet"
+    broken.write_bytes(b"")
+    with pytest.raises(bs.StoreError, match=r"20-sim-s1/flows\.parquet"):
+        export(find_anywhere(tmp_path / "results"), tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["results", "--format", "xlsx"], "found 'xlsx'; allowed: csv, parquet, json"),
+        (["results", "--table", "probe"], "did you mean probes?"),
+        (["results", "--out", "results/handmade/20-sim-s1/run.json"], "is a file"),
+        (["nowhere"], "nowhere: no such run"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(cli: Cli, tmp_path: Path, arguments: list[str], words: str) -> None:
+    results(tmp_path)
+    answer = cli("export", *arguments)
+    assert answer.status == 2
+    assert words in answer.err
+    assert not (tmp_path / "export").exists()
