@@ -1,11 +1,16 @@
 """A small experiment, and the command line as tests use it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
+
+from bufferscope import programs
 
 SMALL = """\
 title = "A small lab"
@@ -61,6 +66,14 @@ def write(directory: Path, text: str, name: str = "lab.toml") -> Path:
     path = directory / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def program(name: str) -> str:
+    """Where one of the programs of `programs.txt` is, by any of its names; without it the test fails."""
+    (listed,) = (program for program in programs.listed() if name in program.names)
+    if found := next(filter(None, map(shutil.which, listed.names)), None):
+        return found
+    pytest.fail(f"{name} is not there: apt-get install {' '.join(listed.packages)}")
 
 
 def start(arguments: Sequence[str], directory: Path) -> subprocess.Popen[str]:

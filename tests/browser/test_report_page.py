@@ -1,19 +1,18 @@
 """The report in a browser: everything drawn, without network, on any screen, in both colour schemes, and on paper."""
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from laboratory import program
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from pypdf import PdfReader
 from reports import DRAWN, built
 
 pytestmark = pytest.mark.browser
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -42,12 +41,9 @@ Opener = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The system's Chromium; a machine without one fails the tests, and is told what to install."""
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.fail(f"none of {', '.join(PROGRAMS)} is installed; on Debian and Ubuntu: sudo apt-get install chromium")
+    """The system's Chromium."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=program("chromium"), args=ARGUMENTS)
         yield browser
         browser.close()
 
