@@ -139,7 +139,7 @@ def test_iperf3_sees_the_goodput_that_the_agent_tells(tmp_path: Path) -> None:
         if own.undisturbed and seen.undisturbed:
             assert seen.value == pytest.approx(own.value, rel=GOODPUT_TOLERANCE)
             return
-    pytest.skip(f"in {ATTEMPTS} attempts this machine never had the time to carry 10 Mbit/s")
+    pytest.skip(f"disturbed: in {ATTEMPTS} attempts this machine never had the time to carry 10 Mbit/s")
 
 
 def test_irtt_sees_the_round_trip_time_that_the_agent_tells(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_irtt_sees_the_round_trip_time_that_the_agent_tells(tmp_path: Path) -> N
         if own.undisturbed and seen.undisturbed:
             assert seen.value == pytest.approx(own.value, abs=RTT_TOLERANCE_MS)
             return
-    pytest.skip(f"in {ATTEMPTS} attempts this machine never had the time to answer probes at once")
+    pytest.skip(f"disturbed: in {ATTEMPTS} attempts this machine never had the time to answer probes at once")
