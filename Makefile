@@ -14,8 +14,10 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 # The Python to make the environment from; empty: the first suitable one on the PATH.
 PYTHON ?=
-# Arguments for `make reproduce` and `make agreement`, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
+# Arguments for `make reproduce`, `make agreement` and pytest, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
 ARGS   ?=
+# Processes beside `make test-busy`.
+BUSY   ?= 8
 
 EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
     $(shell find crates -name Cargo.toml -o -path 'crates/*/src/*' -name '*.rs')
@@ -26,7 +28,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce agreement test test-rust test-python test-slow lint fmt bench agent wheel docs reference transcripts pictures lock clean
+.PHONY: help reproduce agreement test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference transcripts pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -36,7 +38,7 @@ reproduce: $(STAMPS)/extension ## Run the seed experiments on the simulator and 
 	$(BIN)/bufferscope reproduce $(ARGS)
 
 agreement: $(STAMPS)/extension $(STAMPS)/agent ## Hold the simulator against a real kernel, and write docs/agreement.md
-	@scripts/ensure-system-packages.sh ip=iproute2 ethtool=ethtool qemu-system-x86_64=qemu-system-x86
+	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/write.py $(ARGS)
 
@@ -44,17 +46,20 @@ test: test-rust test-python ## Run every test, in Rust, Python and a browser
 
 test-rust: $(STAMPS)/run
 	@scripts/check-rust.sh
-	@scripts/ensure-system-packages.sh ip=iproute2
-	cargo test --workspace --locked --quiet
+	@scripts/ensure-system-packages.sh host
+	@scripts/declared-programs.sh target/programs
+	PATH=$(CURDIR)/target/programs cargo test --workspace --locked --quiet
 
 test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
-	@scripts/ensure-system-packages.sh 'chromium|chromium-browser|google-chrome=chromium' \
-	  ip=iproute2 ethtool=ethtool qemu-system-x86_64=qemu-system-x86 iperf3=iperf3 irtt=irtt tcpdump=tcpdump
-	$(BIN)/python -m pytest
+	@scripts/ensure-system-packages.sh host guest tests
+	$(BIN)/python -m pytest $(ARGS)
 
 test-slow: test ## Run every test, the property tests longer, and fuzz the loader where cargo-fuzz is installed
 	PROPTEST_CASES=2000 cargo test --workspace --locked --release --quiet
 	scripts/fuzz.sh 120
+
+test-busy: ## Run every test beside BUSY processes (8) that take CPU time from it: none may depend on a quick machine
+	scripts/busy.sh $(BUSY) $(MAKE) --no-print-directory test
 
 lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
 	@scripts/check-rust.sh rustfmt clippy

@@ -3,12 +3,14 @@
 # components (rustfmt, clippy) are there. Adds missing components itself where rustup can.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
-. "$(dirname "$0")/messages.sh"
+. "${BASH_SOURCE%/*}/messages.sh"
+# shellcheck source=scripts/programs.sh
+. "${BASH_SOURCE%/*}/programs.sh"
 
 check_linker() {
     command -v "${CC:-cc}" >/dev/null ||
         fail "a C compiler is needed to link Rust programs, and ${CC:-cc} was not found" \
-            "Debian, Ubuntu: apt-get install gcc libc6-dev" "Fedora: dnf install gcc"
+            "Debian, Ubuntu: apt-get install $(packages_of cc)" "Fedora: dnf install gcc"
 }
 
 check_cargo() {

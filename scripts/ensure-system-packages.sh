@@ -1,35 +1,37 @@
 #!/usr/bin/env bash
-# ensure-system-packages.sh COMMAND=PACKAGE...: sees to it that each COMMAND is there, by installing the Debian PACKAGE
-# where this user may (root, or sudo that asks for no password); otherwise says what to install.
-# COMMAND may list alternatives: chromium|google-chrome=chromium.
+# ensure-system-packages.sh USER...: sees to it that every program is there that any of these needs (host, guest, tests; see
+# python/bufferscope/programs.txt), by installing its Debian packages where this user may (root, or sudo that asks for no
+# password); otherwise says what to install.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
-. "$(dirname "$0")/messages.sh"
+. "${BASH_SOURCE%/*}/messages.sh"
+# shellcheck source=scripts/programs.sh
+. "${BASH_SOURCE%/*}/programs.sh"
 
-is_there() {
-    local name
-    for name in ${1//|/ }; do
-        if command -v "$name" >/dev/null; then return 0; fi
-    done
-    return 1
-}
+# Ordinary users often lack the directories of ip and ethtool in PATH; bufferscope looks there, too.
+PATH=$PATH:/usr/sbin:/sbin
 
+missing=()
 packages=()
-for pair in "$@"; do
-    if ! is_there "${pair%=*}"; then packages+=("${pair##*=}"); fi
-done
-if [ ${#packages[@]} -eq 0 ]; then exit 0; fi
+while read -r names its_packages; do
+    if path_of "$names" >/dev/null; then continue; fi
+    missing+=("${names%%|*}")
+    for package in ${its_packages//,/ }; do
+        case " ${packages[*]-} " in *" $package "*) ;; *) packages+=("$package") ;; esac
+    done
+done < <(listed "$@")
+if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 
 readonly install=(apt-get install --yes --no-install-recommends "${packages[@]}")
 as_root=""
 if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
 
 if ! command -v apt-get >/dev/null; then
-    fail "these programs are needed, and there is no apt-get to install them: ${packages[*]}" \
-        "install them with this system's package manager, then try again"
+    fail "these programs are needed, and there is no apt-get to install them: ${missing[*]}" \
+        "install them with this system's package manager, then try again; Debian has them in: ${packages[*]}"
 fi
 if [ -n "$as_root" ] && ! sudo -n true 2>/dev/null; then
-    fail "these system packages are needed, and only root may install them: ${packages[*]}" "sudo ${install[*]}"
+    fail "these programs are needed, and only root may install them: ${missing[*]}" "sudo ${install[*]}"
 fi
 say "Installing system packages: ${packages[*]}"
 # Package lists may be absent or old: refresh them, but a failing mirror need not matter.

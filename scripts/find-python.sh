@@ -3,10 +3,12 @@
 # enough and can make environments. Fails with what to install where there is none.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
-. "$(dirname "$0")/messages.sh"
+. "${BASH_SOURCE%/*}/messages.sh"
+# shellcheck source=scripts/programs.sh
+. "${BASH_SOURCE%/*}/programs.sh"
 
 readonly MINIMUM="3.11"
-readonly DEBIAN="Debian 12, Ubuntu 24.04 and newer: apt-get install python3 python3-venv"
+DEBIAN="Debian 12, Ubuntu 24.04 and newer: apt-get install $(packages_of python3)"
 
 is_recent_enough() {
     "$1" -c "import sys; sys.exit(sys.version_info < (${MINIMUM/./, }))" 2>/dev/null

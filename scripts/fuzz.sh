@@ -2,7 +2,7 @@
 # fuzz.sh SECONDS: runs every fuzz target for so long, where cargo-fuzz and a nightly toolchain are installed.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
-. "$(dirname "$0")/messages.sh"
+. "${BASH_SOURCE%/*}/messages.sh"
 
 readonly seconds="$1"
 

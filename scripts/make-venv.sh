@@ -3,7 +3,7 @@
 # to it that all that a build needs is there, so that whatever is missing is told at once.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
-. "$(dirname "$0")/messages.sh"
+. "${BASH_SOURCE%/*}/messages.sh"
 
 readonly dir="$1"
 readonly here="${BASH_SOURCE%/*}"

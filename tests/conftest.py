@@ -1,5 +1,7 @@
 """Fixtures that several test modules use."""
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,17 @@ from bufferscope.cli import run
 # How long a case takes is this machine's affair.
 settings.register_profile("patient", settings.default, deadline=None)
 settings.load_profile("patient")
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _only_declared_programs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Every test finds the programs of `programs.txt` in PATH, and no others."""
+    directory = tmp_path_factory.mktemp("programs")
+    subprocess.run([ROOT / "scripts" / "declared-programs.sh", directory], check=True)
+    os.environ["PATH"] = str(directory)
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 """A small experiment, and the command line as tests use it."""
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
+
+from bufferscope import programs
 
 SMALL = """\
 title = "A small lab"
@@ -63,6 +68,14 @@ def write(directory: Path, text: str, name: str = "lab.toml") -> Path:
     return path
 
 
+def program(name: str) -> str:
+    """Where one of the programs of `programs.txt` is, by any of its names; without it the test fails."""
+    (listed,) = (program for program in programs.listed() if name in program.names)
+    if found := next(filter(None, map(shutil.which, listed.names)), None):
+        return found
+    pytest.fail(f"{name} is not there: apt-get install {' '.join(listed.packages)}")
+
+
 def start(arguments: Sequence[str], directory: Path) -> subprocess.Popen[str]:
     """The command line in a process of its own."""
     return subprocess.Popen(
@@ -73,6 +86,25 @@ def start(arguments: Sequence[str], directory: Path) -> subprocess.Popen[str]:
         text=True,
         env={**os.environ, "PYTHONWARNINGS": "error"},
     )
+
+
+ATTEMPTS = 6
+"""Measurements that this machine may disturb before a test gives up."""
+
+
+def until_undisturbed(measure: Callable[[], tuple[bool, str]]) -> None:
+    """Repeat a measurement in real time that did not come out while this machine was in its way.
+
+    `measure` tells whether it came out, and what disturbed it, empty for nothing. What does not come out undisturbed
+    fails at once, and what is always disturbed fails in the end.
+    """
+    for attempt in range(ATTEMPTS):
+        came_out, disturbance = measure()
+        if came_out:
+            return
+        assert disturbance, "it does not come out, and nothing disturbed it"
+        print(f"disturbed, attempt {attempt + 1} of {ATTEMPTS}: {disturbance}", file=sys.stderr)
+    pytest.fail(f"disturbed by the machine {ATTEMPTS} times; at last: {disturbance}")
 
 
 def files(directory: Path) -> dict[str, bytes]:

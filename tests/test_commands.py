@@ -2,14 +2,13 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from laboratory import SMALL, SWEEP, Answer, write
+from laboratory import SMALL, SWEEP, Answer, program, write
 from shells import call, skip_without_network
 
 import bufferscope as bs
@@ -59,9 +58,8 @@ def test_every_point_of_the_catalogue_is_a_script_that_shells_understand(name: s
     # Points that differ only in their traffic have the same network.
     for text in {script(experiment, point) for point in experiment.points}:
         subprocess.run(["sh", "-n"], input=text, text=True, check=True)
-        if shutil.which("shellcheck"):
-            said = subprocess.run(["shellcheck", "-"], input=text, capture_output=True, text=True, check=False)
-            assert said.stdout == ""
+        said = subprocess.run([program("shellcheck"), "-"], input=text, capture_output=True, text=True, check=False)
+        assert said.stdout == ""
 
 
 def test_the_network_is_built_changed_and_removed(lab: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from laboratory import SMALL, SWEEP, write
+from laboratory import SMALL, SWEEP, until_undisturbed, write
 
 import bufferscope as bs
 from bufferscope import _core
@@ -59,16 +59,25 @@ def ready() -> None:
 
 @pytest.mark.usefixtures("ready")
 def test_a_run_on_the_kernel_is_stored_like_any_other(tmp_path: Path) -> None:
-    result = bs.run(write(tmp_path, LAB), engine="host", out=tmp_path / "out")
-    run = result.runs[0]
+    (run,) = bs.run(write(tmp_path, LAB), engine="host", out=tmp_path / "out").runs
     assert run.engine == "host"
     assert run.meta["summary"]["kernel"]
     assert run.meta["cpu_s"] > 0.01, "the agent's and its tools', not this process's"
     assert run.meta["summary"]["privilege"] in ("root", "user-namespace")
     assert run.probes.height == 30
     assert run.queues.filter(pl.col("packets") > LIMIT_PACKETS).is_empty()
-    assert not run.queues.filter(pl.col("packets") == LIMIT_PACKETS).is_empty()
     assert run.probes.filter(pl.col("rtt_ns") < PROPAGATION_NS).is_empty()
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_bulk_flow_is_seen_to_fill_its_queue(tmp_path: Path) -> None:
+    lab = write(tmp_path, LAB)
+
+    def judged() -> tuple[bool, str]:
+        (run,) = bs.run(lab, engine="host", out=tmp_path / "out").runs
+        return not run.queues.filter(pl.col("packets") == LIMIT_PACKETS).is_empty(), "; ".join(run.warnings)
+
+    until_undisturbed(judged)
 
 
 @pytest.mark.usefixtures("ready")

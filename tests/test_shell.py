@@ -20,6 +20,12 @@ Cli = Callable[..., Answer]
 LAB = SMALL.replace('delay = "10ms"', 'delay = "5ms"') + '[[link]]\nname = "far"\nends = ["h2", "h3"]\n'
 """h1 - h2 - h3, with a rate on the first link."""
 LOOK_UP = "import socket, sys; print(socket.gethostbyname(sys.argv[1]))"
+FUTILE_LOOK_UP = """
+import socket, sys, time
+began = time.monotonic()
+try: socket.gethostbyname(sys.argv[1])
+except OSError: print(time.monotonic() - began)
+"""
 SERVER = (
     "import socket; s = socket.create_server(('', 80))\n"
     "while True: c, _ = s.accept(); c.sendall(b'served\\n'); c.close()"
@@ -67,9 +73,8 @@ def test_a_program_that_cannot_be_started_is_told_as_shells_do(tmp_path: Path, c
 def test_hosts_know_each_other_by_name_and_nobody_else(tmp_path: Path) -> None:
     for name, address in {"h1": "10.0.0.1", "h2": "10.0.0.2", "h3": "10.0.0.6"}.items():
         assert call(tmp_path, on="h2", command=python(LOOK_UP, name)).stdout == f"{address}\n"
-    began = time.monotonic()
-    assert call(tmp_path, command=python(LOOK_UP, "nobody.example")).returncode == 1
-    assert time.monotonic() - began < 10, "no name server is waited for"
+    waited_s = float(call(tmp_path, command=python(FUTILE_LOOK_UP, "nobody.example")).stdout)
+    assert waited_s < 5, "no name server is waited for: that would take 5 s at the least"
     assert "h2" not in Path("/etc/hosts").read_text().split(), "the machine's own file is as it was"
 
 
@@ -109,9 +114,9 @@ def test_the_experiments_traffic_runs_if_it_is_asked_for(tmp_path: Path) -> None
 
 
 def test_rates_change_as_the_experiment_says(tmp_path: Path) -> None:
-    write(tmp_path, LAB.replace('rate = "10mbit"', 'rate = [["0s", "10mbit"], ["1s", "2mbit"]]'))
+    write(tmp_path, LAB.replace('rate = "10mbit"', 'rate = [["0s", "10mbit"], ["3s", "2mbit"]]'))
     show = "tc class show dev to-h2 | grep -o 'rate [^ ]*'"
-    done = call(tmp_path, command=("sh", "-c", f"{show}; sleep 1.5; {show}"))
+    done = call(tmp_path, command=("sh", "-c", f"{show}; until {show} | grep 2; do sleep 0.1; done"))
     assert done.stdout == "rate 10Mbit\nrate 2Mbit\n"
 
 
@@ -273,6 +278,8 @@ def terminal(tmp_path: Path, marker: str) -> Iterator[Terminal]:
 
 
 START = shlex.join(words("--quiet"))
+SLEEP = r"sh -c 'echo a\wake; exec sleep 1000'"
+"""A job that tells when a signal meets it and nobody else; the terminal's echo of these words does not."""
 
 
 def test_an_interactive_shell_has_job_control_and_its_status_comes_back(terminal: Terminal) -> None:
@@ -280,13 +287,13 @@ def test_an_interactive_shell_has_job_control_and_its_status_comes_back(terminal
     terminal.expect("$> ")
     assert terminal.ask("hostname; stty size") == ["h1", "33 77"]
     assert terminal.ask("tty")[0].startswith("/dev/")
-    terminal.send("sleep 1000\n")
-    terminal.wait_for_silence()
+    terminal.send(f"{SLEEP}\n")
+    terminal.expect("awake\r\n")
     terminal.send("\x03")
     terminal.expect("$> ")
     assert terminal.ask("echo $?") == ["130"], "Ctrl-C ended the job and not the shell"
-    terminal.send("sleep 1000\n")
-    terminal.wait_for_silence()
+    terminal.send(f"{SLEEP}\n")
+    terminal.expect("awake\r\n")
     terminal.send("\x1a")
     terminal.expect("Stopped")
     terminal.expect("$> ")
@@ -299,8 +306,8 @@ def test_an_interactive_shell_has_job_control_and_its_status_comes_back(terminal
 
 
 def test_ctrl_c_reaches_the_program(terminal: Terminal) -> None:
-    terminal.send(f"{START} -- sleep 1000\n")
-    terminal.wait_for_silence(2)
+    terminal.send(f"{START} -- {SLEEP}\n")
+    terminal.expect("awake\r\n")
     terminal.send("\x03")
     terminal.expect("$> ")
     assert terminal.ask("echo $?") == ["130"]

@@ -12,7 +12,6 @@ the packet. What irtt takes itself it measures on the host's own address, and th
 
 import json
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from laboratory import write
+from laboratory import program, write
 from shells import call, python, skip_without_network
 
 import bufferscope as bs
@@ -84,8 +83,8 @@ class Measured:
 @pytest.fixture(autouse=True)
 def _witnesses() -> None:
     skip_without_network()
-    if missing := [name for name in ("iperf3", "irtt") if not shutil.which(name)]:
-        pytest.skip(f"apt-get install {' '.join(missing)}")
+    program("iperf3")
+    program("irtt")
 
 
 def own_goodput(directory: Path) -> Measured:
@@ -140,7 +139,7 @@ def test_iperf3_sees_the_goodput_that_the_agent_tells(tmp_path: Path) -> None:
         if own.undisturbed and seen.undisturbed:
             assert seen.value == pytest.approx(own.value, rel=GOODPUT_TOLERANCE)
             return
-    pytest.skip(f"in {ATTEMPTS} attempts this machine never had the time to carry 10 Mbit/s")
+    pytest.skip(f"disturbed: in {ATTEMPTS} attempts this machine never had the time to carry 10 Mbit/s")
 
 
 def test_irtt_sees_the_round_trip_time_that_the_agent_tells(tmp_path: Path) -> None:
@@ -150,4 +149,4 @@ def test_irtt_sees_the_round_trip_time_that_the_agent_tells(tmp_path: Path) -> N
         if own.undisturbed and seen.undisturbed:
             assert seen.value == pytest.approx(own.value, abs=RTT_TOLERANCE_MS)
             return
-    pytest.skip(f"in {ATTEMPTS} attempts this machine never had the time to answer probes at once")
+    pytest.skip(f"disturbed: in {ATTEMPTS} attempts this machine never had the time to answer probes at once")

@@ -1,12 +1,11 @@
 """The browser that tests of pages drive."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
+from laboratory import program
 from playwright.sync_api import Browser, sync_playwright
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -21,11 +20,8 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """The system's Chromium; a machine without one fails the tests, and is told what to install."""
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.fail(f"none of {', '.join(PROGRAMS)} is installed; on Debian and Ubuntu: sudo apt-get install chromium")
+    """The system's Chromium."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=program("chromium"), args=ARGUMENTS)
         yield browser
         browser.close()

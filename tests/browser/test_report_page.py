@@ -41,6 +41,7 @@ def opened(chromium: Browser, report_page: Path) -> Iterator[Opener]:
 
     def open_page(viewport: ViewportSize = DESKTOP, scripts: bool = True, **options: Any) -> Page:
         context = chromium.new_context(viewport=viewport, offline=True, java_script_enabled=scripts, **options)
+        context.set_default_timeout(DRAWN_MS)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: PROBLEMS.append(message.text) if message.type in BAD else None)

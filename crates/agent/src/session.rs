@@ -120,7 +120,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
                     return Ok(());
                 }
             }
-            if self.lingering && !self.traffic.is_waiting(&mut self.desk) {
+            if self.lingering && !self.traffic.is_waiting(&mut self.desk)? {
                 return Ok(());
             }
             self.desk.reactor.wait(&mut ready)?;
@@ -145,7 +145,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
                 self.traffic.end(&mut self.desk)?;
             }
             Event::GiveUp => {
-                self.traffic.give_up(&mut self.desk);
+                self.traffic.give_up(&mut self.desk)?;
                 return Ok(ControlFlow::Break(()));
             }
         }

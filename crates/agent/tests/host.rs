@@ -3,7 +3,7 @@
 mod common;
 
 use bufferscope_records::Table;
-use common::{Report, capabilities, has_shaper, run, scenario, start, was_disturbed};
+use common::{Report, capabilities, has_shaper, judge, run, scenario, skip, start};
 use serde_json::json;
 
 /// 10 Mbit/s and 20 ms, 50 packets of queue.
@@ -32,7 +32,7 @@ fn rtts_ms(report: &Report) -> Vec<f64> {
     rtts
 }
 
-/// What a loaded machine spoils, it also confesses.
+/// A run of which nothing is judged that takes a machine with time to spare.
 fn succeeded(toml: &str) -> Report {
     let report = run(&scenario(toml), json!({}));
     report.summary();
@@ -44,13 +44,14 @@ fn an_idle_path_has_its_propagation_delay() {
     if !has_shaper() {
         return;
     }
-    let report = succeeded(&with_traffic(&[PING]));
-    let rtts = rtts_ms(&report);
-    assert_eq!(rtts.len(), 6 * 20, "every probe has a row and an answer");
-    // 4 x 5 ms of propagation, 0.08 ms of transmission; a millisecond is for the machine.
-    let median = rtts[rtts.len() / 2];
-    assert!(rtts[0] >= 20.0, "fastest: {} ms", rtts[0]);
-    assert!(median < 21.0 || was_disturbed(&report), "median: {median} ms");
+    judge(&scenario(&with_traffic(&[PING])), |report, doubts| {
+        let rtts = rtts_ms(report);
+        assert_eq!(rtts.len(), 6 * 20, "every probe has a row and an answer");
+        // 4 x 5 ms of propagation, 0.08 ms of transmission; a millisecond is for the machine.
+        let median = rtts[rtts.len() / 2];
+        assert!(rtts[0] >= 20.0, "fastest: {} ms", rtts[0]);
+        doubts.unless(median < 21.0, format!("median: {median} ms"));
+    });
 }
 
 #[test]
@@ -59,11 +60,14 @@ fn each_way_is_timed_on_its_own() {
         return;
     }
     let toml = with_traffic(&[PING]).replace(r#"delay = "5ms" }"#, r#"forward = { delay = "25ms" } }"#);
-    let report = succeeded(&toml);
-    let fastest_ms = |column| report.integers(Table::Probes, column).into_iter().flatten().min().unwrap() as f64 / 1e6;
-    let (up, down) = (fastest_ms("owd_up_ns"), fastest_ms("owd_down_ns"));
-    assert!((30.0..31.0).contains(&up), "{up} ms");
-    assert!((5.0..6.0).contains(&down), "{down} ms");
+    judge(&scenario(&toml), |report, doubts| {
+        for (column, propagation_ms) in [("owd_up_ns", 30.0), ("owd_down_ns", 5.0)] {
+            let fastest_ns = report.integers(Table::Probes, column).into_iter().flatten().min().unwrap();
+            let fastest_ms = fastest_ns as f64 / 1e6;
+            assert!(fastest_ms >= propagation_ms, "{column}: {fastest_ms} ms");
+            doubts.unless(fastest_ms < propagation_ms + 1.0, format!("{column}: {fastest_ms} ms"));
+        }
+    });
 }
 
 #[test]
@@ -71,36 +75,42 @@ fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
     if !has_shaper() {
         return;
     }
-    let report = succeeded(&with_traffic(&[PING, BULK]));
-    let times = report.of(Table::Flows, "flow", "bulk/1", "t_ns");
-    let delivered = report.of(Table::Flows, "flow", "bulk/1", "delivered_bytes");
-    let from = times.iter().position(|&t| t > 2_000_000_000).unwrap();
-    let last = times.len() - 1;
-    let mbit = (delivered[last] - delivered[from]) as f64 * 8e3 / (times[last] - times[from]) as f64;
-    let capacity = 10.0 * PAYLOAD_SHARE;
-    assert!(mbit < capacity * 1.01, "{mbit} Mbit/s is more than the wire carries");
-    assert!(mbit > capacity * 0.95 || was_disturbed(&report), "{mbit} of {capacity} Mbit/s");
+    judge(&scenario(&with_traffic(&[PING, BULK])), |report, doubts| {
+        let times = report.of(Table::Flows, "flow", "bulk/1", "t_ns");
+        let delivered = report.of(Table::Flows, "flow", "bulk/1", "delivered_bytes");
+        let from = times.iter().position(|&t| t > 2_000_000_000).unwrap();
+        let last = times.len() - 1;
+        let mbit = (delivered[last] - delivered[from]) as f64 * 8e3 / (times[last] - times[from]) as f64;
+        let capacity = 10.0 * PAYLOAD_SHARE;
+        // A program that is held up between looking at the clock and at the socket sees more than was there.
+        doubts.unless(mbit < capacity * 1.01, format!("{mbit} Mbit/s is more than the wire carries"));
+        doubts.unless(mbit > capacity * 0.95, format!("{mbit} of {capacity} Mbit/s"));
 
-    let queued = report.of(Table::Queues, "port", "r1>h2", "packets");
-    let fullest = *queued.iter().max().unwrap();
-    assert!(fullest <= 50, "{fullest} packets in a queue of 50");
-    // A sample need not fall into the moment at which it is full.
-    assert!(fullest >= 45 || was_disturbed(&report), "found {fullest} at most");
-    let bytes = report.of(Table::Queues, "port", "r1>h2", "bytes");
-    // The kernel reads the two counters one after the other, without the queue's lock: a packet may come between. Packets
-    // that are several in one would show in nearly every sample.
-    let fuller = queued.iter().zip(bytes).filter(|(packets, bytes)| *bytes > *packets * 1514).count();
-    assert!(fuller * 50 <= queued.len(), "{fuller} of {} samples have packets that are several in one", queued.len());
-    let dropped = *report.of(Table::Queues, "port", "r1>h2", "dropped").last().unwrap();
-    assert!(dropped > 0, "Reno finds the limit by overrunning it");
-    let reasons = report.texts(Table::Drops, "reason");
-    assert_eq!(reasons.len() as i64, dropped, "each counted drop has its row");
-    assert!(reasons.iter().all(|reason| reason == "overlimit"), "a fifo has no other: {reasons:?}");
-    assert!(report.texts(Table::Drops, "observed").iter().all(|observed| observed == "counter"));
-    assert!(report.integers(Table::Drops, "bytes").iter().all(Option::is_none), "a counter knows no size");
-    // A full queue is 50 x 1514 x 8 / 10 Mbit/s = 60.6 ms, on top of 20.
-    let longest = *rtts_ms(&report).last().unwrap();
-    assert!((60.0..90.0).contains(&longest) || was_disturbed(&report), "{longest} ms");
+        let queued = report.of(Table::Queues, "port", "r1>h2", "packets");
+        let fullest = *queued.iter().max().unwrap();
+        assert!(fullest <= 50, "{fullest} packets in a queue of 50");
+        // A sample need not fall into the moment at which it is full.
+        doubts.unless(fullest >= 45, format!("found {fullest} at most"));
+        let bytes = report.of(Table::Queues, "port", "r1>h2", "bytes");
+        // The kernel reads the two counters one after the other, without the queue's lock: a packet may come between. Packets
+        // that are several in one would show in nearly every sample.
+        let fuller = queued.iter().zip(bytes).filter(|(packets, bytes)| *bytes > *packets * 1514).count();
+        assert!(
+            fuller * 50 <= queued.len(),
+            "{fuller} of {} samples have packets that are several in one",
+            queued.len()
+        );
+        let dropped = *report.of(Table::Queues, "port", "r1>h2", "dropped").last().unwrap();
+        assert!(dropped > 0, "Reno finds the limit by overrunning it");
+        let reasons = report.texts(Table::Drops, "reason");
+        assert_eq!(reasons.len() as i64, dropped, "each counted drop has its row");
+        assert!(reasons.iter().all(|reason| reason == "overlimit"), "a fifo has no other: {reasons:?}");
+        assert!(report.texts(Table::Drops, "observed").iter().all(|observed| observed == "counter"));
+        assert!(report.integers(Table::Drops, "bytes").iter().all(Option::is_none), "a counter knows no size");
+        // A full queue is 50 x 1514 x 8 / 10 Mbit/s = 60.6 ms, on top of 20.
+        let longest = *rtts_ms(report).last().unwrap();
+        doubts.unless((60.0..90.0).contains(&longest), format!("{longest} ms"));
+    });
 }
 
 #[test]
@@ -110,24 +120,26 @@ fn a_bounded_flow_and_pages_are_transferred_whole() {
     }
     let bounded = r#"{ name = "file", kind = "tcp", from = "h1", to = "h2", flows = 2, bytes = "200kb" }"#;
     let web = r#"{ name = "web", kind = "web", from = "h1", to = "h2", interval = "1s", bytes = "50kb", start = "500ms", ecn = true }"#;
-    let report = succeeded(&with_traffic(&[bounded, web]));
-    let flows = report.texts(Table::Transfers, "flow");
-    assert_eq!(flows.len(), 2 + 6, "{flows:?}");
-    let started = report.integers(Table::Transfers, "started_ns");
-    let finished = report.integers(Table::Transfers, "finished_ns");
-    for (flow, (started, finished)) in flows.iter().zip(started.iter().zip(&finished)) {
-        // Three round trips at the least: handshake, and two rounds for 50 kB with an initial window of 10.
-        let took_ms = (finished.unwrap() - started.unwrap()) as f64 / 1e6;
-        assert!((60.0..2000.0).contains(&took_ms), "{flow} took {took_ms} ms");
-    }
-    let warnings = report.summary()["warnings"].to_string();
-    assert!(!warnings.contains("agreed on"), "ECN for those that ask for it, and for no others: {warnings}");
-    for flow in ["file/1", "file/2", "web/1"] {
-        let delivered = *report.of(Table::Flows, "flow", flow, "delivered_bytes").iter().max().unwrap();
-        let whole = if flow == "web/1" { 50 * 1024 } else { 200 * 1024 };
-        assert!(delivered <= whole, "{flow}: {delivered} of {whole}: neither SYN nor FIN is payload");
-        assert!(delivered > 0);
-    }
+    judge(&scenario(&with_traffic(&[bounded, web])), |report, doubts| {
+        let flows = report.texts(Table::Transfers, "flow");
+        assert_eq!(flows.len(), 2 + 6, "{flows:?}");
+        let started = report.integers(Table::Transfers, "started_ns");
+        let finished = report.integers(Table::Transfers, "finished_ns");
+        for (flow, (started, finished)) in flows.iter().zip(started.iter().zip(&finished)) {
+            // Three round trips at the least: handshake, and two rounds for 50 kB with an initial window of 10.
+            let took_ms = (finished.unwrap() - started.unwrap()) as f64 / 1e6;
+            assert!(took_ms >= 60.0, "{flow} took {took_ms} ms");
+            doubts.unless(took_ms < 2000.0, format!("{flow} took {took_ms} ms"));
+        }
+        let warnings = report.summary()["warnings"].to_string();
+        assert!(!warnings.contains("agreed on"), "ECN for those that ask for it, and for no others: {warnings}");
+        for flow in ["file/1", "file/2", "web/1"] {
+            let delivered = *report.of(Table::Flows, "flow", flow, "delivered_bytes").iter().max().unwrap();
+            let whole = if flow == "web/1" { 50 * 1024 } else { 200 * 1024 };
+            assert!(delivered <= whole, "{flow}: {delivered} of {whole}: neither SYN nor FIN is payload");
+            assert!(delivered > 0);
+        }
+    });
 }
 
 #[test]
@@ -147,16 +159,17 @@ fn a_rate_changes_when_the_scenario_says() {
         return;
     }
     let toml = with_traffic(&[BULK]).replace(r#"rate = "10mbit""#, r#"rate = [["0s", "10mbit"], ["3s", "2mbit"]]"#);
-    let report = succeeded(&toml);
-    let times = report.of(Table::Queues, "port", "r1>h2", "t_ns");
-    let sent = report.of(Table::Queues, "port", "r1>h2", "sent_bytes");
-    let at = |t_ns: i64| sent[times.iter().position(|&t| t >= t_ns).unwrap()];
-    let mbit = |from_s: i64, to_s: i64| {
-        (at(to_s * 1_000_000_000) - at(from_s * 1_000_000_000)) as f64 * 8e-6 / (to_s - from_s) as f64
-    };
-    let (before, after) = (mbit(1, 3), mbit(4, 5));
-    assert!((9.0..10.2).contains(&before) || was_disturbed(&report), "{before} Mbit/s");
-    assert!((1.9..2.1).contains(&after), "{after} Mbit/s");
+    judge(&scenario(&toml), |report, doubts| {
+        let times = report.of(Table::Queues, "port", "r1>h2", "t_ns");
+        let sent = report.of(Table::Queues, "port", "r1>h2", "sent_bytes");
+        let at = |t_ns: i64| sent[times.iter().position(|&t| t >= t_ns).unwrap()];
+        let mbit = |from_s: i64, to_s: i64| {
+            (at(to_s * 1_000_000_000) - at(from_s * 1_000_000_000)) as f64 * 8e-6 / (to_s - from_s) as f64
+        };
+        let (before, after) = (mbit(1, 3), mbit(4, 5));
+        doubts.unless((9.0..10.2).contains(&before), format!("{before} Mbit/s"));
+        doubts.unless((1.9..2.1).contains(&after), format!("{after} Mbit/s"));
+    });
 }
 
 /// At 1 kbit/s a ping takes 0.8 s; a hundred of them a second leave no SYN a place in a queue of one packet.
@@ -267,7 +280,7 @@ mod killed {
 
         child.kill().unwrap();
         child.wait().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let left: Vec<String> = processes()
                 .into_iter()
@@ -322,7 +335,7 @@ mod ordinary_user {
         child.wait().unwrap();
         match common::read(&bytes).end {
             Ok(summary) => assert_eq!(summary["privilege"], "user-namespace"),
-            Err(error) if error["kind"] == "privilege" => eprintln!("skipped: {error}"),
+            Err(error) if error["kind"] == "privilege" => skip(error),
             Err(error) => panic!("{error}"),
         }
     }

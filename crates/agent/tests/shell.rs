@@ -65,7 +65,7 @@ fn an_ordinary_user_has_a_network_of_its_own_and_others_of_it_join() {
     if first.is_empty() {
         let refused = String::from_utf8(holder.wait_with_output().unwrap().stderr).unwrap();
         assert!(refused.contains("refuses unprivileged user namespaces"), "{refused}");
-        eprintln!("skipped: {refused}");
+        common::skip(refused);
         return;
     }
     assert_eq!([first, lines(), lines()], ["0\n", "10.0.0.2 h2\n", "h1\n"]);

@@ -13,6 +13,7 @@ from bufferscope.doctor.programs import agent_check, tool_checks
 from bufferscope.doctor.system import System
 from bufferscope.guest import GuestError, cache, fetch, image, kernels, machine, programs
 from bufferscope.guest.kernels import Kernel
+from bufferscope.programs import packages
 
 OLDEST_QEMU = (7, 2)
 """The oldest version that this engine was tried with."""
@@ -31,13 +32,13 @@ def checks(system: System) -> Iterator[Check]:
         return
     yield _qemu()
     yield agent_check()
-    yield from tool_checks(programs.PROGRAMS)
+    yield from tool_checks(programs.BORROWED)
     yield from _kernel(system)
     yield _cache()
 
 
 def _qemu() -> Check:
-    install = Remedy(packages=("qemu-system-x86",))
+    install = Remedy(packages=packages([machine.PROGRAM]))
     try:
         qemu = machine.find_qemu()
     except GuestError as error:
@@ -79,7 +80,9 @@ def _no_kernel(error: str) -> Check:
 def _decompression(kernel: Kernel) -> Iterator[Check]:
     """Ubuntu packs modules with zstd, which Python has not."""
     if _is_packed_with_zstd(kernel) and shutil.which("zstd") is None:
-        yield Check("zstd", "missing", f"not found in PATH; unpacks {kernel.origin}", Remedy(packages=("zstd",)))
+        yield Check(
+            "zstd", "missing", f"not found in PATH; unpacks {kernel.origin}", Remedy(packages=packages(["zstd"]))
+        )
 
 
 def _is_packed_with_zstd(kernel: Kernel) -> bool:

@@ -8,8 +8,7 @@ from bufferscope.doctor.programs import agent_check, tool_checks
 from bufferscope.doctor.system import System
 from bufferscope.engines import host
 from bufferscope.errors import EngineError
-
-TOOLS = ("ip", "tc")
+from bufferscope.programs import needed_by
 
 _ESSENTIAL = ("htb", "pfifo", "bfifo")
 """Without these no link has a rate, or no queue."""
@@ -30,7 +29,7 @@ def checks(system: System) -> Iterator[Check]:
     if sys.platform != "linux":
         yield Check("Linux", "missing", "this engine is a Linux machine's own kernel: use --engine sim")
         return
-    programs = [agent_check(), *tool_checks(TOOLS)]
+    programs = [agent_check(), *tool_checks(program.names[0] for program in needed_by("host"))]
     yield from programs
     if any(check.state == "missing" for check in programs):
         yield Check("kernel", "missing", "not looked at: that takes the programs that are missing")

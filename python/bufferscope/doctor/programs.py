@@ -9,6 +9,7 @@ from bufferscope.doctor.findings import Check, Remedy
 from bufferscope.engines import agent
 from bufferscope.errors import EngineError
 from bufferscope.guest import programs
+from bufferscope.programs import packages
 
 _CHECKOUT = Path(bufferscope.__file__).parents[2]
 """The source tree, if this package runs from one."""
@@ -30,9 +31,8 @@ def agent_check() -> Check:
 def tool_checks(names: Iterable[str]) -> Iterator[Check]:
     """Tools of the distribution, which are started by name."""
     for name in names:
-        path, package = programs.find(name), programs.PROGRAMS[name]
-        if path is None:
-            yield Check(name, "missing", "not found in PATH", Remedy(packages=(package,)))
+        if (path := programs.find(name)) is None:
+            yield Check(name, "missing", "not found in PATH", Remedy(packages=packages([name])))
         else:
             yield Check(name, "ready", path)
 

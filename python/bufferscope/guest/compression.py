@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Callable
 from typing import Protocol
 
+from bufferscope import programs
+
 from .errors import GuestError
 
 SUFFIXES = (".xz", ".gz", ".zst")
@@ -69,7 +71,8 @@ def _zstd(name: str, data: bytes, most: int) -> bytes:
     # Python has zstd only from 3.14 on; the program is part of every distribution that packs its kernels this way.
     program = shutil.which("zstd")
     if program is None:
-        raise GuestError(f"{name} is packed with zstd, and the program zstd is not installed: apt-get install zstd")
+        zstd = " ".join(programs.packages(["zstd"]))
+        raise GuestError(f"{name} is packed with zstd, and the program zstd is not installed: apt-get install {zstd}")
     with tempfile.TemporaryFile() as packed, tempfile.TemporaryFile() as complaints:
         packed.write(data)
         packed.seek(0)

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from bufferscope.programs import packages
+
 from . import cards
 from .cards import Pair
 from .errors import GuestError
 from .image import Image
 
+PROGRAM = "qemu-system-x86_64"
 REQUEST_NAME = "opt/bufferscope/request"
 """The name under which the guest finds its request (`/sys/firmware/qemu_fw_cfg/by_name/...`)."""
 REQUEST_BYTES = 1 << 20
@@ -105,10 +108,11 @@ class Channels:
 
 def find_qemu() -> Qemu:
     """The emulator: `$BUFFERSCOPE_QEMU`, or `qemu-system-x86_64` in PATH."""
-    named = os.environ.get("BUFFERSCOPE_QEMU", "qemu-system-x86_64")
+    named = os.environ.get("BUFFERSCOPE_QEMU", PROGRAM)
     path = shutil.which(named)
     if path is None:
-        raise GuestError(f"{named} not found, and the guest engine needs it: apt-get install qemu-system-x86")
+        (package,) = packages([PROGRAM])
+        raise GuestError(f"{named} not found, and the guest engine needs it: apt-get install {package}")
     done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise GuestError(f"{path} --version: {done.stderr.strip()}")

@@ -9,11 +9,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from bufferscope import programs
+
 from .errors import GuestError
 from .initramfs import Initramfs
 
-PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
-"""Program and the Debian package that has it."""
+BORROWED = ("ip", "tc", "ethtool")
+"""What every guest has."""
 
 TOOLS = (
     *(
@@ -90,10 +92,10 @@ _LIBRARY = re.compile(r"(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)")
 
 
 def add_programs(root: Initramfs) -> None:
-    """Put every program of `PROGRAMS` at `/usr/sbin/NAME`, and its libraries where its loader looks for them."""
-    paths = {name: find(name) for name in PROGRAMS}
+    """Put every program of `BORROWED` at `/usr/sbin/NAME`, and its libraries where its loader looks for them."""
+    paths = {name: find(name) for name in BORROWED}
     if missing := [name for name, path in paths.items() if path is None]:
-        packages = " ".join(sorted({PROGRAMS[name] for name in missing}))
+        packages = " ".join(programs.packages(missing))
         raise GuestError(f"{', '.join(missing)} not found, and the guest needs them: apt-get install {packages}")
     for name, path in paths.items():
         assert path is not None

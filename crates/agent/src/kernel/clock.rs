@@ -2,6 +2,11 @@
 
 use nix::time::{ClockId, clock_gettime};
 
+/// Readings that are no further apart are of the same time; reading a clock takes some tens of nanoseconds.
+const AT_ONCE_NS: u64 = 10_000;
+/// Readings after which the closest are taken.
+const READINGS: usize = 5;
+
 /// Counts from the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunClock {
@@ -32,9 +37,27 @@ impl RunClock {
     /// The time of the run at which the real-time clock, by which the kernel stamps packets, showed `realtime_ns`. Exact
     /// as long as the clock was not set since, so only for stamps of a moment ago.
     pub(crate) fn at_realtime(&self, realtime_ns: u64) -> u64 {
-        let ago_ns = read(ClockId::CLOCK_REALTIME).saturating_sub(realtime_ns);
-        self.now_ns().saturating_sub(ago_ns)
+        let (monotonic_ns, now_ns) = at_once();
+        let ago_ns = now_ns.saturating_sub(realtime_ns);
+        monotonic_ns.saturating_sub(self.start_ns).saturating_sub(ago_ns)
     }
+}
+
+/// The monotonic and the real-time clock, read at the same time: where this thread lost its CPU in between, they are read again.
+fn at_once() -> (u64, u64) {
+    let read_both = || {
+        let before_ns = read(ClockId::CLOCK_MONOTONIC);
+        let realtime_ns = read(ClockId::CLOCK_REALTIME);
+        (read(ClockId::CLOCK_MONOTONIC) - before_ns, before_ns, realtime_ns)
+    };
+    let mut best = read_both();
+    for _ in 1..READINGS {
+        if best.0 <= AT_ONCE_NS {
+            break;
+        }
+        best = best.min(read_both());
+    }
+    (best.1, best.2)
 }
 
 /// A clock's reading in nanoseconds.

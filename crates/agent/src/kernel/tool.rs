@@ -11,7 +11,9 @@ use super::namespace::Namespace;
 /// What takes this long is stuck: a network of hundreds of devices is built in seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Where distributions keep the tools; an ordinary user's PATH often leaves out the latter.
+/// Where distributions keep the tools; an ordinary user's PATH often leaves these out.
+const ROOTS_PATHS: &str = "/usr/sbin:/sbin";
+/// Where programs are found without any PATH, as in a guest.
 const USUAL_PATHS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
 /// A tool failed.
@@ -139,12 +141,16 @@ fn start(tool: &'static str, namespace: &Namespace, options: &[&str]) -> Result<
 
 /// The PATH, and where else the tools may be.
 pub(crate) fn search_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    if !path.is_empty() {
-        path.push(":");
+    path_after(std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn path_after(mut own: OsString) -> OsString {
+    if own.is_empty() {
+        return USUAL_PATHS.into();
     }
-    path.push(USUAL_PATHS);
-    path
+    own.push(":");
+    own.push(ROOTS_PATHS);
+    own
 }
 
 /// The numbers, from 1, of the lines that a batch failed at: `Command failed -:3`.
@@ -180,6 +186,12 @@ mod tests {
         let text = |lines: &[String]| stuck("ip", lines, "h1").to_string();
         assert_eq!(text(&lines), "`ip link set lo up` to `ip link set eth0 up` in h1: not done within 60 s");
         assert_eq!(text(&lines[..1]), "`ip link set lo up` in h1: not done within 60 s");
+    }
+
+    #[test]
+    fn programs_are_those_of_the_users_path_and_roots() {
+        assert_eq!(path_after("/home/me/bin:/usr/bin".into()), "/home/me/bin:/usr/bin:/usr/sbin:/sbin");
+        assert_eq!(path_after(OsString::new()), USUAL_PATHS);
     }
 
     proptest! {

@@ -165,15 +165,24 @@ impl Traffic {
     }
 
     /// Whether a probe, or a packet of a call, is still awaited.
-    pub(crate) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> bool {
-        self.pings.iter_mut().any(|ping| ping.is_waiting(desk))
-            || self.datagrams.iter_mut().flatten().any(|datagrams| datagrams.is_waiting(desk))
+    pub(crate) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
+        for ping in &mut self.pings {
+            if ping.is_waiting(desk)? {
+                return Ok(true);
+            }
+        }
+        for datagrams in self.datagrams.iter_mut().flatten() {
+            if datagrams.is_waiting(desk)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Records what is still awaited as lost.
-    pub(crate) fn give_up(&mut self, desk: &mut Desk<'_>) {
-        self.pings.iter_mut().for_each(|ping| ping.give_up(desk));
-        self.datagrams.iter_mut().flatten().for_each(|datagrams| datagrams.give_up(desk));
+    pub(crate) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.pings.iter_mut().try_for_each(|ping| ping.give_up(desk))?;
+        self.datagrams.iter_mut().flatten().try_for_each(|datagrams| datagrams.give_up(desk))
     }
 
     /// Plans a probe so long after the traffic's start. They go on beyond the end, where they are sent only to see

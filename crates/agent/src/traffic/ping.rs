@@ -68,8 +68,7 @@ impl Ping {
             Err(error) => return Err(error.into()),
         }
         self.probes.push(sent_ns);
-        self.settle(desk);
-        Ok(())
+        self.take_answers(desk)
     }
 
     /// Requests have reached the target.
@@ -78,10 +77,13 @@ impl Ping {
         Ok(())
     }
 
-    /// Answers are back.
+    /// Answers may be back. What has come by now is taken before any probe counts as lost, and the requests before their
+    /// answers: this program may be late.
     pub(super) fn take_answers(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        let now_ns = desk.now_ns();
+        self.take_requests(desk)?;
         while self.take(Stage::Back, desk)? {}
-        self.settle(desk);
+        self.probes.settle(now_ns, &mut desk.recorder);
         Ok(())
     }
 
@@ -91,22 +93,22 @@ impl Ping {
     }
 
     /// Whether a probe that will have a row is still awaited.
-    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> bool {
-        self.probes.are_awaited(desk.now_ns(), &mut desk.recorder)
+    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
+        let now_ns = desk.now_ns();
+        self.take_answers(desk)?;
+        Ok(self.probes.are_awaited(now_ns, &mut desk.recorder))
     }
 
     /// Gives up what is still awaited.
-    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) {
+    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        self.take_answers(desk)?;
         self.probes.give_up(&mut desk.recorder);
+        Ok(())
     }
 
     /// When the last probe with a row times out.
     pub(super) fn times_out_ns(&self) -> Option<u64> {
         self.probes.times_out_ns()
-    }
-
-    fn settle(&mut self, desk: &mut Desk<'_>) {
-        self.probes.settle(desk.now_ns(), &mut desk.recorder);
     }
 
     /// Takes one echo message, which may be another's; false if there is none.

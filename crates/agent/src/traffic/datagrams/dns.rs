@@ -1,12 +1,12 @@
 //! Look-ups: questions that are asked again, and a server that answers at once.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use bufferscope_records::{Name, TransferRow};
 use bufferscope_scenario::{Departures, DnsTraffic};
 
+use super::look_ups::{LookUp, LookUps, Next};
 use super::{AT_ONCE, DATAGRAM_BYTES, End, NUMBER_BYTES, Opener, open_pair, send_number, take};
 use crate::reactor::Event;
 use crate::traffic::{Desk, START_JITTER_NS};
@@ -23,18 +23,8 @@ pub(in crate::traffic) struct Dns {
     sockets: [OwnedFd; 2],
     departures: Departures,
     random: Random,
-    /// Look-ups begun so far.
-    begun: u64,
-    /// Those that have no answer yet, by number.
-    open: BTreeMap<u64, LookUp>,
+    look_ups: LookUps,
     buffer: Vec<u8>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct LookUp {
-    started_ns: u64,
-    /// Questions asked so far.
-    asked: u32,
 }
 
 impl Dns {
@@ -55,8 +45,7 @@ impl Dns {
             sockets,
             departures: parameters.departures(entry.start_ns, entry.stop_ns),
             random: opener.random(index),
-            begun: 0,
-            open: BTreeMap::new(),
+            look_ups: LookUps::new(parameters.timeout_ns, parameters.attempts),
             buffer: vec![0; DATAGRAM_BYTES],
         };
         dns.plan(desk);
@@ -68,57 +57,71 @@ impl Dns {
         if desk.now_ns() >= desk.scenario.duration_ns {
             return Ok(());
         }
-        let number = self.begun;
-        self.begun += 1;
-        self.open.insert(number, LookUp { started_ns: desk.now_ns(), asked: 0 });
+        let number = self.look_ups.begin(desk.now_ns());
         self.plan(desk);
         self.ask(number, desk)
     }
 
     /// Asks for the first time, or again, or gives up; of a look-up that is over, nothing.
     pub(super) fn ask(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
-        let Some(look_up) = self.open.get_mut(&number) else { return Ok(()) };
-        if look_up.asked == self.parameters.attempts {
-            self.conclude(number, None, desk);
-            return Ok(());
+        // The answer may have come in time and not have been looked at yet.
+        while self.take_answer(desk)? {}
+        match self.look_ups.next(number) {
+            Next::Ask { until_ns } => {
+                let question = bytes(&mut self.buffer, self.parameters.request_bytes);
+                // What the kernel does not take is lost like what a queue does not.
+                send_number(&self.sockets[1], number, question)?;
+                desk.reactor.at(until_ns, Event::Check(self.index, number));
+            }
+            Next::Fail(look_up) => self.record(look_up, None, desk),
+            Next::Nothing => {}
         }
-        look_up.asked += 1;
-        let question = bytes(&mut self.buffer, self.parameters.request_bytes);
-        // What the kernel does not take is lost like what a queue does not.
-        send_number(&self.sockets[1], number, question)?;
-        desk.reactor.at(desk.now_ns() + self.parameters.timeout_ns, Event::Check(self.index, number));
         Ok(())
     }
 
     /// Questions have arrived at the server, or answers at the other end.
     pub(super) fn receive(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
         for _ in 0..AT_ONCE {
-            let socket = &self.sockets[usize::from(end == End::To)];
-            let Some(received) = take(socket, &mut self.buffer)? else { break };
-            match end {
-                End::From => {
-                    let answer = bytes(&mut self.buffer, self.parameters.response_bytes);
-                    send_number(&self.sockets[0], received.number, answer)?;
-                }
-                End::To => {
-                    let at_ns = desk.arrival_ns(received.stamp_ns);
-                    self.conclude(received.number, Some(at_ns), desk);
-                }
+            let taken = match end {
+                End::From => self.answer()?,
+                End::To => self.take_answer(desk)?,
+            };
+            if !taken {
+                break;
             }
         }
         Ok(())
     }
 
-    /// The scenario is over: look-ups without an answer have no end.
-    pub(super) fn end(&mut self, desk: &mut Desk<'_>) {
-        while let Some(&number) = self.open.keys().next() {
-            self.conclude(number, None, desk);
-        }
+    /// Answers one question; false if there is none.
+    fn answer(&mut self) -> io::Result<bool> {
+        let Some(received) = take(&self.sockets[0], &mut self.buffer)? else { return Ok(false) };
+        let answer = bytes(&mut self.buffer, self.parameters.response_bytes);
+        send_number(&self.sockets[0], received.number, answer)?;
+        Ok(true)
     }
 
-    /// Records a look-up that is not over yet.
-    fn conclude(&mut self, number: u64, finished_ns: Option<u64>, desk: &mut Desk<'_>) {
-        let Some(look_up) = self.open.remove(&number) else { return };
+    /// Takes one answer; false if there is none.
+    fn take_answer(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
+        let Some(received) = take(&self.sockets[1], &mut self.buffer)? else { return Ok(false) };
+        let at_ns = desk.arrival_ns(received.stamp_ns);
+        if let Some(look_up) = self.look_ups.answered(received.number, at_ns) {
+            self.record(look_up, Some(at_ns), desk);
+        }
+        Ok(true)
+    }
+
+    /// The scenario is over: look-ups without an answer have no end.
+    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        while self.take_answer(desk)? {}
+        while let Some(look_up) = self.look_ups.give_up() {
+            self.record(look_up, None, desk);
+        }
+        Ok(())
+    }
+
+    /// Records a look-up that is over.
+    fn record(&mut self, look_up: LookUp, finished_ns: Option<u64>, desk: &mut Desk<'_>) {
         desk.recorder.transfer(TransferRow {
             traffic: self.traffic,
             flow: self.name,

@@ -1,6 +1,7 @@
 //! Traffic over UDP: what programs on the hosts do that send datagrams, hold a call or look names up.
 
 mod dns;
+mod look_ups;
 mod udp;
 mod voip;
 
@@ -185,17 +186,14 @@ impl Datagrams {
                 voip.end(desk);
                 Ok(())
             }
-            Self::Dns(dns) => {
-                dns.end(desk);
-                Ok(())
-            }
+            Self::Dns(dns) => dns.end(desk),
         }
     }
 
     /// Whether the fate of something that gets a row is still open.
-    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> bool {
+    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         match self {
-            Self::Udp(_) | Self::Dns(_) => false,
+            Self::Udp(_) | Self::Dns(_) => Ok(false),
             Self::Voip(voip) => voip.is_waiting(desk),
         }
     }
@@ -209,9 +207,10 @@ impl Datagrams {
     }
 
     /// Records what is still awaited as lost.
-    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) {
-        if let Self::Voip(voip) = self {
-            voip.give_up(desk);
+    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        match self {
+            Self::Udp(_) | Self::Dns(_) => Ok(()),
+            Self::Voip(voip) => voip.give_up(desk),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use bufferscope_scenario::VoipTraffic;
 
-use super::{AT_ONCE, DATAGRAM_BYTES, End, Opener, open_pair, send_number, take};
+use super::{DATAGRAM_BYTES, End, Opener, open_pair, send_number, take};
 use crate::reactor::Event;
 use crate::traffic::Desk;
 use crate::traffic::probes::{Probes, Stage};
@@ -61,7 +61,8 @@ impl Voip {
         // What the kernel does not take is lost like what a queue does not.
         send_number(&self.sockets[number], stream.packets.sent(), &mut self.payload)?;
         stream.packets.push(sent_ns);
-        stream.packets.settle(desk.now_ns(), &mut desk.recorder);
+        self.listen(number, desk)?;
+        let stream = &mut self.streams[number];
         let next_ns = stream.next_ns();
         let is_over = stream.packets.have_ended();
         if is_over || next_ns < desk.scenario.traffic[self.index].stop_ns {
@@ -72,16 +73,18 @@ impl Voip {
 
     /// Packets have arrived at an end: what the other end says.
     pub(super) fn receive(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
-        let (socket, speaker) = match end {
-            End::From => (&self.sockets[0], 1),
-            End::To => (&self.sockets[1], 0),
-        };
+        self.listen(usize::from(end == End::From), desk)
+    }
+
+    /// Takes what has come by now of what a speaker says; only then what is still missing may count as lost, since this program
+    /// may be late.
+    fn listen(&mut self, speaker: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(stream) = self.streams.get_mut(speaker) else { return Ok(()) };
-        for _ in 0..AT_ONCE {
-            let Some(received) = take(socket, &mut self.buffer)? else { break };
+        let now_ns = desk.now_ns();
+        while let Some(received) = take(&self.sockets[1 - speaker], &mut self.buffer)? {
             stream.packets.see(received.number, Stage::Far, desk.arrival_ns(received.stamp_ns));
         }
-        stream.packets.settle(desk.now_ns(), &mut desk.recorder);
+        stream.packets.settle(now_ns, &mut desk.recorder);
         Ok(())
     }
 
@@ -98,11 +101,15 @@ impl Voip {
     }
 
     /// Whether a packet that will have a row is still awaited.
-    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> bool {
+    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         let now_ns = desk.now_ns();
-        let awaited = |stream: &mut Speech| stream.packets.are_awaited(now_ns, &mut desk.recorder);
+        let mut any = false;
         // Each of them, since asking writes rows.
-        self.streams.iter_mut().map(awaited).fold(false, |any, awaited| any | awaited)
+        for speaker in 0..self.streams.len() {
+            self.listen(speaker, desk)?;
+            any |= self.streams[speaker].packets.are_awaited(now_ns, &mut desk.recorder);
+        }
+        Ok(any)
     }
 
     /// When the last packet with a row times out.
@@ -111,8 +118,12 @@ impl Voip {
     }
 
     /// Gives up what is still awaited.
-    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) {
-        self.streams.iter_mut().for_each(|stream| stream.packets.give_up(&mut desk.recorder));
+    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+        for speaker in 0..self.streams.len() {
+            self.listen(speaker, desk)?;
+            self.streams[speaker].packets.give_up(&mut desk.recorder);
+        }
+        Ok(())
     }
 }
 

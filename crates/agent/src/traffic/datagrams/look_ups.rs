@@ -1,0 +1,123 @@
+//! The look-ups that have no answer yet, and until when each may have one.
+//!
+//! An answer is judged by when the kernel saw it arrive, and by when the questions were due, not by when this program gets to
+//! look or to ask again: one that comes after the last timeout is too late even if the program was later still.
+
+use std::collections::BTreeMap;
+
+/// A look-up that has no answer yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LookUp {
+    pub(super) started_ns: u64,
+    /// Questions asked so far.
+    asked: u32,
+    /// When the last question times out.
+    until_ns: u64,
+}
+
+/// What is to be done about a look-up whose timer has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Ask, and look again at this time.
+    Ask {
+        /// When the question times out.
+        until_ns: u64,
+    },
+    /// It has failed.
+    Fail(LookUp),
+    /// It is over already.
+    Nothing,
+}
+
+/// The look-ups of one traffic, by number.
+#[derive(Debug)]
+pub(super) struct LookUps {
+    timeout_ns: u64,
+    attempts: u32,
+    open: BTreeMap<u64, LookUp>,
+    begun: u64,
+}
+
+impl LookUps {
+    pub(super) fn new(timeout_ns: u64, attempts: u32) -> Self {
+        Self { timeout_ns, attempts, open: BTreeMap::new(), begun: 0 }
+    }
+
+    /// Begins one; gives its number.
+    pub(super) fn begin(&mut self, now_ns: u64) -> u64 {
+        let number = self.begun;
+        self.begun += 1;
+        self.open.insert(number, LookUp { started_ns: now_ns, asked: 0, until_ns: now_ns });
+        number
+    }
+
+    /// It is time to ask: for the first time, or again. All that has arrived until now must have been told before.
+    pub(super) fn next(&mut self, number: u64) -> Next {
+        let Some(look_up) = self.open.get_mut(&number) else { return Next::Nothing };
+        if look_up.asked == self.attempts {
+            return self.open.remove(&number).map_or(Next::Nothing, Next::Fail);
+        }
+        look_up.asked += 1;
+        look_up.until_ns = look_up.until_ns.saturating_add(self.timeout_ns);
+        Next::Ask { until_ns: look_up.until_ns }
+    }
+
+    /// An answer arrived at that time. The look-up that it ends; nothing if that is over, or the answer came too late.
+    pub(super) fn answered(&mut self, number: u64, at_ns: u64) -> Option<LookUp> {
+        let look_up = self.open.get(&number)?;
+        let is_late = look_up.asked == self.attempts && at_ns > look_up.until_ns;
+        if is_late { None } else { self.open.remove(&number) }
+    }
+
+    /// Gives up one that is still open.
+    pub(super) fn give_up(&mut self) -> Option<LookUp> {
+        self.open.pop_first().map(|(_, look_up)| look_up)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT_NS: u64 = 5;
+
+    /// One look-up, begun and asked at 100.
+    fn asked_once() -> LookUps {
+        let mut look_ups = LookUps::new(TIMEOUT_NS, 2);
+        assert_eq!(look_ups.begin(100), 0);
+        assert_eq!(look_ups.next(0), Next::Ask { until_ns: 105 });
+        look_ups
+    }
+
+    #[test]
+    fn an_answer_ends_it_and_a_second_one_is_nothing() {
+        let mut look_ups = asked_once();
+        assert_eq!(look_ups.answered(0, 103).unwrap().started_ns, 100);
+        assert_eq!((look_ups.answered(0, 104), look_ups.next(0)), (None, Next::Nothing));
+    }
+
+    #[test]
+    fn an_answer_to_an_earlier_question_counts_while_the_last_one_may_be_answered() {
+        let mut look_ups = asked_once();
+        assert_eq!(look_ups.next(0), Next::Ask { until_ns: 110 });
+        assert!(look_ups.answered(0, 110).is_some());
+    }
+
+    /// The program was held up, in asking again or in looking: neither lets a look-up wait for longer than twice 5.
+    #[test]
+    fn an_answer_after_the_last_timeout_does_not_count_however_late_the_program_is() {
+        let mut look_ups = asked_once();
+        look_ups.next(0);
+        assert_eq!(look_ups.answered(0, 111), None);
+        assert!(matches!(look_ups.next(0), Next::Fail(LookUp { started_ns: 100, .. })));
+        assert_eq!(look_ups.next(0), Next::Nothing);
+    }
+
+    #[test]
+    fn numbers_that_were_never_asked_for_are_nothing() {
+        let mut look_ups = asked_once();
+        assert_eq!((look_ups.answered(7, 101), look_ups.answered(u64::MAX, 101)), (None, None));
+        assert!(look_ups.give_up().is_some());
+        assert_eq!(look_ups.give_up(), None);
+    }
+}

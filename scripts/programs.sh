@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# Sourced by the other scripts: what python/bufferscope/programs.txt says about programs and their packages.
+
+readonly programs="${BASH_SOURCE%/*}/../python/bufferscope/programs.txt"
+
+# listed USER...: a line for each program that any of these needs (`anyone`: for every program): its names, a blank, its packages.
+listed() {
+    local names packages users user
+    while read -r names packages users; do
+        case "$names" in "" | "#"*) continue ;; esac
+        for user in "$@"; do
+            case ",anyone,$users," in *",$user,"*)
+                echo "$names $packages"
+                break
+                ;;
+            esac
+        done
+    done <"$programs"
+}
+
+# path_of NAME[|NAME...]: where the first of these is that is there; fails if none is.
+path_of() {
+    local name
+    for name in ${1//|/ }; do
+        if type -P "$name"; then return 0; fi
+    done
+    return 1
+}
+
+# packages_of NAME: the Debian packages that bring a program, as apt-get wants them.
+packages_of() {
+    local names packages
+    while read -r names packages; do
+        case "|$names|" in *"|$1|"*) echo "${packages//,/ }" ;; esac
+    done < <(listed anyone)
+}
