@@ -20,6 +20,7 @@ import bufferscope as bs
 from bufferscope import report
 from bufferscope.report import runs
 from bufferscope.store import FORMAT, tables, trial
+from bufferscope.store.writing import staged, write_metadata
 
 MORE = """
 [[traffic]]
@@ -338,6 +339,27 @@ def test_the_command_of_a_foreign_run_names_a_file_and_does_nothing_else(
 
 def test_a_page_is_made_of_a_foreign_run(foreign: Path, tmp_path: Path) -> None:
     assert report.build([bs.load(foreign)], tmp_path / "report").is_file()
+
+
+@pytest.mark.parametrize("name", ["run\x1b[2J", "run\n", os.fsdecode(b"run\xff")])
+def test_a_directory_whose_name_cannot_be_shown_is_refused(name: str, run: Path) -> None:
+    odd = run.rename(run.with_name(name))
+    with pytest.raises(bs.StoreError, match="can't be shown"):
+        bs.Run(odd)
+
+
+def test_a_run_that_was_replaced_since_it_was_loaded_is_not_called_damaged(run: Path) -> None:
+    loaded = bs.Run(run)
+    empty = loaded.probes.drop("run").clear()
+    with staged(run) as place:
+        for table in TABLES:
+            shutil.copy(run / f"{table}.parquet", place)
+        empty.write_parquet(place / "probes.parquet")
+        write_metadata(place, {**loaded.meta, "tables": {}})
+    del loaded.probes
+    with pytest.raises(bs.StoreError, match="another run has taken its place"):
+        _ = loaded.probes
+    assert bs.Run(run).probes.is_empty()
 
 
 def test_a_run_that_may_not_be_looked_at_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

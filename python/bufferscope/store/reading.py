@@ -34,6 +34,8 @@ def read_metadata(directory: Path) -> dict[str, Any]:
     except ValueError as error:
         raise StoreError(f"{path}: not JSON ({error}): {DAMAGED}") from None
     _check_format(found, path)
+    if not directory.resolve().name.isprintable():
+        raise StoreError(f"{directory}: a name with characters that can't be shown: rename the directory")
     try:
         return checked(found)
     except Mismatch as mismatch:

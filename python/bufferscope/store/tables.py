@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bufferscope import _core
 from bufferscope.errors import StoreError
-from bufferscope.store.reading import DAMAGED, read_file
+from bufferscope.store.reading import DAMAGED, read_file, read_metadata
 from bufferscope.store.trial import failures, memory_bytes
 
 if TYPE_CHECKING:
@@ -85,16 +85,23 @@ def _content(directory: Path, table: str, metadata: Mapping[str, Any]) -> bytes:
     path = file_of(directory, table)
     written = metadata["files"].get(table)
     try:
-        content = read_file(path, written["bytes"] if written else memory_bytes())
+        content = read_file(path, memory_bytes())
     except FileNotFoundError:
         raise StoreError(f"{path}: not there: {DAMAGED}") from None
     except NotADirectoryError:
         raise StoreError(f"{directory}: no such run") from None
-    if written and written["bytes"] != len(content):
-        raise StoreError(f"{path}: found {len(content)} bytes; {written['bytes']} were written: {DAMAGED}")
     if written and written != _digest(content):
-        raise StoreError(f"{path}: not what was written (its SHA-256 is another): {DAMAGED}")
+        size = f"found {len(content)} bytes; {written['bytes']} were written"
+        found = "not what was written (its SHA-256 is another)" if written["bytes"] == len(content) else size
+        raise StoreError(f"{path}: {found}: {_cause(directory, metadata)}")
     return content
+
+
+def _cause(directory: Path, metadata: Mapping[str, Any]) -> str:
+    """Why tables are not those that `metadata` tells of."""
+    if read_metadata(directory)["files"] != metadata["files"]:
+        return "another run has taken its place since it was loaded; load it again"
+    return DAMAGED
 
 
 def _digest(content: bytes) -> dict[str, int | str]:
