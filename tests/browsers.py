@@ -1,4 +1,4 @@
-"""The browser that tests of pages drive."""
+"""The browser that tests of pages drive: the system's Chromium."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,8 +19,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def launched() -> Iterator[Browser]:
     """The system's Chromium; a machine without one fails the tests, and is told what to install."""
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
