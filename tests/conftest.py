@@ -2,14 +2,18 @@
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from laboratory import Answer
 
 from bufferscope.cli import run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # How long a case takes is this machine's affair.
 settings.register_profile("patient", settings.default, deadline=None)
@@ -39,3 +43,11 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
         return Answer(status, out, err)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[Browser]":
+    """The system's Chromium; a machine without one fails the tests, and is told what to install."""
+    from browsers import launched
+
+    yield from launched()

@@ -1,4 +1,4 @@
-"""The browser that tests of pages drive."""
+"""The browser that tests of pages drive: the system's Chromium."""
 
 from collections.abc import Iterator
 
@@ -18,9 +18,8 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """The system's Chromium."""
+def launched() -> Iterator[Browser]:
+    """The running browser; a machine without one fails the tests, and is told what to install."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program("chromium"), args=ARGUMENTS)
         yield browser
