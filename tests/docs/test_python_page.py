@@ -1,28 +1,26 @@
 """The page `docs/python.md` works as it stands: its blocks, run in order as one program, in an empty directory."""
 
-import re
 from pathlib import Path
 
+import pages
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = pages.DOCS / "python.md"
 
 
-def program() -> str:
-    """The page's code with everything else blanked out, so that a traceback shows the page's own lines."""
-    text = PAGE.read_text()
-    lines = [""] * (text.count("\n") + 1)
-    for block in BLOCK.finditer(text):
-        first = text.count("\n", 0, block.start(1))
-        code = block.group(1).splitlines()
-        lines[first : first + len(code)] = code
-    return "\n".join(lines)
-
-
-def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(program(), str(PAGE), "exec"), {"__name__": "__main__"})
+    program: dict[str, object] = {"__name__": "__main__"}
+    printed: dict[pages.Block, str] = {}
+    said = ""
+    for block in pages.blocks(PAGE):
+        if block.language == "python":
+            # As many lines before it as in the page, so that a traceback shows the page's own.
+            exec(compile("\n" * (block.line - 1) + block.text, str(PAGE), "exec"), program)
+            said = capsys.readouterr().out
+        elif block.language == "text":
+            printed[block] = said
+    pages.hold(PAGE, printed)
     charts = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert charts == {"queue.svg", "rtt.html", "sizes.svg"}
     assert all((tmp_path / chart).stat().st_size > 1000 for chart in charts)
