@@ -28,7 +28,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce agreement test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference transcripts pictures lock clean
+.PHONY: help reproduce agreement test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -90,9 +90,6 @@ docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web sit
 
 reference: $(STAMPS)/extension ## Write the reference pages that are made from the code
 	$(BIN)/python scripts/reference
-
-transcripts: $(STAMPS)/extension ## Run the commands that the documentation shows, and write what they print into it
-	$(BIN)/python scripts/transcripts.py --write
 
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
 	$(BIN)/python scripts/pictures.py

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import pytest
 from laboratory import program
 from playwright.sync_api import Browser, sync_playwright
 

@@ -1,31 +1,66 @@
-"""What the documentation shows below a command is what the command prints."""
+"""Pages that tell what to type work as they stand: their files, their Python, and their commands with what these print.
 
+A `toml` block whose first line is `# NAME.toml` is a file, a `python` block is run, and so is a `console` block in which
+commands (`$ ...`) are followed by output. Console blocks without output are only examples.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pages
 import pytest
-import transcripts
-from transcripts import Step
+from laboratory import Answer
+
+WORKED = ("compare", "getting-started", "lab-report", "size-a-buffer")
+PROMPT = "$ "
+
+Cli = Callable[..., Answer]
 
 
-def test_pages_have_transcripts() -> None:
-    assert "getting-started.md" in {page.name for page in transcripts.pages()}
+@pytest.mark.parametrize("name", WORKED)
+def test_the_page_works(name: str, cli: Cli, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    page = pages.DOCS / f"{name}.md"
+    (tmp_path / "docs").symlink_to(pages.DOCS)  # as in a clone, for the examples
+    python: dict[str, object] = {"__name__": "__main__"}
+    printed: dict[pages.Block, str] = {}
+    for block in pages.blocks(page):
+        title, _, _ = block.text.partition("\n")
+        if block.language == "toml" and title.endswith(".toml"):
+            (tmp_path / title.removeprefix("# ")).write_text(block.text)
+        elif block.language == "python":
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), python)
+            capfd.readouterr()
+        elif block.language == "console" and (steps := list(commands(block.text))) and has_output(block.text):
+            printed[block] = "".join(f"{PROMPT}{step}\n{output(cli, step, tmp_path)}\n" for step in steps)
+    assert printed
+    pages.hold(page, printed)
 
 
-@pytest.mark.parametrize("page", transcripts.pages(), ids=lambda page: page.stem)
-def test_a_command_prints_what_the_page_shows(page: Path) -> None:
-    for step, printed in transcripts.rehearse(page):
-        assert transcripts.agrees(step.output, printed), "`make transcripts` writes what it prints:\n" + "\n".join(
-            [step.command, *printed]
-        )
+def commands(block: str) -> Iterator[str]:
+    """A block's commands; a command goes on where its line ends with a backslash."""
+    whole = ""
+    for line in block.splitlines():
+        if whole or line.startswith(PROMPT):
+            whole += line.removeprefix(PROMPT) if not whole else f"\n{line}"
+            if not whole.endswith("\\"):
+                yield whole
+                whole = ""
 
 
-def test_a_line_of_dots_stands_for_any_lines() -> None:
-    assert transcripts.agrees(["a", "...", "d"], ["a", "b", "c", "d"])
-    assert transcripts.agrees(["a", "...", "d"], ["a", "d"])
-    assert not transcripts.agrees(["a", "...", "d"], ["a", "b"])
-    assert not transcripts.agrees(["a.c"], ["abc"])
+def has_output(block: str) -> bool:
+    """Whether anything but commands stands in a block."""
+    for command in commands(block):
+        block = block.replace(PROMPT + command, "", 1)
+    return bool(block.strip())
 
 
-def test_a_command_goes_on_behind_a_backslash() -> None:
-    block = "$ first --a \\\n    --b\nits output\n\n$ second\n"
-    assert transcripts.steps(block) == [Step("first --a \\\n    --b", ("its output",)), Step("second", ())]
+def output(cli: Cli, command: str, directory: Path) -> str:
+    """What a command prints."""
+    program, *arguments = shlex.split(command.replace("\\\n", " "))
+    if program == "head":
+        return "\n".join((directory / arguments[-1]).read_text().splitlines()[:2])
+    assert program == "bufferscope"
+    answer = cli(*arguments)
+    assert answer.status == 0, f"{command}: {answer.err}"
+    return answer.out.strip("\n")
