@@ -36,4 +36,5 @@ pub use error::{ExperimentError, Problem};
 pub use expect::{Band, Comparison, Expectation};
 pub use experiment::{Document, Experiment, Point};
 pub use model::*;
+pub use red::AveragingError;
 pub use schema::schema;
