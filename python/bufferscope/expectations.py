@@ -59,6 +59,8 @@ class Evaluated:
     verdict: Verdict
     reason: str | None
     """Why it is not applicable, or why it differs."""
+    unmeasured: bool = False
+    """Whether it is about these runs, but their records do not have its metric."""
 
 
 def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> list[Evaluated]:
@@ -121,7 +123,7 @@ def _compare(
         if reference:
             measured = _ratio(measured, _mean(reference, expectation.metric))
     except MetricError as error:
-        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, str(error))
+        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, str(error), True)
     verdict = judge(expectation, measured)
     explanation = expectation.differs if verdict is Verdict.EXPLAINED else None
     return Evaluated(expectation, engine, point, measured, len(chosen), verdict, explanation)

@@ -16,6 +16,7 @@ mod expect;
 mod experiment;
 mod file;
 mod model;
+mod notes;
 mod overrides;
 mod path;
 mod quantity;

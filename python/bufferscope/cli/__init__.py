@@ -12,7 +12,7 @@ import typer
 
 from bufferscope.cli.app import app
 from bufferscope.cli.interruption import CutShortError
-from bufferscope.errors import EngineError, ExperimentError, InputError
+from bufferscope.errors import EngineError, ExperimentError, InputError, printable
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -23,14 +23,16 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit status; mistakes are told in one line on standard error."""
+    """Run the command line and return its exit status; mistakes are told on standard error."""
     try:
         status = app(list(arguments), prog_name="bufferscope", standalone_mode=False) or DONE
         sys.stdout.flush()
         return status
     except typer.TyperException as error:
         return _complain(f"{error.format_message()} (see bufferscope --help)", WRONG_USAGE)
-    except (InputError, ExperimentError) as error:
+    except ExperimentError as error:
+        return _complain_of_all(str(error).split("\n"), WRONG_USAGE)
+    except InputError as error:
         return _complain(str(error), WRONG_USAGE)
     except EngineError as error:
         return _complain(str(error), FAILED)
@@ -44,5 +46,11 @@ def run(arguments: Sequence[str]) -> int:
 
 def _complain(message: str, status: int) -> int:
     """Say what is wrong, in one line whatever the message holds."""
-    print("bufferscope:", " ".join(message.split()), file=sys.stderr)
+    return _complain_of_all([" ".join(message.split())], status)
+
+
+def _complain_of_all(lines: Sequence[str], status: int) -> int:
+    """Say what is wrong, in one line each."""
+    for line in lines:
+        print("bufferscope:", printable(line), file=sys.stderr)
     return status

@@ -8,6 +8,8 @@ import typer
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 
+LONGEST_NUMBER = 10
+"""Digits of the longest number of a process, and then some."""
 ENGINES = {"host": "this machine's kernel", "guest": "a kernel in a virtual machine"}
 
 
@@ -38,7 +40,10 @@ def shell(
     engine: Annotated[
         str,
         typer.Option(
-            "--engine", metavar="NAME", help="Whose kernel: host, this machine's; guest, a virtual machine's."
+            "--engine",
+            metavar="NAME",
+            help="Whose kernel: host, this machine's; guest, a virtual machine's.",
+            autocompletion=lambda incomplete: [name for name in ENGINES if name.startswith(incomplete)],
         ),
     ] = "host",
     kernel: options.Kernel = None,
@@ -82,11 +87,16 @@ def shell(
             raise InputError(
                 f"{experiment} is a network that stands: --with, --traffic, --point and --set come too late"
             )
+        if len(experiment) > LONGEST_NUMBER:
+            raise InputError(f"found the number {experiment[:LONGEST_NUMBER]}...; allowed: that of a running shell")
         host.become(request.join(int(experiment), on, quiet=quiet), command or ())
     from bufferscope.cli.choosing import one_point
+    from bufferscope.cli.notes import tell
     from bufferscope.experiment import load
 
     loaded = load(experiment, overrides or ())
+    if not quiet:
+        tell([loaded])
     network = request.Network(
         one_point(loaded, point or ()), [request.Beside.parse(text) for text in beside or ()], traffic, seed
     )
