@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import typer
 
 from bufferscope.cli.app import app
+from bufferscope.cli.completion import join_words
 from bufferscope.cli.interruption import CutShortError
 from bufferscope.errors import EngineError, ExperimentError, InputError, printable
 
@@ -24,6 +25,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status; mistakes are told on standard error."""
+    join_words(os.environ)
     try:
         status = app(list(arguments), prog_name="bufferscope", standalone_mode=False) or DONE
         sys.stdout.flush()
