@@ -1,11 +1,14 @@
-"""Whatever is wrong gets one clear line on standard error, exit status 2, and leaves nothing behind."""
+"""Whatever is wrong gets a clear line on standard error, exit status 2, and leaves nothing behind."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from laboratory import SMALL, Answer, write
+from laboratory import SMALL, SWEEP, Answer, write
+
+import bufferscope as bs
 
 CPU_SECONDS = 1.0
 """Of processor time, so that a busy machine fails no test."""
@@ -63,6 +66,30 @@ def test_a_file_with_a_mistake(what: str, cli: Callable[..., Answer], tmp_path: 
     refused(cli, ["run", "lab.toml"], ["lab.toml", *words], tmp_path)
 
 
+def test_every_mistake_of_a_file_is_told_in_a_line_of_its_own(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    text = SMALL.replace('delay = "10ms"', 'dealy = "10ms"').replace('"10mbit"', '"10 Mb/s"').replace('to = "h2"\n', "")
+    write(tmp_path, text)
+    answer = refused(
+        cli, ["run", "lab.toml"], ["dealy", 'did you mean "10mbit"?', "to: missing; required: a name"], tmp_path
+    )
+    lines = answer.err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("bufferscope: lab.toml: ") for line in lines)
+
+
+def test_no_file_can_forge_a_line_or_command_the_terminal(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    name = "a\nbufferscope: all is well\x1b[2J\u202e.toml"
+    write(tmp_path, '"x\\nbufferscope: fine\\u001b[2J" = 1\n' + SMALL.replace('"tcp"', '"t\\u202ecp"'), name)
+    answer = refused(cli, ["run", name], ["unknown key", "\\u{1b}[2J", "\\u{202e}"], tmp_path)
+    assert all(line.startswith("bufferscope: a\\n") and line.isprintable() for line in answer.err.splitlines())
+
+
+def test_a_thousand_mistakes_are_fifty_lines_and_a_count(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    write(tmp_path, "".join(f"key{number} = 1\n" for number in range(1000)) + SMALL)
+    answer = refused(cli, ["run", "lab.toml"], ["key0", "and 950 more problems"], tmp_path)
+    assert answer.err.count("\n") == 51
+
+
 BINARIES = {"a picture": b"\x89PNG\r\n\x1a\n\0\0\0", "NUL bytes": b"title\0", "too much": b"#" * ((1 << 20) + 1)}
 
 
@@ -94,6 +121,45 @@ BAD_ARGUMENTS = {
         ["agree", "lab.toml", "--engines", "sim,ns3"],
         ["--engines", "'ns3'", "guest"],
     ),
+    "a name longer than any file's": (["run", "n" * 300], ["no experiment is called 'nnn", "ucas-reproduce"]),
+    "a path longer than any file's": (["run", f"./{'n' * 300}.toml"], ["nnn", "too long"]),
+    "a path longer than any path": (["run", "d/" * 4000 + "x.toml"], ["too long"]),
+    "a name longer than any to be shown": (["show", "n" * 300], ["no experiment is called 'nnn"]),
+    "a name that is not UTF-8": (["run", "lab\udcff"], ["lab\\udcff"]),
+    "a path that is not UTF-8": (["run", "no/lab\udcff.toml"], ["no/lab\\udcff.toml", "No such file"]),
+    "an override that is not UTF-8": (["run", "lab.toml", "--set", "title=\udcff"], ["--set", "\\udcff", "not UTF-8"]),
+    "an override of half a table": (["run", "lab.toml", "--set", "link.line.queue={"], ["link.line.queue", '"{"']),
+    "an override nested without end": (
+        ["run", "lab.toml", "--set", f"link.line.rate={'[' * 60_000}"],
+        ["link.line.rate", "[[["],
+    ),
+    "an override of nothing at all": (["run", "lab.toml", "--set", ""], ["--set", "PATH=VALUE"]),
+    "an override with an empty value": (["run", "lab.toml", "--set", "link.line.rate="], ["link.line.rate", '""']),
+    "two bad overrides": (
+        ["run", "lab.toml", "--set", "duration", "--set", "lonk.line.rate=1mbit"],
+        ["PATH=VALUE", "lonk", "did you mean link?"],
+    ),
+    "a device": (["run", "/dev/zero"], ["/dev/zero", "a device"]),
+    "a file without end": (["run", "/proc/self/pagemap"], ["/proc/self/pagemap"]),
+    "a point without a value": (["commands", "swept.toml", "--point", "10p"], ["--point", "10p", "limit=10p or 20p"]),
+    "a point of a key that is not swept": (
+        ["commands", "swept.toml", "--point", "link.line.rate=10p"],
+        ["link.line.rate, which is not swept", "link.line.queue.limit=10p or"],
+    ),
+    "a point with an unknown value": (
+        ["shell", "swept.toml", "--on", "h1", "--point", "link.line.queue.limit=11p"],
+        ["--point link.line.queue.limit", "11p", "10p or 20p or 40p"],
+    ),
+    "a point of a key twice": (
+        ["commands", "swept.toml", *("--point", "link.line.queue.limit=10p", "--point", "link.line.queue.limit=20p")],
+        ["link.line.queue.limit=20p", "each key once"],
+    ),
+    "a point where nothing is swept": (
+        ["commands", "lab.toml", "--point", "link.line.rate=1mbit"],
+        ["nothing is swept", "--set"],
+    ),
+    "a shell on a host that is nowhere": (["shell", "lab.toml", "--on", "h9"], ["--on", "h9", "h1, h2"]),
+    "a shell of a number too large": (["shell", "9" * 5000, "--on", "h1"], ["999"]),
     "an override without a value": (["run", "lab.toml", "--set", "duration"], ["duration", "PATH=VALUE"]),
     "an override of nothing": (["run", "lab.toml", "--set", "link.lime.rate=1mbit"], ["link.lime", "line"]),
     "an impossible override": (["run", "lab.toml", "--set", "duration=0s"], ["duration", "0s"]),
@@ -116,20 +182,36 @@ BAD_ARGUMENTS = {
 def test_arguments_with_a_mistake(what: str, cli: Callable[..., Answer], tmp_path: Path) -> None:
     arguments, words = BAD_ARGUMENTS[what]
     write(tmp_path, SMALL)
+    write(tmp_path, SMALL + SWEEP, "swept.toml")
     refused(cli, arguments, words, tmp_path)
 
 
-def refused(cli: Callable[..., Answer], arguments: list[str], words: list[str], directory: Path) -> None:
+@pytest.mark.parametrize("command", ["run", "show", "commands"])
+def test_a_pipe_is_not_waited_for(command: str, cli: Callable[..., Answer], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lab.toml")
+    refused(cli, [command, "lab.toml"], ["lab.toml", "a pipe"], tmp_path)
+
+
+def test_a_file_with_a_name_that_is_not_utf_8_runs(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    (tmp_path / "lab\udcff.toml").write_text(SMALL)
+    answer = cli("run", "lab\udcff.toml", "--quiet")
+    assert (answer.status, answer.err) == (0, "")
+    (run,) = bs.load(tmp_path / "results" / "lab").runs
+    assert run.meta["path"] == "lab\\udcff.toml"
+
+
+def refused(cli: Callable[..., Answer], arguments: list[str], words: list[str], directory: Path) -> Answer:
     before = sorted(directory.rglob("*"))
     started = time.process_time()
     answer = cli(*arguments)
     spent = time.process_time() - started
     assert answer.status == 2, answer
     assert answer.out == ""
-    assert answer.err.startswith("bufferscope: ")
-    assert answer.err.count("\n") == 1, "one line"
+    assert all(line.startswith("bufferscope: ") for line in answer.err.splitlines())
+    assert all(line.isprintable() and len(line) < 1000 for line in answer.err.splitlines())
     assert "Traceback" not in answer.err
     for word in words:
         assert word in answer.err
     assert sorted(directory.rglob("*")) == before, "nothing is written"
     assert spent < CPU_SECONDS
+    return answer

@@ -182,6 +182,17 @@ def test_strict_fails_when_an_expectation_does(cli: Cli, tmp_path: Path, high: i
     assert cli("run", "lab.toml", "--quiet").status == 0
 
 
+def test_strict_fails_when_the_metric_of_an_expectation_was_not_measured(cli: Cli, tmp_path: Path) -> None:
+    """The ping exists, and so its metrics do; but none is sent between the warm-up and the end."""
+    text = SMALL.replace('duration = "2s"', 'duration = "2s"\nwarmup = "1s"') + 'stop = "500ms"\n'
+    write(tmp_path, text + EXPECTATION.format(says="as long as the queue", low=0, high=1000))
+    answer = cli("run", "lab.toml", "--json", "--strict")
+    expectation = json.loads(answer.out)["expectations"][0]
+    assert (expectation["verdict"], expectation["measured"]) == ("not applicable", None)
+    assert answer.status == 1
+    assert cli("run", "lab.toml", "--quiet").status == 0
+
+
 def test_a_known_difference_is_not_a_failure(cli: Cli, tmp_path: Path) -> None:
     text = SMALL + EXPECTATION.format(says="1 ms", low=0, high=1) + 'differs = "the path alone takes 20 ms"\n'
     write(tmp_path, text)

@@ -13,7 +13,7 @@ MSS_BYTES: int
 """TCP payload of a full packet in the simulator."""
 
 class ExperimentError(ValueError):
-    """An experiment file or an override is impossible; the text is one line that tells where and what is allowed."""
+    """An experiment file or an override is impossible; the text has a line for each problem: where, what is allowed."""
 
 class PlanError(ValueError):
     """Linux can't be set to what a scenario asks for; the text tells what, where, and what is possible."""
@@ -41,6 +41,10 @@ class Point:
     def scenario(self) -> str:
         """The resolved scenario as JSON."""
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know of the values that this point has, a line each."""
+
 class Experiment:
     """A checked experiment file."""
 
@@ -51,6 +55,10 @@ class Experiment:
     @property
     def points(self) -> list[Point]:
         """Every combination of swept values, the first key varying slowest."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know before it runs, a line each; those of the points once."""
 
     @property
     def expectations(self) -> str:

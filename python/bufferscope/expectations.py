@@ -72,6 +72,8 @@ class Evaluated:
     """Why it is not applicable, or why it differs."""
     shown_by: str | None = None
     """The point that shows why it differs, with what was measured there; None where no run shows it."""
+    unmeasured: bool = False
+    """Whether it is about these runs, but their records do not have its metric."""
 
 
 def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> list[Evaluated]:
@@ -135,15 +137,18 @@ def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: st
     try:
         measured = _measure(expectation.metric, comparison, runs)
     except MetricError as error:
-        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, str(error))
+        reason = str(error)
+        return Evaluated(
+            expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason, unmeasured=True
+        )
     if measured is None:
         reason = "there is no run of a point it is about"
         return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
     shown_by = None if is_in(expectation.band, measured) else _shown_by(expectation, comparison, runs)
     verdict = judge(expectation, measured, shown_by is not None)
     differs = verdict in (Verdict.EXPLAINED, Verdict.NOT_SHOWN)
-    reason = expectation.differs if differs else None
-    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, reason, shown_by)
+    why = expectation.differs if differs else None
+    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, why, shown_by)
 
 
 def _shown_by(expectation: Expectation, comparison: Mapping[str, Any], runs: Sequence["Run"]) -> str | None:

@@ -2,22 +2,32 @@
 
 import difflib
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike, fspath
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from bufferscope import _core
-from bufferscope.errors import ExperimentError, InputError
+from bufferscope.errors import ExperimentError, InputError, printable
 from bufferscope.figures import NAMES as FIGURES
 from bufferscope.metrics import naming
+from bufferscope.overrides import Overrides, as_texts
 
 LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; what is larger is some other file."""
+KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 class Point:
@@ -28,6 +38,8 @@ class Point:
         self.core = core
         self.values = core.values
         """The choice, path to label; empty without a sweep."""
+        self.notes = tuple(core.notes)
+        """What the user should know of its values: a rate in bytes per second, for instance."""
 
     @cached_property
     def scenario(self) -> Mapping[str, Any]:
@@ -42,21 +54,26 @@ class Point:
 class Experiment:
     """A checked experiment: whatever can be wrong with its file has been refused."""
 
-    def __init__(self, name: str, content: bytes, file: str, overrides: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, content: bytes, file: str, overrides: Overrides = ()) -> None:
         """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`."""
-        core = _core.load(content, file, list(overrides))
+        file, texts = printable(file), as_texts(overrides)
+        _check_text(texts)
+        core = _core.load(content, file, texts)
         self.name = name
         self.path: str | None = None
         """Where its file is, as it was given; `None`: it comes with bufferscope."""
         self.text = content.decode("utf-8")
-        self.overrides = tuple(overrides)
+        self.overrides = tuple(texts)
         """`PATH=VALUE`, as given."""
+        self.notes = tuple(core.notes)
+        """What the user should know before it runs, a line each; those of all points, each once."""
         self.document: Mapping[str, Any] = json.loads(core.document)
         """The file's own words: title, source, description, figures, notes, sweep."""
         self.expectations: list[Mapping[str, Any]] = json.loads(core.expectations)
         self.points = [Point(point) for point in core.points]
-        _check_figures(self.document["figures"], file)
-        _check_metrics(self.expectations, self.points, file)
+        problems = [*_figures_problems(self.document["figures"]), *_metrics_problems(self.expectations, self.points)]
+        if problems:
+            raise ExperimentError("\n".join(f"{file}: {problem}" for problem in problems))
 
     @property
     def title(self) -> str:
@@ -64,19 +81,37 @@ class Experiment:
         return str(self.document["title"])
 
     @property
+    def swept(self) -> dict[str, list[str]]:
+        """The swept keys' paths, each with the labels of its values."""
+        return {path: list(labels) for path, labels in self.document["sweep"].items()}
+
+    @property
     def choices(self) -> str:
         """The swept keys with their values, for people: `PATH=A or B or C`."""
-        swept = {path: dict.fromkeys(point.values[path] for point in self.points) for path in self.points[0].values}
-        return "; ".join(f"{path}={' or '.join(labels)}" for path, labels in swept.items())
+        return "; ".join(f"{path}={' or '.join(labels)}" for path, labels in self.swept.items())
 
     def having(self, wanted: Sequence[str]) -> list[Point]:
         """The points that have all `wanted` swept values (`PATH=LABEL`); raises `InputError` if none has."""
-        chosen = [choice.partition("=") for choice in wanted]
-        points = [p for p in self.points if all(p.values.get(path.strip()) == label for path, _, label in chosen)]
+        chosen = [self._choice(text) for text in wanted]
+        points = [point for point in self.points if all(point.values[path] == label for path, label in chosen)]
         if not points:
-            allowed = self.choices or "nothing, as this experiment has a single point; --set changes a key"
-            raise InputError(f"--point: found {' and '.join(wanted)}; allowed: {allowed}")
+            raise InputError(f"--point: found {' and '.join(wanted)}; allowed: each key once")
         return points
+
+    def _choice(self, text: str) -> tuple[str, str]:
+        """The swept path and the label that `PATH=LABEL` names."""
+        path, equals, label = (part.strip() for part in text.partition("="))
+        swept = self.swept
+        if not swept:
+            raise InputError(f"--point: found {text}; allowed: none, as nothing is swept here; --set changes a key")
+        if not equals:
+            raise InputError(f"--point: found {text}; allowed: PATH=VALUE, of {self.choices}")
+        if path not in swept:
+            raise InputError(f"--point: found {path}, which is not swept; allowed: {self.choices}{_guess(path, swept)}")
+        if label not in swept[path]:
+            allowed = " or ".join(swept[path])
+            raise InputError(f"--point {path}: found {label}; allowed: {allowed}{_guess(label, swept[path])}")
+        return path, label
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, {len(self.points)} point{'s' * (len(self.points) != 1)})"
@@ -91,21 +126,29 @@ def catalogue() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _shelf().iterdir() if entry.name.endswith(".toml"))
 
 
-def load(name_or_path: str | PathLike[str], overrides: Sequence[str] = ()) -> Experiment:
+def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experiment:
     """Load an experiment of the catalogue by its name, or a TOML file by its path.
 
-    `overrides` are `PATH=VALUE` texts, as in `link.bottleneck.rate=2mbit`. Raises `ExperimentError`, whose text tells
-    where the problem is and what is allowed.
+    `overrides` are `PATH=VALUE` texts, as in `link.bottleneck.rate=2mbit`, or values by path. Raises `ExperimentError`,
+    whose text has a line for each problem: where it is and what is allowed.
     """
     wanted = fspath(name_or_path)
+    content = read(wanted)
     if wanted in catalogue():
-        return Experiment(wanted, (_shelf() / f"{wanted}.toml").read_bytes(), f"{wanted}.toml", overrides)
-    path = Path(wanted)
-    if not _means_a_path(wanted) and not path.is_file():
-        raise ExperimentError(_unknown(wanted))
-    experiment = Experiment(name_of(path), _read(path), wanted, overrides)
-    experiment.path = wanted
+        return Experiment(wanted, content, f"{wanted}.toml", overrides)
+    experiment = Experiment(name_of(Path(wanted)), content, wanted, overrides)
+    experiment.path = printable(wanted)
     return experiment
+
+
+def read(name_or_path: str) -> bytes:
+    """The content of an experiment of the catalogue, or of a file; raises `ExperimentError` where there is none."""
+    if name_or_path in catalogue():
+        return (_shelf() / f"{name_or_path}.toml").read_bytes()
+    # Path.is_file fails for a name that is too long.
+    if not _means_a_path(name_or_path) and not isfile(name_or_path):  # noqa: PTH113
+        raise ExperimentError(_unknown(name_or_path))
+    return _read(Path(name_or_path))
 
 
 def name_of(path: Path) -> str:
@@ -125,38 +168,73 @@ def _unknown(wanted: str) -> str:
     names = catalogue()
     close = difflib.get_close_matches(wanted, names, n=1)
     guess = f"did you mean {close[0]}? " if close else ""
-    return f"no experiment is called {wanted!r}; {guess}The catalogue: {', '.join(names)}; or give a file's path"
+    found = f"{wanted[:80]!r}{'...' if len(wanted) > 80 else ''}"
+    return f"no experiment is called {found}; {guess}The catalogue: {', '.join(names)}; or give a file's path"
 
 
 def _read(path: Path) -> bytes:
-    """An experiment file's content, of which no more is read than could be right."""
+    """An experiment file's content, of which no more is read than could be right.
+
+    Only a regular file is read: a pipe or a device may have nothing to say for ever, or never come to its end.
+    """
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
+        # Without waiting: to open a pipe takes until somebody writes.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                raise _unreadable(path, f"found {KINDS.get(stat.S_IFMT(mode), 'no regular file')}")
+            content = _read_all(descriptor, LARGEST_FILE_BYTES + 1)
+        finally:
+            os.close(descriptor)
+    except ExperimentError:
+        raise
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ExperimentError(f"{path}: {reason}; expected an experiment's TOML file") from None
+        raise _unreadable(path, str(reason)) from None
     if len(content) > LARGEST_FILE_BYTES:
-        raise ExperimentError(f"{path}: found more than {LARGEST_FILE_BYTES} bytes; allowed: an experiment's TOML file")
+        raise _unreadable(path, f"found more than {LARGEST_FILE_BYTES} bytes")
     return content
 
 
-def _check_figures(names: Sequence[str], file: str) -> None:
+def _read_all(descriptor: int, most: int) -> bytes:
+    """What there is now, up to `most` bytes; some files of /proc come in pieces, and some never end."""
+    content = b""
+    while len(content) < most and (piece := os.read(descriptor, most - len(content))):
+        content += piece
+    return content
+
+
+def _unreadable(path: Path, reason: str) -> ExperimentError:
+    shown = printable(str(path))
+    shown = shown if len(shown) <= 200 else f"{shown[:200]}..."
+    return ExperimentError(f"{shown}: {reason}; expected an experiment's TOML file")
+
+
+def _check_text(overrides: Sequence[str]) -> None:
+    for override in overrides:
+        try:
+            override.encode()
+        except UnicodeEncodeError:
+            raise ExperimentError(f"--set: found {override!r:.80} (not UTF-8); allowed: text") from None
+
+
+def _guess(found: str, allowed: Iterable[str]) -> str:
+    close = difflib.get_close_matches(found, list(allowed), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _figures_problems(names: Sequence[str]) -> Iterator[str]:
     for position, name in enumerate(names, start=1):
         if name not in FIGURES:
-            close = difflib.get_close_matches(name, FIGURES, n=1)
-            guess = f"; did you mean {close[0]}?" if close else ""
-            raise ExperimentError(f'{file}: figures[{position}]: found "{name}"; allowed: {", ".join(FIGURES)}{guess}')
+            yield f'figures[{position}]: found "{name}"; allowed: {", ".join(FIGURES)}{_guess(name, FIGURES)}'
 
 
-def _check_metrics(expectations: Sequence[Mapping[str, Any]], points: Sequence[Point], file: str) -> None:
-    """Refuse an expectation of a metric that the points it is about cannot have."""
+def _metrics_problems(expectations: Sequence[Mapping[str, Any]], points: Sequence[Point]) -> Iterator[str]:
+    """Tell of each expectation of a metric that the points it is about cannot have."""
     for position, expectation in enumerate(expectations, start=1):
         for comparison in expectation["comparisons"][:1]:
             metric, scenario = expectation["metric"], points[comparison["point"]].scenario
             if not naming.exists(scenario, metric):
                 close = ", ".join(naming.closest(scenario, metric))
-                raise ExperimentError(
-                    f'{file}: expect[{position}].metric: found "{metric}"; allowed: a metric of this scenario; '
-                    f"close: {close}"
-                )
+                yield f'expect[{position}].metric: found "{metric}"; allowed: a metric of this scenario; close: {close}'

@@ -213,7 +213,7 @@ def _metadata(
         },
         "mss_bytes": outcome.mss_bytes,
         "machine": machine.describe(),
-        "warnings": outcome.warnings,
+        "warnings": [*task.point.notes, *outcome.warnings],
         "tables": outcome.tables,
         "summary": outcome.summary,
         "scenario": task.point.scenario,

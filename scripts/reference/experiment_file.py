@@ -14,8 +14,8 @@ INTRODUCTION = """\
 # Experiment files
 
 An experiment is one TOML file. `bufferscope schema` prints the JSON Schema that this page is made from; an editor that
-knows it completes the keys. A key that is not listed, a value out of bounds or a name that nothing has is answered with
-the file, the key, what was found and what is allowed.
+knows it completes the keys. A key that is missing or not listed, a value out of bounds or a name that nothing has is
+answered with the file, the key, what was found and what is allowed: all mistakes at once, a line each.
 
 Any key can be overridden on the command line, `--set PATH=VALUE`, and swept in the file. In a path, links, hosts and
 traffic go by their names: `link.bottleneck.queue.limit`.
@@ -24,7 +24,7 @@ traffic go by their names: `link.bottleneck.queue.limit`.
 
 UNITS = """\
 A number with a unit is a string, as tc(8) writes it, in any letter case. As in tc, `kb` is 1024 bytes, but `kbit` 1000
-bits a second; `kbps` is 1000 *bytes* a second.
+bits a second; `kbps` is 1000 *bytes* a second, which a note tells before the run and among its warnings.
 
 """
 

@@ -47,6 +47,11 @@ impl Experiment {
     }
 
     #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+
+    #[getter]
     fn expectations(&self) -> String {
         json(self.0.expectations())
     }
@@ -67,6 +72,11 @@ impl Point {
             values.set_item(path, label)?;
         }
         Ok(values)
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.inner().notes.clone()
     }
 
     #[getter]

@@ -4,7 +4,10 @@ use std::fmt;
 
 use toml::Value;
 
-/// Why an experiment can't be loaded. Displays as one line that tells the first problem.
+use crate::notes::Notes;
+use crate::suggest::did_you_mean;
+
+/// Why an experiment can't be loaded. Displays as one line for each problem, whatever the file holds.
 ///
 /// ```
 /// let error = bufferscope_scenario::Experiment::parse("title = 5", "lab.toml", &[]).unwrap_err();
@@ -23,9 +26,9 @@ pub struct Problem {
     /// The key's path, such as `link.bottleneck.rate`; tables that have a name are named by it, others counted from 1
     /// (`link[2]`). Empty where the file as a whole is meant.
     pub path: String,
-    /// What was found there.
-    pub found: String,
-    /// What is allowed there.
+    /// What was found there; `None` where a key is missing.
+    pub found: Option<String>,
+    /// What is allowed there, or what the missing key must say.
     pub allowed: String,
     /// What to do about it, where that can be said.
     pub hint: Option<String>,
@@ -41,10 +44,12 @@ pub struct Problem {
 pub(crate) struct Problems {
     kept: Vec<Problem>,
     total: usize,
+    /// What is no problem, but the user should know.
+    pub(crate) notes: Notes,
 }
 
 impl ExperimentError {
-    /// The problems in order of appearance; never empty, at most a few dozen.
+    /// The problems in order of appearance; never empty, at most fifty.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -57,8 +62,12 @@ impl ExperimentError {
 
 impl Problem {
     pub(crate) fn new(path: impl Into<String>, found: impl Into<String>, allowed: impl Into<String>) -> Self {
-        let (path, found, allowed) = (path.into(), found.into(), allowed.into());
-        Self { path, found, allowed, hint: None, set: None, point: None }
+        Self { found: Some(found.into()), ..Self::missing(path, allowed) }
+    }
+
+    /// A key that is not there, and `required`: what it must say.
+    pub(crate) fn missing(path: impl Into<String>, required: impl Into<String>) -> Self {
+        Self { path: path.into(), found: None, allowed: required.into(), hint: None, set: None, point: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -68,14 +77,19 @@ impl Problem {
 
     pub(crate) fn did_you_mean(self, word: Option<&str>) -> Self {
         match word {
-            Some(word) => self.hint(format!("did you mean {word}?")),
+            Some(word) => self.hint(did_you_mean(word)),
             None => self,
         }
+    }
+
+    /// Whether the other says the same, at this point or another.
+    fn repeats(&self, other: &Self) -> bool {
+        (&self.path, &self.found, &self.allowed) == (&other.path, &other.found, &other.allowed)
     }
 }
 
 impl Problems {
-    const KEPT: usize = 20;
+    const KEPT: usize = 50;
 
     /// Takes note of a problem, once; `make` is only called while problems are kept.
     pub(crate) fn add(&mut self, make: impl FnOnce() -> Problem) {
@@ -84,18 +98,35 @@ impl Problems {
             return;
         }
         let problem = make();
-        if !self.kept.contains(&problem) {
+        if !self.contains(&problem) {
             self.total += 1;
             self.kept.push(problem);
         }
     }
 
+    /// Takes over the problems of something else.
+    pub(crate) fn extend(&mut self, others: Self) {
+        let untold = others.total - others.kept.len();
+        others.kept.into_iter().for_each(|problem| self.add(|| problem));
+        self.total += untold;
+    }
+
+    /// Hands on what went well, and takes over the problems of what did not.
+    pub(crate) fn sift<T>(&mut self, result: Result<T, Self>) -> Option<T> {
+        result.map_err(|problems| self.extend(problems)).ok()
+    }
+
     pub(crate) fn contains(&self, problem: &Problem) -> bool {
-        self.kept.contains(problem)
+        self.kept.iter().any(|kept| kept.repeats(problem))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.total == 0
+    }
+
+    /// Whether any shows only at a choice of swept values.
+    pub(crate) fn concern_a_point(&self) -> bool {
+        self.kept.iter().any(|problem| problem.point.is_some())
     }
 
     /// Lets `tell` add to each problem what is known about how it came about.
@@ -117,7 +148,7 @@ impl Problems {
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
-        Self { kept: vec![problem], total: 1 }
+        Self { kept: vec![problem], total: 1, notes: Notes::default() }
     }
 }
 
@@ -142,27 +173,35 @@ pub(crate) fn quote(text: &str) -> String {
 /// The text on one line and not too long.
 pub(crate) fn shorten(text: &str) -> String {
     const LONGEST: usize = 60;
-    let escape =
-        |c: char| if c.is_control() || c == '\u{fffd}' { c.escape_default().to_string() } else { c.to_string() };
-    let mut short: String = text.chars().take(LONGEST).map(escape).collect();
+    let mut short = escape(text.chars().take(LONGEST));
     if text.chars().nth(LONGEST).is_some() {
         short.push_str("...");
     }
     short
 }
 
+/// The characters with those escaped that end lines, command terminals or turn the direction of what follows.
+pub(crate) fn escape(chars: impl Iterator<Item = char>) -> String {
+    let is_harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffd}')
+    };
+    chars.map(|c| if is_harmful(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
 impl std::error::Error for ExperimentError {}
 
 impl fmt::Display for ExperimentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Some(first), more) = (self.problems.first(), self.problems.len().saturating_sub(1) + self.more) else {
-            return f.write_str(&self.file);
-        };
-        write!(f, "{}: {first}", self.file)?;
-        match more {
+        let file = escape(self.file.chars());
+        for (i, problem) in self.problems.iter().enumerate() {
+            let end_of_last = if i > 0 { "\n" } else { "" };
+            write!(f, "{end_of_last}{file}: {problem}")?;
+        }
+        match self.more {
             0 => Ok(()),
-            1 => f.write_str(" (and 1 more problem)"),
-            n => write!(f, " (and {n} more problems)"),
+            1 => write!(f, "\n{file}: and 1 more problem"),
+            n => write!(f, "\n{file}: and {n} more problems"),
         }
     }
 }
@@ -172,7 +211,10 @@ impl fmt::Display for Problem {
         if !self.path.is_empty() {
             write!(f, "{}: ", self.path)?;
         }
-        write!(f, "found {}; allowed: {}", self.found, self.allowed)?;
+        match &self.found {
+            Some(found) => write!(f, "found {found}; allowed: {}", self.allowed)?,
+            None => write!(f, "missing; required: {}", self.allowed)?,
+        }
         if let Some(hint) = &self.hint {
             write!(f, "; {hint}")?;
         }

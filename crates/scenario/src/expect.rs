@@ -210,9 +210,11 @@ impl Expectation {
 
 impl Band {
     fn new((low, high): (f64, f64), number: usize, problems: &mut Problems) -> Self {
-        if low > high {
+        let is_bounded = low.is_finite() || high.is_finite();
+        if low > high || !is_bounded {
             let found = format!("[{low}, {high}]");
-            problems.add(|| Problem::new(format!("expect[{number}].band"), found, "[lowest, highest]"));
+            let allowed = "[lowest, highest], one of which may be -inf or inf";
+            problems.add(|| Problem::new(format!("expect[{number}].band"), found, allowed));
         }
         Self { low, high }
     }

@@ -1,14 +1,17 @@
 //! An experiment: a file loaded, overridden, expanded into points and checked.
 
+use std::cell::LazyCell;
+
 use indexmap::IndexMap;
 use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::check::{self, Shape};
-use crate::error::{ExperimentError, Problem, Problems};
+use crate::error::{ExperimentError, Problem, Problems, shorten};
 use crate::expect::{self, Expectation};
 use crate::file::{About, Setup, Study};
 use crate::model::Scenario;
+use crate::notes::Notes;
 use crate::overrides::Changes;
 use crate::path::count_values;
 use crate::resolve::{inherit_tcp, resolve};
@@ -69,6 +72,8 @@ pub struct Point {
     pub values: Vec<(String, String)>,
     /// What an engine runs.
     pub scenario: Scenario,
+    /// What the user should know of the values that this point has, such as rates in bytes per second; a few lines.
+    pub notes: Vec<String>,
 }
 
 impl Experiment {
@@ -99,6 +104,13 @@ impl Experiment {
         &self.points
     }
 
+    /// What the user should know of this experiment before it runs, each point's notes once; a few lines.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Notes::default();
+        self.points.iter().flat_map(|point| &point.notes).for_each(|note| notes.add(note.clone()));
+        notes.into_lines()
+    }
+
     /// What the source says came out.
     pub fn expectations(&self) -> &[Expectation] {
         &self.expectations
@@ -108,16 +120,28 @@ impl Experiment {
 impl Experiment {
     fn load(text: &str, overrides: &[String]) -> Result<Self, Problems> {
         let mut tables = syntax::tables(text)?;
-        check::FILE.verify(&Value::Table(tables.clone()))?;
-        let changes = Changes::parse(overrides)?;
+        let mut problems = Problems::default();
+        problems.sift(check::FILE.verify(&Value::Table(tables.clone())));
+        let changes = problems.sift(Changes::parse(overrides));
+        let Some(changes) = changes.filter(|_| problems.is_empty()) else { return Err(problems) };
         let mut study: Study = check::STUDY.read(take(&mut tables, &check::STUDY))?;
-        changes.apply_to_sweep(&mut study.sweep)?;
-        let axes = Axes::new(study.sweep)?;
-        let about = changes.about(take(&mut tables, &check::ABOUT))?;
+        problems.sift(changes.apply_to_sweep(&mut study.sweep));
+        let about = problems.sift(changes.about(take(&mut tables, &check::ABOUT)));
+        let axes = problems.sift(Axes::new(study.sweep));
+        let Some(axes) = axes.filter(|_| problems.is_empty()) else { return Err(problems) };
         check_expansion(&tables, &axes, &changes)?;
-        let points = points(&tables, &axes, &changes)?;
-        let expectations = expect::resolve(&study.expect, &axes, changes.first_in_setup())?;
-        Ok(Self { document: Document::new(about, &axes), points, expectations })
+        let points = problems.sift(points(&tables, &axes, &changes));
+        if problems.concern_a_point() {
+            // What is swept is wrong: `where` need not fit it.
+            return Err(problems);
+        }
+        let expectations = problems.sift(expect::resolve(&study.expect, &axes, changes.first_in_setup()));
+        match (about, points, expectations) {
+            (Some(about), Some(points), Some(expectations)) => {
+                Ok(Self { document: Document::new(about, &axes), points, expectations })
+            }
+            _ => Err(problems),
+        }
     }
 }
 
@@ -152,34 +176,34 @@ fn check_expansion(setup: &Table, axes: &Axes, changes: &Changes) -> Result<(), 
 }
 
 fn points(setup: &Table, axes: &Axes, changes: &Changes) -> Result<Vec<Point>, Problems> {
-    let point = |choice: Vec<usize>| {
+    let everywhere = LazyCell::new(|| scenario_unswept(setup, changes).err().unwrap_or_default());
+    let mut problems = Problems::default();
+    let mut points = Vec::new();
+    for choice in axes.choices() {
         let values = axes.labels(&choice);
         match scenario(setup.clone(), &choice, axes, changes) {
-            Ok(scenario) => Ok(Point { values, scenario }),
-            Err(problems) => {
-                let everywhere = scenario_unswept(setup, changes).err().unwrap_or_default();
-                Err(changes.blame(problems.at_point(&values, &everywhere)))
-            }
+            Ok((scenario, notes)) => points.push(Point { values, scenario, notes: notes.into_lines() }),
+            Err(here) => problems.extend(changes.blame(here.at_point(&values, &everywhere))),
         }
-    };
-    axes.choices().map(point).collect()
+    }
+    problems.into_result().map(|()| points)
 }
 
-fn scenario_unswept(setup: &Table, changes: &Changes) -> Result<Scenario, Problems> {
+fn scenario_unswept(setup: &Table, changes: &Changes) -> Result<(Scenario, Notes), Problems> {
     scenario(setup.clone(), &[], &Axes::default(), changes)
 }
 
-fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) -> Result<Scenario, Problems> {
+fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) -> Result<(Scenario, Notes), Problems> {
     axes.apply(choice, &mut setup)?;
     changes.apply_to_setup(&mut setup)?;
-    let setup: Setup = check::SETUP.read_completed(setup, inherit_tcp)?;
-    resolve(&setup)
+    let (setup, notes): (Setup, Notes) = check::SETUP.read_completed(setup, inherit_tcp)?;
+    resolve(&setup).map(|scenario| (scenario, notes))
 }
 
 impl Problems {
     /// Tells the point of the problems that the file does not have without its sweep.
     fn at_point(mut self, values: &[(String, String)], without_sweep: &Self) -> Self {
-        let point: Vec<String> = values.iter().map(|(path, label)| format!("{path} = {label}")).collect();
+        let point: Vec<String> = values.iter().map(|(path, label)| format!("{path} = {}", shorten(label))).collect();
         self.annotate(|problem| {
             if !values.is_empty() && !without_sweep.contains(problem) {
                 problem.point = Some(point.join(", "));

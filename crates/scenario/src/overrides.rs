@@ -36,7 +36,9 @@ enum Target {
 
 impl Changes {
     pub(crate) fn parse(overrides: &[String]) -> Result<Self, Problems> {
-        overrides.iter().map(|text| Override::parse(text)).collect::<Result<_, _>>().map(Self)
+        let mut problems = Problems::default();
+        let changes = overrides.iter().filter_map(|text| problems.sift(Override::parse(text))).collect();
+        problems.into_result().map(|()| Self(changes))
     }
 
     /// The first that changes what happens in the experiment, so that what the source says about the outcome no longer
@@ -53,19 +55,25 @@ impl Changes {
 
     /// Changes what is tested; done at each point, after the swept values.
     pub(crate) fn apply_to_setup(&self, setup: &mut Table) -> Result<(), Problems> {
-        self.of(Target::Setup).try_for_each(|change| change.path.set(setup, change.value.clone()))
+        let mut problems = Problems::default();
+        for change in self.of(Target::Setup) {
+            problems.sift(change.path.set(setup, change.value.clone()));
+        }
+        problems.into_result()
     }
 
     /// Replaces what a key is swept over. A key that is set is no longer swept, nor are keys inside it.
     pub(crate) fn apply_to_sweep(&self, sweep: &mut IndexMap<String, SweepValues>) -> Result<(), Problems> {
+        let mut problems = Problems::default();
         for change in self.of(Target::Sweep) {
-            let values = change.values().map_err(|problems| self.blame(problems))?;
-            sweep.insert(change.path.to_string(), values);
+            if let Some(values) = problems.sift(change.values()) {
+                sweep.insert(change.path.to_string(), values);
+            }
         }
         for change in self.of(Target::Setup) {
             sweep.retain(|key, _| KeyPath::parse(key).is_none_or(|swept| !change.path.contains(&swept)));
         }
-        Ok(())
+        problems.into_result().map_err(|problems| self.blame(problems))
     }
 
     /// Tells which override brought a problem about.

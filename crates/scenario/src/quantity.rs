@@ -13,7 +13,6 @@ use serde_json::Value as Json;
 use toml::Value;
 
 use crate::error::show;
-use crate::suggest::closest;
 use crate::units::{self, Dimension, UnitError};
 
 /// Key of a schema node that says which [`Bounds`] it stands for.
@@ -56,7 +55,8 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) found: String,
-    pub(crate) meant: Option<String>,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
 }
 
 impl<D: Measure, const MIN: u64, const MAX: u64> Quantity<D, MIN, MAX> {
@@ -86,11 +86,16 @@ impl Bounds {
         let number = match value {
             Value::String(text) => self.dimension.parse(text).map_err(|error| self.refuse_text(text, &error))?,
             Value::Integer(number) if self.dimension.bare => {
-                u64::try_from(*number).map_err(|_| Refusal { found: show(value), meant: None })?
+                u64::try_from(*number).map_err(|_| Refusal { found: show(value), hint: None })?
             }
-            _ => return Err(Refusal { found: show(value), meant: None }),
+            _ => return Err(Refusal { found: show(value), hint: None }),
         };
-        if self.contains(number) { Ok(number) } else { Err(Refusal { found: show(value), meant: None }) }
+        if self.contains(number) { Ok(number) } else { Err(Refusal { found: show(value), hint: None }) }
+    }
+
+    /// What to know of a value that is read.
+    pub(crate) fn note(&self, value: &Value) -> Option<String> {
+        value.as_str().and_then(|text| self.dimension.note(text))
     }
 
     /// What is allowed, in words.
@@ -108,14 +113,12 @@ impl Bounds {
     }
 
     fn refuse_text(&self, text: &str, error: &UnitError) -> Refusal {
-        let meant = match error {
-            UnitError::UnknownUnit { number, unit } => {
-                closest(unit.trim(), self.dimension.unit_names()).map(|unit| format!("\"{number}{unit}\""))
-            }
+        let hint = match error {
+            UnitError::UnknownUnit { number, unit } => self.dimension.suggest(number, unit),
             _ => None,
         };
         let found = format!("{} ({error})", crate::error::quote(text));
-        Refusal { found, meant }
+        Refusal { found, hint }
     }
 
     fn to_schema(self) -> Schema {

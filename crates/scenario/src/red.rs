@@ -2,15 +2,45 @@
 //!
 //! The formulas are those of Sally Floyd's notes on RED parameters as `tc` applies them (iproute2's `tc_red.c`).
 
+use std::fmt;
+
 use crate::model::Red;
+
+/// Why the kernel cannot average a queue as RED's parameters ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AveragingError {
+    /// No W lets the burst pass.
+    BurstTooSmall {
+        /// The smallest burst that some W may let pass.
+        least_packets: u64,
+    },
+    /// The kernel's fixed-point average has no room for `max` beside the fraction bits of W.
+    TooSlow {
+        /// n, where W = 2^-n.
+        shift: u32,
+    },
+}
 
 impl Red {
     /// The averaging constant W = 2^-n of the moving average (the kernel's `Wlog`): the largest W, 1/2 at most, by which a
     /// burst of `burst_packets` into an empty queue leaves the average below `min_bytes`.
     ///
     /// After L packets the average is L + 1 - (1 - (1 - W)^L) / W packets; that is below min for
-    /// L + 1 - min/avpkt <= (1 - (1 - W)^L) / W. `None` if the burst is too small for any W, or W would be below 2^-31.
-    pub fn averaging_shift(&self) -> Option<u32> {
+    /// L + 1 - min/avpkt <= (1 - (1 - W)^L) / W.
+    ///
+    /// # Errors
+    /// The burst is too small for any W, or the kernel has no room for the average: the bits of min and of max and the
+    /// exponent must be below 32 together (`red_check_params` in `include/net/red.h`).
+    pub fn averaging_shift(&self) -> Result<u32, AveragingError> {
+        let shift = self.largest_weight().ok_or_else(|| AveragingError::BurstTooSmall {
+            least_packets: 1 + self.min_bytes / u64::from(self.avpkt_bytes.max(1)),
+        })?;
+        let bits = u64::BITS - self.min_bytes.max(self.max_bytes).leading_zeros();
+        if bits + shift < 32 { Ok(shift) } else { Err(AveragingError::TooSlow { shift }) }
+    }
+
+    /// The exponent of W by the formula alone; `None` if the burst is too small for any W, or W would be below 2^-31.
+    fn largest_weight(&self) -> Option<u32> {
         let burst = f64::from(self.burst_packets);
         let excess = burst + 1.0 - self.min_bytes as f64 / f64::from(self.avpkt_bytes);
         if excess < 1.0 {
@@ -22,18 +52,27 @@ impl Red {
         })
     }
 
-    /// Whether the kernel's average, min and max times 2^shift in 32 bits, has room for these parameters.
-    pub(crate) fn kernel_can_average(&self, shift: u32) -> bool {
-        let bits = u64::BITS - self.max_bytes.leading_zeros();
-        bits + shift < 32
-    }
-
     /// The slope of the marking probability between min and max as a shift (the kernel's `Plog`): the smallest n for which
     /// `probability` / (max - min) * 2^n is above 1. `None` if max is not above min or n would be above 31.
     pub fn probability_shift(&self) -> Option<u32> {
         let span = self.max_bytes.checked_sub(self.min_bytes).filter(|span| *span > 0)?;
         let slope = self.probability / span as f64;
         (0..32).find(|shift| slope * f64::from(1_u32 << shift) > 1.0)
+    }
+}
+
+impl std::error::Error for AveragingError {}
+
+impl fmt::Display for AveragingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BurstTooSmall { least_packets } => {
+                write!(f, "the burst is too small for any average; at least {least_packets} packets are needed")
+            }
+            Self::TooSlow { shift } => {
+                write!(f, "max is too large for an average that each packet moves by 2^-{shift}")
+            }
+        }
     }
 }
 
@@ -73,7 +112,7 @@ mod tests {
     /// W = 1/64: (1 - (63/64)^138) * 64 = 56.7 suffices.
     #[test]
     fn averaging_of_the_lab_is_one_in_64() {
-        assert_eq!(lab().averaging_shift(), Some(6));
+        assert_eq!(lab().averaging_shift(), Ok(6));
     }
 
     /// 0.02 / 166667 = 1.2e-7 = 2^-22.99: 2^23 brings it to 1.0066.
@@ -84,15 +123,17 @@ mod tests {
 
     #[test]
     fn a_burst_below_min_has_no_averaging_constant() {
-        assert_eq!(Red { burst_packets: 82, ..lab() }.averaging_shift(), None);
-        assert!(Red { burst_packets: 84, ..lab() }.averaging_shift().is_some());
+        let refused = Red { burst_packets: 82, ..lab() }.averaging_shift();
+        assert_eq!(refused, Err(AveragingError::BurstTooSmall { least_packets: 84 }));
+        assert!(Red { burst_packets: 84, ..lab() }.averaging_shift().is_ok());
     }
 
-    /// 250000 has 18 bits, so that the kernel has 13 left.
+    /// The kernel refuses `fls(qth_max) + Wlog >= 32`. The lab's exponent is 6 whatever max is, so max may have 25 bits.
     #[test]
-    fn the_kernel_has_32_bits_for_the_average() {
-        assert!(lab().kernel_can_average(13));
-        assert!(!lab().kernel_can_average(14));
+    fn the_kernel_has_room_for_31_bits_of_threshold_and_weight() {
+        let of_max = |max_bytes| Red { max_bytes, limit_bytes: 1 << 30, ..lab() }.averaging_shift();
+        assert_eq!(of_max((1 << 25) - 1), Ok(6));
+        assert_eq!(of_max(1 << 25), Err(AveragingError::TooSlow { shift: 6 }));
     }
 
     #[test]

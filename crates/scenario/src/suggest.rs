@@ -15,6 +15,11 @@ pub(crate) fn closest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str
     (distance <= tolerance).then_some(word)
 }
 
+/// The question that goes with a word of [`closest`].
+pub(crate) fn did_you_mean(word: &str) -> String {
+    format!("did you mean {word}?")
+}
+
 /// `a, b, c or d`.
 pub(crate) fn any_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<&str> = words.into_iter().collect();

@@ -29,16 +29,18 @@ pub(crate) struct Axes(Vec<Axis>);
 impl Axes {
     /// Reads a checked `[sweep]` and refuses more points than anyone can mean, by multiplication only.
     pub(crate) fn new(sweep: IndexMap<String, SweepValues>) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
         let mut axes: Vec<Axis> = Vec::new();
         for (key, values) in sweep {
-            let axis = Axis::new(&key, values)?;
+            let Some(axis) = problems.sift(Axis::new(&key, values)) else { continue };
             if axes.iter().any(|other| other.path == axis.path) {
-                return Err(
-                    Problem::new(join("sweep", &key), "a second entry for this key", "one entry for each key").into()
-                );
+                let path = join("sweep", &key);
+                problems.add(|| Problem::new(path, "a second entry for this key", "one entry for each key"));
+            } else {
+                axes.push(axis);
             }
-            axes.push(axis);
         }
+        problems.into_result()?;
         let axes = Self(axes);
         let points = axes.count();
         if points > MOST_POINTS {

@@ -2,7 +2,7 @@
 
 use toml::Table;
 
-use crate::error::{Problem, Problems};
+use crate::error::{Problem, Problems, escape};
 
 /// Largest file in bytes.
 const LARGEST: usize = 1 << 20;
@@ -41,7 +41,7 @@ fn check_size(bytes: usize) -> Result<(), Problems> {
 
 fn invalid(text: &str, error: &toml::de::Error) -> Problem {
     let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
-    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    let message = escape(error.message().lines().collect::<Vec<_>>().join(", ").chars());
     Problem::new(place, format!("invalid TOML ({message})"), "TOML as https://toml.io describes it")
 }
 

@@ -5,15 +5,22 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Characters in the longest name or line.
 const LONGEST: usize = 200;
+
+/// Names that no traffic may have: a metric of the whole scenario would get the same name as this traffic's own, as
+/// `goodput.total_mbit`. A test of the Python side holds them against the definitions of the metrics.
+const METRICS_OWN: [&str; 1] = ["total"];
 
 /// What a text may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextRule {
     /// Refers to something: part of key paths, of metrics' names and of the records' `r1>h2` and `bulk/1`, hence few characters.
     Name,
+    /// A name that metrics are named by.
+    TrafficName,
     /// A title or the like.
     Line,
     /// Paragraphs.
@@ -25,13 +32,14 @@ impl TextRule {
     pub(crate) fn format(self) -> &'static str {
         match self {
             Self::Name => "name",
+            Self::TrafficName => "traffic-name",
             Self::Line => "line",
             Self::Text => "text",
         }
     }
 
     pub(crate) fn from_format(format: &str) -> Option<Self> {
-        [Self::Name, Self::Line, Self::Text].into_iter().find(|rule| rule.format() == format)
+        [Self::Name, Self::TrafficName, Self::Line, Self::Text].into_iter().find(|rule| rule.format() == format)
     }
 
     pub(crate) fn accepts(self, text: &str) -> bool {
@@ -41,6 +49,7 @@ impl TextRule {
                 let inner = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
                 text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(inner) && short()
             }
+            Self::TrafficName => Self::Name.accepts(text) && !METRICS_OWN.contains(&text),
             Self::Line => !text.trim().is_empty() && !text.contains(char::is_control) && short(),
             Self::Text => !text.trim().is_empty(),
         }
@@ -50,6 +59,9 @@ impl TextRule {
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Name => "a name (letters a-z, digits, - and _)",
+            Self::TrafficName => {
+                "a name (letters a-z, digits, - and _) other than total, which metrics call all traffic together"
+            }
             Self::Line => "a line of text (at most 200 characters)",
             Self::Text => "a text that is not empty",
         }
@@ -60,6 +72,12 @@ impl TextRule {
             Self::Name => json_schema!({
                 "type": "string", "format": self.format(), "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*$", "maxLength": LONGEST,
             }),
+            Self::TrafficName => {
+                let mut schema = Self::Name.to_schema();
+                schema.insert("format".to_owned(), self.format().into());
+                schema.insert("not".to_owned(), json!({ "enum": METRICS_OWN }));
+                schema
+            }
             Self::Line => json_schema!({
                 "type": "string", "format": self.format(), "pattern": "^[^\\n\\r]*\\S[^\\n\\r]*$", "maxLength": LONGEST,
             }),
@@ -111,9 +129,15 @@ macro_rules! texts {
     )*};
 }
 
-texts!(Name, Line, Text);
+texts!(Name, TrafficName, Line, Text);
 
 impl Name {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TrafficName {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -5,7 +5,12 @@
 //! Departures from tc, which reads with `strtod`: no sign, no exponent, and a rate or time needs its unit (tc takes a bare
 //! `10` for 10 bits a second, or 10 µs: rarely what was meant).
 
+mod rates;
+
 use std::fmt::{self, Write as _};
+
+use crate::error::quote;
+use crate::suggest::{closest, did_you_mean};
 
 /// Nanoseconds in a microsecond, millisecond, second and hour.
 pub(crate) const US: u64 = 1_000;
@@ -195,6 +200,23 @@ impl Dimension {
         format!("^[0-9]+(\\.[0-9]+)?({units}){optional}$")
     }
 
+    /// What to write instead of `number` with an unknown unit, if that can be guessed.
+    pub(crate) fn suggest(&self, number: &str, unit: &str) -> Option<String> {
+        if self.name == RATE.name
+            && let Some(hint) = rates::suggest(number, unit)
+        {
+            return Some(hint);
+        }
+        // Nobody who misspells a rate means bytes.
+        let units = self.unit_names().filter(|unit| !unit.ends_with("bps"));
+        closest(unit.trim(), units).map(|unit| did_you_mean(&quote(&format!("{number}{unit}"))))
+    }
+
+    /// What to know of `text`, which is a quantity of this kind but may be meant as another.
+    pub(crate) fn note(&self, text: &str) -> Option<String> {
+        if self.name == RATE.name { rates::note(text) } else { None }
+    }
+
     fn scale(&self, unit: &str) -> Option<u64> {
         if unit.is_empty() && self.bare {
             return Some(1);
@@ -246,7 +268,7 @@ impl fmt::Display for UnitError {
             Self::NotANumber => f.write_str("not a number with a unit"),
             Self::Negative => f.write_str("negative"),
             Self::NoUnit => f.write_str("no unit"),
-            Self::UnknownUnit { unit, .. } => write!(f, "unknown unit {}", crate::error::quote(unit)),
+            Self::UnknownUnit { unit, .. } => write!(f, "unknown unit {}", quote(unit)),
             Self::NotWhole => f.write_str("not a whole number of the smallest unit"),
             Self::TooLarge => f.write_str("too large"),
         }

@@ -24,6 +24,9 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("an unknown qdisc", "qdisc = \"pfifo\"", "qdisc = \"cake\""),
     ("an unknown congestion control", "\"reno\"", "\"renn\""),
     ("one table for a list of them", "[[traffic]]\nname = \"bulk\"", "[[traffics]]\nname = \"bulk\""),
+    ("several mistakes at once", "delay = \"5ms\"", "dealy = \"5ms\"\nrate = \"10 Mb/s\"\nqueue = {}"),
+    ("a bidirectional override", "kind = \"tcp\"", "kind = \"\u{202e}tcp\""),
+    ("a control character in a key", "source =", "\"\\u001b[2J\" ="),
     // Types and units.
     ("a number for a text", "source = \"UCAS computer networks, lab 2\"", "source = 5"),
     ("a blank text", "source = \"UCAS computer networks, lab 2\"", "source = \" \""),
@@ -32,6 +35,10 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("an unknown unit", "\"10mbit\"", "\"10mbits\""),
     ("a unit of something else", "\"10mbit\"", "\"10ms\""),
     ("a space before the unit", "\"10mbit\"", "\"10 mbit\""),
+    ("megabits a second", "\"10mbit\"", "\"10 Mb/s\""),
+    ("megabits without a space", "\"10mbit\"", "\"10Mb\""),
+    ("megabytes a second", "\"10mbit\"", "\"10 MB/s\""),
+    ("megabits as most programs write them", "\"10mbit\"", "\"10 Mbps\""),
     ("a rate without unit", "\"10mbit\"", "\"10000000\""),
     ("a rate as a number", "\"10mbit\"", "10000000"),
     ("a time as a number", "duration = \"60s\"", "duration = 60"),
@@ -78,6 +85,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("an unknown code point", "congestion = \"reno\"", "dscp = \"af44\""),
     ("a code point of seven bits", "congestion = \"reno\"", "dscp = 64"),
     // Names.
+    ("a name of the metrics", "name = \"bulk\"", "name = \"total\""),
     ("a name with a dot", "name = \"access\"", "name = \"the.access\""),
     ("a link's name twice", "name = \"access\"", "name = \"bottleneck\""),
     ("a traffic's name twice", "name = \"ping\"", "name = \"bulk\""),
@@ -134,6 +142,10 @@ const EDITS: &[(&str, &str, &str)] = &[
         "where = { \"link.bottleneck.rate\"",
     ),
     ("a band upside down", "[245, 320]", "[320, 245]"),
+    ("a band without ends", "[245, 320]", "[-inf, inf]"),
+    ("a band above everything", "[245, 320]", "[inf, inf]"),
+    ("a band below everything", "[245, 320]", "[-inf, -inf]"),
+    ("a band that begins at infinity", "[245, 320]", "[inf, 320]"),
     ("a band that is no number", "[245, 320]", "[nan, 320]"),
     ("a band of one number", "[245, 320]", "[245]"),
     ("a comparison with itself", "band =", "relative_to = { \"link.bottleneck.queue.limit\" = \"200p\" }\nband ="),
@@ -229,13 +241,56 @@ fn message(text: &str, overrides: &[String]) -> String {
     }
 }
 
+fn problems(text: &str, overrides: &[String]) -> Vec<String> {
+    message(text, overrides).split('\n').map(str::to_owned).collect()
+}
+
+#[test]
+fn every_problem_is_told_wherever_it_is() {
+    let text = lab_with("delay = \"5ms\"", "dealy = \"5ms\"").replace("to = \"h2\"", "").replace("kind = \"ping\"", "");
+    let told = problems(&text, &set(["link.bottleneck.rate", "link..rate=1mbit"]));
+    let paths = ["link.access.dealy", "traffic.bulk.to: missing; required: a name", "traffic.ping.kind: missing"];
+    for path in paths {
+        assert!(told.iter().any(|line| line.starts_with(&format!("lab.toml: {path}"))), "{path}: {told:#?}");
+    }
+    assert_eq!(told.iter().filter(|line| line.starts_with("lab.toml: --set: ")).count(), 2, "{told:#?}");
+}
+
+#[test]
+fn every_bad_value_of_a_sweep_is_told_once() {
+    let text = lab_unswept()
+        + "[sweep]\n\"link.bottleneck.queue.limit\" = [\"50q\", \"5p\", \"60q\"]\n\"traffic.bulk.flows\" = [1, 2, -3]\n";
+    let found: Vec<_> = problems(&text, &[]).iter().map(|line| line.contains("found \"50q\"")).collect();
+    assert_eq!((found.len(), found.iter().filter(|is_it| **is_it).count()), (3, 1), "{:#?}", problems(&text, &[]));
+}
+
+#[test]
+fn a_point_and_an_expectation_are_told_together() {
+    let told = problems(&lab_with("\"10mbit\"", "\"0mbit\"").replace("[245, 320]", "[320, 245]"), &[]);
+    assert_eq!(told.len(), 1, "the file's own values come first: {told:#?}");
+    let told = problems(&lab_with("to = \"h2\"", "to = \"h9\"").replace("[245, 320]", "[320, 245]"), &[]);
+    assert!(told.len() == 2 && told[1].contains("expect[1].band"), "{told:#?}");
+}
+
+/// Nothing in a file or its name may end a line or command a terminal.
+#[test]
+fn no_text_can_forge_a_line() {
+    let error = Experiment::parse("a\u{7} = 1", "evil\nlab.toml: fine\u{1b}[2J", &[]).unwrap_err().to_string();
+    assert!(!error.contains(char::is_control), "{error:?}");
+    let sweep = "[sweep]\n\"traffic.bulk.rate\" = [\"\u{202e}1\"]\n";
+    let told = message(&(lab_unswept() + sweep), &[]);
+    assert!(!told.contains('\u{202e}') && told.contains("\\u{202e}1"), "{told:?}");
+}
+
 #[test]
 fn messages() {
     let mut told = String::new();
     let mut tell = |what: &str, message: String| {
-        assert!(!message.contains(['\n', '\r']), "{what}: more than one line: {message}");
-        assert!(message.starts_with("lab.toml: "), "{what}: {message}");
-        writeln!(told, "{what}\n    {message}").unwrap();
+        writeln!(told, "{what}").unwrap();
+        for line in message.split('\n') {
+            assert!(line.starts_with("lab.toml: ") && !line.contains(char::is_control), "{what}: {message}");
+            writeln!(told, "    {line}").unwrap();
+        }
     };
     for (what, old, new) in EDITS {
         tell(what, message(&lab_with(old, new), &[]));

@@ -1,4 +1,4 @@
-//! Files made to hurt: each is refused with one short line, and soon.
+//! Files made to hurt: each is refused with a few short lines, and soon.
 
 mod common;
 
@@ -16,7 +16,9 @@ fn refused(bytes: &[u8], expected: &str) {
     let error = Experiment::from_bytes(bytes, "evil.toml", &[]).expect_err(expected).to_string();
     assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
     assert!(error.contains(expected), "{error}");
-    assert!(error.starts_with("evil.toml: ") && error.len() < 1000 && !error.contains('\n'), "{error}");
+    let is_sound =
+        |line: &str| line.starts_with("evil.toml: ") && line.len() < 1000 && !line.contains(char::is_control);
+    assert!(error.split('\n').all(is_sound) && error.split('\n').count() <= 51, "{error}");
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn keys_without_end() {
         let _ = writeln!(text, "key{i} = 1");
         text
     });
-    refused(keys.as_bytes(), "(and 80003 more problems)");
+    refused(keys.as_bytes(), "evil.toml: and 79954 more problems");
     refused(format!("{} = 1", "k".repeat(1_000_000)).as_bytes(), "kkk...: found an unknown key");
     refused("a = 1\n".repeat(150_000).as_bytes(), "line 2, column 1: found invalid TOML (duplicate key)");
     refused("=\n".repeat(400_000).as_bytes(), "line 1, column 1: found invalid TOML");
@@ -116,5 +118,6 @@ fn a_network_too_large() {
 #[test]
 fn messages_stay_short_and_on_one_line_whatever_they_quote() {
     refused(lab_with("\"10mbit\"", &format!("\"{}\"", "1".repeat(100_000))).as_bytes(), "found \"1111");
+    refused(lab_with("\"10mbit\"", &format!("\"{}mbits\"", "1".repeat(100_000))).as_bytes(), "found \"1111");
     refused(lab_with("\"10mbit\"", "\"\\n\\r\\u0007\\u001b[31m\"").as_bytes(), "\\u{1b}[31m");
 }

@@ -13,8 +13,9 @@ import typer
 
 from bufferscope import streams
 from bufferscope.cli.app import app
+from bufferscope.cli.completion import join_words
 from bufferscope.cli.interruption import CutShortError
-from bufferscope.errors import EngineError, ExperimentError, InputError
+from bufferscope.errors import EngineError, ExperimentError, InputError, printable
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -23,7 +24,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errn
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit status; mistakes are told in one line on standard error."""
+    """Run the command line and return its exit status; mistakes are told on standard error."""
+    join_words(os.environ)
     try:
         _check_encoding(arguments)
         status = app(list(arguments), prog_name="bufferscope", standalone_mode=False) or DONE
@@ -31,7 +33,9 @@ def run(arguments: Sequence[str]) -> int:
         return status
     except typer.TyperException as error:
         return _complain(f"{error.format_message()} ({_help_for(error)})", WRONG_USAGE)
-    except (InputError, ExperimentError) as error:
+    except ExperimentError as error:
+        return _complain_of_all(str(error).split("\n"), WRONG_USAGE)
+    except InputError as error:
         return _complain(str(error), WRONG_USAGE)
     except EngineError as error:
         return _complain(str(error), FAILED)
@@ -73,5 +77,11 @@ def _complain_of_a_file(error: OSError) -> int:
 
 def _complain(message: str, status: int) -> int:
     """Say what is wrong, in one line whatever the message holds."""
-    print("bufferscope:", " ".join(message.split()), file=sys.stderr)
+    return _complain_of_all([" ".join(message.split())], status)
+
+
+def _complain_of_all(lines: Sequence[str], status: int) -> int:
+    """Say what is wrong, in one line each."""
+    for line in lines:
+        print("bufferscope:", printable(line), file=sys.stderr)
     return status

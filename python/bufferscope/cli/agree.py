@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.completion import complete_engine
 
 if TYPE_CHECKING:
     from bufferscope.agreement import Agreement
@@ -22,6 +23,7 @@ def agree(
             metavar="A,B",
             help="The engine to judge, and the reference. Default: sim,guest; sim,host if only that is ready.",
             show_default=False,
+            autocompletion=complete_engine,
         ),
     ] = None,
     kernel: options.Kernel = None,

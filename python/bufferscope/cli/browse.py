@@ -1,5 +1,6 @@
 """`bufferscope list` and `bufferscope show`."""
 
+from os.path import isdir
 from pathlib import Path
 from typing import Annotated
 
@@ -52,7 +53,7 @@ def show(
 
       bufferscope show results/ucas-reproduce/run-sim-s1-0f3a2b1c
     """
-    if Path(what).is_dir():
+    if isdir(what):  # noqa: PTH112  # Path.is_dir fails for a name that is too long
         _show_stored(Path(what), json)
     else:
         _show_experiment(what, json)
@@ -93,9 +94,11 @@ def _show_run(path: Path, json: bool) -> None:
 
 
 def _show_experiment(name: str, json: bool) -> None:
+    from bufferscope.cli.notes import tell
     from bufferscope.experiment import load
 
     experiment = load(name)
+    tell([experiment])
     if json:
         from bufferscope.cli.documents import print_document
 

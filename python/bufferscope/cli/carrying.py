@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bufferscope.cli.interruption import CutShortError
+from bufferscope.cli.notes import tell
 from bufferscope.cli.progress import shown
 from bufferscope.engines import Engine
 from bufferscope.errors import EngineError
@@ -26,6 +27,8 @@ def carry_out(
 ) -> list[Result]:
     """Run experiments, all their points in one pool; one result each, in the order of `names`."""
     experiments = [load(name, overrides) for name in dict.fromkeys(names)]
+    if not silent:
+        tell(experiments)
     plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]
     tasks = [task for tasks in plans for task in tasks]
     try:

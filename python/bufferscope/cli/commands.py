@@ -18,8 +18,10 @@ def commands(experiment: options.ExperimentName, point: options.OnePoint = None,
       sudo sh lab.sh && sudo ip netns exec h1 ping 10.0.0.6; sudo sh lab.sh down
     """
     from bufferscope.cli.choosing import one_point
+    from bufferscope.cli.notes import tell
     from bufferscope.commands import script
     from bufferscope.experiment import load
 
     loaded = load(experiment, overrides or ())
+    tell([loaded])
     print(script(loaded, one_point(loaded, point or ())), end="")

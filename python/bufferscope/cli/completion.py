@@ -1,10 +1,73 @@
-"""What the shell offers when the Tab key is pressed."""
+"""What the shell offers when the Tab key is pressed.
 
-from collections.abc import Iterator
+It is asked for while somebody types: it takes a moment, and whatever goes wrong it offers nothing. What it reads out of
+an experiment's file ends up on a command line: it is quoted, or left out where it would have to be.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from functools import wraps
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from bufferscope.keys import Keys
+
+INSTRUCTION = "_BUFFERSCOPE_COMPLETE"
+"""The environment variable by which a shell asks for completion, and in which it says who it is."""
+_BEFORE = "_BUFFERSCOPE_BEFORE"
+"""What is on the command line before the word at the cursor, and belongs to it."""
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:/=>+-]*")
+"""What no shell takes for anything but text."""
+_LONGEST_VALUE = 60
 
 
-def complete_experiment(incomplete: str) -> Iterator[str]:
+def join_words(environment: MutableMapping[str, str]) -> None:
+    """Put together the words that bash has split at `=`: to it, `--set a.b=c` are four of them.
+
+    Bash completes what is after the last `=`, so of the word at the cursor only that stays; what is before it is kept
+    aside for `complete_set` and `complete_point`.
+    """
+    if environment.get(INSTRUCTION) != "complete_bash" or "COMP_WORDS" not in environment:
+        return
+    words = environment["COMP_WORDS"].split("\n")[: int(environment.get("COMP_CWORD", "0")) + 1]
+    joined: list[str] = []
+    for number, word in enumerate(words):
+        if number > 1 and "=" in (word, words[number - 1]):
+            joined[-1] += word
+        else:
+            joined.append(word)
+    if "=" in words[-2:]:
+        before, equals, last = joined.pop().rpartition("=")
+        if before.startswith("--"):
+            option, _, before = before.partition("=")
+            joined.append(option)
+        environment[_BEFORE] = before + equals if before else ""
+        joined.append(last)
+    environment["COMP_WORDS"], environment["COMP_CWORD"] = "\n".join(joined), str(len(joined) - 1)
+
+
+def _never_failing(
+    complete: Callable[[typer.Context, str], Iterable[str]],
+) -> Callable[[typer.Context, str], list[str]]:
+    """Offer nothing where something goes wrong: nobody who presses Tab wants to read about it."""
+
+    @wraps(complete)
+    def offered(context: typer.Context, incomplete: str) -> list[str]:
+        try:
+            return list(complete(context, incomplete))
+        except Exception:
+            return []
+
+    return offered
+
+
+@_never_failing
+def complete_experiment(context: typer.Context, incomplete: str) -> Iterator[str]:
     """Names of the catalogue, and TOML files and directories that begin with what is there."""
     from bufferscope.experiment import catalogue
 
@@ -14,3 +77,81 @@ def complete_experiment(incomplete: str) -> Iterator[str]:
             yield f"{path}/"
         elif path.suffix == ".toml":
             yield str(path)
+
+
+@_never_failing
+def complete_engine(context: typer.Context, incomplete: str) -> Iterator[str]:
+    """Names of engines; after a comma, those that are not named yet."""
+    from bufferscope.engines import ENGINES
+
+    before, comma, _ = incomplete.rpartition(",")
+    named = before.split(",")
+    yield from _beginning_with(incomplete, (f"{before}{comma}{name}" for name in ENGINES if name not in named))
+
+
+@_never_failing
+def complete_kernel(context: typer.Context, incomplete: str) -> Iterator[str]:
+    """Series and releases of the kernels at hand."""
+    from bufferscope.guest import kernels
+
+    at_hand = kernels.at_hand()
+    words = [kernel.series for kernel in at_hand] + [kernel.release for kernel in at_hand]
+    yield from _beginning_with(incomplete, dict.fromkeys(words))
+
+
+@_never_failing
+def complete_set(context: typer.Context, incomplete: str) -> Iterator[str]:
+    """Paths of the experiment's keys; of a path that is whole or the only one that fits, values."""
+    from bufferscope.overrides import as_texts
+
+    keys = _keys(context)
+    path, equals, _ = _whole(incomplete).partition("=")
+    fitting = [path] if equals else [known for known in keys.paths() if known.startswith(path)]
+    if len(fitting) > 1:
+        yield from (f"{known}=" for known in fitting if _PLAIN.fullmatch(known))
+        return
+    for known in fitting:
+        texts = [as_texts({known: value})[0] for value in keys.values(known) if not isinstance(value, list)]
+        yield from _replies([*texts, f"{known}="] if len(texts) == 1 and not equals else texts, incomplete)
+        if not texts and not equals:
+            yield from _replies([f"{known}="], incomplete)
+
+
+@_never_failing
+def complete_point(context: typer.Context, incomplete: str) -> Iterator[str]:
+    """The values that keys are swept over."""
+    swept = _keys(context).swept()
+    yield from _replies((f"{path}={label}" for path, labels in swept.items() for label in labels), incomplete)
+
+
+def _keys(context: typer.Context) -> "Keys":
+    """The keys of the experiment that is named earlier on the command line."""
+    from bufferscope.experiment import read
+    from bufferscope.keys import Keys
+
+    # An option without its value, which is what is asked for here, keeps the arguments from being assigned.
+    name = context.params["experiment"] or context.args[0]
+    return Keys(read(name).decode())
+
+
+def _beginning_with(incomplete: str, words: Iterable[str]) -> Iterator[str]:
+    return (word for word in words if word.startswith(incomplete))
+
+
+def _whole(incomplete: str) -> str:
+    """The word at the cursor, with what the shell takes for a word of its own."""
+    return os.environ.get(_BEFORE, "") + incomplete
+
+
+def _replies(texts: Iterable[str], incomplete: str) -> Iterator[str]:
+    """The `PATH=VALUE` texts that begin with what is there, as the shell that asks can take them."""
+    is_bash = os.environ.get(INSTRUCTION, "complete_bash") == "complete_bash"
+    for text in _beginning_with(_whole(incomplete), texts):
+        path, _, value = text.partition("=")
+        if not _PLAIN.fullmatch(path) or len(value) > _LONGEST_VALUE or not value.isprintable():
+            continue
+        if not _PLAIN.fullmatch(value):
+            if not is_bash:
+                continue
+            value = shlex.quote(value)
+        yield f"{path}={value}".removeprefix(os.environ.get(_BEFORE, ""))

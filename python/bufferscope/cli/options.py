@@ -5,7 +5,13 @@ from typing import Annotated
 
 import typer
 
-from bufferscope.cli.completion import complete_experiment
+from bufferscope.cli.completion import (
+    complete_engine,
+    complete_experiment,
+    complete_kernel,
+    complete_point,
+    complete_set,
+)
 from bufferscope.errors import InputError
 
 ExperimentName = Annotated[
@@ -23,6 +29,7 @@ Engine = Annotated[
         metavar="NAME",
         help="What carries the packets: sim, the simulator; guest, a real kernel in virtual time; host, this machine's "
         "kernel. Several (sim,guest) are shown side by side.",
+        autocompletion=complete_engine,
     ),
 ]
 Kernel = Annotated[
@@ -33,6 +40,7 @@ Kernel = Annotated[
         help="The guest's kernel: a series (6.1, 6.12) or a release as [bold]bufferscope guest list[/bold] shows it. "
         "Default: 6.1, or else the newest at hand.",
         show_default=False,
+        autocompletion=complete_kernel,
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False)]
@@ -42,6 +50,7 @@ Set = Annotated[
         "--set",
         metavar="PATH=VALUE",
         help="Change a key of the experiment, as in link.bottleneck.rate=2mbit; may be given several times.",
+        autocompletion=complete_set,
     ),
 ]
 OnePoint = Annotated[
@@ -51,6 +60,7 @@ OnePoint = Annotated[
         metavar="PATH=VALUE",
         help="Choose among the values that a key is swept over, as in link.bottleneck.queue.limit=100p; "
         "may be given several times. Default: the first of each.",
+        autocompletion=complete_point,
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Where chance starts; equal seeds give equal records.")]
@@ -68,7 +78,10 @@ Reuse = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if an expectation is not reproduced.")]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit with 1 if an expectation is not reproduced, or its metric was not measured."),
+]
 Report = Annotated[
     Path | None,
     typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False, show_default=False),

@@ -60,10 +60,11 @@ def run(
 
 
 def insist(results: list["Result"]) -> None:
-    """Exit with 1 if an expectation of any result is not reproduced."""
+    """Exit with 1 if an expectation of any result is not reproduced, or could not be judged for want of its metric."""
     from bufferscope.expectations import Verdict
 
-    if any(e.verdict is Verdict.NOT_REPRODUCED for result in results for e in result.expectations):
+    evaluated = [evaluated for result in results for evaluated in result.expectations]
+    if any(each.unmeasured or each.verdict is Verdict.NOT_REPRODUCED for each in evaluated):
         raise typer.Exit(1)
 
 

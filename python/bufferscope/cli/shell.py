@@ -39,7 +39,10 @@ def shell(
     engine: Annotated[
         str,
         typer.Option(
-            "--engine", metavar="NAME", help="Whose kernel: host, this machine's; guest, a virtual machine's."
+            "--engine",
+            metavar="NAME",
+            help="Whose kernel: host, this machine's; guest, a virtual machine's.",
+            autocompletion=lambda incomplete: [name for name in ENGINES if name.startswith(incomplete)],
         ),
     ] = "host",
     kernel: options.Kernel = None,
@@ -85,9 +88,12 @@ def shell(
             )
         host.become(request.join(experiment, on, quiet=quiet), command or ())
     from bufferscope.cli.choosing import one_point
+    from bufferscope.cli.notes import tell
     from bufferscope.experiment import load
 
     loaded = load(experiment, overrides or ())
+    if not quiet:
+        tell([loaded])
     network = request.Network(
         one_point(loaded, point or ()), [request.Beside.parse(text) for text in beside or ()], traffic, seed
     )

@@ -1,15 +1,18 @@
 """What every metric means: the one place where a metric's name, unit, definition and source are written down.
 
 In a name, `<port>` stands for a port with a rate (`r1>h2`), `<traffic>` for the name of a traffic entry and `<N>` for a
-whole number from 0 to 100. Everything is measured over the window from the scenario's warm-up to its duration, both
-included. Lost probes and unfinished transfers count as longer than any other: a percentile that falls among them is
-*censored*, +inf as a number, and never silently left out. Percentiles interpolate linearly between order statistics;
-any of them can be asked for by name, a few are always computed.
+whole number from 0 to 100, written without leading zeros. Everything is measured over the window from the scenario's
+warm-up to its duration, both included. Lost probes and unfinished transfers count as longer than any other: a
+percentile that falls among them is *censored*, +inf as a number, and never silently left out. Percentiles interpolate
+linearly between order statistics; any of them can be asked for by name, a few are always computed.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+PERCENT = "(0|[1-9][0-9]?|100)"
+"""What may stand for `<N>`: each percentile has one spelling."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Definition:
 
     def fits(self, name: str) -> bool:
         """Whether `name` is one of those that this definition stands for."""
-        pattern = re.escape(self.name).replace("<N>", r"(\d{1,2}|100)")
+        pattern = re.escape(self.name).replace("<N>", PERCENT)
         return re.fullmatch(re.sub("<(port|traffic)>", ".+", pattern), name) is not None
 
     def names(self, ports: Iterable[str], traffic: Iterable[str]) -> list[str]:

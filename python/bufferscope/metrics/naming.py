@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bufferscope.metrics.definitions import DEFINITIONS, Definition
+from bufferscope.metrics.definitions import DEFINITIONS, PERCENT, Definition
 from bufferscope.metrics.network import ports, traffic_named
 
-PERCENTILE = re.compile(r"\.p(\d{1,2}|100)_")
-"""Where a metric's name says which percentile it is."""
+PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
+"""Where a metric's name says which percentile it is: at its end, before the unit."""
 
 
 def names(scenario: Mapping[str, Any], definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
@@ -21,7 +21,7 @@ def names(scenario: Mapping[str, Any], definitions: Iterable[Definition] = DEFIN
 
 def exists(scenario: Mapping[str, Any], name: str) -> bool:
     """Whether a metric of this scenario can have this name."""
-    return any_percentile(name) in names(scenario)
+    return "<" not in name and not {name, any_percentile(name)}.isdisjoint(names(scenario))
 
 
 def any_percentile(name: str) -> str:

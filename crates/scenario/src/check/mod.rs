@@ -14,8 +14,9 @@ use toml::{Table, Value};
 pub(crate) use shape::{ABOUT, FILE, SETUP, STUDY, Shape};
 
 use crate::error::{Problem, Problems, quote, show};
+use crate::notes::Notes;
 use crate::path::join;
-use crate::suggest::{any_of, closest};
+use crate::suggest::{any_of, closest, did_you_mean};
 use crate::text::TextRule;
 use shape::{Key, Keys};
 
@@ -39,53 +40,64 @@ impl Shape {
                 let suiting = shapes.iter().find(|shape| shape.suits_kind(value));
                 suiting.into_iter().for_each(|shape| shape.check(value, path, problems));
             }
-            _ if self.accepts_plain(value) => {}
+            _ if self.accepts_plain(value) => self.note(value, path, problems),
             _ => problems.add(|| self.refuse(value, path)),
         }
     }
 
     fn refuse(&self, value: &Value, path: &str) -> Problem {
-        let (found, meant) = match (self, value) {
+        let (found, hint) = match (self, value) {
             (Self::Quantity(bounds), _) => match bounds.read(value) {
-                Err(refusal) => (refusal.found, refusal.meant),
+                Err(refusal) => (refusal.found, refusal.hint),
                 Ok(_) => (show(value), None),
             },
             (Self::Choice(words), Value::String(word)) => {
-                (show(value), closest(word, words.iter().map(String::as_str)).map(quote))
+                let meant = closest(word, words.iter().map(String::as_str));
+                (show(value), meant.map(|word| did_you_mean(&quote(word))))
             }
             _ => (show(value), None),
         };
-        Problem::new(path, found, self.describe()).did_you_mean(meant.as_deref())
+        Problem { hint, ..Problem::new(path, found, self.describe()) }
     }
 
-    /// `Ok` if `value`, which is the whole document, fits.
-    pub(crate) fn verify(&self, value: &Value) -> Result<(), Problems> {
+    /// Notes what a value without parts, which fits, may not be meant to say.
+    fn note(&self, value: &Value, path: &str, problems: &mut Problems) {
+        if let Self::Quantity(bounds) = self
+            && let Some(note) = bounds.note(value)
+        {
+            problems.notes.add(format!("{path}: {note}"));
+        }
+    }
+
+    /// What to know of `value`, which is the whole document, if it fits.
+    pub(crate) fn verify(&self, value: &Value) -> Result<Notes, Problems> {
         let mut problems = Problems::default();
         self.check(value, "", &mut problems);
-        problems.into_result()
+        if problems.is_empty() { Ok(problems.notes) } else { Err(problems) }
     }
 
     /// Checks the tables and reads them.
     pub(crate) fn read<T: DeserializeOwned>(&self, tables: Table) -> Result<T, Problems> {
-        self.read_completed(tables, |_| {})
+        self.read_completed(tables, |_| {}).map(|(read, _)| read)
     }
 
-    /// Checks the tables, completes them from each other, and reads them.
+    /// Checks the tables, completes them from each other and reads them, and tells what to know of them.
     pub(crate) fn read_completed<T: DeserializeOwned>(
         &self,
         tables: Table,
         complete: impl FnOnce(&mut Table),
-    ) -> Result<T, Problems> {
+    ) -> Result<(T, Notes), Problems> {
         let mut value = Value::Table(tables);
-        self.verify(&value)?;
+        let notes = self.verify(&value)?;
         if let Value::Table(tables) = &mut value {
             complete(tables);
         }
         // What fits the shape serde can read (a property test holds that), so this message is never seen.
-        serde_path_to_error::deserialize(value).map_err(|error| {
+        let read = serde_path_to_error::deserialize(value).map_err(|error| {
             let found = format!("a value that can't be read ({})", error.inner());
-            Problem::new(error.path().to_string(), found, "what the schema says").into()
-        })
+            Problem::new(error.path().to_string(), found, "what the schema says")
+        })?;
+        Ok((read, notes))
     }
 
     /// Whether a value without parts fits.
@@ -138,7 +150,7 @@ impl Keys {
         }
         let is_missing = |key: &&Key| key.required && !table.contains_key(&key.name);
         for key in self.0.iter().filter(is_missing) {
-            problems.add(|| Problem::new(join(path, &key.name), "no such key", key.shape.describe()));
+            problems.add(|| Problem::missing(join(path, &key.name), key.shape.describe()));
         }
     }
 
@@ -154,9 +166,9 @@ fn check_tagged(tag: &str, variants: &[(String, Keys)], table: &Table, path: &st
     match variants.iter().find(|(word, _)| found.and_then(Value::as_str) == Some(word)) {
         Some((_, keys)) => keys.check(table, path, problems),
         None => problems.add(|| {
-            let meant = found.and_then(Value::as_str).and_then(|word| closest(word, words())).map(quote);
-            let found = found.map_or_else(|| "no such key".to_owned(), show);
-            Problem::new(join(path, tag), found, any_of(words())).did_you_mean(meant.as_deref())
+            let Some(found) = found else { return Problem::missing(join(path, tag), any_of(words())) };
+            let meant = found.as_str().and_then(|word| closest(word, words())).map(quote);
+            Problem::new(join(path, tag), show(found), any_of(words())).did_you_mean(meant.as_deref())
         }),
     }
 }

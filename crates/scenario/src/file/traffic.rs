@@ -8,7 +8,7 @@ use super::streams::{Bittorrent, Tcp, Web};
 use super::{Interval, Moment, defaults};
 use crate::dscp::Dscp;
 use crate::quantity::{Quantity, Sizes, Times};
-use crate::text::Name;
+use crate::text::{Name, TrafficName};
 use crate::units::{MINUTE, MS};
 
 /// ICMP payload; with headers it must fit an Ethernet packet of 1500 bytes, as nothing is fragmented.
@@ -35,7 +35,7 @@ pub(crate) enum Traffic {
 pub(crate) struct TrafficCommon {
     /// Its name in the records, metrics and key paths (`traffic.NAME.start`).
     #[schemars(example = &"bulk")]
-    pub(crate) name: Name,
+    pub(crate) name: TrafficName,
     /// The node that sends the data: the sender for tcp and udp, the prober for ping, the server for web and dns, the caller for
     /// voip, the seed for bittorrent.
     #[schemars(example = &"h1")]

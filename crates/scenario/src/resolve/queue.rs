@@ -4,6 +4,7 @@ use crate::error::{Problem, Problems};
 use crate::file::{CodelQueue, PfifoQueue, Queue, RedQueue};
 use crate::model::{Bfifo, Codel, Pfifo, Qdisc, Red};
 use crate::path::join;
+use crate::red::AveragingError;
 use crate::units::SIZE;
 
 /// The discipline in the table at `path`; `None` if its parameters contradict each other.
@@ -75,23 +76,29 @@ fn contradiction(red: &Red, queue: &RedQueue, path: &str) -> Option<Problem> {
         let found = format!("{min}{}", derived(queue.min.is_some()));
         return Some(Problem::new(join(path, "min"), found, format!("more than 0b and less than max = {max}")));
     }
-    let burst = || (join(path, "burst"), format!("{}{}", red.burst_packets, derived(queue.burst.is_some())));
-    let Some(shift) = red.averaging_shift() else {
-        let (path, found) = burst();
-        let least = 1 + red.min_bytes / u64::from(red.avpkt_bytes);
-        let allowed = format!("at least 1 + min / avpkt = {least} packets, with a min above avpkt");
-        return Some(Problem::new(path, found, allowed));
-    };
-    if !red.kernel_can_average(shift) {
-        let (path, found) = burst();
-        let found = format!("{found}, for which each packet moves the average by 2^-{shift}");
-        let allowed =
-            "faster averages where max is large (the bits of max and the exponent below 32, as in the kernel)";
-        return Some(Problem::new(path, found, allowed).hint("give a larger min or a smaller burst"));
+    if let Err(error) = red.averaging_shift() {
+        let found = format!("{}{}", red.burst_packets, derived(queue.burst.is_some()));
+        return Some(burst_refused(found, error, path));
     }
     if red.probability_shift().is_none() {
         let allowed = "a probability that is not vanishingly small beside max - min";
         return Some(Problem::new(join(path, "probability"), red.probability.to_string(), allowed));
     }
     None
+}
+
+fn burst_refused(found: String, error: AveragingError, path: &str) -> Problem {
+    let path = join(path, "burst");
+    match error {
+        AveragingError::BurstTooSmall { least_packets } => {
+            let allowed = format!("at least 1 + min / avpkt = {least_packets} packets, with a min above avpkt");
+            Problem::new(path, found, allowed)
+        }
+        AveragingError::TooSlow { shift } => {
+            let found = format!("{found}, for which each packet moves the average by 2^-{shift}");
+            let allowed =
+                "faster averages where max is large (the bits of max and the exponent below 32, as in the kernel)";
+            Problem::new(path, found, allowed).hint("give a larger min or a smaller burst")
+        }
+    }
 }

@@ -38,8 +38,8 @@ fn check_window(congestion: Congestion, keys: &SendingKeys, path: &str, problems
                 .add(|| Problem::new(join(path, "window"), found, "no such key (only congestion = \"window\" has it)"));
         }
         None if is_fixed => {
-            let allowed = "the packets in flight, such as 40p, which congestion = \"window\" needs";
-            problems.add(|| Problem::new(join(path, "window"), "no such key", allowed));
+            let required = "the packets in flight, such as 40p, which congestion = \"window\" needs";
+            problems.add(|| Problem::missing(join(path, "window"), required));
         }
         _ => {}
     }

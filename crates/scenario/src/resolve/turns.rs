@@ -24,6 +24,6 @@ pub(super) fn resolve(keys: &Turns, path: &str, problems: &mut Problems) -> Opti
 }
 
 fn missing(key: &str, meaning: &str, given: &str, value: Interval, path: &str, problems: &mut Problems) {
-    let allowed = format!("{meaning}, such as 1s, which {given} = {value} needs");
-    problems.add(|| Problem::new(join(path, key), "no such key", allowed));
+    let required = format!("{meaning}, such as 1s, which {given} = {value} needs");
+    problems.add(|| Problem::missing(join(path, key), required));
 }

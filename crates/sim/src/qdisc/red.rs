@@ -63,7 +63,8 @@ enum Verdict {
 
 impl Red {
     pub(super) fn new(parameters: &scenario::Red, random: Random) -> Result<Self, String> {
-        let weight_log = tables::weight_log(parameters)?;
+        // `Wlog`: the newest backlog weighs `2^-Wlog` in the average.
+        let weight_log = parameters.averaging_shift().map_err(|error| format!("red: {error}"))?;
         let range_bytes = parameters.max_bytes.saturating_sub(parameters.min_bytes).max(1);
         // As in the kernel: P as a 32-bit fraction, divided first and inverted after.
         let probability = (parameters.probability * 4_294_967_296.0).min(f64::from(u32::MAX)) as u64;

@@ -136,3 +136,14 @@ fn the_hard_limit_is_in_bytes() {
     assert_eq!(bench.enqueue(0, 1001, Ecn::NotEct), Some(DropReason::Overlimit));
     assert_eq!(bench.enqueue(0, 1000, Ecn::NotEct), None);
 }
+
+#[test]
+fn an_average_that_the_kernel_has_no_room_for_is_refused() {
+    // Min, avpkt and burst give a weight of 2^-5; the kernel refuses 32 bits of max and exponent together, and takes 31.
+    let of_max = |max_bytes| {
+        let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, ..parameters() };
+        Qdisc::new(&scenario::Qdisc::Red(red), 14, 1, 0)
+    };
+    assert!(of_max((1 << 26) - 1).is_ok());
+    assert!(of_max(1 << 26).is_err());
+}

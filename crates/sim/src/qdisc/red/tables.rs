@@ -10,23 +10,6 @@ const TICKS_PER_SECOND: f64 = 15_625_000.0;
 /// The average is halved at most this often in one step.
 const LARGEST_SHIFT: u8 = 31;
 
-/// `Wlog`: the newest backlog weighs `2^-Wlog` in the average. The error says why `tc` or the kernel would refuse.
-pub(super) fn weight_log(red: &scenario::Red) -> Result<u32, String> {
-    let log = red.averaging_shift().ok_or_else(|| {
-        let least = 1 + red.min_bytes / u64::from(red.avpkt_bytes.max(1));
-        format!(
-            "red: no average allows a `burst` of {} packets; the least for this `min` is {least}",
-            red.burst_packets
-        )
-    })?;
-    // The kernel keeps the thresholds as fixed-point numbers of 32 bits.
-    if red.min_bytes.max(red.max_bytes) << log >> 32 == 0 {
-        Ok(log)
-    } else {
-        Err(format!("red: `max` of {} bytes is too large for an averaging weight of 1/2^{log}", red.max_bytes))
-    }
-}
-
 /// How the average fades while the queue is idle: a table of shifts over idle time (`Stab`, `Scell_log`).
 ///
 /// The kernel looks it up by microseconds, while `tc` makes it for ticks of 64 ns, so that on Linux the average fades
@@ -103,7 +86,7 @@ mod tests {
     fn constants_are_those_of_tc_for_limit_1000000_avpkt_1000() {
         // min = 83333, max = 250000, burst = (2 min + max) / 3000 = 138.
         let parameters = red(83_333, 250_000, 138, 10 * MBIT);
-        assert_eq!(weight_log(&parameters), Ok(6));
+        assert_eq!(parameters.averaging_shift(), Ok(6));
         let table = IdleTable::new(&parameters, 6).unwrap();
         assert_eq!(table.cell_log, 16);
         assert_eq!(steps(&table)[..9], [13, 25, 37, 49, 61, 73, 85, 97, 110]);
@@ -113,7 +96,7 @@ mod tests {
     #[test]
     fn constants_are_those_of_tc_for_a_faster_link_and_a_larger_burst() {
         let parameters = red(300_000, 800_000, 500, 100 * MBIT);
-        assert_eq!(weight_log(&parameters), Ok(8));
+        assert_eq!(parameters.averaging_shift(), Ok(8));
         let table = IdleTable::new(&parameters, 8).unwrap();
         assert_eq!(table.cell_log, 15);
         assert_eq!(steps(&table)[..5], [10, 20, 30, 39, 49]);
@@ -123,16 +106,10 @@ mod tests {
     #[test]
     fn constants_are_those_of_tc_for_its_manual_pages_example() {
         let parameters = red(30_000, 90_000, 55, 10 * MBIT);
-        assert_eq!(weight_log(&parameters), Ok(5));
+        assert_eq!(parameters.averaging_shift(), Ok(5));
         let table = IdleTable::new(&parameters, 5).unwrap();
         assert_eq!(table.cell_log, 15);
         assert_eq!((table.shifts[254], table.shifts[255]), (21, 31));
-    }
-
-    #[test]
-    fn a_burst_that_tc_refuses_is_refused_with_the_least_that_works() {
-        let refused = weight_log(&red(83_333, 250_000, 82, 10 * MBIT)).unwrap_err();
-        assert!(refused.contains("is 84"), "{refused}");
     }
 
     #[test]
