@@ -138,9 +138,7 @@ def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: st
         measured = _measure(expectation.metric, comparison, runs)
     except MetricError as error:
         reason = str(error)
-        return Evaluated(
-            expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason, unmeasured=True
-        )
+        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason, unmeasured=True)
     if measured is None:
         reason = "there is no run of a point it is about"
         return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)

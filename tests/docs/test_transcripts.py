@@ -1,7 +1,7 @@
 """Pages that tell what to type work as they stand: their files, their Python, and their commands with their output.
 
-A `toml` block whose first line is `# NAME.toml` is a file, a `python` block is run, and so is a `console` block in which
-commands (`$ ...`) are followed by output. Console blocks without output are only examples.
+A `toml` block whose first line is `# NAME.toml` is a file, a `python` block is run, and so is a `console` block in
+which commands (`$ ...`) are followed by output. Console blocks without output are only examples.
 """
 
 import shlex

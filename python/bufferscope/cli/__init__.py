@@ -6,6 +6,7 @@ said on the way to standard error.
 """
 
 import errno
+import os
 import sys
 from collections.abc import Sequence
 
