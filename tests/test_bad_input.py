@@ -128,6 +128,10 @@ BAD_ARGUMENTS = {
     "a name that is not UTF-8": (["run", "lab\udcff"], ["lab\\udcff"]),
     "a path that is not UTF-8": (["run", "no/lab\udcff.toml"], ["no/lab\\udcff.toml", "No such file"]),
     "an override that is not UTF-8": (["run", "lab.toml", "--set", "title=\udcff"], ["--set", "\\udcff", "not UTF-8"]),
+    "results in a directory that is not UTF-8": (
+        ["run", "lab.toml", "--out", "x\udcff"],
+        ["--out", "\\udcff", "UTF-8"],
+    ),
     "an override of half a table": (["run", "lab.toml", "--set", "link.line.queue={"], ["link.line.queue", '"{"']),
     "an override nested without end": (
         ["run", "lab.toml", "--set", f"link.line.rate={'[' * 60_000}"],

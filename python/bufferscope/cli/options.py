@@ -43,7 +43,21 @@ Kernel = Annotated[
         autocompletion=complete_kernel,
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False)]
+
+
+def _utf8(path: Path) -> Path:
+    """Refuse a name that the libraries which read and write tables cannot open."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter(f"found {str(path)!r} (not UTF-8); allowed: a name in UTF-8") from None
+    return path
+
+
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False, callback=_utf8),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(
