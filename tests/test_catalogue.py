@@ -7,7 +7,14 @@ import pytest
 import bufferscope as bs
 from bufferscope.experiment import load, name_of
 
-NAMES = ["congestion-controls", "mininet-buffer-size", "ucas-mitigate", "ucas-queue-sizes", "ucas-reproduce"]
+NAMES = [
+    "congestion-controls",
+    "mininet-buffer-size",
+    "mininet-rtt-equation",
+    "ucas-mitigate",
+    "ucas-queue-sizes",
+    "ucas-reproduce",
+]
 
 
 def test_the_catalogue_has_the_experiments_of_the_labs() -> None:
@@ -25,11 +32,22 @@ def test_every_experiment_says_what_it_reproduces_and_what_to_expect(name: str) 
 
 def test_a_sweep_gives_its_points_in_order() -> None:
     labels = [point.values["link.bottleneck.queue.limit"] for point in load("ucas-queue-sizes").points]
-    assert labels == ["50p", "100p", "200p"]
+    assert labels == ["50p", "50p", "100p", "100p", "200p", "200p"]
+
+
+@pytest.mark.parametrize("name", ["ucas-reproduce", "ucas-queue-sizes", "mininet-buffer-size"])
+def test_a_lab_is_judged_as_it_was_run_and_shown_without_offload_too(name: str) -> None:
+    loaded = load(name)
+    segments = {point.values["tcp.gso_max_segs"]: point.scenario["nodes"] for point in loaded.points}
+    assert {label: {node["tcp"]["gso_max_segs"] for node in nodes} for label, nodes in segments.items()} == {
+        "offload on": {45},
+        "offload off": {1},
+    }
+    assert {entry["where"]["tcp.gso_max_segs"] for entry in loaded.expectations} == {"offload on"}
 
 
 def test_an_override_changes_the_scenario_and_ends_the_sweep_over_it() -> None:
-    (point,) = load("ucas-queue-sizes", ["link.bottleneck.queue.limit=7p"]).points
+    (point,) = load("ucas-queue-sizes", ["link.bottleneck.queue.limit=7p", "tcp.gso_max_segs=1"]).points
     assert point.scenario["links"][1]["forward"]["queue"] == {"qdisc": "pfifo", "limit_packets": 7}
 
 
@@ -50,4 +68,4 @@ def test_results_are_filed_under_a_name_that_suits_file_systems(path: str, name:
 
 
 def test_the_repr_tells_name_and_size() -> None:
-    assert repr(load("ucas-queue-sizes")) == "Experiment('ucas-queue-sizes', 3 points)"
+    assert repr(load("ucas-queue-sizes")) == "Experiment('ucas-queue-sizes', 6 points)"

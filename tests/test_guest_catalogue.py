@@ -13,7 +13,10 @@ from bufferscope.store.run import Run
 pytestmark = pytest.mark.guest
 
 DURATION_S = 2
-FEWER = {"congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"]}
+FEWER = {
+    "congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"],
+    "mininet-rtt-equation": ["link.bottleneck.queue.limit=20p"],
+}
 """Overrides that leave points out: a kernel has not every control, and there are many."""
 TABLES_WITH_ROWS = {"probes", "flows", "queues"}
 

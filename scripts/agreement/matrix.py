@@ -47,7 +47,10 @@ def read(path: Path = FILE) -> Matrix:
     return Matrix(
         [
             *(Entry(load(DUMBBELL, overrides), name, repetitions) for name, overrides in scenarios),
-            *(Entry(load(experiment), None, number) for experiment, number in written["experiments"].items()),
+            *(
+                Entry(load(experiment, written["overrides"]), None, number)
+                for experiment, number in written["experiments"].items()
+            ),
         ]
     )
 

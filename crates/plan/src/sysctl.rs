@@ -10,9 +10,13 @@ use super::Plan;
 /// How often a SYN's timeout stays the same before it doubles. Linux has it since 6.5; before, that is never.
 pub const SYN_LINEAR_TIMEOUTS: &str = "net.ipv4.tcp_syn_linear_timeouts";
 
-/// A setting that a kernel may lack: one without it does as this value says anyway.
+/// Whether slow-start thresholds are left out of what is remembered of connections. Linux has it since 5.6; before, they are not.
+const NO_SSTHRESH_METRICS_SAVE: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
+
+/// A setting that a kernel may lack: one without it does as this value says anyway. (Where a kernel cannot leave out thresholds,
+/// `tcp_no_metrics_save` leaves out everything.)
 pub fn is_optional(key: &str, value: &str) -> bool {
-    key.starts_with("net.ipv6.") || (key == SYN_LINEAR_TIMEOUTS && value == "0")
+    key.starts_with("net.ipv6.") || key == NO_SSTHRESH_METRICS_SAVE || (key == SYN_LINEAR_TIMEOUTS && value == "0")
 }
 
 /// Adds what every namespace needs, and each node's TCP settings.
@@ -33,7 +37,8 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
         sysctls.extend([
             ("net.ipv4.conf.all.rp_filter", "0".into()),
             ("net.ipv4.conf.default.rp_filter", "0".into()),
-            ("net.ipv4.tcp_no_metrics_save", "1".into()),
+            ("net.ipv4.tcp_no_metrics_save", u8::from(!tcp.remember_ssthresh).to_string()),
+            (NO_SSTHRESH_METRICS_SAVE, u8::from(!tcp.remember_ssthresh).to_string()),
             ("net.ipv4.tcp_rmem", format!("4096 {} {}", tcp.rmem_default_bytes, tcp.rmem_max_bytes)),
             ("net.ipv4.tcp_wmem", format!("4096 {} {}", tcp.wmem_default_bytes, tcp.wmem_max_bytes)),
             ("net.ipv4.tcp_notsent_lowat", tcp.notsent_lowat_bytes.unwrap_or(u32::MAX.into()).to_string()),

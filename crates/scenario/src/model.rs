@@ -75,6 +75,9 @@ pub struct TcpSettings {
     pub gso_max_segs: u32,
     /// Shrink windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`); default true.
     pub slow_start_after_idle: bool,
+    /// Begin connections with the slow-start threshold that the last one to the same host left behind
+    /// (`net.ipv4.tcp_no_ssthresh_metrics_save` = 0); default false.
+    pub remember_ssthresh: bool,
     /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`); default 0.
     pub syn_linear_timeouts: u32,
     /// Pacing rate in per cent of a window a round trip, in slow start and above half of the threshold

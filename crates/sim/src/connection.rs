@@ -6,7 +6,7 @@ use bufferscope_scenario::NodeIndex;
 
 use crate::network::{Account, Network};
 use crate::packet::{Ecn, Side, TcpPacket};
-use crate::tcp::{self, Egress, Endpoint, Role, Sample};
+use crate::tcp::{self, Egress, Ending, Endpoint, Role, Sample, Thresholds, Way};
 
 /// What is needed to open a connection.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct Opening {
     /// Client, then server.
     pub(crate) nodes: [NodeIndex; 2],
     pub(crate) configs: [tcp::Config; 2],
+    /// Whether the hosts remember slow-start thresholds.
+    pub(crate) remember: [bool; 2],
 }
 
 /// What a connection is known by to the programs: its traffic, and its number there.
@@ -58,15 +60,20 @@ struct End {
     peer: u16,
     /// The application has said that it sends no more.
     finished: bool,
+    /// Its ending is still to be remembered.
+    to_remember: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(opening: &Opening, net: &Network) -> Self {
-        let end = |side: Side, role| End {
-            endpoint: Endpoint::new(&opening.configs[side as usize], role),
-            node: opening.nodes[side as usize],
-            peer: net.routes.row(opening.nodes[side.other() as usize]),
-            finished: false,
+    pub(crate) fn new(opening: &Opening, net: &Network, thresholds: &Thresholds) -> Self {
+        let end = |side: Side, role| {
+            let (node, peer) = (opening.nodes[side as usize], net.routes.row(opening.nodes[side.other() as usize]));
+            let mut config = opening.configs[side as usize].clone();
+            let to_remember = opening.remember[side as usize];
+            if to_remember {
+                config.ssthresh_packets = thresholds.of((node, peer));
+            }
+            End { endpoint: Endpoint::new(&config, role), node, peer, finished: false, to_remember }
         };
         Self {
             id: opening.id,
@@ -129,6 +136,15 @@ impl Connection {
             end.finish(now_ns, out);
         }
         news.is_any().then_some((self.id, news))
+    }
+
+    /// How one end's connection has ended, once, if its host remembers that.
+    #[inline]
+    pub(crate) fn take_ending(&mut self, side: Side) -> Option<(Way, Ending)> {
+        let end = &mut self.ends[side as usize];
+        let has_ended = end.to_remember && end.endpoint.is_closed();
+        end.to_remember &= !has_ended;
+        has_ended.then(|| ((end.node, end.peer), end.endpoint.ending()))
     }
 
     /// The state of the data sender; `None` before its handshake is done, and once it has been seen closed.

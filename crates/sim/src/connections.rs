@@ -10,7 +10,7 @@ use crate::packet::{Body, Ecn, Side, TcpPacket};
 use crate::recording::Recording;
 use crate::slots::Slots;
 use crate::summary::Accounts;
-use crate::tcp::{Egress, Outgoing, Sample, State, Xmit};
+use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds, Xmit};
 
 /// All connections there are. The place of a closed one is used again once its last packet has left the network.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Connections {
     free: Vec<u32>,
     /// What the packets of the forgotten connections came to.
     forgotten: Accounts,
+    /// What the hosts remember of connections that have ended.
+    thresholds: Thresholds,
     slots: Slots,
     /// Flow of the connection in place 0; those of the others follow.
     first_flow: u32,
@@ -26,12 +28,19 @@ pub(crate) struct Connections {
 
 impl Connections {
     pub(crate) fn new(slots: Slots, first_flow: u32) -> Self {
-        Self { places: Vec::new(), free: Vec::new(), forgotten: Accounts::default(), slots, first_flow }
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            forgotten: Accounts::default(),
+            thresholds: Thresholds::default(),
+            slots,
+            first_flow,
+        }
     }
 
     /// Opens a connection: the client's SYN is sent now. Returns its place.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
-        let connection = Connection::new(opening, net);
+        let connection = Connection::new(opening, net, &self.thresholds);
         let flow = Flow::new(connection.name(), connection.account(), opening.dscp);
         let index = match self.free.pop() {
             Some(index) => {
@@ -76,9 +85,15 @@ impl Connections {
         net: &mut Network,
         recording: &mut Recording<S>,
     ) -> Option<(Id, News)> {
-        let receive =
-            |connection: &mut Connection, now_ns, out: &mut dyn Egress| connection.receive(packet, ecn, now_ns, out);
-        self.run(packet.connection, packet.to, receive, net, recording)
+        let receive = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            let news = connection.receive(packet, ecn, now_ns, out);
+            (news, connection.take_ending(packet.to))
+        };
+        let (news, ending) = self.run(packet.connection, packet.to, receive, net, recording);
+        if let Some((way, ending)) = ending {
+            self.thresholds.learn(way, ending);
+        }
+        news
     }
 
     /// A segment has left the queue of its own host.

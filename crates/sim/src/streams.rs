@@ -33,6 +33,8 @@ struct Opened {
     /// Client, then server.
     nodes: [NodeIndex; 2],
     configs: [tcp::Config; 2],
+    /// Whether they remember slow-start thresholds.
+    remember: [bool; 2],
     /// Seeds for the two ends of each connection.
     seeds: Random,
     /// Whether each connection has an account of its own.
@@ -70,6 +72,7 @@ impl Streams {
             dscp: traffic.dscp,
             nodes: [client, server],
             configs: [client, server].map(|node| setup.config(node, sending)),
+            remember: [client, server].map(|node| setup.scenario.nodes[usize::from(node)].tcp.remember_ssthresh),
             seeds: Random::new(seed, Stream::Congestion(index)),
             separate_accounts: has_separate_accounts(&traffic.kind),
             places: Vec::new(),
@@ -156,6 +159,7 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
             },
             expects: opening.expects,
             nodes: opened.nodes,
+            remember: opened.remember,
             configs: opened.configs.clone().map(|config| tcp::Config { seed: opened.seeds.seed(), ..config }),
         };
         opened.places.push(connections.open(&opening, net, recording));

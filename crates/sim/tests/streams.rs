@@ -236,6 +236,44 @@ fn a_syn_that_finds_no_room_is_sent_again_as_its_host_is_set() {
 }
 
 #[test]
+fn a_connection_begins_with_the_threshold_that_the_last_one_left_if_its_host_remembers() {
+    // The first transfer overflows the queue; the second has the path for itself.
+    let thresholds = |remembers: bool| {
+        let traffic = format!(
+            "
+            [[host]]
+            name = 'h1'
+            tcp.remember_ssthresh = {remembers}
+            [[traffic]]
+            name = 'first'
+            kind = 'tcp'
+            from = 'h1'
+            to = 'h2'
+            congestion = 'reno'
+            bytes = '1mb'
+            [[traffic]]
+            name = 'second'
+            kind = 'tcp'
+            from = 'h1'
+            to = 'h2'
+            congestion = 'reno'
+            bytes = '10kb'
+            start = '5s'
+            "
+        );
+        let sink =
+            run(&dumbbell("6s", "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '10p' }", &traffic), 1).output;
+        let thresholds = optional(&sink, Table::Flows, "ssthresh_bytes");
+        let rows: Vec<(String, Option<u64>)> = words(&sink, Table::Flows, "flow").into_iter().zip(thresholds).collect();
+        let of = |flow: &str| rows.iter().filter(|row| row.0 == flow).map(|row| row.1).collect::<Vec<_>>();
+        (of("first/1").pop().flatten(), of("second/1")[0])
+    };
+    let (left, found) = thresholds(true);
+    assert!(left.is_some() && found >= left, "{left:?} was left, {found:?} was found");
+    assert_eq!(thresholds(false), (left, None));
+}
+
+#[test]
 fn a_connection_is_sampled_from_when_its_sender_has_shaken_hands() {
     // 20 ms of round trip. Who connects knows of the handshake one round trip later, who answers one and a half.
     let first_ms = |from_client: bool| {

@@ -199,6 +199,11 @@ pub(super) fn slow_start_after_idle() -> bool {
     true
 }
 
+/// Linux' `net.ipv4.tcp_no_ssthresh_metrics_save`.
+pub(super) fn remember_ssthresh() -> bool {
+    false
+}
+
 /// What Linux did before it had `net.ipv4.tcp_syn_linear_timeouts`; Debian's 6.1 does.
 pub(super) fn syn_linear_timeouts() -> Timeouts {
     0

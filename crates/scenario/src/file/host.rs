@@ -62,6 +62,10 @@ pub(crate) struct HostTcp {
     pub(crate) gso_max_segs: Segments,
     /// Shrink congestion windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`).
     pub(crate) slow_start_after_idle: bool,
+    /// Begin a connection with the slow-start threshold that the last one to the same host left behind
+    /// (`net.ipv4.tcp_no_metrics_save` = 0 and `net.ipv4.tcp_no_ssthresh_metrics_save` = 0). So Linux did before 5.6; since
+    /// then it does not.
+    pub(crate) remember_ssthresh: bool,
     /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`). Linux has had this since
     /// 6.5, where it is 4: a SYN is sent again after 1, 1, 1, 1, 1, 2, 4 s; with 0, as before 6.5, after 1, 2, 4 s.
     #[schemars(range(min = 0, max = 127))]
@@ -87,6 +91,7 @@ impl Default for HostTcp {
             initial_window: defaults::initial_window(),
             gso_max_segs: defaults::gso_max_segs(),
             slow_start_after_idle: defaults::slow_start_after_idle(),
+            remember_ssthresh: defaults::remember_ssthresh(),
             syn_linear_timeouts: defaults::syn_linear_timeouts(),
             pacing_ss_ratio: defaults::pacing_ss_ratio(),
             pacing_ca_ratio: defaults::pacing_ca_ratio(),

@@ -60,6 +60,7 @@ impl<'a> Nodes<'a> {
                     initial_window_packets: tcp.initial_window,
                     gso_max_segs: tcp.gso_max_segs,
                     slow_start_after_idle: tcp.slow_start_after_idle,
+                    remember_ssthresh: tcp.remember_ssthresh,
                     syn_linear_timeouts: tcp.syn_linear_timeouts,
                     pacing_percent: [tcp.pacing_ss_ratio, tcp.pacing_ca_ratio],
                 },

@@ -76,13 +76,13 @@ fn tcp_settings() -> impl Strategy<Value = TcpSettings> {
     let receives = (65_536..=6_291_456_u64, 4096..=65_536_u64);
     let sends = (65_536..=4_194_304_u64, 4096..=65_536_u64, proptest::option::of(1..=1_000_000_u64));
     let settings =
-        (receives, sends, (1..=20_u32, 1..=45_u32), proptest::bool::ANY, 0..=127_u32, [percent(), percent()]);
+        (receives, sends, (1..=20_u32, 1..=45_u32), [proptest::bool::ANY; 2], 0..=127_u32, [percent(), percent()]);
     settings.prop_map(
         |(
             receives,
             sends,
             (initial_window_packets, gso_max_segs),
-            slow_start_after_idle,
+            [slow_start_after_idle, remember_ssthresh],
             syn_linear_timeouts,
             pacing_percent,
         )| {
@@ -97,6 +97,7 @@ fn tcp_settings() -> impl Strategy<Value = TcpSettings> {
                 initial_window_packets,
                 gso_max_segs,
                 slow_start_after_idle,
+                remember_ssthresh,
                 syn_linear_timeouts,
                 pacing_percent,
             }

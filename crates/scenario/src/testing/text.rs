@@ -119,6 +119,7 @@ fn host(node: &Node) -> Value {
         ("initial_window", number(node.tcp.initial_window_packets)),
         ("gso_max_segs", number(node.tcp.gso_max_segs)),
         ("slow_start_after_idle", Value::from(node.tcp.slow_start_after_idle)),
+        ("remember_ssthresh", Value::from(node.tcp.remember_ssthresh)),
         ("syn_linear_timeouts", number(node.tcp.syn_linear_timeouts)),
         ("pacing_ss_ratio", number(node.tcp.pacing_percent[0])),
         ("pacing_ca_ratio", number(node.tcp.pacing_percent[1])),

@@ -14,6 +14,9 @@ pub struct Config {
     pub mss_bytes: u32,
     /// Initial congestion window in segments (RFC 6928: 10).
     pub initial_window_packets: u32,
+    /// Slow-start threshold that the connection starts with, `u32::MAX` for none (`TCP_METRIC_SSTHRESH`); of no effect where the
+    /// congestion control governs.
+    pub ssthresh_packets: u32,
     /// Receive buffer the connection starts with (`net.ipv4.tcp_rmem[1]`).
     pub rmem_default_bytes: u64,
     /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`).
@@ -69,6 +72,7 @@ impl Config {
     pub const DEFAULT: Self = Self {
         mss_bytes: MSS_BYTES,
         initial_window_packets: 10,
+        ssthresh_packets: u32::MAX,
         rmem_default_bytes: 131_072,
         rmem_max_bytes: 6 << 20,
         wmem_default_bytes: 16 << 10,

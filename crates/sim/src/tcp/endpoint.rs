@@ -8,6 +8,7 @@ use super::handshake::Attempt;
 use super::receiver::{Receiver, RoundTrip};
 use super::segment::{Flags, SackBlocks, Segment};
 use super::sender::{Established, Output, Sender};
+use super::thresholds::Ending;
 use super::timers::earlier;
 use super::{Config, Egress, Outgoing, Role, Sample, Timers, Xmit, timestamps};
 use crate::packet::Ecn;
@@ -197,6 +198,11 @@ impl Endpoint {
     /// The state of the sending side.
     pub fn sample(&self, now_ns: u64) -> Sample {
         self.sender.sample(now_ns)
+    }
+
+    /// What there is to remember of the connection once it [is closed](Self::is_closed).
+    pub(crate) fn ending(&self) -> Ending {
+        self.sender.ending()
     }
 
     fn on_syn(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, out: &mut dyn Egress) {

@@ -21,6 +21,7 @@ mod receiver;
 mod sample;
 mod segment;
 mod sender;
+mod thresholds;
 mod timers;
 mod timestamps;
 
@@ -29,4 +30,5 @@ pub use egress::{Egress, Xmit};
 pub use endpoint::Endpoint;
 pub use sample::{Sample, State};
 pub use segment::{Flags, Outgoing, SackBlock, SackBlocks, Segment};
+pub(crate) use thresholds::{Ending, Thresholds, Way};
 pub use timers::Timers;

@@ -23,7 +23,11 @@ macro_rules! controls {
                 let rules = match config.congestion {
                     $(bufferscope_scenario::Congestion::$name => Rules::$name(<$control>::new(config)),)+
                 };
-                Self { window: Window::new(config.initial_window_packets), rules }
+                let mut controller = Self { window: Window::new(config.initial_window_packets), rules };
+                if !controller.governs() {
+                    controller.window.ssthresh = config.ssthresh_packets;
+                }
+                controller
             }
 
             /// The window.

@@ -2,6 +2,7 @@
 
 use super::super::congestion::{Context, UNPACED};
 use super::super::sample::Sample;
+use super::super::thresholds::Ending;
 use super::{Sender, State, rack};
 
 impl Sender {
@@ -33,6 +34,12 @@ impl Sender {
             sndbuf_limited_ns,
             state: self.recovery.state(),
         }
+    }
+
+    /// What there is to remember of the connection, now that it has ended.
+    pub(crate) fn ending(&self) -> Ending {
+        let window = self.cc.window();
+        Ending { cwnd: window.cwnd, ssthresh: window.ssthresh, is_open: self.recovery.state() == State::Open }
     }
 
     /// What there is to know for the congestion control.

@@ -1,0 +1,90 @@
+//! What hosts remember of connections that have ended: for each destination the slow-start threshold with which the next connection
+//! there begins (`tcp_update_metrics` and `tcp_init_metrics` of `tcp_metrics.c`).
+//!
+//! Departs: nothing else is remembered (round-trip times, reordering); a connection asks when it is made, not once its handshake is
+//! done; what is remembered is not forgotten after an hour.
+
+use std::collections::BTreeMap;
+
+use bufferscope_scenario::NodeIndex;
+
+/// The thresholds that the hosts remember.
+#[derive(Debug, Default)]
+pub(crate) struct Thresholds(BTreeMap<Way, u32>);
+
+/// A host, and the row of its destination in the routing table.
+pub(crate) type Way = (NodeIndex, u16);
+
+/// How a sender stood when its connection had ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// Congestion window in packets.
+    pub(crate) cwnd: u32,
+    /// Slow-start threshold in packets; `u32::MAX` if there never was any congestion.
+    pub(crate) ssthresh: u32,
+    /// Nothing was amiss (`TCP_CA_Open`).
+    pub(crate) is_open: bool,
+}
+
+impl Thresholds {
+    /// The threshold for the next connection, `u32::MAX` if nothing is known.
+    pub(crate) fn of(&self, way: Way) -> u32 {
+        self.0.get(&way).copied().unwrap_or(u32::MAX)
+    }
+
+    /// A connection has ended. Thresholds that were found in congestion avoidance are trusted; others only where they are larger than
+    /// what is known.
+    pub(crate) fn learn(&mut self, way: Way, ending: Ending) {
+        let Ending { cwnd, ssthresh, is_open } = ending;
+        let learnt = if ssthresh == u32::MAX {
+            self.raised(way, cwnd / 2)
+        } else if cwnd >= ssthresh && is_open {
+            Some(ssthresh.max(cwnd / 2))
+        } else {
+            self.raised(way, ssthresh)
+        };
+        self.0.extend(learnt.map(|threshold| (way, threshold)));
+    }
+
+    /// The threshold, if a smaller one is known.
+    fn raised(&self, way: Way, threshold: u32) -> Option<u32> {
+        self.0.get(&way).is_some_and(|&known| threshold > known).then_some(threshold)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Way = (0, 1);
+
+    fn learnt(endings: &[(u32, u32, bool)]) -> u32 {
+        let mut thresholds = Thresholds::default();
+        for &(cwnd, ssthresh, is_open) in endings {
+            thresholds.learn(HERE, Ending { cwnd, ssthresh, is_open });
+        }
+        assert_eq!(thresholds.of((1, 0)), u32::MAX, "of another way nothing is known");
+        thresholds.of(HERE)
+    }
+
+    #[test]
+    fn what_congestion_avoidance_found_is_remembered() {
+        assert_eq!(learnt(&[(30, 20, true)]), 20);
+        assert_eq!(learnt(&[(50, 20, true)]), 25, "half of the window, where that has grown since");
+        assert_eq!(learnt(&[(30, 20, true), (12, 8, true)]), 8);
+    }
+
+    #[test]
+    fn connections_without_congestion_only_raise_what_is_known() {
+        assert_eq!(learnt(&[(100, u32::MAX, true)]), u32::MAX);
+        assert_eq!(learnt(&[(30, 20, true), (100, u32::MAX, true)]), 50);
+        assert_eq!(learnt(&[(30, 20, true), (38, u32::MAX, true)]), 20);
+    }
+
+    #[test]
+    fn an_end_in_recovery_or_slow_start_only_raises_what_is_known() {
+        assert_eq!(learnt(&[(8, 8, false)]), u32::MAX);
+        assert_eq!(learnt(&[(30, 20, true), (5, 8, true)]), 20);
+        assert_eq!(learnt(&[(30, 20, true), (5, 30, true)]), 30);
+    }
+}
