@@ -1,6 +1,8 @@
 """Expectations as the page shows them: what a document says beside what was measured."""
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +12,18 @@ from bufferscope.report.words import band, number, with_unit
 if TYPE_CHECKING:
     from bufferscope.expectations import Evaluated
 
-SYMBOLS = {"reproduced": "✓", "differs-as-explained": "≠", "not reproduced": "✗", "not applicable": "–"}
-"""A sign beside each verdict's words, so that it does not depend on colour."""
+REPRODUCED = "reproduced"
+NOT_APPLICABLE = "not applicable"
+SYMBOLS = {
+    REPRODUCED: "✓",
+    "differs-as-explained": "≠",
+    "differs-cause-not-shown": "≠",
+    "not reproduced": "✗",
+    NOT_APPLICABLE: "–",
+}
+"""A sign beside each verdict's words, so that it does not depend on colour; the best verdict first."""
+WORDS = {"differs-as-explained": "differs, cause shown", "differs-cause-not-shown": "differs, cause not shown"}
+"""What verdicts are called where their own name is too short."""
 GAUGE = 120
 """Width of the gauge in pixels."""
 
@@ -29,6 +41,7 @@ class Gauge:
 class VerdictView:
     """One expectation."""
 
+    anchor: str
     says: str
     measure: str
     band: str
@@ -37,28 +50,81 @@ class VerdictView:
     symbol: str
     kind: str
     """The verdict as a CSS class."""
-    reason: str
+    shown_by: str
+    """The run or point in which the cause of a difference shows; empty where there is none."""
+    why: str
+    """The anchor of its reason; empty without one."""
     gauge: Gauge | None
 
 
-def view(evaluated: "Evaluated", tells_engine: bool = False) -> VerdictView:
+@dataclass(frozen=True)
+class Count:
+    """How many expectations got a verdict."""
+
+    kind: str
+    symbol: str
+    words: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """The expectations of one experiment."""
+
+    name: str
+    """The experiment's anchor."""
+    title: str
+    counts: tuple[Count, ...]
+    verdicts: tuple[VerdictView, ...]
+
+
+def view(evaluated: "Evaluated", anchor: str, why: str = "", tells_engine: bool = False) -> VerdictView:
     """An evaluated expectation in words, its engine's name among them if it has to be told from others."""
     expectation = evaluated.expectation
-    verdict = evaluated.verdict.value
     known = definition(expectation.metric)
     unit = "×" if expectation.relative_to else known.unit if known else ""
     low, high = expectation.band
     return VerdictView(
+        anchor=anchor,
         says=expectation.says,
         measure=_measure(evaluated) + (f" on {evaluated.engine}" if tells_engine else ""),
         band=band(low, high, unit),
         measured=_measured(evaluated.measured, unit),
-        verdict=verdict.replace("-", " "),
-        symbol=SYMBOLS[verdict],
-        kind=verdict.replace(" ", "-"),
-        reason=evaluated.reason or "",
+        verdict=words(evaluated.verdict.value),
+        symbol=SYMBOLS.get(evaluated.verdict.value, "•"),
+        kind=kind(evaluated.verdict.value),
+        shown_by=getattr(evaluated, "shown_by", None) or "",
+        why=why,
         gauge=gauge(low, high, evaluated.measured),
     )
+
+
+def words(verdict: str) -> str:
+    """A verdict for people."""
+    return WORDS.get(verdict, verdict.replace("-", " "))
+
+
+def kind(verdict: str) -> str:
+    """A verdict as a CSS class."""
+    return verdict.replace(" ", "-")
+
+
+def counts(verdicts: Iterable[str]) -> tuple[Count, ...]:
+    """How often each verdict was given, the best first; those of no expectation are left out."""
+    counted = Counter(verdicts)
+    order = [*(known for known in SYMBOLS if known in counted), *(other for other in counted if other not in SYMBOLS)]
+    return tuple(Count(kind(v), SYMBOLS.get(v, "•"), words(v), counted[v]) for v in order)
+
+
+def group(
+    anchor: str, title: str, evaluated: Sequence["Evaluated"], why: Mapping[str, str], numbers: Iterator[int]
+) -> Group:
+    """An experiment's expectations; `why` has the anchor of each reason, `numbers` counts the page's expectations."""
+    several_engines = len({each.engine for each in evaluated}) > 1
+    views = tuple(
+        view(each, f"statement-{next(numbers)}", why.get(each.reason or "", ""), several_engines) for each in evaluated
+    )
+    return Group(anchor, title, counts(each.verdict.value for each in evaluated), views)
 
 
 def _measure(evaluated: "Evaluated") -> str:
