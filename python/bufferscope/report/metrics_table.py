@@ -1,6 +1,6 @@
-"""All metrics of a result: a table a family of metrics, in it a row a point and a column a metric.
+"""All metrics of a result: a row a point and a column a metric, on sheets narrow enough for paper.
 
-Repetitions of a point are summed up in a cell. Families are narrow enough for a sheet of paper.
+Repetitions of a point are summed up in a cell. Columns are grouped by family: the metrics whose names begin alike.
 """
 
 import math
@@ -11,8 +11,8 @@ from bufferscope.figures.source import Point
 from bufferscope.metrics import Estimate, aggregate, compute, definition, not_measured
 from bufferscope.report.words import NBSP, number
 
-MOST_COLUMNS = 10
-"""Metrics in a table: more don't fit on a sheet of A4."""
+MOST_COLUMNS = 9
+"""Metrics on a sheet: more don't fit on A4 beside the labels of points."""
 CENSORED = "censored"
 
 
@@ -30,10 +30,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Family:
-    """Metrics that share the beginning of their names."""
+    """Columns that share the beginning of their metrics' names."""
 
     name: str
     columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Some families side by side."""
+
+    families: tuple[Family, ...]
     rows: tuple[tuple[str, ...], ...]
     """A row a point, a cell a column; empty where the point doesn't have the metric."""
 
@@ -44,7 +51,7 @@ class MetricsTable:
 
     points: tuple[str, ...]
     """The points' labels; none where there is a single point that needs no name."""
-    families: tuple[Family, ...]
+    sheets: tuple[Sheet, ...]
     not_measured: tuple[str, ...]
     """The metrics that an engine of these runs cannot measure."""
     repetitions: int
@@ -55,25 +62,26 @@ class MetricsTable:
     @property
     def size(self) -> int:
         """How many metrics there are."""
-        return sum(len(family.columns) for family in self.families)
+        return len(self.columns)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of all sheets."""
+        return tuple(column for sheet in self.sheets for family in sheet.families for column in family.columns)
 
 
 def table(points: Sequence[Point]) -> MetricsTable:
     """The metrics of a result's points."""
     estimates = [aggregate([compute(run) for run in point.runs]) for point in points]
-    names: dict[str, dict[str, None]] = {}
-    for name in dict.fromkeys(name for found in estimates for name in found):
-        names.setdefault(family_name(name), {})[name] = None
-    families = tuple(
-        _family(family, part, estimates) for family, members in names.items() for part in _parts(list(members))
-    )
+    names = dict.fromkeys(name for found in estimates for name in found)
+    sheets = tuple(_sheet(families, estimates) for families in _sheets(names))
     labels = tuple(point.label for point in points)
     return MetricsTable(
         points=labels if any(labels) else (),
-        families=families,
+        sheets=sheets,
         not_measured=tuple(dict.fromkeys(name for point in points for run in point.runs for name in not_measured(run))),
         repetitions=max(len(point.runs) for point in points),
-        censored=any(CENSORED in row for family in families for row in family.rows),
+        censored=any(CENSORED in row for sheet in sheets for row in sheet.rows),
     )
 
 
@@ -84,18 +92,35 @@ def family_name(metric: str) -> str:
 
 def meanings(tables: Iterable[MetricsTable]) -> tuple[tuple[str, str, str], ...]:
     """Each definition that the metrics of these tables have, once: its name, unit and meaning."""
-    known = (definition(column.name) for made in tables for family in made.families for column in family.columns)
+    known = (definition(column.name) for made in tables for column in made.columns)
     return tuple(dict.fromkeys((each.name, each.unit, each.meaning) for each in known if each))
 
 
-def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Names in portions that a sheet of paper has room for."""
-    return (names[start : start + MOST_COLUMNS] for start in range(0, len(names), MOST_COLUMNS))
+def _sheets(names: Iterable[str]) -> Iterator[list[tuple[str, Sequence[str]]]]:
+    """Families with the names of their metrics, as many on a sheet as it has room for; large ones are parted."""
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(family_name(name), []).append(name)
+    sheet: list[tuple[str, Sequence[str]]] = []
+    for family, own in members.items():
+        for start in range(0, len(own), MOST_COLUMNS):
+            part = own[start : start + MOST_COLUMNS]
+            if sum(len(there) for _, there in sheet) + len(part) > MOST_COLUMNS:
+                yield sheet
+                sheet = []
+            sheet.append((family, part))
+    if sheet:
+        yield sheet
 
 
-def _family(family: str, names: Sequence[str], estimates: Sequence[dict[str, Estimate]]) -> Family:
-    rows = tuple(tuple(_value(found.get(name)) for name in names) for found in estimates)
-    return Family(family, tuple(_column(name, family) for name in names), rows)
+def _sheet(families: Sequence[tuple[str, Sequence[str]]], estimates: Sequence[dict[str, Estimate]]) -> Sheet:
+    names = [name for _, members in families for name in members]
+    return Sheet(
+        families=tuple(
+            Family(family, tuple(_column(name, family) for name in members)) for family, members in families
+        ),
+        rows=tuple(tuple(_value(found.get(name)) for name in names) for found in estimates),
+    )
 
 
 def _column(name: str, family: str) -> Column:

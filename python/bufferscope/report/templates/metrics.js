@@ -6,34 +6,46 @@
   const fits = (wanted, text) => wanted.every((word) => text.toLowerCase().includes(word));
   const plain = (text) => text.replace(NARROW_BLANK, "").replace(/\u00a0/g, " ").trim();
 
-  function toggle(element, shown) { element.hidden = !shown; }
-
   // Shows the columns whose name or meaning, and the rows whose label, has all the words that are looked for.
   function filter(form) {
-    const fold = form.parentElement;
     const metrics = words(form.elements.metrics.value);
     const points = words(form.elements.points?.value ?? "");
-    let shownMetrics = 0, allMetrics = 0, shownPoints = 0, allPoints = 0;
-    for (const table of fold.querySelectorAll(".families table")) {
-      const headings = [...table.tHead.rows[0].cells];
+    const counts = { metrics: 0, ofMetrics: 0, points: 0, ofPoints: 0 };
+    for (const table of form.parentElement.querySelectorAll(".sheets table")) {
+      const headings = [...table.tHead.rows[1].cells];
       const shown = headings.map((cell) => !cell.dataset.metric || fits(metrics, cell.title));
-      const named = headings.filter((cell, index) => cell.dataset.metric && shown[index]).length;
-      allMetrics += headings.filter((cell) => cell.dataset.metric).length;
-      shownMetrics += named;
-      shownPoints = allPoints = 0;
-      for (const row of table.rows) {
-        [...row.cells].forEach((cell, index) => toggle(cell, shown[index]));
-        if (row.parentElement.tagName === "THEAD") continue;
-        const fitting = fits(points, row.cells[0].tagName === "TH" ? row.cells[0].textContent : "");
-        toggle(row, fitting);
-        allPoints += 1;
-        shownPoints += fitting;
+      const rows = [...table.tBodies[0].rows];
+      const label = (row) => (row.cells[0].tagName === "TH" ? row.cells[0].textContent : "");
+      for (const row of [table.tHead.rows[1], ...rows]) {
+        [...row.cells].forEach((cell, index) => { cell.hidden = !shown[index]; });
       }
-      toggle(table.parentElement, named > 0 && shownPoints > 0);
+      for (const row of rows) row.hidden = !fits(points, label(row));
+      const named = headings.filter((cell) => cell.dataset.metric);
+      group(table.tHead.rows[0], named);
+      const fitting = rows.filter((row) => !row.hidden).length;
+      const left = named.filter((cell) => !cell.hidden).length;
+      table.parentElement.hidden = !left || !fitting;
+      counts.metrics += left;
+      counts.ofMetrics += named.length;
+      counts.points = fitting;
+      counts.ofPoints = rows.length;
     }
-    const told = [`${shownMetrics} of ${allMetrics} metrics`];
-    if (form.elements.points) told.push(`${shownPoints} of ${allPoints} points`);
+    const told = [`${counts.metrics} of ${counts.ofMetrics} metrics`];
+    if (form.elements.points) told.push(`${counts.points} of ${counts.ofPoints} points`);
     form.querySelector("output").value = told.join(", ");
+  }
+
+  // The families' headings span the columns that are left of them.
+  function group(row, headings) {
+    let start = 0;
+    for (const cell of row.querySelectorAll("th")) {
+      cell.dataset.all ??= cell.colSpan;
+      const end = start + Number(cell.dataset.all);
+      const left = headings.slice(start, end).filter((heading) => !heading.hidden).length;
+      cell.hidden = !left;
+      if (left) cell.colSpan = left;
+      start = end;
+    }
   }
 
   // A value for a file: the number, and beside it what follows "±".
@@ -49,7 +61,7 @@
     for (const table of fold.querySelectorAll(".scroll:not([hidden]) > table")) {
       const body = [...table.tBodies[0].rows].filter((row) => !row.hidden);
       if (body[0].cells[0].tagName === "TH") labels = body.map((row) => plain(row.cells[0].textContent));
-      [...table.tHead.rows[0].cells].forEach((heading, index) => {
+      [...table.tHead.rows[1].cells].forEach((heading, index) => {
         if (!heading.dataset.metric || heading.hidden) return;
         const values = body.map((row) => split(row.cells[index].textContent));
         columns.push([heading.dataset.metric, ...values.map(([value]) => value)]);
@@ -83,7 +95,7 @@
   // What is copied out of a table has numbers without blanks between their thousands.
   document.addEventListener("copy", (event) => {
     const selection = document.getSelection();
-    const inside = selection.anchorNode?.parentElement?.closest(".families");
+    const inside = selection.anchorNode?.parentElement?.closest(".sheets");
     if (!inside || selection.isCollapsed) return;
     event.clipboardData.setData("text/plain", selection.toString().replace(NARROW_BLANK, ""));
     event.preventDefault();
