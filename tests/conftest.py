@@ -1,13 +1,17 @@
 """Fixtures that several test modules use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from laboratory import Answer
 
 from bufferscope.cli import run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # How long a case takes is this machine's affair.
 settings.register_profile("patient", settings.default, deadline=None)
@@ -26,3 +30,12 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
         return Answer(status, out, err)
 
     return call
+
+
+@pytest.fixture(scope="module")
+def chromium() -> "Iterator[Browser]":
+    """The system's Chromium."""
+    import browsers
+
+    with browsers.chromium() as browser:
+        yield browser

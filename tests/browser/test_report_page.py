@@ -1,29 +1,17 @@
 """The report in a browser: everything drawn, without network, on any screen, in both colour schemes, and on paper."""
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize
 from pypdf import PdfReader
 from reports import DRAWN, built
 
 pytestmark = pytest.mark.browser
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 FIGURES = len(DRAWN)
 DESKTOP = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
@@ -38,18 +26,6 @@ WITHIN = """(width) => [...document.querySelectorAll("figure .live canvas")]
 """Whether every chart ends within the screen; charts follow a change of its width a moment later."""
 
 Opener = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """The system's Chromium; a machine without one fails the tests, and is told what to install."""
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.fail(f"none of {', '.join(PROGRAMS)} is installed; on Debian and Ubuntu: sudo apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -183,12 +159,6 @@ def test_headings_form_an_outline(desktop: Page) -> None:
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-
-
-def test_the_summary_leads_to_the_section(desktop: Page) -> None:
-    desktop.locator("#summary a", has_text="Two queues").click()
-    desktop.wait_for_function("location.hash === '#two-queues'")
-    desktop.wait_for_function("Math.abs(document.getElementById('two-queues').getBoundingClientRect().top) < 60")
 
 
 def _is_remote(url: str) -> bool:

@@ -17,6 +17,9 @@ MOST_STEPS = 8
 MOST_SETTINGS = 4
 """More settings of a sweep are counted, not named."""
 
+WITHOUT = ("no limit of rate", "no delay", "no queue", "no ring")
+"""What a port is said to have that has no rate, delay, queue or ring."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -71,11 +74,11 @@ def _links(scenarios: Sequence[Mapping[str, Any]]) -> list[Link]:
 def _link(there: Sequence[tuple[Port, Mapping[str, Any]]], back: Sequence[tuple[Port, Mapping[str, Any]]]) -> Link:
     forward = there[0][0]
     lines = []
-    for one, other in zip(_settings(there), _settings(back), strict=True):
+    for one, other, none in zip(_settings(there), _settings(back), WITHOUT, strict=True):
         if one == other:
             lines.append(one)
         else:
-            lines += [f"to {forward.receiver}: {one or 'none'}", f"to {forward.sender}: {other or 'none'}"]
+            lines += [f"to {forward.receiver}: {one or none}", f"to {forward.sender}: {other or none}"]
     return Link((forward.sender, forward.receiver), tuple(line for line in lines if line))
 
 
@@ -84,7 +87,7 @@ def _settings(variants: Sequence[tuple[Port, Mapping[str, Any]]]) -> tuple[str, 
     with_rate = [(port, side) for port, side in variants if port.rate]
     return (
         _any_of(_rate(port) for port, _ in variants),
-        _any_of(quantity(port.delay_ns, "ns") if port.delay_ns else "no delay" for port, _ in variants),
+        _any_of(quantity(port.delay_ns, "ns") if port.delay_ns else WITHOUT[1] for port, _ in variants),
         _queues([port.queue for port, _ in with_rate]),
         _any_of(_ring(side.get("ring")) for _, side in with_rate),
     )
@@ -101,7 +104,7 @@ def _any_of(texts: Any) -> str:
 def _rate(port: Port) -> str:
     """`10 Mbit/s`, and for a rate that changes `100, 10, 1 Mbit/s in turn`."""
     if not port.rate:
-        return "no limit of rate"
+        return WITHOUT[0]
     rates = [quantity(step.bits_per_second, "bps") for step in port.rate]
     if len(rates) == 1:
         return rates[0]
