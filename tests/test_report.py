@@ -258,6 +258,35 @@ def test_several_experiments_share_a_page(tmp_path: Path) -> None:
     assert report.build([second], tmp_path / "report") == path  # a page is replaced
 
 
+def test_the_page_of_an_own_experiment_has_no_empty_parts(tmp_path: Path) -> None:
+    bare = {"title": "My lab", "figures": [], "sweep": {}}
+    made = run("50p", experiment="my-lab", document=bare, expectations=[])
+    made.point = {}
+    made.rows["transfers"] = made.rows["flows"] = []
+    page = Page(built(tmp_path, [made]).read_text(encoding="utf-8"))
+    words = spaced(page.words)
+    assert page.all("section", "id") == ["my-lab", "meanings"]
+    for absent in ("Verdicts", "statement", "after", "Point", "Notes", "Contents", "not drawn", "Changed", "Warning"):
+        assert absent not in words, absent
+    assert not [attributes for tag, attributes in page.elements if tag == "nav"]
+    assert words.count("My lab") == 2  # the window's title and the page's
+    text = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r"<(?:p|h[1-6]|ul|ol|dl|figure|section|th|table|tbody)[^>]*>\s*</", text) == []
+
+
+def test_experiments_stand_in_teaching_order(tmp_path: Path) -> None:
+    names = ["my-lab", "ucas-mitigate", "another", "ucas-reproduce"]
+    results = [
+        stored([run("50p", experiment=name, document=document(title=name, figures=["rtt"]))], tmp_path / "results")
+        for name in names
+    ]
+    page = Page(report.build(results, tmp_path / "report").read_text(encoding="utf-8"))
+    sections = [name for name in page.all("section", "id") if name in names]
+    assert sections == ["ucas-reproduce", "ucas-mitigate", "another", "my-lab"]
+    contents = [link for link in page.all("a", "href") if link.strip("#") in names]
+    assert contents[: len(names)] == [f"#{name}" for name in sections]
+
+
 def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at least one result"):
         report.build([], tmp_path)
