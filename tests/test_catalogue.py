@@ -5,20 +5,24 @@ from pathlib import Path
 import pytest
 
 import bufferscope as bs
-from bufferscope.experiment import load, name_of
+from bufferscope.experiment import load, name_of, teaching_position
 
-NAMES = [
-    "congestion-controls",
+COURSE = [
+    "ucas-reproduce",
+    "ucas-queue-sizes",
     "mininet-buffer-size",
     "mininet-rtt-equation",
     "ucas-mitigate",
-    "ucas-queue-sizes",
-    "ucas-reproduce",
+    "congestion-controls",
 ]
 
 
-def test_the_catalogue_has_the_experiments_of_the_labs() -> None:
-    assert set(NAMES) <= set(bs.catalogue())
+def test_the_catalogue_begins_with_the_experiments_in_teaching_order() -> None:
+    assert bs.catalogue()[: len(COURSE)] == COURSE
+
+
+def test_an_experiment_without_a_place_in_the_course_comes_after_it_by_name() -> None:
+    assert sorted(["zebra", *reversed(COURSE), "apple"], key=teaching_position) == [*COURSE, "apple", "zebra"]
 
 
 @pytest.mark.parametrize("name", bs.catalogue())

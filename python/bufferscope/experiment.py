@@ -20,6 +20,15 @@ from bufferscope.figures import NAMES as FIGURES
 from bufferscope.metrics import naming
 from bufferscope.overrides import Overrides, as_texts
 
+TEACHING_ORDER = (
+    "ucas-reproduce",
+    "ucas-queue-sizes",
+    "mininet-buffer-size",
+    "mininet-rtt-equation",
+    "ucas-mitigate",
+    "congestion-controls",
+)
+"""The catalogue as a course: the phenomenon, the size of the queue, its users, the cures, who fills it."""
 LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; what is larger is some other file."""
 KINDS = {
@@ -118,12 +127,19 @@ class Experiment:
 
 
 def catalogue() -> list[str]:
-    """The names of the experiments that come with bufferscope.
+    """The names of the experiments that come with bufferscope, in teaching order.
 
     >>> "ucas-reproduce" in catalogue()
     True
     """
-    return sorted(entry.name.removesuffix(".toml") for entry in _shelf().iterdir() if entry.name.endswith(".toml"))
+    names = (entry.name.removesuffix(".toml") for entry in _shelf().iterdir() if entry.name.endswith(".toml"))
+    return sorted(names, key=teaching_position)
+
+
+def teaching_position(name: str) -> tuple[int, str]:
+    """A key to sort experiments by: those of `TEACHING_ORDER` as listed there, then all others by name."""
+    place = TEACHING_ORDER.index(name) if name in TEACHING_ORDER else len(TEACHING_ORDER)
+    return place, name
 
 
 def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experiment:

@@ -162,12 +162,6 @@ def test_headings_form_an_outline(desktop: Page) -> None:
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
-def test_the_summary_leads_to_the_section(desktop: Page) -> None:
-    desktop.locator("#summary a", has_text="Two queues").click()
-    desktop.wait_for_function("location.hash === '#two-queues'")
-    desktop.wait_for_function("Math.abs(document.getElementById('two-queues').getBoundingClientRect().top) < 60")
-
-
 def _is_remote(url: str) -> bool:
     return not url.startswith(("file:", "data:"))
 

@@ -1,6 +1,5 @@
 """Two engines side by side as one self-contained page: every comparison, and the series of both in the same charts."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,6 +11,8 @@ from bufferscope.agreement.wording import ComparisonView, counts, title, view
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, rendering
 from bufferscope.report import runs as stored
+from bufferscope.report.anchors import anchors
+from bufferscope.report.contents import Entry
 from bufferscope.report.words import plural
 from bufferscope.result import Result
 
@@ -52,6 +53,8 @@ class AgreementView:
     points: tuple[PointView, ...]
     parameters: tuple[parameters.Table, ...]
     runs: tuple[stored.RunView, ...]
+    warnings: tuple[stored.Warned, ...]
+    contents: tuple[Entry, ...]
     commands: tuple[str, ...]
     provenance: tuple[str, ...]
     overrides: tuple[str, ...]
@@ -69,8 +72,10 @@ def build(result: Result, path: str | PathLike[str]) -> Path:
 
 def _page_view(agreement: Agreement, result: Result, page: Path) -> AgreementView:
     judged, reference = agreement.engines
-    labels = {run.id: point.label for point in points(result) for run in point.runs}
     first = [runs[0] for runs in result.by_engine.values()]
+    labels = {run.id: point.label for point in points(result) for run in point.runs}
+    names = anchors(_words(point) for point in agreement.points)
+    views = tuple(_point_view(*each, page) for each in zip(agreement.points, names, strict=True))
     return AgreementView(
         title=f"{judged} against {reference}: {result.document['title']}",
         name=result.experiment,
@@ -78,18 +83,27 @@ def _page_view(agreement: Agreement, result: Result, page: Path) -> AgreementVie
         counts=counts(agreement),
         engines=agreement.engines,
         repetitions=_repetitions(result),
-        points=tuple(_point_view(point, page) for point in agreement.points),
+        points=views,
         parameters=tuple(parameters.tables(points(Result(result.by_engine[reference])))),
         runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),
+        warnings=stored.warnings(result.runs),
+        contents=_contents(views),
         commands=(stored.command(result.runs, "agree", "--engines"),),
         provenance=tuple(stored.provenance(run) for run in first),
         overrides=tuple(result.overrides),
     )
 
 
-def _point_view(point: PointAgreement, page: Path) -> PointView:
+def _contents(views: Sequence[PointView]) -> tuple[Entry, ...]:
+    """A table of contents where there are several points."""
+    if len(views) < 2:
+        return ()
+    points = (Entry(view.name, view.title) for view in views)
+    return (Entry("summary", "Summary"), *points, Entry("runs", "What was run"))
+
+
+def _point_view(point: PointAgreement, name: str, page: Path) -> PointView:
     result = Result(point.runs)
-    name = _anchor(point)
     drawn = [drawing.draw(result, figure, page, name) for figure in FIGURES]
     return PointView(
         name=name,
@@ -102,11 +116,11 @@ def _point_view(point: PointAgreement, page: Path) -> PointView:
     )
 
 
-def _anchor(point: PointAgreement) -> str:
-    """A word of its own for each point that suits files and links."""
+def _words(point: PointAgreement) -> str:
+    """What a point's section is called in links and files."""
     run = point.runs[0]
     words = [run.experiment, str(run.position + 1), *run.point.values()]
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(words if run.point else words[:1]))[:80].strip("-.")
+    return "-".join(words if run.point else words[:1])
 
 
 def _repetitions(result: Result) -> str:

@@ -46,10 +46,10 @@ class Missing:
     reason: str
 
 
-def draw(result: "Result", name: str, page: Path, stem: str | None = None) -> FigureView | Missing:
+def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | Missing:
     """Draw a figure of a result, and write its SVG and PNG into `figures/` beside the page.
 
-    Their files are called `stem` and the figure's name; by default the experiment's.
+    Their files are called by the `anchor` of the figure's section (`anchors`) and the figure's name.
     """
     try:
         spec = figures.draw(result, name).to_dict()
@@ -57,7 +57,7 @@ def draw(result: "Result", name: str, page: Path, stem: str | None = None) -> Fi
         return Missing(name, str(error).removeprefix(f"{name}: "))
     directory = page.parent / DIRECTORY
     directory.mkdir(parents=True, exist_ok=True)
-    stem = f"{stem or result.experiment}-{name}"
+    stem = f"{anchor}-{name}"
     svg = pictures.svg(spec)
     (directory / f"{stem}.svg").write_text(svg, encoding="utf-8")
     (directory / f"{stem}.png").write_bytes(pictures.png(svg))

@@ -1,47 +1,133 @@
-"""All metrics of a result as one table: a row a metric, a column a point, repetitions summed up."""
+"""All metrics of a result: a row a point and a column a metric, on sheets narrow enough for paper.
+
+Repetitions of a point are summed up in a cell. Columns are grouped by family: the metrics whose names begin alike.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bufferscope.figures.source import Point
 from bufferscope.metrics import Estimate, aggregate, compute, definition, not_measured
 from bufferscope.report.words import NBSP, number
 
+MOST_COLUMNS = 9
+"""Metrics on a sheet: more don't fit on A4 beside the labels of points."""
+CENSORED = "censored"
+
 
 @dataclass(frozen=True)
-class MetricRow:
-    """One metric at every point."""
+class Column:
+    """One metric."""
 
     name: str
+    """Its whole name."""
+    heading: str
+    """What its family's name leaves of it, without the unit."""
     unit: str
     meaning: str
-    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Columns that share the beginning of their metrics' names."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Some families side by side."""
+
+    families: tuple[Family, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """A row a point, a cell a column; empty where the point doesn't have the metric."""
 
 
 @dataclass(frozen=True)
 class MetricsTable:
-    """The table, with the labels of its columns."""
+    """All metrics of all points."""
 
     points: tuple[str, ...]
-    rows: tuple[MetricRow, ...]
+    """The points' labels; none where there is a single point that needs no name."""
+    sheets: tuple[Sheet, ...]
     not_measured: tuple[str, ...]
     """The metrics that an engine of these runs cannot measure."""
+    repetitions: int
+    """The most runs that a cell sums up."""
+    censored: bool
+    """Whether some cell is censored."""
+
+    @property
+    def size(self) -> int:
+        """How many metrics there are."""
+        return len(self.columns)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of all sheets."""
+        return tuple(column for sheet in self.sheets for family in sheet.families for column in family.columns)
 
 
 def table(points: Sequence[Point]) -> MetricsTable:
     """The metrics of a result's points."""
     estimates = [aggregate([compute(run) for run in point.runs]) for point in points]
     names = dict.fromkeys(name for found in estimates for name in found)
-    rows = tuple(_row(name, [found.get(name) for found in estimates]) for name in names)
-    absent = dict.fromkeys(name for point in points for run in point.runs for name in not_measured(run))
-    return MetricsTable(tuple(point.label or "value" for point in points), rows, tuple(absent))
+    sheets = tuple(_sheet(families, estimates) for families in _sheets(names))
+    labels = tuple(point.label for point in points)
+    return MetricsTable(
+        points=labels if any(labels) else (),
+        sheets=sheets,
+        not_measured=tuple(dict.fromkeys(name for point in points for run in point.runs for name in not_measured(run))),
+        repetitions=max(len(point.runs) for point in points),
+        censored=any(CENSORED in row for sheet in sheets for row in sheet.rows),
+    )
 
 
-def _row(name: str, estimates: Sequence[Estimate | None]) -> MetricRow:
+def family_name(metric: str) -> str:
+    """What metrics of a table have in common: `queue.r1>h2` of `queue.r1>h2.max_packets`, `drops` of `drops.r1>h2`."""
+    return metric.rpartition(".")[0] or metric
+
+
+def meanings(tables: Iterable[MetricsTable]) -> tuple[tuple[str, str, str], ...]:
+    """Each definition that the metrics of these tables have, once: its name, unit and meaning."""
+    known = (definition(column.name) for made in tables for column in made.columns)
+    return tuple(dict.fromkeys((each.name, each.unit, each.meaning) for each in known if each))
+
+
+def _sheets(names: Iterable[str]) -> Iterator[list[tuple[str, Sequence[str]]]]:
+    """Families with the names of their metrics, as many on a sheet as it has room for; large ones are parted."""
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(family_name(name), []).append(name)
+    sheet: list[tuple[str, Sequence[str]]] = []
+    for family, own in members.items():
+        for start in range(0, len(own), MOST_COLUMNS):
+            part = own[start : start + MOST_COLUMNS]
+            if sum(len(there) for _, there in sheet) + len(part) > MOST_COLUMNS:
+                yield sheet
+                sheet = []
+            sheet.append((family, part))
+    if sheet:
+        yield sheet
+
+
+def _sheet(families: Sequence[tuple[str, Sequence[str]]], estimates: Sequence[dict[str, Estimate]]) -> Sheet:
+    names = [name for _, members in families for name in members]
+    return Sheet(
+        families=tuple(
+            Family(family, tuple(_column(name, family) for name in members)) for family, members in families
+        ),
+        rows=tuple(tuple(_value(found.get(name)) for name in names) for found in estimates),
+    )
+
+
+def _column(name: str, family: str) -> Column:
     known = definition(name)
-    values = tuple(_value(estimate) for estimate in estimates)
-    return MetricRow(name, known.unit if known else "", known.meaning if known else "", values)
+    rest = name.removeprefix(f"{family}.")
+    heading = rest.rpartition("_")[0] if known and "_" in known.name.rpartition(">")[2] else rest
+    return Column(name, heading or rest, known.unit if known else "", known.meaning if known else "")
 
 
 def _value(estimate: Estimate | None) -> str:
@@ -49,7 +135,7 @@ def _value(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
     if estimate.censored:
-        return "censored"
+        return CENSORED
     if math.isnan(estimate.sem):
         return number(estimate.mean)
     return f"{number(estimate.mean)}{NBSP}±{NBSP}{number((estimate.high - estimate.low) / 2)}"

@@ -1,5 +1,6 @@
 """A page as HTML: template, style sheet, scripts and the chart library put into one file."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import vl_convert
@@ -8,9 +9,13 @@ from markupsafe import Markup
 
 from bufferscope.figures import style
 from bufferscope.report.drawing import script_json
+from bufferscope.report.plotting import LANES
 from bufferscope.report.verdicts import GAUGE
 
 PACKAGE = "bufferscope.report"
+STYLES = ("page.css", "contents.css", "story.css", "topology.css", "metrics.css", "paper.css")
+"""The style sheets, each after those that it builds on."""
+SCRIPTS = ("page.js", "contents.js", "metrics.js")
 
 
 def render(page: object, template: str, package: str = PACKAGE) -> str:
@@ -20,8 +25,8 @@ def render(page: object, template: str, package: str = PACKAGE) -> str:
         .get_template(template)
         .render(
             page=page,
-            style=_resource("page.css"),
-            script=_resource("page.js"),
+            style=_joined(STYLES) + _lanes(),
+            script=_joined(SCRIPTS),
             charts=_chart_library(),
             themes=script_json({"light": _theme(style.LIGHT), "dark": _theme(style.DARK)}),
             gauge_width=GAUGE,
@@ -40,11 +45,25 @@ def _environment(package: str = PACKAGE) -> Environment:
     )
 
 
-def _resource(name: str) -> Markup:
-    """One of our own files, inserted as it is."""
+@cache
+def _joined(names: Sequence[str]) -> Markup:
+    """Our own files, inserted as they are."""
     loader = _environment().loader
     assert loader is not None
-    return Markup(loader.get_source(_environment(), name)[0])
+    return Markup("\n").join(Markup(loader.get_source(_environment(), name)[0]) for name in names)
+
+
+@cache
+def _lanes() -> Markup:
+    """The colours of traffic in drawings: the charts' palettes, on paper the light one."""
+    light, dark = (
+        " ".join(f"--lane-{number}: {colour};" for number, colour in enumerate(theme.palette[:LANES]))
+        for theme in (style.LIGHT, style.DARK)
+    )
+    uses = " ".join(f".lane-{number} {{ color: var(--lane-{number}); }}" for number in range(LANES))
+    return Markup(
+        f":root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{uses}\n"
+    )
 
 
 @cache

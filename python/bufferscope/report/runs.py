@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from bufferscope.report.words import number
+from bufferscope.guest.kernels import DEFAULT
+from bufferscope.report.words import number, plural
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
@@ -28,7 +30,26 @@ class RunView:
     name: str
     wall_s: str
     rows: str
-    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A warning, and which of the runs have it."""
+
+    text: str
+    whom: str
+
+
+def warnings(runs: Sequence["Run"]) -> tuple[Warned, ...]:
+    """Each warning of the runs once, in the order in which they first appear."""
+    counted = Counter(warning for run in runs for warning in dict.fromkeys(run.warnings))
+    return tuple(Warned(text, _whom(count, len(runs))) for text, count in counted.items())
+
+
+def _whom(warned: int, runs: int) -> str:
+    if warned == runs:
+        return "the run" if runs == 1 else f"all {plural(runs, 'run')}"
+    return f"{number(warned)} of {plural(runs, 'run')}"
 
 
 def view(label: str, run: "Run", page: Path) -> RunView:
@@ -40,12 +61,11 @@ def view(label: str, run: "Run", page: Path) -> RunView:
         name=run.id,
         wall_s=f"{number(round(float(run.meta['wall_s']), 2))} s",
         rows=number(sum(run.meta["tables"].values())),
-        warnings=tuple(run.warnings),
     )
 
 
 def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") -> str:
-    """The command that makes the same records of one experiment again."""
+    """The command that makes the same records of one experiment again, in words that a shell takes as they are."""
     seeds = sorted({run.seed for run in runs})
     engines = ",".join(dict.fromkeys(run.engine for run in runs))
     experiment = runs[0].meta["path"] or runs[0].experiment
@@ -56,9 +76,17 @@ def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") 
         words += ["--repeat", str(len(seeds))]
     if engines != UNLESS_SAID:
         words += [option, engines]
+    words += _kernel(runs)
     for override in runs[0].meta["overrides"]:
         words += ["--set", override]
     return shlex.join(words)
+
+
+def _kernel(runs: Sequence["Run"]) -> list[str]:
+    """The option that brings the kernel of the guest's runs, where it isn't one of the series taken by default."""
+    releases = (str(run.meta["summary"].get("kernel", "")) for run in runs if run.engine == "guest")
+    chosen = next((release for release in releases if release and not release.startswith(f"{DEFAULT}.")), None)
+    return ["--kernel", chosen] if chosen else []
 
 
 def provenance(run: "Run") -> str:

@@ -1,9 +1,12 @@
 """Expectations as the page shows them: what a document says beside what was measured."""
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bufferscope.expectations import Verdict
 from bufferscope.metrics import definition
 from bufferscope.report.words import band, number, with_unit
 
@@ -11,13 +14,13 @@ if TYPE_CHECKING:
     from bufferscope.expectations import Evaluated
 
 SYMBOLS = {
-    "reproduced": "✓",
-    "differs-as-explained": "≠",
-    "differs-cause-not-shown": "≉",
-    "not reproduced": "✗",
-    "not applicable": "–",
+    Verdict.REPRODUCED: "✓",
+    Verdict.EXPLAINED: "≠",
+    Verdict.NOT_SHOWN: "≉",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.NOT_APPLICABLE: "–",
 }
-"""A sign beside each verdict's words, so that it does not depend on colour."""
+"""A sign beside each verdict's words, so that it does not depend on colour; the best verdict first."""
 GAUGE = 120
 """Width of the gauge in pixels."""
 
@@ -35,6 +38,7 @@ class Gauge:
 class VerdictView:
     """One expectation."""
 
+    anchor: str
     says: str
     measure: str
     band: str
@@ -43,31 +47,75 @@ class VerdictView:
     symbol: str
     kind: str
     """The verdict as a CSS class."""
-    reason: str
     shown_by: str
-    """The run that shows the reason, if one does."""
+    """The run or point in which the cause of a difference shows; empty where there is none."""
+    why: str
+    """The anchor of its reason; empty without one."""
     gauge: Gauge | None
 
 
-def view(evaluated: "Evaluated", tells_engine: bool = False) -> VerdictView:
+@dataclass(frozen=True)
+class Count:
+    """How many expectations got a verdict."""
+
+    kind: str
+    symbol: str
+    words: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """The expectations of one experiment."""
+
+    name: str
+    """The experiment's anchor."""
+    title: str
+    counts: tuple[Count, ...]
+    verdicts: tuple[VerdictView, ...]
+
+
+def view(evaluated: "Evaluated", anchor: str, why: str = "", tells_engine: bool = False) -> VerdictView:
     """An evaluated expectation in words, its engine's name among them if it has to be told from others."""
     expectation = evaluated.expectation
-    verdict = evaluated.verdict.value
     known = definition(expectation.metric)
     unit = "×" if expectation.relative_to else known.unit if known else ""
     low, high = expectation.band
     return VerdictView(
+        anchor=anchor,
         says=expectation.says,
         measure=_measure(evaluated) + (f" on {evaluated.engine}" if tells_engine else ""),
         band=band(low, high, unit),
         measured=_measured(evaluated.measured, unit),
         verdict=evaluated.verdict.words,
-        symbol=SYMBOLS[verdict],
-        kind=verdict.replace(" ", "-"),
-        reason=evaluated.reason or "",
+        symbol=SYMBOLS[evaluated.verdict],
+        kind=kind(evaluated.verdict),
         shown_by=evaluated.shown_by or "",
+        why=why,
         gauge=gauge(low, high, evaluated.measured),
     )
+
+
+def kind(verdict: Verdict) -> str:
+    """A verdict as a CSS class."""
+    return verdict.replace(" ", "-")
+
+
+def counts(verdicts: Iterable[Verdict]) -> tuple[Count, ...]:
+    """How often each verdict was given, the best first; those of no expectation are left out."""
+    counted = Counter(verdicts)
+    return tuple(Count(kind(v), SYMBOLS[v], v.words, counted[v]) for v in SYMBOLS if counted[v])
+
+
+def group(
+    anchor: str, title: str, evaluated: Sequence["Evaluated"], why: Mapping[str, str], numbers: Iterator[int]
+) -> Group:
+    """An experiment's expectations; `why` has the anchor of each reason, `numbers` counts the page's expectations."""
+    several_engines = len({each.engine for each in evaluated}) > 1
+    views = tuple(
+        view(each, f"statement-{next(numbers)}", why.get(each.reason or "", ""), several_engines) for each in evaluated
+    )
+    return Group(anchor, title, counts(each.verdict for each in evaluated), views)
 
 
 def _measure(evaluated: "Evaluated") -> str:

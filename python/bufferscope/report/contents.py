@@ -1,0 +1,34 @@
+"""The page's table of contents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Section(Protocol):
+    """A part of the page with a heading."""
+
+    @property
+    def name(self) -> str:
+        """Its anchor."""
+
+    @property
+    def title(self) -> str:
+        """Its heading."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the table of contents."""
+
+    anchor: str
+    words: str
+
+
+def contents(sections: Sequence[Section], *, has_verdicts: bool, has_reasons: bool) -> tuple[Entry, ...]:
+    """The entries of a page of several experiments; none for a page of one, which is short enough."""
+    if len(sections) < 2:
+        return ()
+    before = [Entry("verdicts", "Verdicts")] * has_verdicts + [Entry("why", "What differs, and why")] * has_reasons
+    after = [Entry("meanings", "What the metrics mean")]
+    return (*before, *(Entry(section.name, section.title) for section in sections), *after)

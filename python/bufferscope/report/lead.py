@@ -1,0 +1,124 @@
+"""The page's first sentence and figure: the same link and traffic, once with tail drop and once with CoDel."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from bufferscope.figures.source import Point, engine, points
+from bufferscope.metrics import MetricError, metric
+from bufferscope.metrics.network import ports
+from bufferscope.report import drawing
+from bufferscope.report.words import quantity
+
+if TYPE_CHECKING:
+    from bufferscope.result import Result
+
+TAIL_DROP = frozenset({"pfifo", "bfifo"})
+QUEUE_MANAGER = "codel"
+FIGURE = "rtt"
+LINK_PARTS = ("forward", "reverse")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two points that differ in nothing but what manages a queue."""
+
+    result: "Result"
+    tail_drop: Point
+    managed: Point
+    tail_drop_ms: float
+    """The mean round trip with tail drop."""
+    managed_ms: float
+
+
+@dataclass(frozen=True)
+class LeadView:
+    """What the page opens with."""
+
+    name: str
+    """The figure's anchor."""
+    tail_drop: str
+    """The mean round trip."""
+    managed: str
+    experiment: str
+    """The experiment's title."""
+    anchor: str
+    """Its section."""
+    figures: tuple[drawing.FigureView, ...]
+    missing: tuple[drawing.Missing, ...] = ()
+
+
+def find(results: Sequence["Result"]) -> Pair | None:
+    """The pair whose tail drop delays its pings most; None where no result has such a pair with answered pings."""
+    return max(
+        (pair for result in results for pair in _pairs(result)), key=lambda pair: pair.tail_drop_ms, default=None
+    )
+
+
+def view(pair: Pair, anchor: str, page: Path, *, draws: bool) -> LeadView:
+    """The pair in words, and as a figure unless the page has the same one right below."""
+    figure = drawing.draw(_together(pair), FIGURE, page, "lead") if draws else None
+    return LeadView(
+        name="lead",
+        tail_drop=rounded(pair.tail_drop_ms),
+        managed=rounded(pair.managed_ms),
+        experiment=pair.result.document["title"],
+        anchor=anchor,
+        figures=(figure,) if isinstance(figure, drawing.FigureView) else (),
+    )
+
+
+def rounded(ms: float) -> str:
+    """A time with the digits that a reader keeps in mind: `1.76 s`."""
+    return quantity(float(f"{ms:.3g}") * 1e6, "ns")
+
+
+def mean_of(point: Point, name: str) -> float | None:
+    """A metric's mean over a point's repetitions; None where one of them can't have it."""
+    try:
+        return fmean(float(metric(run, name)) for run in point.runs)
+    except MetricError:
+        return None
+
+
+def _together(pair: Pair) -> "Result":
+    from bufferscope.result import Result
+
+    wanted = {run.id for point in (pair.tail_drop, pair.managed) for run in point.runs}
+    return Result([run for run in pair.result.runs if run.id in wanted])
+
+
+def _pairs(result: "Result") -> Iterator[Pair]:
+    alike: dict[str, list[Point]] = {}
+    for point in points(result):
+        alike.setdefault(_but_for_queues(point), []).append(point)
+    for group in alike.values():
+        for first, second in permutations(group, 2):
+            if _is_cured(first.first.scenario, second.first.scenario):
+                before, after = (mean_of(point, "rtt.mean_ms") for point in (first, second))
+                if before is not None and after is not None:
+                    yield Pair(result, first, second, before, after)
+
+
+def _but_for_queues(point: Point) -> str:
+    """What two points of a pair have in common."""
+    scenario = dict(point.first.scenario)
+    scenario["links"] = [
+        {**link, **{side: {**link[side], "queue": None} for side in LINK_PARTS}} for link in scenario["links"]
+    ]
+    return json.dumps([engine(point.first), scenario], sort_keys=True)
+
+
+def _is_cured(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether the queues that differ are tail drop before and managed after."""
+    others = ports(after)
+    changed = [
+        (port.queue["qdisc"], others[name].queue["qdisc"])
+        for name, port in ports(before).items()
+        if port.rate and port.queue != others[name].queue
+    ]
+    return bool(changed) and all(was in TAIL_DROP and now == QUEUE_MANAGER for was, now in changed)

@@ -1,0 +1,96 @@
+"""Why measurements differ from the documents: each reason once, with the expectations that it is about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bufferscope.expectations import Verdict
+from bufferscope.report.verdicts import SYMBOLS, Group, VerdictView, kind
+
+if TYPE_CHECKING:
+    from bufferscope.expectations import Evaluated
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An expectation that a reason is about."""
+
+    anchor: str
+    experiment: str
+    """Its name; empty where the page has only one."""
+    measure: str
+    shown_by: str
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why some expectations got the verdict that they got."""
+
+    anchor: str
+    text: str
+    verdict: str
+    symbol: str
+    kind: str
+    subjects: tuple[Subject, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many of the statements that apply were reproduced, and how many differ."""
+
+    total: int
+    reproduced: int
+    differ: int
+    not_applicable: int
+
+
+def outcome(groups: Sequence[Group]) -> Outcome:
+    """The counts of all verdicts together."""
+    kinds = [verdict.kind for group in groups for verdict in group.verdicts]
+    reproduced, apart = kinds.count(kind(Verdict.REPRODUCED)), kinds.count(kind(Verdict.NOT_APPLICABLE))
+    return Outcome(len(kinds) - apart, reproduced, len(kinds) - apart - reproduced, apart)
+
+
+def reason_anchors(evaluated: Sequence["Evaluated"]) -> dict[str, str]:
+    """The anchor of each reason that is given, in their order."""
+    texts = dict.fromkeys(each.reason for each in evaluated if each.reason)
+    return {text: f"why-{number}" for number, text in enumerate(texts, start=1)}
+
+
+def reasons(groups: Sequence[Group], texts: Mapping[str, str]) -> tuple[Reason, ...]:
+    """All that is not reproduced, by reason and verdict: differences first, and last what does not apply.
+
+    `texts` is what `reason_anchors` returned. What differs without a reason is listed too, with an empty text.
+    """
+    found: dict[tuple[str, str], list[tuple[Group, VerdictView]]] = {}
+    for group in groups:
+        for verdict in group.verdicts:
+            if verdict.kind != kind(Verdict.REPRODUCED):
+                found.setdefault((verdict.kind, verdict.why), []).append((group, verdict))
+    order = [kind(verdict) for verdict in SYMBOLS]
+    by_anchor = {anchor: text for text, anchor in texts.items()}
+    used: set[str] = set()
+    ordered = sorted(found.items(), key=lambda item: order.index(item[0][0]))
+    return tuple(
+        Reason(
+            anchor=_once(why or f"why-{verdict_kind}", used),
+            text=by_anchor.get(why, ""),
+            verdict=about[0][1].verdict,
+            symbol=about[0][1].symbol,
+            kind=verdict_kind,
+            subjects=tuple(_subject(group, verdict, len(groups) > 1) for group, verdict in about),
+        )
+        for (verdict_kind, why), about in ordered
+    )
+
+
+def _subject(group: Group, verdict: VerdictView, names_experiment: bool) -> Subject:
+    return Subject(verdict.anchor, group.name if names_experiment else "", verdict.measure, verdict.shown_by)
+
+
+def _once(anchor: str, used: set[str]) -> str:
+    """The anchor, or one that no other reason has: the same text may explain two verdicts."""
+    while anchor in used:
+        anchor += "-too"
+    used.add(anchor)
+    return anchor

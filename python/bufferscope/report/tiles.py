@@ -1,0 +1,103 @@
+"""The page's number tiles: what a reader should take away, all of it computed from the runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bufferscope.figures.source import NoDataError, Point, points, probe_path
+from bufferscope.report.lead import Pair, mean_of, rounded
+from bufferscope.report.reasons import Outcome
+from bufferscope.report.words import NBSP, number, plural
+
+if TYPE_CHECKING:
+    from bufferscope.result import Result
+
+MS = 1e6
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number with what it is."""
+
+    value: str
+    label: str
+    note: str = ""
+    """Where it is from."""
+    anchor: str = ""
+    """The section of the page that shows it."""
+
+
+@dataclass(frozen=True)
+class _Delay:
+    """The longest that an answered ping of a point waited beyond its path's own delay."""
+
+    ms: float
+    path_ms: float
+    result: "Result"
+    point: Point
+
+
+def tiles(results: Sequence["Result"], anchors: Sequence[str], pair: Pair | None, outcome: Outcome) -> tuple[Tile, ...]:
+    """The tiles that these results have numbers for; `anchors` are the results' sections."""
+    anchor = dict(zip(map(id, results), anchors, strict=True))
+    worst = max(
+        (found for result in results for point in points(result) if (found := _delay(result, point))),
+        key=lambda delay: delay.ms,
+        default=None,
+    )
+    made = [_worst(worst, anchor[id(worst.result)], len(results) > 1)] if worst else []
+    if pair:
+        made += _cure(pair, anchor[id(pair.result)])
+    if outcome.total:
+        value = f"{number(outcome.reproduced)} of {number(outcome.total)}"
+        made.append(Tile(value, "statements of the documents reproduced", anchor="verdicts"))
+    made.append(_size(results))
+    return tuple(made)
+
+
+def _worst(worst: _Delay, anchor: str, names_experiment: bool) -> Tile:
+    where = ", ".join(filter(None, [worst.result.experiment if names_experiment else "", worst.point.label]))
+    label = f"the longest that a ping waited beyond its path's own {rounded(worst.path_ms)}"
+    return Tile(rounded(worst.ms), label, where, anchor)
+
+
+def _cure(pair: Pair, anchor: str) -> list[Tile]:
+    """What the queue manager leaves of the delay, and of the goodput."""
+    made = []
+    note = f"{pair.managed.label} against {pair.tail_drop.label}"
+    before, after = _delay(pair.result, pair.tail_drop), _delay(pair.result, pair.managed)
+    if before and after and before.ms > 0:
+        made.append(
+            Tile(
+                _percent(after.ms / before.ms),
+                "of the longest wait is left with CoDel in place of tail drop",
+                note,
+                anchor,
+            )
+        )
+    much, kept = (mean_of(point, "goodput.total_mbit") for point in (pair.tail_drop, pair.managed))
+    if much and kept is not None:
+        made.append(Tile(_percent(kept / much), "of the goodput is kept with CoDel", note, anchor))
+    return made
+
+
+def _size(results: Sequence["Result"]) -> Tile:
+    runs = sum(len(result.runs) for result in results)
+    label = "run" if runs == 1 else "runs"
+    return Tile(number(runs), f"{label} of {plural(len(results), 'experiment')}" if len(results) > 1 else label)
+
+
+def _delay(result: "Result", point: Point) -> _Delay | None:
+    """The longest wait at a point, over all its repetitions; None where no ping was answered."""
+    try:
+        there, back = probe_path(point.first)
+    except NoDataError:
+        return None
+    waited = [mean_of(Point(point.label, (run,)), "rtt.max_ms") for run in point.runs]
+    longest = max((wait for wait in waited if wait is not None), default=None)
+    path_ms = sum(port.delay_ns for port in [*there, *back]) / MS
+    return None if longest is None else _Delay(longest - path_ms, path_ms, result, point)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}{NBSP}%" if share < 0.995 else f"{100 * share:.0f}{NBSP}%"

@@ -1,0 +1,168 @@
+"""An experiment's network as a drawing: nodes, what each link does to packets, and where the traffic goes.
+
+`network` gathers what is drawn, `layout` places the nodes, and `drawing_of` makes lines and labels of both. Where the
+points of a sweep differ, a label names all settings.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bufferscope.figures.source import Point
+from bufferscope.metrics.network import Port, path, ports, traffic_ends
+from bufferscope.report.words import NBSP, number, plural, quantity
+
+MOST_STEPS = 8
+"""A rate that changes more often is named by its range."""
+MOST_SETTINGS = 4
+"""More settings of a sweep are counted, not named."""
+
+WITHOUT = ("no limit of rate", "no delay", "no queue", "no ring")
+"""What a port is said to have that has no rate, delay, queue or ring."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two nodes that are joined, and what happens to packets between them, in lines of text."""
+
+    ends: tuple[str, str]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """All traffic from one node to another."""
+
+    nodes: tuple[str, ...]
+    """The way of its packets, the sender first."""
+    words: str
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a drawing shows."""
+
+    nodes: tuple[str, ...]
+    links: tuple[Link, ...]
+    lanes: tuple[Lane, ...]
+
+    @property
+    def words(self) -> str:
+        """The drawing for those who can't see it."""
+        links = "; ".join(f"{' to '.join(link.ends)}: {', '.join(link.words)}" for link in self.links)
+        lanes = "; ".join(f"{lane.words} by way of {', '.join(lane.nodes)}" for lane in self.lanes)
+        return f"{plural(len(self.nodes), 'node')}. Links: {links}." + (f" Traffic: {lanes}." if lanes else "")
+
+
+def network(points: Sequence[Point]) -> Network:
+    """The network that an experiment's points share, with the settings of all of them."""
+    scenarios = [point.first.scenario for point in points]
+    nodes = dict.fromkeys(node["name"] for scenario in scenarios for node in scenario["nodes"])
+    return Network(tuple(nodes), tuple(_links(scenarios)), tuple(_lanes(scenarios)))
+
+
+def _links(scenarios: Sequence[Mapping[str, Any]]) -> list[Link]:
+    found: dict[str, list[tuple[Port, Mapping[str, Any]]]] = {}
+    for scenario in scenarios:
+        sides = (link[side] for link in scenario["links"] for side in ("forward", "reverse"))
+        for port, side in zip(ports(scenario).values(), sides, strict=True):
+            found.setdefault(port.name, []).append((port, side))
+    names = list(found)
+    return [_link(found[there], found[back]) for there, back in zip(names[::2], names[1::2], strict=True)]
+
+
+def _link(there: Sequence[tuple[Port, Mapping[str, Any]]], back: Sequence[tuple[Port, Mapping[str, Any]]]) -> Link:
+    forward = there[0][0]
+    lines = []
+    for one, other, none in zip(_settings(there), _settings(back), WITHOUT, strict=True):
+        if one == other:
+            lines.append(one)
+        else:
+            lines += [f"to {forward.receiver}: {one or none}", f"to {forward.sender}: {other or none}"]
+    return Link((forward.sender, forward.receiver), tuple(line for line in lines if line))
+
+
+def _settings(variants: Sequence[tuple[Port, Mapping[str, Any]]]) -> tuple[str, str, str, str]:
+    """Rate, delay, queue and ring of a port at all points; empty what it does not have."""
+    with_rate = [(port, side) for port, side in variants if port.rate]
+    return (
+        _any_of(_rate(port) for port, _ in variants),
+        _any_of(quantity(port.delay_ns, "ns") if port.delay_ns else WITHOUT[1] for port, _ in variants),
+        _queues([port.queue for port, _ in with_rate]),
+        _any_of(_ring(side.get("ring")) for _, side in with_rate),
+    )
+
+
+def _any_of(texts: Any) -> str:
+    """`a, b or c`: the different texts, if they are few."""
+    distinct = list(dict.fromkeys(text for text in texts if text))
+    if len(distinct) > MOST_SETTINGS:
+        return f"{distinct[0]} and {len(distinct) - 1} others"
+    return " or ".join(filter(None, [", ".join(distinct[:-1]), *distinct[-1:]]))
+
+
+def _rate(port: Port) -> str:
+    """`10 Mbit/s`, and for a rate that changes `100, 10, 1 Mbit/s in turn`."""
+    if not port.rate:
+        return WITHOUT[0]
+    rates = [quantity(step.bits_per_second, "bps") for step in port.rate]
+    if len(rates) == 1:
+        return rates[0]
+    if len(rates) > MOST_STEPS:
+        bits = [step.bits_per_second for step in port.rate]
+        return f"{quantity(min(bits), 'bps')} to {quantity(max(bits), 'bps')}, changing"
+    return f"{_same_units(rates)} in turn"
+
+
+def _same_units(texts: Sequence[str]) -> str:
+    """The quantities with their unit only at the end where all share it."""
+    split = [text.rpartition(NBSP) for text in texts]
+    if len({unit for _, _, unit in split}) == 1:
+        return ", ".join(value for value, _, _ in split) + NBSP + split[0][2]
+    return ", ".join(texts)
+
+
+def _queues(queues: Sequence[Mapping[str, Any]]) -> str:
+    """`pfifo of 50, 100 or 200 packets, codel of 1000 packets`."""
+    limits: dict[str, dict[str, None]] = {}
+    for queue in queues:
+        known = limits.setdefault(queue["qdisc"], {})
+        limit = next(
+            ((queue[f"limit_{unit}"], unit) for unit in ("packets", "bytes") if f"limit_{unit}" in queue), None
+        )
+        if limit and limit[0] is not None:
+            known[quantity(*limit)] = None
+    return ", ".join(f"{qdisc} of {_alternatives(list(known))}" if known else qdisc for qdisc, known in limits.items())
+
+
+def _alternatives(texts: Sequence[str]) -> str:
+    """`5, 20 or 100 packets`; many are told by the least and the greatest, in the order of the sweep."""
+    if len(texts) > MOST_SETTINGS:
+        return f"{texts[0]} to {texts[-1]}"
+    shared = _same_units(texts)
+    head, _, last = shared.rpartition(", ")
+    return f"{head} or {last}" if head else last
+
+
+def _ring(ring: Mapping[str, Any] | None) -> str:
+    if not ring:
+        return ""
+    return f"ring of {number(ring['size_packets'])} packets{' with BQL' if ring['bql'] else ''}"
+
+
+def _lanes(scenarios: Sequence[Mapping[str, Any]]) -> list[Lane]:
+    """One lane for all traffic between the same two nodes, with the way that the engines route it."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    ways: dict[tuple[str, str], tuple[str, ...]] = {}
+    for scenario in scenarios:
+        for entry in scenario["traffic"]:
+            ends = traffic_ends(scenario, entry)
+            found.setdefault(ends, {})[_traffic(entry)] = None
+            ways[ends] = (ends[0], *(port.receiver for port in path(scenario, *ends)))
+    return [Lane(ways[ends], f"{', '.join(words)}: {ends[0]} → {ends[1]}") for ends, words in found.items()]
+
+
+def _traffic(entry: Mapping[str, Any]) -> str:
+    """`bulk (tcp)`, and `ping` where name and kind are the same."""
+    name, kind = str(entry["name"]), str(entry["kind"])
+    return name if name == kind else f"{name} ({kind})"
