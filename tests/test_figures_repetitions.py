@@ -111,7 +111,7 @@ def test_a_cell_tells_how_well_its_mean_is_known() -> None:
     row = data_of(spec, spec["layer"][0]).row(0, named=True)
     assert (row["low"], row["high"]) == pytest.approx((50 - 127.06, 50 + 127.06), abs=0.01)
     picture = pictures.svg(spec)
-    assert "± 127" in picture
+    assert "± 130" in picture  # two digits of 127.06
     assert "± half of the 95 % confidence interval" in subtitle(spec)
 
 
