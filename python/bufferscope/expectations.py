@@ -142,8 +142,8 @@ def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: st
     shown_by = None if is_in(expectation.band, measured) else _shown_by(expectation, comparison, runs)
     verdict = judge(expectation, measured, shown_by is not None)
     differs = verdict in (Verdict.EXPLAINED, Verdict.NOT_SHOWN)
-    reason = expectation.differs if differs else None
-    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, reason, shown_by)
+    explanation = expectation.differs if differs else None
+    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, explanation, shown_by)
 
 
 def _shown_by(expectation: Expectation, comparison: Mapping[str, Any], runs: Sequence["Run"]) -> str | None:
