@@ -48,7 +48,7 @@ def read(path: Path = FILE) -> Matrix:
         [
             *(Entry(load(DUMBBELL, overrides), name, repetitions) for name, overrides in scenarios),
             *(
-                Entry(load(experiment, written["overrides"]), None, number)
+                Entry(load(experiment, written.get("overrides", [])), None, number)
                 for experiment, number in written["experiments"].items()
             ),
         ]

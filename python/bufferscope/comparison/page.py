@@ -12,6 +12,7 @@ from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, rendering
 from bufferscope.report import runs as stored
+from bufferscope.report.contents import Entry
 from bufferscope.report.words import plural
 
 if TYPE_CHECKING:
@@ -55,8 +56,10 @@ class ComparisonView:
     """Of all points together; empty where there is one."""
     missing: tuple[drawing.Missing, ...]
     points: tuple[PointView, ...]
+    contents: tuple[Entry, ...]
     undrawn: int
     """Points without charts of their own."""
+    warnings: tuple[stored.Warned, ...]
     parameters: tuple[parameters.Table, ...]
     runs: tuple[stored.RunView, ...]
     commands: tuple[str, ...]
@@ -75,6 +78,7 @@ def build(comparison: Comparison, path: str | PathLike[str]) -> Path:
 def _view(comparison: Comparison, page: Path) -> ComparisonView:
     everything = [side for point in (*comparison.points, *comparison.unmatched) for side in point.named_sides]
     together = pool(everything)
+    compared = tuple(_point(point, number, page) for number, point in enumerate(comparison.points, 1))
     figures = [drawing.draw(together, name, page, "comparison") for name in SUMMARY] if len(everything) > 2 else []
     return ComparisonView(
         title=_title(comparison),
@@ -92,13 +96,23 @@ def _view(comparison: Comparison, page: Path) -> ComparisonView:
         unmatched=tuple(unmatched(comparison)),
         figures=_drawn(figures),
         missing=(),
-        points=tuple(_point(point, number, page) for number, point in enumerate(comparison.points, 1)),
+        points=compared,
+        contents=_contents(compared),
         undrawn=max(0, len(comparison.points) - MOST_DRAWN),
+        warnings=stored.warnings(together.runs),
         parameters=_parameters(comparison, together),
         runs=tuple(stored.view(side.label, run, page) for side in everything for run in side.runs),
         commands=tuple(dict.fromkeys(_commands(everything))),
         provenance=tuple(dict.fromkeys(stored.provenance(run) for run in _first_of_each_engine(together))),
     )
+
+
+def _contents(points: tuple[PointView, ...]) -> tuple[Entry, ...]:
+    """A table of contents where there are several points."""
+    if len(points) < 2:
+        return ()
+    ends = Entry("summary", "What the change did"), Entry("runs", "What was run")
+    return (ends[0], *(Entry(point.name, point.title) for point in points), ends[1])
 
 
 def _title(comparison: Comparison) -> str:
