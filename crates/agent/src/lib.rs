@@ -39,7 +39,7 @@ pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, ProbeError};
 pub use cards::CardError;
 pub use error::Error;
 pub use frame::FrameKind;
-pub use kernel::priority::put_first;
+pub use kernel::priority::{Before, put_first};
 pub use kernel::privilege::{NoPrivilege, Privilege};
 pub use kernel::tool::ToolError;
 pub use network::NetworkError;

@@ -19,7 +19,10 @@ use serde::Serialize;
 
 use crate::kernel::clock::read;
 use crate::kernel::receive::receive;
-use crate::kernel::{priority, socket};
+use crate::kernel::{
+    priority::{self, Before},
+    socket,
+};
 use crate::network::Network;
 use crate::warnings::Warnings;
 
@@ -109,7 +112,7 @@ impl Relay {
         let shared = Arc::clone(&counters);
         let mut carrier = Carrier::new(directions)?;
         std::thread::Builder::new().name("relay".into()).spawn(move || {
-            shared.real_time.store(priority::put_first(0).is_ok().into(), Relaxed);
+            shared.real_time.store(priority::put_first(0, Before::Others).is_ok().into(), Relaxed);
             if let Err(error) = carrier.carry(&shared) {
                 *shared.failure.lock().expect("nobody panics holding it") = Some(error.to_string());
             }

@@ -9,6 +9,7 @@ use bufferscope_scenario::Scenario;
 use crate::capabilities::Capabilities;
 use crate::error::Error;
 use crate::kernel::clock::RunClock;
+use crate::kernel::priority::{self, Before};
 use crate::network::Network;
 use crate::output::{BatchSender, Output, Progress};
 use crate::rates::Rates;
@@ -34,6 +35,10 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Resul
     let output = Output::start(out, options.deliver_at_end);
     let rates = Rates::prepare(&standing.network, relay.as_ref())?;
     let mut run = Run::prepare(scenario, *seed, *options, &standing.network, rates, &output)?;
+    if !options.own_machine {
+        // Who makes the traffic goes before whatever else the machine does, where that is allowed; the delay goes before both.
+        let _ = priority::put_first(0, Before::Ordinary);
+    }
     run.go().map_err(Error::step("the run"))?;
     let summary = run.finish(&standing.capabilities, relay.as_ref())?;
     let out = output.finish().map_err(Error::step("writing the records"))?;

@@ -12,7 +12,7 @@ from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
-from bufferscope.report.contents import Entry
+from bufferscope.report.contents import Entry, of_points
 from bufferscope.report.words import plural
 from bufferscope.result import Result
 
@@ -87,19 +87,11 @@ def _page_view(agreement: Agreement, result: Result, page: Path) -> AgreementVie
         parameters=tuple(parameters.tables(points(Result(result.by_engine[reference])))),
         runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),
         warnings=stored.warnings(result.runs),
-        contents=_contents(views),
+        contents=of_points("Summary", views),
         commands=(stored.command(result.runs, "agree", "--engines"),),
         provenance=tuple(stored.provenance(run) for run in first),
         overrides=tuple(result.overrides),
     )
-
-
-def _contents(views: Sequence[PointView]) -> tuple[Entry, ...]:
-    """A table of contents where there are several points."""
-    if len(views) < 2:
-        return ()
-    points = (Entry(view.name, view.title) for view in views)
-    return (Entry("summary", "Summary"), *points, Entry("runs", "What was run"))
 
 
 def _point_view(point: PointAgreement, name: str, page: Path) -> PointView:

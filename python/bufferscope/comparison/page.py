@@ -12,7 +12,7 @@ from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, rendering
 from bufferscope.report import runs as stored
-from bufferscope.report.contents import Entry
+from bufferscope.report.contents import Entry, of_points
 from bufferscope.report.words import plural
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _view(comparison: Comparison, page: Path) -> ComparisonView:
         figures=_drawn(figures),
         missing=(),
         points=compared,
-        contents=_contents(compared),
+        contents=of_points("What the change did", compared),
         undrawn=max(0, len(comparison.points) - MOST_DRAWN),
         warnings=stored.warnings(together.runs),
         parameters=_parameters(comparison, together),
@@ -105,14 +105,6 @@ def _view(comparison: Comparison, page: Path) -> ComparisonView:
         commands=tuple(dict.fromkeys(_commands(everything))),
         provenance=tuple(dict.fromkeys(stored.provenance(run) for run in _first_of_each_engine(together))),
     )
-
-
-def _contents(points: tuple[PointView, ...]) -> tuple[Entry, ...]:
-    """A table of contents where there are several points."""
-    if len(points) < 2:
-        return ()
-    ends = Entry("summary", "What the change did"), Entry("runs", "What was run")
-    return (ends[0], *(Entry(point.name, point.title) for point in points), ends[1])
 
 
 def _title(comparison: Comparison) -> str:

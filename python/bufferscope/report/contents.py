@@ -32,3 +32,10 @@ def contents(sections: Sequence[Section], *, has_verdicts: bool, has_reasons: bo
     before = [Entry("verdicts", "Verdicts")] * has_verdicts + [Entry("why", "What differs, and why")] * has_reasons
     after = [Entry("meanings", "What the metrics mean")]
     return (*before, *(Entry(section.name, section.title) for section in sections), *after)
+
+
+def of_points(summary: str, points: Sequence[Section]) -> tuple[Entry, ...]:
+    """The entries of a page that compares at several points, between its summary and its runs; none for one point."""
+    if len(points) < 2:
+        return ()
+    return (Entry("summary", summary), *(Entry(each.name, each.title) for each in points), Entry("runs", "What was run"))

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::Path;
 
-use bufferscope_agent::put_first;
+use bufferscope_agent::{Before, put_first};
 use nix::errno::Errno;
 use nix::libc::pid_t;
 
@@ -26,7 +26,10 @@ pub(super) fn come_first() -> Result<(), InitError> {
     if threads.is_empty() {
         return Err(InitError::step(format!("looking for {THREAD} in {PROCESSES}"))(Errno::ESRCH));
     }
-    threads.into_iter().try_for_each(put_first).map_err(InitError::step(format!("putting {THREAD} before programs")))
+    threads
+        .into_iter()
+        .try_for_each(|thread| put_first(thread, Before::Ordinary))
+        .map_err(InitError::step(format!("putting {THREAD} before programs")))
 }
 
 /// The number of the thread that a directory of [`PROCESSES`] is of, if that thread handles packets.

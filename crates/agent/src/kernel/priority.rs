@@ -6,9 +6,19 @@ use std::io;
 use nix::errno::Errno;
 use nix::libc;
 
-/// Puts a thread before all ordinary ones (`SCHED_FIFO`); thread 0 is the calling one.
-pub fn put_first(thread: libc::pid_t) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 1 };
+/// Which threads a thread goes before.
+#[derive(Clone, Copy, Debug)]
+pub enum Before {
+    /// All ordinary ones.
+    Ordinary = 1,
+    /// Those as well that go before all ordinary ones.
+    Others = 2,
+}
+
+/// Puts a thread before others (`SCHED_FIFO`), but not what it starts; thread 0 is the calling one.
+pub fn put_first(thread: libc::pid_t, before: Before) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: before as libc::c_int };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: `parameters` is valid for reads.
-    Ok(Errno::result(unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const parameters) }).map(drop)?)
+    Ok(Errno::result(unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) }).map(drop)?)
 }
