@@ -178,7 +178,7 @@ BAD_ARGUMENTS = {
     "a missing argument": (["run"], ["EXPERIMENT"]),
     "results in a file": (["run", "lab.toml", "--out", "lab.toml"], ["lab.toml"]),
     "an unknown experiment among others": (["reproduce", "ucas-reproduce", "nope"], ["nope"]),
-    "a run that is none": (["show", "."], ["run.json"]),
+    "a run that is none": (["show", "."], ["no run here"]),
 }
 
 

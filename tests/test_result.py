@@ -63,7 +63,9 @@ def test_a_notebook_shows_a_row_a_point(result: bs.Result) -> None:
     assert "<td>50p</td>" in html
     assert "<th>RTT p50 (ms)</th>" in html
     assert "queue_length" in html, "the charts that can be asked for"
-    assert f"{KEY} = 50p" in result.runs[0]._repr_html_()
+    alone = result.runs[0]._repr_html_()
+    assert f"{KEY} = 50p" in alone
+    assert "<td>rtt.p99_ms</td><td>censored</td>" in alone
 
 
 def test_a_notebook_shows_no_markup_of_a_title(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Results as a notebook shows them: a table in HTML; charts are drawn when they are asked for."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def result_html(result: "Result") -> str:
 def run_html(run: "Run") -> str:
     """A run's settings, and every metric."""
     about = f"{run.engine}, seed {run.seed}" + "".join(f", {path} = {value}" for path, value in run.settings.items())
-    rows = [[name, f"{value:.6g}"] for name, value in run.metrics.items()]
+    rows = [[name, "censored" if math.isinf(value) else f"{value:.6g}"] for name, value in run.metrics.items()]
     return _html(f"{run.experiment}: {run.meta['title']}", ["Metric", "Value"], rows, [about])
 
 

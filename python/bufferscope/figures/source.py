@@ -55,9 +55,12 @@ def variation(result: ResultRecords) -> Variation:
 
 
 def sweep_title(result: ResultRecords) -> str:
-    """What the points' labels are made of, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine`."""
+    """What the points' labels are made of, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine`.
+
+    Points that a user has named are sides of a comparison.
+    """
     found = variation(result)
-    return "" if found.is_named else ", ".join(dict.fromkeys(key_title(key) for key in found.titled))
+    return "side" if found.is_named else ", ".join(dict.fromkeys(key_title(key) for key in found.titled))
 
 
 def swept_alone(result: ResultRecords) -> bool:
@@ -69,7 +72,7 @@ def swept_alone(result: ResultRecords) -> bool:
 def others(result: ResultRecords, run: RunRecords) -> list[str]:
     """A run's values of what varies besides the swept keys, the engine among them."""
     found = variation(result)
-    values = next(values for other, values in zip(result.runs, found.values, strict=True) if other is run)
+    values = found.of(run)
     return [values[key] for key in found.keys if key in values and key not in run.point]
 
 

@@ -48,10 +48,15 @@ class Variation:
         """Each run's value of what varies, in a word or two; without the keys that its experiment does not have."""
         self.labels: list[str] = [texts[place[identity]] for identity in identities]
         """What to call each run: the same for repetitions of a point, and for no others."""
+        self._by_run = {id(run): (run, row) for run, row in zip(runs, self.values, strict=True)}
         self.is_named = any(called)
         """Whether a user's names lead the labels."""
         self.titled = _titled(points, self.keys)
         """The keys whose values the labels are made of."""
+
+    def of(self, run: "RunRecords") -> Row:
+        """The values of one of the runs."""
+        return self._by_run[id(run)][1]
 
 
 def scenario_digest(scenario: Mapping[str, Any]) -> str:
@@ -127,6 +132,7 @@ def _texts(points: Sequence[_Point], rows: Sequence[Row]) -> list[str]:
         parts.setdefault((point.name, point.experiment), []).append(index)
     several = len({point.experiment for point in points}) > 1
     texts = [""] * len(points)
+    taken: set[str] = set()
     for (name, experiment), own in parts.items():
         named = len({other for other_name, other in parts if other_name == name}) == 1 if name else not several
         head = [name] * bool(name) + [experiment] * (not named)
@@ -135,7 +141,8 @@ def _texts(points: Sequence[_Point], rows: Sequence[Row]) -> list[str]:
         if len(own) == 1:
             within = [] if head else [", ".join(points[own[0]].run.point.values())]
         for index, text in zip(own, within or [""], strict=True):
-            texts[index] = _unused(", ".join([*head, *([text] if text else [])]), texts)
+            texts[index] = _unused(", ".join([*head, *([text] if text else [])]), taken)
+            taken.add(texts[index])
     return texts
 
 
