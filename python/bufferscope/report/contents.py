@@ -38,4 +38,8 @@ def of_points(summary: str, points: Sequence[Section]) -> tuple[Entry, ...]:
     """The entries of a page that compares at several points, between its summary and its runs; none for one point."""
     if len(points) < 2:
         return ()
-    return (Entry("summary", summary), *(Entry(each.name, each.title) for each in points), Entry("runs", "What was run"))
+    return (
+        Entry("summary", summary),
+        *(Entry(each.name, each.title) for each in points),
+        Entry("runs", "What was run"),
+    )
