@@ -1,7 +1,7 @@
 """Two engines side by side as one self-contained page: every comparison, and the series of both in the same charts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -57,17 +57,24 @@ class AgreementView:
     overrides: tuple[str, ...]
 
 
-def build(result: Result, path: str | PathLike[str]) -> Path:
-    """Write `index.html` and `figures/` for a result of two engines into the directory `path`; the page's place."""
+def build(result: Result, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
+    """Write `index.html` and `figures/` for a result of two engines into the directory `path`; the page's place.
+
+    `step` is told, before each point, how many are drawn and how many there are.
+    """
     agreement = compare(result)
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    view = _page_view(agreement, result, page)
+    view = _page_view(agreement, result, page, step or (lambda _done, _total: None))
     page.write_text(rendering.render(view, "agreement.html.jinja", "bufferscope.agreement"), encoding="utf-8")
     return page
 
 
-def _page_view(agreement: Agreement, result: Result, page: Path) -> AgreementView:
+def _page_view(agreement: Agreement, result: Result, page: Path, step: Callable[[int, int], None]) -> AgreementView:
+    def drawn(done: int, point: PointAgreement) -> PointView:
+        step(done, len(agreement.points))
+        return _point_view(point, page)
+
     judged, reference = agreement.engines
     labels = {run.id: point.label for point in points(result) for run in point.runs}
     first = [runs[0] for runs in result.by_engine.values()]
@@ -78,7 +85,7 @@ def _page_view(agreement: Agreement, result: Result, page: Path) -> AgreementVie
         counts=counts(agreement),
         engines=agreement.engines,
         repetitions=_repetitions(result),
-        points=tuple(_point_view(point, page) for point in agreement.points),
+        points=tuple(drawn(done, point) for done, point in enumerate(agreement.points)),
         parameters=tuple(parameters.tables(points(Result(result.by_engine[reference])))),
         runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),
         commands=(stored.command(result.runs, "agree", "--engines"),),

@@ -1,6 +1,5 @@
 """`bufferscope agree`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,15 +55,20 @@ the same charts.
     """
     from bufferscope import agreement
     from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import written
+    from bufferscope.cli.progress import steps
     from bufferscope.engines.pairing import pair
 
     chosen = pair(engines, kernel)
     result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
-    if not (quiet or json):
-        print("Drawing the figures", file=sys.stderr, flush=True)
-    page = written(report, lambda: agreement.build(result, report))
-    compared = agreement.compare(result)
+    with steps("Drawing the figures", silent=quiet or json) as step:
+        page = at_once(
+            "drawing the figures",
+            lambda: written(report, lambda: agreement.build(result, report, step)),
+            f"the runs are in {out}/",
+        )
+    compared = at_once("comparing the runs", lambda: agreement.compare(result), f"they are in {out}/")
     _print(compared, result, page, json, quiet)
     if strict and compared.count(False):
         raise typer.Exit(1)

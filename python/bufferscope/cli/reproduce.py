@@ -1,6 +1,5 @@
 """`bufferscope reproduce`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -46,16 +45,21 @@ def reproduce(
       bufferscope reproduce --strict --quiet && echo "all as the documents say"
     """
     from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import written
+    from bufferscope.cli.progress import steps
     from bufferscope.engines import engines
     from bufferscope.experiment import catalogue
     from bufferscope.report import build
 
     chosen = engines(engine, kernel=kernel)
     results = carry_out(names or catalogue(), chosen, out, (), seed, repeat, jobs, quiet or json, reuse)
-    if not (quiet or json):
-        print("Drawing the figures", file=sys.stderr, flush=True)
-    page = written(report, lambda: build(results, report))
+    with steps("Drawing the figures", silent=quiet or json) as step:
+        page = at_once(
+            "drawing the figures",
+            lambda: written(report, lambda: build(results, report, step)),
+            f"the runs are in {out}/",
+        )
     if json:
         from bufferscope.cli.documents import print_document, result_document
 

@@ -42,11 +42,12 @@ def run(
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
     from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.interruption import at_once
     from bufferscope.engines import engines
 
     chosen = engines(engine, kernel=kernel)
     result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
-    _print(result, json, quiet)
+    at_once("computing the metrics", lambda: _print(result, json, quiet), f"the runs are in {out}/")
     if strict:
         insist([result])
 

@@ -1,7 +1,7 @@
 """The page's content: from results to what the template shows, every text ready to be read."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,9 +54,18 @@ class PageView:
     experiments: tuple[ExperimentView, ...]
 
 
-def page_view(results: Sequence["Result"], page: Path) -> PageView:
-    """What the page at `page` shows of these results; writes the figures' pictures beside it."""
-    experiments = tuple(_experiment(result, page) for result in results)
+def page_view(results: Sequence["Result"], page: Path, step: Callable[[int, int], None] | None = None) -> PageView:
+    """What the page at `page` shows of these results; writes the figures' pictures beside it.
+
+    `step` is told, before each result, how many are drawn and how many there are.
+    """
+
+    def drawn(done: int, result: "Result") -> ExperimentView:
+        if step:
+            step(done, len(results))
+        return _experiment(result, page)
+
+    experiments = tuple(drawn(done, result) for done, result in enumerate(results))
     runs = sum(len(view.runs) for view in experiments)
     title = (
         experiments[0].title if len(experiments) == 1 else "Bufferbloat: what the documents say, and what was measured"
