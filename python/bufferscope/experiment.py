@@ -4,7 +4,8 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike, fspath
@@ -20,6 +21,12 @@ LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; what is larger is some other file."""
 
 
+@lru_cache(maxsize=32)
+def _scenario(core: _core.Point) -> Mapping[str, Any]:
+    scenario: Mapping[str, Any] = json.loads(core.scenario)
+    return scenario
+
+
 class Point:
     """One choice of the experiment's swept values."""
 
@@ -29,11 +36,10 @@ class Point:
         self.values = core.values
         """The choice, path to label; empty without a sweep."""
 
-    @cached_property
+    @property
     def scenario(self) -> Mapping[str, Any]:
-        """The resolved scenario."""
-        scenario: Mapping[str, Any] = json.loads(self.core.scenario)
-        return scenario
+        """The resolved scenario; of a large sweep only the last few are kept."""
+        return _scenario(self.core)
 
     def __str__(self) -> str:
         return ", ".join(f"{path} = {label}" for path, label in self.values.items()) or "as in the file"
@@ -68,6 +74,12 @@ class Experiment:
         """The swept keys with their values, for people: `PATH=A or B or C`."""
         swept = {path: dict.fromkeys(point.values[path] for point in self.points) for path in self.points[0].values}
         return "; ".join(f"{path}={' or '.join(labels)}" for path, labels in swept.items())
+
+    @cached_property
+    def axes(self) -> dict[str, dict[str, Any]]:
+        """The swept keys, each with the number of its values and a digest of them: equal sweeps have equal axes."""
+        sweep: Mapping[str, Sequence[str]] = self.document["sweep"]
+        return {path: {"values": len(labels), "digest": _digest(labels)} for path, labels in sweep.items()}
 
     def having(self, wanted: Sequence[str]) -> list[Point]:
         """The points that have all `wanted` swept values (`PATH=LABEL`); raises `InputError` if none has."""
@@ -111,6 +123,10 @@ def load(name_or_path: str | PathLike[str], overrides: Sequence[str] = ()) -> Ex
 def name_of(path: Path) -> str:
     """What an experiment file's results are filed under: the file's name in letters that suit every file system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.")[:80] or "experiment"
+
+
+def _digest(labels: Sequence[str]) -> str:
+    return sha256(json.dumps(labels).encode()).hexdigest()[:8]
 
 
 def _shelf() -> Traversable:

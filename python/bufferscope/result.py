@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bufferscope.errors import StoreError
-from bufferscope.expectations import Evaluated, evaluate
+from bufferscope.expectations import Evaluated, evaluate, gathered
 from bufferscope.store.run import Run
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ class Result:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The experiment's own words: `title`, `source`, `description`, `figures`, `notes` and `sweep`."""
+        """The experiment's own words: `title`, `description`, ...; its `sweep` as far as these runs have it."""
         meta = self.runs[0].meta
-        return {"title": meta["title"], "figures": [], "sweep": {}, **meta["document"]}
+        sweep = {path: list(dict.fromkeys(run.point.get(path, "") for run in self.runs)) for path in self.runs[0].point}
+        return {"title": meta["title"], "figures": [], **meta["document"], "sweep": sweep}
 
     @property
     def overrides(self) -> list[str]:
@@ -88,7 +89,7 @@ class Result:
     @cached_property
     def expectations(self) -> list[Evaluated]:
         """What the experiment's document says, beside what these runs measured: every engine's by themselves."""
-        return evaluate(self.runs[0].meta["expectations"], self.runs)
+        return evaluate(gathered(self.runs), self.runs)
 
     def _concatenated(self, table: str) -> "pl.DataFrame":
         import polars as pl
