@@ -29,4 +29,5 @@ pub use egress::{Egress, Xmit};
 pub use endpoint::Endpoint;
 pub use sample::{Sample, State};
 pub use segment::{Flags, Outgoing, SackBlock, SackBlocks, Segment};
+pub(crate) use sender::SENT_BYTES;
 pub use timers::Timers;
