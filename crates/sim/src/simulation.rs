@@ -286,7 +286,7 @@ mod tests {
         // A flow has one connection at a time, and for a moment the one before it. With a queue of three packets the last packet of
         // a connection may be one that is dropped.
         for queue in ["100p", "3p"] {
-            let scenario = transfers("600s", queue);
+            let scenario = transfers("60s", queue);
             let mut simulation = simulation(&scenario);
             simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
             assert!((1..5).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
