@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from bufferscope.store.writing import write_metadata
+from bufferscope.store import FORMAT
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -128,7 +129,7 @@ class HandmadeRun:
     @property
     def meta(self) -> dict[str, Any]:
         return {
-            "format": 3,
+            "format": FORMAT,
             "bufferscope": "0.1.0",
             "experiment": self.experiment,
             "title": self.document["title"],

@@ -86,6 +86,13 @@ def cards(point: Point) -> list[tuple[tuple[str, int | None], tuple[str, int | N
 def schema() -> str:
     """The JSON Schema of experiment files."""
 
+def footprint(point: Point) -> str:
+    """What a simulation of a point will take, estimated, as JSON.
+
+    `memory_bytes` while it runs; `largest`, the traffic that takes more than half of that, if one does; `rows` of the
+    sampled tables; and `reading_bytes` to compute with them. Raises `SimulationError` for ends that no path joins.
+    """
+
 def simulate(
     point: Point,
     seed: int,

@@ -5,6 +5,7 @@ reproduced. It holds or fails at each of these points by itself; over a point's 
 file names a cause for a measurement outside the band, another point has to show it: the same metric lies inside there.
 """
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,6 +89,39 @@ def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> lis
         for entry in entries
         for evaluated in _evaluate(entry, engine, [run for run in runs if run.engine == engine])
     ]
+
+
+def concerning(entries: Sequence[Mapping[str, Any]], position: int) -> list[dict[str, Any]]:
+    """What a run's `run.json` keeps of an experiment's expectations: those, numbered from 1, that are about its point.
+
+    Of each only the comparisons in which the point has a part, so that a sweep's runs take room in proportion to their
+    number and not to its square; `gathered` puts them together again.
+    """
+    kept = []
+    for number, entry in enumerate(entries, start=1):
+        comparisons = [comparison for comparison in entry["comparisons"] if position in _positions(comparison)]
+        if comparisons or entry["not_applicable"]:
+            kept.append({"number": number, **entry, "comparisons": comparisons})
+    return kept
+
+
+def _positions(comparison: Mapping[str, Any]) -> Iterator[int | None]:
+    """The points that have a part in a comparison: those measured, and those that show why they differ."""
+    for place in (comparison, comparison.get("shown_by") or {}):
+        yield from (place.get("point"), place.get("relative_to"))
+
+
+def gathered(runs: Sequence["Run"]) -> list[dict[str, Any]]:
+    """The expectations that are about any of the runs' points, in the file's order, with all their comparisons."""
+    entries: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        for entry in run.meta["expectations"]:
+            words = {key: value for key, value in entry.items() if key != "comparisons"}
+            whole = entries.setdefault(json.dumps(words, sort_keys=True), {**words, "comparisons": {}})
+            whole["comparisons"] |= {json.dumps(each, sort_keys=True): each for each in entry["comparisons"]}
+    for whole in entries.values():
+        whole["comparisons"] = sorted(whole["comparisons"].values(), key=lambda comparison: comparison["point"])
+    return sorted(entries.values(), key=lambda whole: whole.get("number", 0))
 
 
 def judge(expectation: Expectation, measured: float, is_shown: bool = False) -> Verdict:

@@ -6,7 +6,8 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike, fspath
@@ -39,6 +40,12 @@ KINDS = {
 }
 
 
+@lru_cache(maxsize=32)
+def _scenario(core: _core.Point) -> Mapping[str, Any]:
+    scenario: Mapping[str, Any] = json.loads(core.scenario)
+    return scenario
+
+
 class Point:
     """One choice of the experiment's swept values."""
 
@@ -50,11 +57,10 @@ class Point:
         self.notes = tuple(core.notes)
         """What the user should know of its values: a rate in bytes per second, for instance."""
 
-    @cached_property
+    @property
     def scenario(self) -> Mapping[str, Any]:
-        """The resolved scenario."""
-        scenario: Mapping[str, Any] = json.loads(self.core.scenario)
-        return scenario
+        """The resolved scenario; of a large sweep only the last few are kept."""
+        return _scenario(self.core)
 
     def __str__(self) -> str:
         return ", ".join(f"{path} = {label}" for path, label in self.values.items()) or "as in the file"
@@ -98,6 +104,12 @@ class Experiment:
     def choices(self) -> str:
         """The swept keys with their values, for people: `PATH=A or B or C`."""
         return "; ".join(f"{path}={' or '.join(labels)}" for path, labels in self.swept.items())
+
+    @cached_property
+    def axes(self) -> dict[str, dict[str, Any]]:
+        """The swept keys, each with the number of its values and a digest of them: equal sweeps have equal axes."""
+        sweep: Mapping[str, Sequence[str]] = self.document["sweep"]
+        return {path: {"values": len(labels), "digest": _digest(labels)} for path, labels in sweep.items()}
 
     def having(self, wanted: Sequence[str]) -> list[Point]:
         """The points that have all `wanted` swept values (`PATH=LABEL`); raises `InputError` if none has."""
@@ -170,6 +182,10 @@ def read(name_or_path: str) -> bytes:
 def name_of(path: Path) -> str:
     """What an experiment file's results are filed under: the file's name in letters that suit every file system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.")[:80] or "experiment"
+
+
+def _digest(labels: Sequence[str]) -> str:
+    return sha256(json.dumps(labels).encode()).hexdigest()[:8]
 
 
 def _shelf() -> Traversable:

@@ -26,6 +26,32 @@ def cpus() -> int:
     return os.cpu_count() or 1
 
 
+def available_bytes() -> int | None:
+    """Memory that this process may still take, by the system and by its control group; None where nobody tells."""
+    group = Path("/sys/fs/cgroup")
+    limit, used = _number(group / "memory.max"), _number(group / "memory.current")
+    free = [_available_in_system(), None if limit is None or used is None else limit - used]
+    known = [max(0, each) for each in free if each is not None]
+    return min(known, default=None)
+
+
+def _available_in_system() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return None
+    found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    return next((1024 * int(kib) for kib in found), None)
+
+
+def _number(path: Path) -> int | None:
+    """The number in a file, if there is one."""
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
 def _cpu() -> str:
     """The processor's model where the system tells, else its architecture."""
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bufferscope._core import TABLES
 from bufferscope.errors import InputError, StoreError
-from bufferscope.expectations import Evaluated, evaluate
+from bufferscope.expectations import Evaluated, evaluate, gathered
 from bufferscope.names import closest
 from bufferscope.store.run import Run
 from bufferscope.variation import Variation
@@ -42,9 +42,10 @@ class Result:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The experiment's own words: `title`, `source`, `description`, `figures`, `notes` and `sweep`."""
+        """The experiment's own words: `title`, `description`, ...; its `sweep` as far as these runs have it."""
         meta = self.runs[0].meta
-        return {"title": meta["title"], "figures": [], "sweep": {}, **meta["document"]}
+        sweep = {path: list(dict.fromkeys(run.point.get(path, "") for run in self.runs)) for path in self.runs[0].point}
+        return {"title": meta["title"], "figures": [], **meta["document"], "sweep": sweep}
 
     @property
     def overrides(self) -> list[str]:
@@ -127,7 +128,7 @@ class Result:
         return [
             evaluated
             for variant in self.variants
-            for evaluated in evaluate(variant.runs[0].meta["expectations"], variant.runs)
+            for evaluated in evaluate(gathered(variant.runs), variant.runs)
         ]
 
     @cached_property

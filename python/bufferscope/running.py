@@ -14,6 +14,7 @@ from bufferscope import _core, machine
 from bufferscope.engines import Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError, InputError
+from bufferscope.expectations import concerning
 from bufferscope.experiment import Experiment, Point
 from bufferscope.store import FORMAT
 from bufferscope.store.reuse import stored
@@ -41,13 +42,17 @@ class Task:
         """The choice of swept values."""
         return self.experiment.points[self.position]
 
+    @property
+    def shelf(self) -> Path:
+        """Where all runs of the experiment are."""
+        return self.out / self.experiment.name
+
     @cached_property
     def directory(self) -> Path:
         """Where the run will be."""
-        name = directory_name(self.point.values, self.engine.name, self.seed, self.point.scenario)
-        return self.out / self.experiment.name / name
+        return self.shelf / directory_name(self.point.values, self.engine.name, self.seed, self.point.scenario)
 
-    @property
+    @cached_property
     def duration_ns(self) -> int:
         """The length of the run in its own time."""
         return int(self.point.scenario["duration_ns"])
@@ -97,8 +102,9 @@ class RunsFailedError(EngineError):
 
 def plan(experiment: Experiment, engines: Sequence[Engine], out: Path, *, seed: int = 1, repeat: int = 1) -> list[Task]:
     """Every point on each engine with `repeat` seeds from `seed` on, point by point."""
-    _check("seed", seed, 0, LARGEST_SEED - repeat)
-    _check("repeat", repeat, 1, MOST_RUNS // len(experiment.points))
+    apiece = len(experiment.points) * len(engines)
+    _check("repeat", repeat, 1, MOST_RUNS // apiece, f"{MOST_RUNS} runs at a time, {apiece} for each seed")
+    _check("seed", seed, 0, LARGEST_SEED - (repeat - 1), f"--repeat {repeat} goes on counting from it")
     seeds = range(seed, seed + repeat)
     return [
         Task(experiment, position, seed, engine, out)
@@ -122,7 +128,7 @@ def execute(
     jobs = machine.cpus() if jobs is None else jobs
     _check("jobs", jobs, 1, 1024)
     _refuse_what_cannot_run(tasks)
-    for directory in dict.fromkeys(task.directory.parent for task in tasks):
+    for directory in dict.fromkeys(task.shelf for task in tasks):
         prepare(directory)
     stop = threading.Event()
     together = [task for task in tasks if not task.engine.real_time]
@@ -130,8 +136,9 @@ def execute(
     futures: dict[Task, Future[Run]] = {}
     for group, workers in ((together, jobs), (alone, 1)):
         with ThreadPoolExecutor(workers, thread_name_prefix="run") as pool:
-            futures |= {task: pool.submit(_carry_out, task, watcher or Unwatched(), stop, reuse) for task in group}
             try:
+                for task in group:
+                    futures[task] = pool.submit(_carry_out, task, watcher or Unwatched(), stop, reuse)
                 wait(futures.values())
             except KeyboardInterrupt:
                 stop.set()
@@ -178,15 +185,18 @@ def _carry_out(task: Task, watcher: Watcher, stop: threading.Event, reuse: bool)
 
 
 def _about(task: Task) -> dict[str, Any]:
-    """What `run.json` tells of the experiment's file, and nothing that an engine gets to see."""
+    """What `run.json` tells of the experiment's file, and nothing that an engine gets to see.
+
+    Of its sweep only what concerns this run: the values of the others are in theirs.
+    """
     experiment = task.experiment
     return {
         "title": experiment.title,
         "path": experiment.path or "",
         "overrides": list(experiment.overrides),
         "position": task.position,
-        "document": experiment.document,
-        "expectations": experiment.expectations,
+        "document": {**experiment.document, "sweep": experiment.axes},
+        "expectations": concerning(experiment.expectations, task.position),
     }
 
 
@@ -238,6 +248,8 @@ def _failure(future: Future[Run]) -> Exception | None:
     raise error
 
 
-def _check(option: str, value: int, lowest: int, highest: int) -> None:
+def _check(option: str, value: int, lowest: int, highest: int, why: str = "") -> None:
+    """Refuse a number outside its bounds; `why` tells where the upper one comes from."""
     if not lowest <= value <= highest:
-        raise InputError(f"--{option}: found {value}; allowed: {lowest} to {highest}")
+        reason = f" ({why})" if why and value > highest else ""
+        raise InputError(f"--{option}: found {value}; allowed: {lowest} to {highest}{reason}")

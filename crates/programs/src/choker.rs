@@ -8,6 +8,8 @@
 //! Departs: all peers are interested all the time, and none is snubbed; the rate is that of the last round instead of a
 //! rolling average of about twenty seconds.
 
+use std::cmp::Reverse;
+
 use crate::random::Random;
 
 /// Rounds from one turn of the order to the next.
@@ -71,16 +73,16 @@ impl Choker {
         self.choose()
     }
 
+    /// Takes time in proportion to the number of peers, however many may receive: a swarm of ten thousand chooses ten thousand
+    /// times while they connect.
     fn choose(&mut self) -> Vec<Change> {
-        let mut by_gain: Vec<usize> = (0..self.peers.len()).collect();
-        by_gain.sort_by_key(|&index| std::cmp::Reverse(self.peers[index].gained));
-        by_gain.truncate(self.places - 1);
-        let others = (0..self.peers.len()).filter(|index| !by_gain.contains(index));
-        let mut free: Vec<usize> = others.take(self.places - by_gain.len()).collect();
-        free.extend(by_gain);
+        let mut is_free = vec![false; self.peers.len()];
+        self.first_by_gain(self.places - 1).into_iter().for_each(|index| is_free[index] = true);
+        let left = self.places - is_free.iter().filter(|is_free| **is_free).count();
+        is_free.iter_mut().filter(|is_free| !**is_free).take(left).for_each(|is_free| *is_free = true);
         let mut changes = Vec::new();
-        for (index, peer) in self.peers.iter_mut().enumerate() {
-            let choked = !free.contains(&index);
+        for (peer, is_free) in self.peers.iter_mut().zip(is_free) {
+            let choked = !is_free;
             if std::mem::replace(&mut peer.choked, choked) != choked {
                 changes.push(Change { connection: peer.connection, choked });
             }
@@ -88,6 +90,16 @@ impl Choker {
         // Those that make room go first.
         changes.sort_by_key(|change| !change.choked);
         changes
+    }
+
+    /// Those, so many, that took most; of two that took the same, the one whose turn is first.
+    fn first_by_gain(&self, count: usize) -> Vec<usize> {
+        let mut by_gain: Vec<usize> = (0..self.peers.len()).collect();
+        if 0 < count && count < by_gain.len() {
+            by_gain.select_nth_unstable_by_key(count - 1, |&index| (Reverse(self.peers[index].gained), index));
+        }
+        by_gain.truncate(count);
+        by_gain
     }
 }
 

@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]
-    use super::simulate::simulate;
+    use super::simulate::{footprint, simulate};
     #[pymodule_export]
     use super::tables::TableWriter;
     #[pymodule_export]

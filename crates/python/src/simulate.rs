@@ -37,6 +37,14 @@ fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> R
     bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.tell(progress))
 }
 
+/// What a simulation of a point will take, as JSON.
+#[pyfunction]
+pub(crate) fn footprint(point: &Bound<'_, Point>) -> PyResult<String> {
+    bufferscope_sim::footprint(&point.get().inner().scenario)
+        .map(|footprint| serde_json::to_string(&footprint).expect("plain data is written as JSON"))
+        .map_err(|error| SimulationError::new_err(error.to_string()))
+}
+
 /// The caller's callback, and what it raised.
 struct Watch {
     callback: Option<Py<PyAny>>,

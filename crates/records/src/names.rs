@@ -1,13 +1,26 @@
-//! Interned names: a row carries four bytes instead of a string.
+//! Interned names: a row carries eight bytes instead of a string.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// A name known to one [`Recorder`](crate::Recorder); meaningless to any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Name(u32);
+pub struct Name {
+    text: u32,
+    number: Option<NonZeroU32>,
+}
 
-/// The names of one run.
+impl Name {
+    /// `<name>/<number>`: one of the many things of that name, numbers from 1. Nothing is kept of it, so a run may have millions
+    /// one after the other.
+    pub fn numbered(self, number: u32) -> Self {
+        Self { number: NonZeroU32::new(number), ..self }
+    }
+}
+
+/// The texts of one run's names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     texts: Vec<Arc<str>>,
@@ -18,23 +31,42 @@ impl Names {
     /// The same text always gives the same name.
     pub(crate) fn intern(&mut self, text: &str) -> Name {
         if let Some(&index) = self.indices.get(text) {
-            return Name(index);
+            return Name { text: index, number: None };
         }
         let index = u32::try_from(self.texts.len()).expect("a run has fewer than 2^32 names");
         let text: Arc<str> = text.into();
         self.texts.push(Arc::clone(&text));
         self.indices.insert(text, index);
-        Name(index)
+        Name { text: index, number: None }
     }
 
-    pub(crate) fn text(&self, name: Name) -> &str {
-        &self.texts[name.0 as usize]
+    /// Writes a name out.
+    pub(crate) fn write(&self, name: Name, out: &mut impl fmt::Write) -> fmt::Result {
+        let text = &self.texts[name.text as usize];
+        match name.number {
+            None => out.write_str(text),
+            Some(number) => write!(out, "{text}/{number}"),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn text(names: &Names, name: Name) -> String {
+        let mut text = String::new();
+        names.write(name, &mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn numbered_names_are_told_apart_and_not_kept() {
+        let mut names = Names::default();
+        let web = names.intern("web");
+        assert_eq!([1, 17].map(|number| text(&names, web.numbered(number))), ["web/1", "web/17"]);
+        assert_eq!(names.texts.len(), 1);
+    }
 
     #[test]
     fn equal_texts_share_a_name_and_different_ones_do_not() {
@@ -43,6 +75,6 @@ mod tests {
         let web = names.intern("web/17");
         assert_eq!(names.intern("bulk/1"), bulk);
         assert_ne!(bulk, web);
-        assert_eq!((names.text(bulk), names.text(web)), ("bulk/1", "web/17"));
+        assert_eq!([bulk, web].map(|name| text(&names, name)), ["bulk/1", "web/17"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use arrow_schema::DataType;
 
@@ -47,7 +48,7 @@ impl Value for Name {
     const NULLABLE: bool = false;
 
     fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(values.map(|name| names.text(name))))
+        Arc::new(texts(values.map(Some), names))
     }
 }
 
@@ -56,8 +57,22 @@ impl Value for Option<Name> {
     const NULLABLE: bool = true;
 
     fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef {
-        Arc::new(values.map(|value| value.map(|name| names.text(name))).collect::<StringArray>())
+        Arc::new(texts(values, names))
     }
+}
+
+fn texts(values: impl Iterator<Item = Option<Name>>, names: &Names) -> StringArray {
+    let mut column = StringBuilder::new();
+    for value in values {
+        match value {
+            None => column.append_null(),
+            Some(name) => {
+                names.write(name, &mut column).expect("a column takes any text");
+                column.append_value("");
+            }
+        }
+    }
+    column.finish()
 }
 
 /// Columns are signed, as most readers expect; no quantity of a run comes near 2^63, and if one did it would stay there.

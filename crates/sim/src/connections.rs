@@ -1,5 +1,7 @@
 //! The TCP connections: their timers, and the way of their segments to and from the network.
 
+use std::ops::Range;
+
 use bufferscope_programs::News;
 use bufferscope_records::{FlowRow, FlowState, Name, Sink};
 use bufferscope_scenario::NodeIndex;
@@ -12,11 +14,14 @@ use crate::slots::Slots;
 use crate::summary::Accounts;
 use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds, Xmit};
 
-/// All connections there are. The place of a closed one is used again once its last packet has left the network.
+/// All connections there are. A closed one is forgotten, and its place used again, once its last packet has left the network:
+/// a run takes memory for the connections it has at a time, not for those it has had.
 #[derive(Debug)]
 pub(crate) struct Connections {
     places: Vec<Option<Connection>>,
     free: Vec<u32>,
+    /// Places of those that may be forgotten when the event is over; several times the same, perhaps.
+    closed: Vec<u32>,
     /// What the packets of the forgotten connections came to.
     forgotten: Accounts,
     /// What the hosts remember of connections that have ended.
@@ -31,6 +36,7 @@ impl Connections {
         Self {
             places: Vec::new(),
             free: Vec::new(),
+            closed: Vec::new(),
             forgotten: Accounts::default(),
             thresholds: Thresholds::default(),
             slots,
@@ -116,24 +122,34 @@ impl Connections {
         self.run(index, side, expire, net, recording);
     }
 
-    /// Samples the data senders, each for the last time when it has closed; returns how many there were.
-    pub(crate) fn sample<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
-        let mut samples = 0;
-        for connection in self.places.iter_mut().flatten() {
-            if let Some(sample) = connection.sample(now_ns) {
-                recording.recorder.flow(flow_row(now_ns, connection.name(), &sample));
-                samples += 1;
-            }
-        }
-        samples
+    /// Samples the data senders in some of the places, each for the last time when it has closed; returns how many there were.
+    pub(crate) fn sample<S: Sink>(&mut self, places: Range<usize>, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        let end = places.end.min(self.places.len());
+        let connections = self.places[places.start..end].iter_mut().flatten();
+        connections.map(|connection| u64::from(record(connection, now_ns, recording))).sum()
     }
 
-    /// Forgets the connections that are closed and have no packet left in the network.
-    pub(crate) fn recycle(&mut self, net: &mut Network) {
-        for (index, place) in (0_u32..).zip(&mut self.places) {
+    /// May any connection be forgotten?
+    #[inline]
+    pub(crate) fn any_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// Forgets the connections that are closed and have no packet left in the network. Their last samples, which nothing can
+    /// change any more, are recorded now with the time of the next one, if there is to be any.
+    #[cold]
+    pub(crate) fn forget_closed<S: Sink>(
+        &mut self,
+        next_sample_ns: Option<u64>,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        while let Some(index) = self.closed.pop() {
             let flow = net.flows[(self.first_flow + index) as usize];
-            if place.take_if(|c| c.is_closed() && flow.under_way() == 0).is_none() {
-                continue;
+            let place = &mut self.places[index as usize];
+            let Some(mut connection) = place.take_if(|c| c.is_closed() && flow.under_way() == 0) else { continue };
+            if let Some(at_ns) = next_sample_ns {
+                net.work += u64::from(record(&mut connection, at_ns, recording));
             }
             for side in [Side::Client, Side::Server] {
                 net.events.cancel(self.slots.endpoint(index, side));
@@ -141,6 +157,11 @@ impl Connections {
             self.forgotten.add(&flow, 0);
             self.free.push(index);
         }
+    }
+
+    /// The last packets of some flows were dropped: those of closed connections may be forgotten.
+    pub(crate) fn note_emptied(&mut self, flows: impl Iterator<Item = u32>) {
+        self.closed.extend(flows.filter_map(|flow| flow.checked_sub(self.first_flow)));
     }
 
     /// The accounts of all flows there ever were, those of other traffic included.
@@ -157,7 +178,6 @@ impl Connections {
     }
 
     /// Connections for which there is room.
-    #[cfg(test)]
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
@@ -183,6 +203,9 @@ impl Connections {
             if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {
                 net.events.schedule(slot, deadline_ns.max(now_ns));
             }
+        }
+        if connection.endpoint(side).is_closed() {
+            self.closed.push(index);
         }
         result
     }
@@ -219,6 +242,15 @@ impl<S: Sink> Egress for Door<'_, S> {
 
 fn live(places: &mut [Option<Connection>], index: u32) -> &mut Connection {
     places[index as usize].as_mut().expect("a connection stays while a packet or a timer of its own is under way")
+}
+
+/// Records the state of a connection's data sender, if there is anything to tell of it.
+fn record<S: Sink>(connection: &mut Connection, t_ns: u64, recording: &mut Recording<S>) -> bool {
+    let sample = connection.sample(t_ns);
+    if let Some(sample) = &sample {
+        recording.recorder.flow(flow_row(t_ns, connection.name(), sample));
+    }
+    sample.is_some()
 }
 
 fn flow_row(t_ns: u64, flow: Name, sample: &Sample) -> FlowRow {

@@ -39,6 +39,7 @@ mod connection;
 mod connections;
 mod datagrams;
 mod events;
+mod footprint;
 mod network;
 pub mod packet;
 mod ping;
@@ -63,6 +64,7 @@ use std::ops::ControlFlow;
 use bufferscope_records::{Recorder, RecordsError, Sink};
 use bufferscope_scenario::Scenario;
 
+pub use footprint::{Footprint, footprint};
 pub use summary::{FlowPackets, PortPackets, Summary};
 
 /// How far a run is.

@@ -37,6 +37,10 @@ pub(crate) struct Network {
     pub(crate) departures: Vec<TcpPacket>,
     /// Packets fully sent on a link.
     pub(crate) hops: u64,
+    /// What has been done since progress was last reported: events, packets sent, arrived, dropped or marked, and rows.
+    pub(crate) work: u64,
+    /// Flows whose last packet in the network was dropped, since they were last looked at.
+    pub(crate) emptied: Vec<u32>,
     slots: Slots,
     fates: Fates,
     hosts: Random,
@@ -60,7 +64,7 @@ pub(crate) struct Account {
     /// Index of the traffic.
     pub(crate) traffic: u32,
     /// Number of the flow; `None` where there is one account for all flows of the traffic.
-    pub(crate) number: Option<u64>,
+    pub(crate) number: Option<u32>,
 }
 
 /// A packet as a host makes it.
@@ -101,6 +105,8 @@ impl Network {
             lost: Vec::new(),
             departures: Vec::new(),
             hops: 0,
+            work: 0,
+            emptied: Vec::new(),
             slots,
             fates: Fates::default(),
             hosts: Random::new(seed, Stream::Hosts),
@@ -117,6 +123,7 @@ impl Network {
     pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> Xmit {
         let flow = &mut self.flows[packet.flow as usize];
         flow.sent += 1;
+        self.work += 1;
         let header = Header {
             at_ns: 0,
             ip_bytes: packet.ip_bytes,
@@ -163,6 +170,7 @@ impl Network {
         let packet = line.arrival(now_ns, &self.pool);
         if packet.is_some() {
             self.hops += 1;
+            self.work += 1;
         } else if let Some(at_ns) = line.next_arrival(&self.pool) {
             self.events.schedule(self.slots.line(port), at_ns);
         }
@@ -231,11 +239,12 @@ impl Network {
         for fate in fates.0.drain(..) {
             let (Fate::Dropped(packet, reason) | Fate::Marked(packet, reason)) = fate;
             self.record_fate(port, packet, reason, recording);
+            self.work += 1;
             match fate {
                 Fate::Marked(..) => self.ports[port as usize].counts.marked += 1,
                 Fate::Dropped(..) => {
                     self.ports[port as usize].counts.dropped += 1;
-                    self.flows[self.pool.header(packet).flow as usize].dropped += 1;
+                    self.note_drop(packet);
                     self.note_departure(packet);
                     match self.pool.body(packet) {
                         Body::Tcp(_) => {}
@@ -246,6 +255,15 @@ impl Network {
             }
         }
         self.fates = fates;
+    }
+
+    fn note_drop(&mut self, packet: PacketId) {
+        let index = self.pool.header(packet).flow;
+        let flow = &mut self.flows[index as usize];
+        flow.dropped += 1;
+        if flow.under_way() == 0 {
+            self.emptied.push(index);
+        }
     }
 
     /// A packet has left a queue: its sender may have waited for that.

@@ -52,13 +52,8 @@ enum Outcome {
 }
 
 impl Ping {
-    pub(crate) fn new<S: Sink>(
-        setup: &Setup<'_>,
-        parameters: &PingTraffic,
-        net: &mut Network,
-        recording: &mut Recording<S>,
-    ) -> Self {
-        let (_, flow) = setup.flow(1, net, recording);
+    pub(crate) fn new(setup: &Setup<'_>, parameters: &PingTraffic, net: &mut Network) -> Self {
+        let (_, flow) = setup.flow(1, net);
         let mut ping = Self {
             name: setup.name,
             index: setup.index,

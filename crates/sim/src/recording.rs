@@ -69,8 +69,8 @@ impl<S: Sink> Recording<S> {
         });
     }
 
-    /// Samples every port that has a queue.
-    pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) {
+    /// Samples every port that has a queue; returns how many ports were looked at.
+    pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) -> u64 {
         for (port, name) in ports.iter().zip(&self.ports).filter(|(port, _)| port.sender.is_some()) {
             let (packets, bytes) = port.backlog();
             self.recorder.queue(QueueRow {
@@ -85,16 +85,22 @@ impl<S: Sink> Recording<S> {
                 sent_bytes: port.counts.sent_bytes,
             });
         }
+        ports.len() as u64
     }
 
-    /// Writes the sojourn times of the second that ends now.
-    pub(crate) fn end_second(&mut self, now_ns: u64) {
+    /// Writes the sojourn times of the second that ends now; returns how many rows there were.
+    pub(crate) fn end_second(&mut self, now_ns: u64) -> u64 {
+        let mut rows = 0;
         if let Sojourns::Histogram(histograms) = &mut self.sojourns {
             for (histogram, &port) in histograms.iter_mut().zip(&self.ports) {
-                histogram.drain(self.second_ns, port, Layer::Qdisc, |row| self.recorder.sojourn(row));
+                histogram.drain(self.second_ns, port, Layer::Qdisc, |row| {
+                    self.recorder.sojourn(row);
+                    rows += 1;
+                });
             }
         }
         self.second_ns = now_ns;
+        rows
     }
 
     /// Sojourn times from now on are not recorded.

@@ -1,11 +1,10 @@
 //! What every traffic is made of, besides the parameters of its kind.
 
-use bufferscope_records::{Name, Sink};
+use bufferscope_records::Name;
 use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
 
 use crate::network::{Account, Flow, Network};
 use crate::random::{Random, Stream};
-use crate::recording::Recording;
 use crate::slots::Slots;
 
 /// A traffic of a scenario, and what it needs to begin.
@@ -32,8 +31,8 @@ impl Setup<'_> {
     }
 
     /// Opens the account of the traffic's flow of that number, from 1; returns its name and index.
-    pub(crate) fn flow<S: Sink>(&self, number: u64, net: &mut Network, recording: &mut Recording<S>) -> (Name, u32) {
-        let name = recording.recorder.intern(&format!("{}/{number}", self.traffic.name));
+    pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
+        let name = self.name.numbered(number);
         let account = Account { traffic: self.index, number: Some(number) };
         net.flows.push(Flow::new(name, account, self.traffic.dscp));
         (name, net.flows.len() as u32 - 1)

@@ -15,9 +15,11 @@ use crate::sources::Sources;
 use crate::streams::Surroundings;
 use crate::{Progress, SimError, Summary, summary};
 
-/// Events (and rows sampled) between two reports of progress: about 10 ms of work. A count, because a run must not depend
-/// on a clock.
+/// Work between two reports of progress, in [`Network::work`]'s units: about 10 ms. A count, because a run must not depend on
+/// a clock.
 const WORK_PER_REPORT: u64 = 1 << 16;
+/// Connections sampled before it is asked again how much work has been done.
+const CONNECTIONS_AT_ONCE: usize = 1 << 12;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A run under way.
@@ -32,9 +34,19 @@ pub(crate) struct Simulation<'a, S: Sink> {
     /// The duration is over; only the answers to probes are awaited.
     lingering: bool,
     events: u64,
-    /// Work done since the last report.
-    work: u64,
 }
+
+/// Why a run ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// The progress callback asked for it.
+    Interrupted,
+    /// The records cannot be stored; finishing tells why.
+    Unrecorded,
+}
+
+/// Who is told how far the run is.
+type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
 
 impl<'a, S: Sink> Simulation<'a, S> {
     pub(crate) fn new(scenario: &'a Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
@@ -45,59 +57,56 @@ impl<'a, S: Sink> Simulation<'a, S> {
         net.events.schedule_first(slots.second(), SECOND_NS);
         let sources = Sources::new(scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots, net.flows.len() as u32);
-        Ok(Self { scenario, net, recording, connections, sources, slots, lingering: false, events: 0, work: 0 })
+        Ok(Self { scenario, net, recording, connections, sources, slots, lingering: false, events: 0 })
     }
 
     /// Runs to the end, or until the records cannot be stored: finishing then tells why.
-    pub(crate) fn run(
-        mut self,
-        on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Summary<S::Output>, SimError> {
-        self.handle_events(on_progress)?;
-        self.finish()
+    pub(crate) fn run(mut self, on_progress: &mut OnProgress<'_>) -> Result<Summary<S::Output>, SimError> {
+        let outcome = self.handle_events(on_progress).and_then(|()| self.report(on_progress));
+        match outcome {
+            Err(Stop::Interrupted) => Err(SimError::Interrupted),
+            Ok(()) | Err(Stop::Unrecorded) => self.finish(),
+        }
     }
 
-    fn handle_events(&mut self, on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<(), SimError> {
+    fn handle_events(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while !self.lingering || self.sources.is_waiting() {
-            self.handle_next();
-            if self.work >= WORK_PER_REPORT {
-                self.report(on_progress)?;
-                if self.recording.recorder.check().is_err() {
-                    break;
-                }
-            }
+            self.handle_next(on_progress)?;
         }
-        self.report(on_progress)
+        Ok(())
     }
 
     #[inline]
-    fn handle_next(&mut self) {
+    fn handle_next(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         let slot = self.net.events.pop().expect("what is waited for has a timer");
         self.events += 1;
-        self.work += 1;
-        self.handle(self.slots.target(slot));
+        self.net.work += 1;
+        self.handle(self.slots.target(slot), on_progress)?;
         self.settle_losses();
-        self.settle_departures();
+        self.settle_departures(on_progress)?;
+        self.settle_closed();
+        self.pause(on_progress)
     }
 
     #[inline]
-    fn handle(&mut self, target: Target) {
+    fn handle(&mut self, target: Target, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         match target {
             Target::Wire(port) => self.net.wire_is_free(port, &mut self.recording),
-            Target::Line(port) => self.arrivals(port),
+            Target::Line(port) => self.arrivals(port, on_progress)?,
             Target::Endpoint(index, side) => {
                 self.connections.timer(index, side, &mut self.net, &mut self.recording);
             }
-            Target::Sampler => self.sample(),
+            Target::Sampler => self.sample(on_progress)?,
             Target::Second => self.end_second(),
             Target::Begin(traffic) => self.begin(traffic),
             Target::End(traffic) => self.end(traffic),
         }
+        Ok(())
     }
 
-    /// Packets arrive at the node a port leads to.
+    /// Packets arrive at the node a port leads to: thousands in the same nanosecond, where no wire keeps them apart.
     #[inline]
-    fn arrivals(&mut self, port: PortIndex) {
+    fn arrivals(&mut self, port: PortIndex, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while let Some(packet) = self.net.next_arrival(port) {
             match self.net.step(packet, port) {
                 Step::Forward(next) => self.net.forward(packet, next, &mut self.recording),
@@ -106,7 +115,9 @@ impl<'a, S: Sink> Simulation<'a, S> {
                     self.receive(&body, ecn);
                 }
             }
+            self.pause(on_progress)?;
         }
+        Ok(())
     }
 
     /// A packet has arrived at the host it was for.
@@ -125,12 +136,15 @@ impl<'a, S: Sink> Simulation<'a, S> {
     }
 
     /// Takes a sample: it shows what was before everything that happens in the same nanosecond.
-    fn sample(&mut self) {
+    fn sample(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         let now_ns = self.net.now();
-        self.recording.sample_queues(now_ns, &self.net.ports);
-        self.work += self.connections.sample(now_ns, &mut self.recording);
-        self.work += self.sources.sample(now_ns, &mut self.recording);
-        self.connections.recycle(&mut self.net);
+        self.net.work += self.recording.sample_queues(now_ns, &self.net.ports);
+        for first in (0..self.connections.places()).step_by(CONNECTIONS_AT_ONCE) {
+            let places = first..first + CONNECTIONS_AT_ONCE;
+            self.net.work += self.connections.sample(places, now_ns, &mut self.recording);
+            self.pause(on_progress)?;
+        }
+        self.net.work += self.sources.sample(now_ns, &mut self.recording);
         if now_ns < self.scenario.duration_ns {
             let next_ns = (now_ns + self.scenario.sample_interval_ns).min(self.scenario.duration_ns);
             self.net.events.schedule_first(self.slots.sampler(), next_ns);
@@ -139,12 +153,13 @@ impl<'a, S: Sink> Simulation<'a, S> {
             self.recording.close_sojourns(now_ns);
             self.lingering = true;
         }
+        Ok(())
     }
 
     fn end_second(&mut self) {
         let now_ns = self.net.now();
         if now_ns < self.scenario.duration_ns {
-            self.recording.end_second(now_ns);
+            self.net.work += self.recording.end_second(now_ns);
             self.net.events.schedule_first(self.slots.second(), now_ns + SECOND_NS);
         }
     }
@@ -169,20 +184,41 @@ impl<'a, S: Sink> Simulation<'a, S> {
     }
 
     #[inline]
-    fn settle_departures(&mut self) {
+    fn settle_departures(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while let Some(packet) = self.net.departures.pop() {
             self.connections.depart(&packet, &mut self.net, &mut self.recording);
+            self.pause(on_progress)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the connections that are over, now that nothing of this event can concern them any more.
+    #[inline]
+    fn settle_closed(&mut self) {
+        if !self.net.emptied.is_empty() {
+            self.connections.note_emptied(self.net.emptied.drain(..));
+        }
+        if self.connections.any_closed() {
+            let next_sample_ns = self.net.events.scheduled_at(self.slots.sampler());
+            self.connections.forget_closed(next_sample_ns, &mut self.net, &mut self.recording);
         }
     }
 
+    /// Reports, if enough has been done since the last time.
+    #[inline]
+    fn pause(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
+        if self.net.work < WORK_PER_REPORT { Ok(()) } else { self.report(on_progress) }
+    }
+
     /// Tells how far the run is, and hears whether it is to go on.
-    fn report(&mut self, on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<(), SimError> {
-        self.work = 0;
+    #[cold]
+    fn report(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
+        self.net.work = 0;
         let duration_ns = self.scenario.duration_ns;
-        match on_progress(Progress { now_ns: self.net.now().min(duration_ns), duration_ns }) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(SimError::Interrupted),
+        if on_progress(Progress { now_ns: self.net.now().min(duration_ns), duration_ns }).is_break() {
+            return Err(Stop::Interrupted);
         }
+        self.recording.recorder.check().map_err(|_| Stop::Unrecorded)
     }
 
     fn finish(self) -> Result<Summary<S::Output>, SimError> {
@@ -200,7 +236,10 @@ impl<'a, S: Sink> Simulation<'a, S> {
 
 #[cfg(test)]
 mod tests {
-    use bufferscope_records::MemorySink;
+    use arrow_array::RecordBatch;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use bufferscope_records::{MemorySink, Table};
     use bufferscope_scenario::Experiment;
 
     use super::*;
@@ -229,6 +268,68 @@ mod tests {
         assert!((1..20).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
     }
 
+    /// 300 transfers one after the other, with the sample interval and queue given: about 22 ms each.
+    fn transfers(sample: &str, queue: &str) -> Scenario {
+        scenario(&format!(
+            r#"
+            title = "One file after the other"
+            duration = "60s"
+            sample = "{sample}"
+            link = [{{ name = "line", ends = ["h1", "h2"], rate = "10mbit", delay = "5ms", queue = {{ qdisc = "pfifo", limit = "{queue}" }} }}]
+            traffic = [{{ name = "files", kind = "tcp", from = "h1", to = "h2", bytes = "20000b", transfers = 300 }}]
+            "#
+        ))
+    }
+
+    #[test]
+    fn places_are_used_again_however_seldom_samples_are_taken() {
+        // A flow has one connection at a time, and for a moment the one before it. With a queue of three packets the last packet of
+        // a connection may be one that is dropped.
+        for queue in ["100p", "3p"] {
+            let scenario = transfers("60s", queue);
+            let mut simulation = simulation(&scenario);
+            simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
+            assert!((1..5).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
+        }
+    }
+
+    #[test]
+    fn a_connection_that_was_forgotten_has_its_last_sample_at_the_next_sampling_time() {
+        let scenario = transfers("7s", "100p");
+        let summary = simulation(&scenario).run(&mut |_| ControlFlow::Continue(())).unwrap();
+        let batches = summary.output.batches(Table::Flows);
+        let column = |name: &str| -> Vec<i64> {
+            let values = |batch: &RecordBatch| batch[name].as_primitive::<Int64Type>().values().to_vec();
+            batches.iter().flat_map(values).collect()
+        };
+        let (times, delivered) = (column("t_ns"), column("delivered_bytes"));
+        assert!(times.is_sorted(), "rows come in the order of their times");
+        assert!(times.iter().all(|t| t % 7_000_000_000 == 0 || *t == 60_000_000_000));
+        // Each transfer's connection is seen once when it has closed; few are seen under way before.
+        assert_eq!(delivered.iter().filter(|&&bytes| bytes == 20_000).count(), 300);
+    }
+
+    #[test]
+    fn a_run_stops_in_the_middle_of_an_event_that_has_thousands_of_packets() {
+        let scenario = scenario(
+            r#"
+            title = "A crowd on a link without a rate: what is sent within microseconds arrives in the same nanosecond"
+            duration = "1s"
+            link = [{ name = "line", ends = ["h1", "h2"], delay = "50ms" }]
+            traffic = [{ name = "crowd", kind = "tcp", from = "h1", to = "h2", flows = 3000, congestion = "reno" }]
+            "#,
+        );
+        let mut simulation = simulation(&scenario);
+        let mut reports = 0;
+        let outcome = simulation.handle_events(&mut |_| {
+            reports += 1;
+            if reports < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        assert_eq!(outcome, Err(Stop::Interrupted));
+        // Only the answer to the last packet comes on top, which is a window at most.
+        assert!(simulation.net.hops < 4 * WORK_PER_REPORT, "{} hops", simulation.net.hops);
+    }
+
     #[test]
     fn packets_carry_the_code_point_of_their_traffic_both_ways() {
         let scenario = scenario(
@@ -246,7 +347,7 @@ mod tests {
         let mut simulation = simulation(&scenario);
         let mut seen = [[0; 2]; 3];
         while simulation.net.now() < 2 * SECOND_NS {
-            simulation.handle_next();
+            simulation.handle_next(&mut |_| ControlFlow::Continue(())).unwrap();
             let Network { ports, pool, flows, .. } = &simulation.net;
             for (direction, port) in ports.iter().enumerate() {
                 for header in port.packets(pool).map(|packet| pool.header(packet)) {

@@ -38,16 +38,10 @@ impl Sources {
             let name = recording.recorder.intern(&traffic.name);
             let setup = Setup { scenario, traffic, index, name, seed, slots };
             match &traffic.kind {
-                TrafficKind::Ping(parameters) => Source::Ping(Ping::new(&setup, parameters, net, recording)),
-                TrafficKind::Udp(parameters) => {
-                    Source::Datagrams(Datagrams::Udp(Udp::new(&setup, parameters, net, recording)))
-                }
-                TrafficKind::Voip(parameters) => {
-                    Source::Datagrams(Datagrams::Voip(Voip::new(&setup, parameters, net, recording)))
-                }
-                TrafficKind::Dns(parameters) => {
-                    Source::Datagrams(Datagrams::Dns(Dns::new(&setup, parameters, net, recording)))
-                }
+                TrafficKind::Ping(parameters) => Source::Ping(Ping::new(&setup, parameters, net)),
+                TrafficKind::Udp(parameters) => Source::Datagrams(Datagrams::Udp(Udp::new(&setup, parameters, net))),
+                TrafficKind::Voip(parameters) => Source::Datagrams(Datagrams::Voip(Voip::new(&setup, parameters, net))),
+                TrafficKind::Dns(parameters) => Source::Datagrams(Datagrams::Dns(Dns::new(&setup, parameters, net))),
                 TrafficKind::Tcp(TcpTraffic { sending, .. })
                 | TrafficKind::Web(WebTraffic { sending, .. })
                 | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
@@ -142,7 +136,7 @@ impl Sources {
         let mut unfinished = Vec::new();
         for source in &mut self.0 {
             if let Source::Streams(streams) = source {
-                unfinished.extend(streams.unfinished(recording));
+                unfinished.extend(streams.unfinished());
             }
         }
         unfinished.sort_by_key(|row| row.started_ns);

@@ -27,7 +27,6 @@ pub(crate) struct Streams {
 /// The connections of one traffic.
 #[derive(Debug)]
 struct Opened {
-    name: String,
     traffic: (u32, Name),
     dscp: u8,
     /// Client, then server.
@@ -67,7 +66,6 @@ impl Streams {
             net.events.schedule(setup.slots.end(index), traffic.stop_ns);
         }
         let opened = Opened {
-            name: traffic.name.clone(),
             traffic: (index, setup.name),
             dscp: traffic.dscp,
             nodes: [client, server],
@@ -102,8 +100,8 @@ impl Streams {
     }
 
     /// The transfers that have not come to their end: none of them is recorded later.
-    pub(crate) fn unfinished<S: Sink>(&mut self, recording: &mut Recording<S>) -> Vec<TransferRow> {
-        self.program.unfinished().into_iter().map(|transfer| self.opened.row(transfer, recording)).collect()
+    pub(crate) fn unfinished(&mut self) -> Vec<TransferRow> {
+        self.program.unfinished().into_iter().map(|transfer| self.opened.row(transfer)).collect()
     }
 
     fn arm(&self, net: &mut Network) {
@@ -118,14 +116,10 @@ impl Streams {
 }
 
 impl Opened {
-    fn flow_name<S: Sink>(&self, number: u32, recording: &mut Recording<S>) -> Name {
-        recording.recorder.intern(&format!("{}/{number}", self.name))
-    }
-
-    fn row<S: Sink>(&self, transfer: Transfer, recording: &mut Recording<S>) -> TransferRow {
+    fn row(&self, transfer: Transfer) -> TransferRow {
         let Transfer { connection, started_ns, finished_ns, bytes } = transfer;
-        let flow = self.flow_name(connection, recording);
-        TransferRow { traffic: self.traffic.1, flow, started_ns, finished_ns, bytes }
+        let traffic = self.traffic.1;
+        TransferRow { traffic, flow: traffic.numbered(connection), started_ns, finished_ns, bytes }
     }
 }
 
@@ -150,8 +144,8 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
         let (traffic, number) = (opened.traffic.0, opening.number);
         let opening = Opening {
             id: Id { traffic, number },
-            name: opened.flow_name(number, recording),
-            account: Account { traffic, number: opened.separate_accounts.then_some(number.into()) },
+            name: opened.traffic.1.numbered(number),
+            account: Account { traffic, number: opened.separate_accounts.then_some(number) },
             dscp: opened.dscp,
             sender: match opening.data_from {
                 programs::Side::Client => Side::Client,
@@ -193,7 +187,7 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
     }
 
     fn record(&mut self, transfer: Transfer) -> Result<(), Infallible> {
-        let row = self.opened.row(transfer, self.around.recording);
+        let row = self.opened.row(transfer);
         self.around.recording.recorder.transfer(row);
         Ok(())
     }

@@ -1,6 +1,6 @@
 """Two engines side by side as one self-contained page: every comparison, and the series of both in the same charts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -60,22 +60,29 @@ class AgreementView:
     overrides: tuple[str, ...]
 
 
-def build(result: Result, path: str | PathLike[str]) -> Path:
-    """Write `index.html` and `figures/` for a result of two engines into the directory `path`; the page's place."""
+def build(result: Result, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
+    """Write `index.html` and `figures/` for a result of two engines into the directory `path`; the page's place.
+
+    `step` is told, before each point, how many are drawn and how many there are.
+    """
     agreement = compare(result)
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    view = _page_view(agreement, result, page)
+    view = _page_view(agreement, result, page, step or (lambda _done, _total: None))
     page.write_text(rendering.render(view, "agreement.html.jinja", "bufferscope.agreement"), encoding="utf-8")
     return page
 
 
-def _page_view(agreement: Agreement, result: Result, page: Path) -> AgreementView:
+def _page_view(agreement: Agreement, result: Result, page: Path, step: Callable[[int, int], None]) -> AgreementView:
+    def drawn(done: int, point: PointAgreement, name: str) -> PointView:
+        step(done, len(agreement.points))
+        return _point_view(point, name, page)
+
     judged, reference = agreement.engines
     first = [runs[0] for runs in result.by_engine.values()]
     labels = {run.id: point.label for point in points(result) for run in point.runs}
     names = anchors(_words(point) for point in agreement.points)
-    views = tuple(_point_view(*each, page) for each in zip(agreement.points, names, strict=True))
+    views = tuple(drawn(done, *each) for done, each in enumerate(zip(agreement.points, names, strict=True)))
     return AgreementView(
         title=f"{judged} against {reference}: {result.document['title']}",
         name=result.experiment,

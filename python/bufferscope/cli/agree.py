@@ -1,6 +1,5 @@
 """`bufferscope agree`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,16 +57,20 @@ the same charts.
     """
     from bufferscope import agreement
     from bufferscope.cli.carrying import carry_out
-    from bufferscope.cli.pages import written
+    from bufferscope.cli.interruption import at_once
+    from bufferscope.cli.pages import page
     from bufferscope.engines.pairing import pair
 
     chosen = pair(engines, kernel)
     result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
-    if not (quiet or json):
-        print("Drawing the figures", file=sys.stderr, flush=True)
-    page = written(report, lambda: agreement.build(result, report))
-    compared = agreement.compare(result)
-    _print(compared, result, page, json, quiet)
+    drawn = page(
+        report,
+        lambda path, step: agreement.build(result, path, step),
+        silent=quiet or json,
+        left=f"the runs are in {out}/",
+    )
+    compared = at_once("comparing the runs", lambda: agreement.compare(result), f"they are in {out}/")
+    _print(compared, result, drawn, json, quiet)
     if strict and compared.count(False):
         raise typer.Exit(1)
 

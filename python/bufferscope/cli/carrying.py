@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bufferscope.cli.interruption import CutShortError
+from bufferscope.cli.interruption import CutShortError, at_once
 from bufferscope.cli.notes import tell
-from bufferscope.cli.progress import shown
+from bufferscope.cli.progress import shown, steps
 from bufferscope.engines import Engine
 from bufferscope.errors import EngineError
 from bufferscope.experiment import load
@@ -26,7 +26,7 @@ def carry_out(
     reuse: bool = False,
 ) -> list[Result]:
     """Run experiments, all their points in one pool; one result each, in the order of `names`."""
-    experiments = [load(name, overrides) for name in dict.fromkeys(names)]
+    experiments = at_once("reading the experiment", lambda: [load(name, overrides) for name in dict.fromkeys(names)])
     if not silent:
         tell(experiments)
     plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]
@@ -38,7 +38,19 @@ def carry_out(
         raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}") from None
     except RunsFailedError as failure:
         raise EngineError(f"{failure}; {_whereabouts(failure.finished)}") from failure
-    return [Result([next(runs) for _ in tasks]) for tasks in plans]
+    results = [Result([next(runs) for _ in tasks]) for tasks in plans]
+    if not silent:
+        at_once("computing the metrics", lambda: _measure(results), f"the runs are in {out}/")
+    return results
+
+
+def _measure(results: Sequence[Result]) -> None:
+    """Compute every run's metrics, which tables and pages are made of, and tell how that gets on if it takes long."""
+    runs = [run for result in results for run in result.runs]
+    with steps("Computing the metrics", announced=False) as step:
+        for done, run in enumerate(runs):
+            step(done, len(runs))
+            _ = run.metrics
 
 
 def _whereabouts(finished: Sequence[Run]) -> str:

@@ -59,10 +59,12 @@ repetitions its 95 % confidence interval. The page (comparison/index.html) shows
     from bufferscope.cli.pages import page
     from bufferscope.comparison.comparing import Comparison
     from bufferscope.comparison.inputs import named, written
+    from bufferscope.comparison.page import build
 
     comparison = Comparison(named([written(text) for text in what], labels), baseline)
     directory = options.page(report, no_report, json or quiet, Path("comparison"))
-    _print(comparison, directory and page(directory, comparison.report, json or quiet), json, quiet)
+    drawn = directory and page(directory, lambda path, step: build(comparison, path, step), silent=json or quiet)
+    _print(comparison, drawn, json, quiet)
 
 
 def _print(comparison: "Comparison", page: Path | None, json: bool, quiet: bool) -> None:

@@ -1,8 +1,9 @@
-"""Progress of runs on standard error: a bar on a terminal, a line now and then elsewhere."""
+"""Progress on standard error: a bar on a terminal, a line now and then elsewhere."""
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,45 @@ from bufferscope.running import Task, Unwatched, Watcher
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+FIRST_LINE_S = 2.0
+"""What is over sooner needs no line."""
+LEAST_STEP = 0.1
+"""A line for each tenth of the work ..."""
+GROWTH = 2.0
+"""... and at the latest when so many times as much time has passed as before the last one."""
+
+
+class Pace:
+    """Decides when the next line is due: some ten or twenty of them, however long it takes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin now, by a clock in seconds."""
+        self._clock = clock
+        self._started_s = clock()
+        self._last_s = 0.0
+        self._last_share = 0.0
+
+    def due(self, share: float) -> bool:
+        """Whether to say now that this share of the work, from 0 to 1, is done; if so, the next line comes later."""
+        elapsed_s = self.elapsed_s
+        if self._last_s == 0:
+            due = elapsed_s >= FIRST_LINE_S
+        else:
+            advanced = share > self._last_share + 0.999 * LEAST_STEP and elapsed_s >= self._last_s + FIRST_LINE_S
+            due = advanced or elapsed_s >= GROWTH * self._last_s
+        if due:
+            self._last_s, self._last_share = elapsed_s, share
+        return due
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the beginning."""
+        return self._clock() - self._started_s
+
+    def remaining(self, share: float) -> str:
+        """How long the rest will take if it goes on like this, in words; nothing where nothing is known."""
+        return f", about {_duration(self.elapsed_s * (1 - share) / share)} left" if share > 0 else ""
+
 
 @contextmanager
 def shown(tasks: Sequence[Task], *, silent: bool) -> Iterator[Watcher]:
@@ -18,77 +58,155 @@ def shown(tasks: Sequence[Task], *, silent: bool) -> Iterator[Watcher]:
     if silent:
         yield Unwatched()
     elif sys.stderr.isatty():
-        with _bar(tasks) as watcher:
-            yield watcher
+        with _bar(runs=True) as progress:
+            yield Bar(progress, tasks)
     else:
-        yield Lines(len(tasks))
-
-
-class Lines:
-    """One line for each tenth of the runs, for logs."""
-
-    def __init__(self, total: int) -> None:
-        """Count up to `total`."""
-        self._total = total
-        self._done = 0
-        self._lock = threading.Lock()
-
-    def advanced(self, task: Task, now_ns: int) -> None:
-        """Say nothing."""
-
-    def finished(self, task: Task) -> None:
-        """Count a run."""
-        with self._lock:
-            before, self._done = self._done, self._done + 1
-            if self._done * 10 // self._total > before * 10 // self._total:
-                print(f"{self._done} of {self._total} runs done", file=sys.stderr, flush=True)
+        yield Lines(tasks)
 
 
 @contextmanager
-def _bar(tasks: Sequence[Task]) -> Iterator[Watcher]:
-    """One bar over the simulated time of all runs."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+def steps(what: str, *, silent: bool = False, announced: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Show how a job of several steps gets on: call what is yielded with the steps done so far and their number.
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[done]} of {task.fields[runs]} runs"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield Bar(progress, tasks)
+    Unless it is `announced`, nothing is said of it where it is over soon.
+
+    >>> with steps("Drawing the figures") as step:                                              # doctest: +SKIP
+    ...     for done, figure in enumerate(figures):
+    ...         step(done, len(figures))
+    ...         draw(figure)
+    """
+    if silent:
+        yield lambda _done, _total: None
+    elif sys.stderr.isatty():
+        with _bar(runs=False) as progress:
+            bar = progress.add_task(what, total=None)
+            yield lambda done, total: progress.update(bar, completed=done, total=total)
+    else:
+        if announced:
+            _say(what)
+        yield _StepLines(what).step
+
+
+class Work:
+    """Adds up the simulated time of all runs; may be told from any thread."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        """Nothing is done yet."""
+        self.total_ns = sum(task.duration_ns for task in tasks)
+        self.runs = len(tasks)
+        self.done_runs = 0
+        self._done_ns = 0
+        self._under_way: dict[Task, int] = {}
+        self._lock = threading.Lock()
+
+    def advance(self, task: Task, now_ns: int) -> int:
+        """The run has come to this time of its own; returns how far all are together."""
+        with self._lock:
+            self._under_way[task] = min(now_ns, task.duration_ns)
+            return self._sum_ns()
+
+    def finish(self, task: Task) -> int:
+        """The run is stored; returns how far all are together."""
+        with self._lock:
+            self._under_way.pop(task, None)
+            self._done_ns += task.duration_ns
+            self.done_runs += 1
+            return self._sum_ns()
+
+    def _sum_ns(self) -> int:
+        return self._done_ns + sum(self._under_way.values())
+
+
+class Lines:
+    """Lines for logs: the share of the simulated time, the runs that are done, and the time left."""
+
+    def __init__(self, tasks: Sequence[Task], pace: Pace | None = None) -> None:
+        """Nothing is done yet."""
+        self._work = Work(tasks)
+        self._pace = pace or Pace()
+        self._lock = threading.Lock()
+
+    def advanced(self, task: Task, now_ns: int) -> None:
+        """Say how far all runs together have come, if it is time to."""
+        self._show(self._work.advance(task, now_ns))
+
+    def finished(self, task: Task) -> None:
+        """Count a run; the last one is always told."""
+        self._show(self._work.finish(task))
+        if self._work.done_runs == self._work.runs:
+            _say(f"{self._work.runs} of {self._work.runs} runs done")
+
+    def _show(self, done_ns: int) -> None:
+        share = done_ns / self._work.total_ns
+        with self._lock:
+            if share < 1 and self._pace.due(share):
+                runs = f" ({self._work.done_runs} of {self._work.runs} runs)" if self._work.runs > 1 else ""
+                _say(f"{share:.0%} simulated{runs}{self._pace.remaining(share)}")
 
 
 class Bar:
-    """Adds up the simulated time of all runs."""
+    """One bar over the simulated time of all runs."""
 
     def __init__(self, progress: "Progress", tasks: Sequence[Task]) -> None:
         """Show the sum in a display of rich."""
         self._progress = progress
-        self._total = sum(task.duration_ns for task in tasks)
-        self._bar = progress.add_task("Simulating", total=self._total, done=0, runs=len(tasks))
-        self._under_way: dict[Task, int] = {}
-        self._finished_ns = 0
-        self._finished_runs = 0
-        self._lock = threading.Lock()
+        self._work = Work(tasks)
+        self._bar = progress.add_task("Simulating", total=self._work.total_ns, done=0, runs=len(tasks))
 
     def advanced(self, task: Task, now_ns: int) -> None:
         """Show how far all runs together have come."""
-        with self._lock:
-            self._under_way[task] = min(now_ns, task.duration_ns)
-            self._show()
+        self._show(self._work.advance(task, now_ns))
 
     def finished(self, task: Task) -> None:
         """Count a run."""
-        with self._lock:
-            self._under_way.pop(task, None)
-            self._finished_ns += task.duration_ns
-            self._finished_runs += 1
-            self._show()
+        self._show(self._work.finish(task))
 
-    def _show(self) -> None:
-        completed = self._finished_ns + sum(self._under_way.values())
-        self._progress.update(self._bar, completed=completed, done=self._finished_runs)
+    def _show(self, done_ns: int) -> None:
+        self._progress.update(self._bar, completed=done_ns, done=self._work.done_runs)
+
+
+class _StepLines:
+    """A line now and then for a job of several steps."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._pace = Pace()
+
+    def step(self, done: int, total: int) -> None:
+        share = done / total if total else 1.0
+        if 0 < share < 1 and self._pace.due(share):
+            _say(f"{self._what}: {done} of {total}{self._pace.remaining(share)}")
+
+
+@contextmanager
+def _bar(*, runs: bool) -> Iterator["Progress"]:
+    """A display of rich on standard error that vanishes when all is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    share = "{task.fields[done]} of {task.fields[runs]} runs" if runs else "{task.completed} of {task.total}"
+    columns: tuple[ProgressColumn, ...] = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn(share),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield progress
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    """A length of time, as exact as an estimate is.
+
+    >>> _duration(7.4), _duration(200), _duration(20_000)
+    ('7 s', '3 min', '5.6 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

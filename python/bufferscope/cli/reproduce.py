@@ -1,6 +1,5 @@
 """`bufferscope reproduce`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -46,25 +45,25 @@ def reproduce(
       bufferscope reproduce --strict --quiet && echo "all as the documents say"
     """
     from bufferscope.cli.carrying import carry_out
-    from bufferscope.cli.pages import written
+    from bufferscope.cli.pages import page
     from bufferscope.engines import engines
     from bufferscope.experiment import catalogue
     from bufferscope.report import build
 
     chosen = engines(engine, kernel=kernel)
     results = carry_out(names or catalogue(), chosen, out, (), seed, repeat, jobs, quiet or json, reuse)
-    if not (quiet or json):
-        print("Drawing the figures", file=sys.stderr, flush=True)
-    page = written(report, lambda: build(results, report))
+    drawn = page(
+        report, lambda path, step: build(results, path, step), silent=quiet or json, left=f"the runs are in {out}/"
+    )
     if json:
         from bufferscope.cli.documents import print_document, result_document
 
-        print_document({"report": str(page), "experiments": [result_document(result) for result in results]})
+        print_document({"report": str(drawn), "experiments": [result_document(result) for result in results]})
     elif not quiet:
         from bufferscope.cli.tables import print_expectations, print_warnings
 
         print_expectations(results)
         print_warnings(results)
-        print(f"The page: {page.resolve()}")
+        print(f"The page: {drawn.resolve()}")
     if strict:
         insist(results)

@@ -46,15 +46,19 @@ def run(
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
     from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines import engines
+    from bufferscope.report import build
 
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse what excludes one another before anything runs
     result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse)[0]
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
-    _print(result, directory and page(directory, result.report, silent), json, quiet)
+    left = f"the runs are in {out}/"
+    drawn = directory and page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
+    at_once("computing the metrics", lambda: _print(result, drawn, json, quiet), left)
     if strict:
         insist([result])
 

@@ -1,5 +1,6 @@
 """A comparison as one self-contained page: what was changed, what it did, and all sides in the same charts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -66,19 +67,28 @@ class ComparisonView:
     provenance: tuple[str, ...]
 
 
-def build(comparison: Comparison, path: str | PathLike[str]) -> Path:
-    """Write `index.html` and `figures/` into the directory `path`; the page's place."""
+def build(
+    comparison: Comparison, path: str | PathLike[str], step: Callable[[int, int], None] | None = None
+) -> Path:
+    """Write `index.html` and `figures/` into the directory `path`; the page's place.
+
+    `step` is told, before each point, how many are drawn and how many there are.
+    """
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    html = rendering.render(_view(comparison, page), "comparison.html.jinja", "bufferscope.comparison")
+    html = rendering.render(_view(comparison, page, step or (lambda _done, _total: None)), "comparison.html.jinja", "bufferscope.comparison")
     page.write_text(html, encoding="utf-8")
     return page
 
 
-def _view(comparison: Comparison, page: Path) -> ComparisonView:
+def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) -> ComparisonView:
+    def drawn(done: int, point: PointComparison) -> PointView:
+        step(done, len(comparison.points))
+        return _point(point, done + 1, page)
+
     everything = [side for point in (*comparison.points, *comparison.unmatched) for side in point.named_sides]
     together = pool(everything)
-    compared = tuple(_point(point, number, page) for number, point in enumerate(comparison.points, 1))
+    compared = tuple(drawn(done, point) for done, point in enumerate(comparison.points))
     figures = [drawing.draw(together, name, page, "comparison") for name in SUMMARY] if len(everything) > 2 else []
     return ComparisonView(
         title=_title(comparison),

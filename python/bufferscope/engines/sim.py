@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from bufferscope import _core
+from bufferscope import _core, machine
 from bufferscope.engines import rings
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
@@ -31,7 +31,33 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
 
 def refusals(points: Sequence[Point]) -> list[str | None]:
     """Why the simulator can't run each of these points; None for one that it can."""
-    return [rings.refusal(point, "the simulator has none") for point in points]
+    available = machine.available_bytes()
+    return [rings.refusal(point, "the simulator has none") or _too_large(point, available) for point in points]
+
+
+def _too_large(point: Point, available: int | None) -> str | None:
+    """Why this machine has not the memory for a run, or for what is made of its records; None where it has."""
+    try:
+        needs = json.loads(_core.footprint(point.core))
+    except _core.SimulationError as error:
+        return str(error)
+    if available is None or max(needs["memory_bytes"], needs["reading_bytes"]) <= available:
+        return None
+    here = f"this machine has {_gigabytes(available)} left"
+    if needs["memory_bytes"] > available:
+        largest = f", most of it for traffic `{needs['largest']}`" if needs["largest"] else ""
+        return (
+            f"would need about {_gigabytes(needs['memory_bytes'])} of memory{largest}, and {here}: have fewer flows, "
+            "pages or links, shorter queues, or smaller buffers (rmem_max, wmem_max of a [[host]])"
+        )
+    return (
+        f"would record {needs['rows'] / 1e6:.3g} million rows, which take about {_gigabytes(needs['reading_bytes'])} "
+        f"of memory to compute with, and {here}: raise `sample`, shorten `duration`, or have fewer flows"
+    )
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.2g} GB"
 
 
 @cache

@@ -1,6 +1,6 @@
 """The page's content: from results to what the template shows, every text ready to be read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -75,13 +75,22 @@ class PageView:
         return len(self.experiments) == 1
 
 
-def page_view(results: Sequence["Result"], page: Path) -> PageView:
-    """What the page at `page` shows of these results, in teaching order; writes the figures' pictures beside it."""
+def page_view(results: Sequence["Result"], page: Path, step: Callable[[int, int], None] | None = None) -> PageView:
+    """What the page at `page` shows of these results, in teaching order; writes the figures' pictures beside it.
+
+    `step` is told, before each result, how many are drawn and how many there are.
+    """
     results = sorted(results, key=lambda result: teaching_position(result.experiment))
     names = anchors(result.experiment for result in results)
     why = reasons.reason_anchors([each for result in results for each in result.expectations])
     numbers = count(1)
-    experiments = tuple(_experiment(*each, page, why, numbers) for each in zip(results, names, strict=True))
+
+    def drawn(done: int, result: "Result", name: str) -> ExperimentView:
+        if step:
+            step(done, len(results))
+        return _experiment(result, name, page, why, numbers)
+
+    experiments = tuple(drawn(done, *each) for done, each in enumerate(zip(results, names, strict=True)))
     groups = tuple(view.verdicts for view in experiments if view.verdicts)
     outcome = reasons.outcome(groups)
     explained = reasons.reasons(groups, why)

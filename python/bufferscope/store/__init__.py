@@ -8,7 +8,7 @@ A directory gets its name only when it is whole; until then it is `.partial-...`
 those is cleared away by the next. A run that is made again changes names with the one that was there, in one step.
 """
 
-FORMAT = 3
+FORMAT = 4
 """The version of `run.json`; a reader refuses others."""
 
 METADATA = "run.json"

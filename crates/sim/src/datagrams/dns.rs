@@ -52,13 +52,8 @@ struct LookUp {
 }
 
 impl Dns {
-    pub(crate) fn new<S: Sink>(
-        setup: &Setup<'_>,
-        parameters: &DnsTraffic,
-        net: &mut Network,
-        recording: &mut Recording<S>,
-    ) -> Self {
-        let (name, flow) = setup.flow(1, net, recording);
+    pub(crate) fn new(setup: &Setup<'_>, parameters: &DnsTraffic, net: &mut Network) -> Self {
+        let (name, flow) = setup.flow(1, net);
         let mut dns = Self {
             hosts: Hosts::new(setup, net),
             traffic: setup.name,

@@ -42,21 +42,16 @@ struct UdpFlow {
 }
 
 impl Udp {
-    pub(crate) fn new<S: Sink>(
-        setup: &Setup<'_>,
-        parameters: &UdpTraffic,
-        net: &mut Network,
-        recording: &mut Recording<S>,
-    ) -> Self {
+    pub(crate) fn new(setup: &Setup<'_>, parameters: &UdpTraffic, net: &mut Network) -> Self {
         let mut random = setup.random();
         let (start_ns, stop_ns) = (setup.traffic.start_ns, setup.traffic.stop_ns);
         let jitter_ns = START_JITTER_NS.max(parameters.phase_ns());
         let mut flow = |number| {
-            let (name, flow) = setup.flow(number, net, recording);
+            let (name, flow) = setup.flow(number, net);
             let departures = parameters.departures(start_ns + random.below(jitter_ns), stop_ns);
             UdpFlow { name, flow, departures, sent: 0, received: 0, expected: 0 }
         };
-        let flows: Vec<UdpFlow> = (1..=u64::from(parameters.flows)).map(&mut flow).collect();
+        let flows: Vec<UdpFlow> = (1..=parameters.flows).map(&mut flow).collect();
         let slack_ns = parameters.phase_ns().min(TIMER_SLACK_NS);
         let (hosts, agenda) = (Hosts::new(setup, net), Agenda::new(setup.slots.begin(setup.index)));
         let payload_bytes = parameters.payload_bytes;

@@ -54,20 +54,15 @@ enum Fate {
 }
 
 impl Voip {
-    pub(crate) fn new<S: Sink>(
-        setup: &Setup<'_>,
-        parameters: &VoipTraffic,
-        net: &mut Network,
-        recording: &mut Recording<S>,
-    ) -> Self {
+    pub(crate) fn new(setup: &Setup<'_>, parameters: &VoipTraffic, net: &mut Network) -> Self {
         let mut random = setup.random();
         let mut stream = |number| {
-            let (name, flow) = setup.flow(number, net, recording);
+            let (name, flow) = setup.flow(number, net);
             // Two telephones have nothing that would keep them, or anything else, in phase.
             let start_ns = setup.traffic.start_ns + random.below(VoipTraffic::INTERVAL_NS);
             Speech { name, flow, start_ns, packets: Awaited::new() }
         };
-        let streams: Vec<Speech> = (1..=u64::from(parameters.streams())).map(&mut stream).collect();
+        let streams: Vec<Speech> = (1..=parameters.streams()).map(&mut stream).collect();
         let mut voip = Self {
             hosts: Hosts::new(setup, net),
             streams,

@@ -30,5 +30,6 @@ pub use egress::{Egress, Xmit};
 pub use endpoint::Endpoint;
 pub use sample::{Sample, State};
 pub use segment::{Flags, Outgoing, SackBlock, SackBlocks, Segment};
+pub(crate) use sender::SENT_BYTES;
 pub(crate) use thresholds::{Ending, Thresholds, Way};
 pub use timers::Timers;

@@ -36,6 +36,9 @@ mod undo;
 mod usage;
 mod view;
 
+/// What a sender remembers of a segment that is under way.
+pub(crate) const SENT_BYTES: u64 = size_of::<scoreboard::Sent>() as u64;
+
 pub(crate) use output::{HOST_BUSY_NS, Output};
 pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 

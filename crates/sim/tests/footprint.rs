@@ -1,0 +1,85 @@
+//! What a run is said to take before it begins, held against what it takes.
+//!
+//! One test, as it measures the process.
+
+use std::fs;
+use std::ops::ControlFlow;
+
+use bufferscope_records::{ParquetSink, Recorder};
+use bufferscope_scenario::{Experiment, Scenario};
+
+/// What the estimate allows for whatever the scenario is.
+const BASE: u64 = 32 << 20;
+
+fn scenario(seconds: u64, link: &str, traffic: &str) -> Scenario {
+    let text = format!(
+        r#"
+        title = "Large in one respect"
+        duration = "{seconds}s"
+        sample = "{seconds}s"
+        link = [{{ name = "line", ends = ["h1", "h2"], {link} }}]
+        traffic = [{{ name = "much", from = "h1", to = "h2", {traffic} }}]
+        "#
+    );
+    let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    experiment.points()[0].scenario.clone()
+}
+
+/// By how much the largest resident set of a run exceeds what the process has before it, in bytes.
+fn peak_growth(scenario: &Scenario) -> u64 {
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = status("VmHWM");
+    let directory = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new(ParquetSink::create(directory.path()).unwrap());
+    bufferscope_sim::run(scenario, 1, recorder, &mut |_| ControlFlow::Continue(())).unwrap();
+    status("VmHWM") - before
+}
+
+fn status(key: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(key)).unwrap();
+    1024 * line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+}
+
+#[test]
+fn the_estimate_is_an_upper_bound_and_not_a_wild_one() {
+    let cases = [
+        (
+            "a deep queue",
+            4,
+            "delay = '1ms', rate = '10mbit', queue = { qdisc = 'pfifo', limit = '1000000p' }",
+            "kind = 'udp', rate = '1gbit'",
+        ),
+        ("a long fat pipe", 1, "delay = '500ms', rate = '10gbit'", "kind = 'udp', rate = '3gbit'"),
+        ("windows without a bottleneck", 2, "delay = '50ms'", "kind = 'tcp', flows = 80"),
+        (
+            "pages that pile up",
+            8,
+            "delay = '10ms', rate = '10mbit'",
+            "kind = 'web', interval = '400us', bytes = '20kb'",
+        ),
+    ];
+    for (what, seconds, link, traffic) in cases {
+        let scenario = scenario(seconds, link, traffic);
+        let said = bufferscope_sim::footprint(&scenario).unwrap().memory_bytes;
+        let took = peak_growth(&scenario);
+        println!("{what}: said {} MB, took {} MB", said >> 20, took >> 20);
+        assert!(took > BASE, "{what} takes {took} bytes, too little to show anything");
+        assert!(took < said, "{what}: said {said} bytes, took {took}");
+        assert!(said - BASE < 3 * took, "{what}: said {said} bytes, took {took}");
+    }
+}
+
+#[test]
+fn a_long_history_needs_no_more_than_a_short_one() {
+    let files = |transfers| {
+        scenario(
+            86_400,
+            "delay = '1ms', rate = '100mbit'",
+            &format!("kind = 'tcp', bytes = '20kb', transfers = {transfers}"),
+        )
+    };
+    let said = |transfers| bufferscope_sim::footprint(&files(transfers)).unwrap();
+    assert_eq!(said(2).memory_bytes, said(1_000_000).memory_bytes);
+    assert_eq!(said(1_000_000).rows - said(2).rows, 999_998, "each connection has its last sample");
+}

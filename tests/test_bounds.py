@@ -1,0 +1,220 @@
+"""What a run may take: a second after Ctrl-C, memory for what is there at a time, room on disk for what is its own."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from laboratory import SMALL, Answer, start, write
+
+import bufferscope as bs
+from bufferscope import machine
+from bufferscope.engines import engines
+from bufferscope.expectations import concerning, evaluate, gathered
+from bufferscope.experiment import load
+from bufferscope.running import plan
+
+Cli = Callable[..., Answer]
+
+CROWD = """
+title = "Ten thousand flows without a bottleneck"
+duration = "3600s"
+link = [{ name = "line", ends = ["h1", "h2"], delay = "50ms" }]
+traffic = [{ name = "crowd", kind = "tcp", from = "h1", to = "h2", flows = 3000, bytes = "1mb", transfers = 300 }]
+"""
+TORRENT = """
+title = "A torrent without a bottleneck"
+duration = "3600s"
+link = [{ name = "line", ends = ["h1", "h2"], delay = "10ms" }]
+host = [{ name = "h2", rmem_max = "300kb" }]
+traffic = [{ name = "torrent", kind = "bittorrent", from = "h1", to = "h2", peers = 2000, unchoked = 500 }]
+"""
+
+
+def large_sweep() -> str:
+    """10,000 points of a set-up of some 400 keys: reading it takes a while."""
+    pings = "\n".join(
+        f'[[traffic]]\nname = "ping{n}"\nkind = "ping"\nfrom = "h1"\nto = "h2"\ninterval = "100ms"' for n in range(60)
+    )
+    limits = ", ".join(f'"{n}p"' for n in range(1, 101))
+    rates = ", ".join(f'"{n}mbit"' for n in range(1, 101))
+    link = 'title = "Much to read"\nduration = "1s"\nlink = [{ name = "line", ends = ["h1", "h2"], delay = "1ms" }]'
+    return f'{link}\n{pings}\n[sweep]\n"link.line.queue.limit" = [{limits}]\n"link.line.rate" = [{rates}]\n'
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of a process so far, its threads' together."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def interrupt(process: subprocess.Popen[str], after_cpu_s: float) -> tuple[float, str]:
+    """Send Ctrl-C once a process has worked for so long; returns how long it worked after that, and what it said.
+
+    Processor time, as a busy machine says nothing about us.
+    """
+    while cpu_s(process.pid) < after_cpu_s:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    before = cpu_s(process.pid)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = after.ru_utime + after.ru_stime - children.ru_utime - children.ru_stime
+    return total - before, err
+
+
+@pytest.mark.parametrize("text", [CROWD, TORRENT], ids=["crowd", "torrent"])
+def test_ctrl_c_ends_a_run_whose_events_are_large(text: str, tmp_path: Path) -> None:
+    write(tmp_path, text)
+    process = start(["run", "lab.toml", "--jobs", "1"], tmp_path)
+    worked_s, err = interrupt(process, after_cpu_s=4)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "bufferscope: interrupted after 0 of 1 runs; no run had finished, nothing was kept"
+    assert worked_s < 1
+
+
+def test_ctrl_c_ends_the_reading_of_a_large_sweep(tmp_path: Path) -> None:
+    write(tmp_path, large_sweep())
+    process = start(["run", "lab.toml"], tmp_path)
+    worked_s, err = interrupt(process, after_cpu_s=1.5)
+    assert process.returncode == 130
+    assert err == "bufferscope: interrupted while reading the experiment\n"
+    assert worked_s < 1
+
+
+def test_ctrl_c_in_a_program_keeps_the_finished_runs(tmp_path: Path) -> None:
+    write(tmp_path, SMALL + '[sweep]\n"duration" = ["1s", "2s", "86400s"]\n')
+    program = """
+import bufferscope as bs
+try:
+    bs.run("lab.toml", jobs=1)
+except KeyboardInterrupt as interruption:
+    print(len(interruption.finished), interruption)
+"""
+    command = [sys.executable, "-c", program]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(list(tmp_path.glob("results/lab/[!.]*"))) < 2:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (out, err) == ("2 interrupted after 2 of 3 runs\n", "")
+    assert list(tmp_path.glob("results/lab/.*")) == []
+
+
+def sweep(points: int) -> str:
+    """A lab with so many points, and what its document says of each, of one, and of each beside the first."""
+    labels = [f"{n}p" for n in range(10, 10 + points)]
+    where = '"link.line.queue.limit"'
+    expectations = [
+        '[[expect]]\nmetric = "rtt.max_ms"\nsays = "the more the longer"\nband = [0, 1000]',
+        f'[[expect]]\nmetric = "rtt.sent"\nsays = "10"\nwhere = {{ {where} = "{labels[-1]}" }}\nband = [10, 10]',
+        f'[[expect]]\nmetric = "goodput.total_mbit"\nsays = "as much"\nwhere = {{ {where} = "{labels[1]}" }}\n'
+        f'relative_to = {{ {where} = "{labels[0]}" }}\nband = [0.5, 2]',
+    ]
+    return f"{SMALL}\n[sweep]\n{where} = {json.dumps(labels)}\n" + "\n".join(expectations)
+
+
+def test_a_run_takes_no_more_room_for_the_other_points_of_its_sweep(tmp_path: Path) -> None:
+    def sizes(points: int) -> list[int]:
+        result = bs.run(write(tmp_path, sweep(points)), out=tmp_path / str(points))
+        return [(run.path / "run.json").stat().st_size for run in result.runs]
+
+    few, many = sizes(4), sizes(16)
+    assert max(many) < max(few) + 50
+
+
+def test_a_sweep_is_judged_as_if_every_run_knew_all_of_its_file(tmp_path: Path) -> None:
+    experiment = load(write(tmp_path, sweep(4)))
+    result = bs.run(tmp_path / "lab.toml", out=tmp_path)
+    assert result.expectations == evaluate(experiment.expectations, result.runs)
+    assert [e.expectation.metric for e in result.expectations] == ["rtt.max_ms"] * 4 + [
+        "rtt.sent",
+        "goodput.total_mbit",
+    ]
+    assert result.document["sweep"] == experiment.document["sweep"]
+    middle = bs.Result(result.runs[2:3])
+    assert [e.expectation.metric for e in middle.expectations] == ["rtt.max_ms"], "what is about it"
+
+
+def test_what_concerns_a_point_is_found_and_put_together_again() -> None:
+    words: dict[str, Any] = {"metric": "rtt.max_ms", "not_applicable": None}
+    entries: list[dict[str, Any]] = [
+        {**words, "comparisons": [{"point": 1, "relative_to": 0}, {"point": 2, "relative_to": 0}]},
+        {**words, "comparisons": [{"point": 2, "relative_to": None}]},
+    ]
+    kept = [concerning(entries, position) for position in range(3)]
+    assert [[(e["number"], len(e["comparisons"])) for e in each] for each in kept] == [
+        [(1, 2)],
+        [(1, 1)],
+        [(1, 1), (2, 1)],
+    ]
+
+    class Stored:
+        def __init__(self, expectations: list[dict[str, Any]]) -> None:
+            self.meta = {"expectations": expectations}
+
+    together = gathered([Stored(kept[2]), Stored(kept[1])])  # type: ignore[list-item]  # of a run only its metadata
+    assert [(e["number"], e["comparisons"]) for e in together] == [
+        (1, entries[0]["comparisons"]),
+        (2, entries[1]["comparisons"]),
+    ]
+
+
+def test_what_a_machine_has_no_memory_for_is_refused_before_it_runs(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, SMALL)
+    deep = ("--set", "link.line.rate=1kbit", "--set", "link.line.queue.limit=4000000000p")
+    flood = ("--set", "traffic.bulk.flows=10000", "--set", "traffic.bulk.congestion=cubic")
+    monkeypatch.setattr(machine, "available_bytes", lambda: 2_000_000_000)
+    refused = cli("run", "lab.toml", *deep, *flood)
+    assert (refused.status, refused.out) == (1, "")
+    assert "would need about" in refused.err
+    assert "most of it for traffic `bulk`, and this machine has 2 GB left" in refused.err
+    assert not (tmp_path / "results").exists() or not any((tmp_path / "results").rglob("run.json"))
+    rows = cli("run", "lab.toml", *flood, "--set", "sample=1ms", "--set", "link.line.queue.limit=10p")
+    assert (rows.status, rows.out) == (1, "")
+    assert "would record 20 million rows" in rows.err
+    assert "raise `sample`" in rows.err
+    assert cli("run", "lab.toml", "--quiet").status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"repeat": 100_001}, "--repeat: found 100001; allowed: 1 to 100000 (100000 runs at a time, 1 for each seed)"),
+        (
+            {"repeat": 10**30},
+            f"--repeat: found {10**30}; allowed: 1 to 100000 (100000 runs at a time, 1 for each seed)",
+        ),
+        ({"repeat": 0}, "--repeat: found 0; allowed: 1 to 100000"),
+        ({"seed": -1, "repeat": 5}, f"--seed: found -1; allowed: 0 to {2**63 - 5}"),
+        (
+            {"seed": 2**63 - 1, "repeat": 5},
+            f"--seed: found {2**63 - 1}; allowed: 0 to {2**63 - 5} (--repeat 5 goes on counting from it)",
+        ),
+    ],
+)
+def test_a_wrong_number_of_repetitions_is_what_the_message_is_about(
+    arguments: dict[str, int], said: str, tmp_path: Path
+) -> None:
+    experiment = load(write(tmp_path, SMALL))
+    with pytest.raises(bs.InputError) as error:
+        plan(experiment, engines("sim"), tmp_path, **arguments)
+    assert str(error.value) == said
+
+
+def test_each_engine_and_point_counts_among_the_runs_at_a_time(tmp_path: Path) -> None:
+    experiment = load(write(tmp_path, sweep(10)))
+    with pytest.raises(bs.InputError, match=r"allowed: 1 to 5000 \(100000 runs at a time, 20 for each seed\)"):
+        plan(experiment, engines("sim,guest"), tmp_path, repeat=5001)
