@@ -180,5 +180,5 @@ def test_whoever_may_not_install_is_told_what_root_has_to(bare: Path) -> None:
     done = run(bare, "scripts/ensure-system-packages.sh", "tests")
     assert done.returncode == 1
     packages = " ".join(programs.packages(each.names[0] for each in programs.needed_by("tests")))
-    assert "only root may install them: chromium iperf3 irtt ping ps tcpdump shellcheck\n" in done.stderr
+    assert "only root may install them: chromium iperf3 irtt ping ps sysctl tcpdump shellcheck\n" in done.stderr
     assert f"    sudo apt-get install --yes --no-install-recommends {packages}\n" in done.stderr
