@@ -46,7 +46,7 @@ def test_running_again_replaces_the_run(tmp_path: Path) -> None:
 
 def test_a_result_has_the_tables_of_all_its_runs(tmp_path: Path) -> None:
     result = bs.run(write(tmp_path, SMALL + SWEEP), out=tmp_path)
-    assert result.probes.columns == ["run", *bs.TABLES["probes"]]
+    assert result.probes.columns == ["run", "engine", "seed", "link.line.queue.limit", *bs.TABLES["probes"]]
     assert result.probes["run"].unique(maintain_order=True).to_list() == [run.id for run in result.runs]
     assert result.queues.height == sum(run.queues.height for run in result.runs)
     assert set(result.metrics["run"]) == {run.id for run in result.runs}
