@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from bufferscope.store.writing import write_metadata
 from bufferscope.store import FORMAT
+from bufferscope.store.writing import write_metadata
 
 MS = 1_000_000
 SECOND = 1_000_000_000

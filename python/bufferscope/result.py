@@ -125,11 +125,7 @@ class Result:
 
         Of several variants, each is held against what its own file says.
         """
-        return [
-            evaluated
-            for variant in self.variants
-            for evaluated in evaluate(gathered(variant.runs), variant.runs)
-        ]
+        return [evaluated for variant in self.variants for evaluated in evaluate(gathered(variant.runs), variant.runs)]
 
     @cached_property
     def figures(self) -> "Charts":

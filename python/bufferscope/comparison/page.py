@@ -67,16 +67,16 @@ class ComparisonView:
     provenance: tuple[str, ...]
 
 
-def build(
-    comparison: Comparison, path: str | PathLike[str], step: Callable[[int, int], None] | None = None
-) -> Path:
+def build(comparison: Comparison, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
     """Write `index.html` and `figures/` into the directory `path`; the page's place.
 
     `step` is told, before each point, how many are drawn and how many there are.
     """
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    html = rendering.render(_view(comparison, page, step or (lambda _done, _total: None)), "comparison.html.jinja", "bufferscope.comparison")
+    html = rendering.render(
+        _view(comparison, page, step or (lambda _done, _total: None)), "comparison.html.jinja", "bufferscope.comparison"
+    )
     page.write_text(html, encoding="utf-8")
     return page
 
