@@ -26,14 +26,16 @@ Cli = Callable[..., Answer]
 CROWD = """
 title = "Ten thousand flows without a bottleneck"
 duration = "3600s"
+sample = "10s"
 link = [{ name = "line", ends = ["h1", "h2"], delay = "50ms" }]
 traffic = [{ name = "crowd", kind = "tcp", from = "h1", to = "h2", flows = 3000, bytes = "1mb", transfers = 300 }]
 """
 TORRENT = """
 title = "A torrent without a bottleneck"
 duration = "3600s"
+sample = "10s"
 link = [{ name = "line", ends = ["h1", "h2"], delay = "10ms" }]
-host = [{ name = "h2", rmem_max = "300kb" }]
+host = [{ name = "h2", tcp = { rmem_max = "300kb" } }]
 traffic = [{ name = "torrent", kind = "bittorrent", from = "h1", to = "h2", peers = 2000, unchoked = 500 }]
 """
 
@@ -45,7 +47,7 @@ def large_sweep() -> str:
     )
     limits = ", ".join(f'"{n}p"' for n in range(1, 101))
     rates = ", ".join(f'"{n}mbit"' for n in range(1, 101))
-    link = 'title = "Much to read"\nduration = "1s"\nlink = [{ name = "line", ends = ["h1", "h2"], delay = "1ms" }]'
+    link = 'title = "Much to read"\nduration = "1s"\nlink = [{ name = "line", ends = ["h1", "h2"], queue = { qdisc = "pfifo" } }]'
     return f'{link}\n{pings}\n[sweep]\n"link.line.queue.limit" = [{limits}]\n"link.line.rate" = [{rates}]\n'
 
 
@@ -174,7 +176,7 @@ def test_what_a_machine_has_no_memory_for_is_refused_before_it_runs(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, SMALL)
-    deep = ("--set", "link.line.rate=1kbit", "--set", "link.line.queue.limit=4000000000p")
+    deep = ("--set", "link.line.rate=10kbit", "--set", "link.line.queue.limit=10000000p")
     flood = ("--set", "traffic.bulk.flows=10000", "--set", "traffic.bulk.congestion=cubic")
     monkeypatch.setattr(machine, "available_bytes", lambda: 2_000_000_000)
     refused = cli("run", "lab.toml", *deep, *flood)
