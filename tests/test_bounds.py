@@ -26,15 +26,9 @@ Cli = Callable[..., Answer]
 CROWD = """
 title = "Ten thousand flows without a bottleneck"
 duration = "3600s"
+sample = "10s"
 link = [{ name = "line", ends = ["h1", "h2"], delay = "50ms" }]
-traffic = [{ name = "crowd", kind = "tcp", from = "h1", to = "h2", flows = 3000, bytes = "1mb", transfers = 300 }]
-"""
-TORRENT = """
-title = "A torrent without a bottleneck"
-duration = "3600s"
-link = [{ name = "line", ends = ["h1", "h2"], delay = "10ms" }]
-host = [{ name = "h2", rmem_max = "300kb" }]
-traffic = [{ name = "torrent", kind = "bittorrent", from = "h1", to = "h2", peers = 2000, unchoked = 500 }]
+traffic = [{ name = "crowd", kind = "tcp", from = "h1", to = "h2", flows = 10000, bytes = "1mb", transfers = 100 }]
 """
 
 
@@ -45,8 +39,9 @@ def large_sweep() -> str:
     )
     limits = ", ".join(f'"{n}p"' for n in range(1, 101))
     rates = ", ".join(f'"{n}mbit"' for n in range(1, 101))
-    link = 'title = "Much to read"\nduration = "1s"\nlink = [{ name = "line", ends = ["h1", "h2"], delay = "1ms" }]'
-    return f'{link}\n{pings}\n[sweep]\n"link.line.queue.limit" = [{limits}]\n"link.line.rate" = [{rates}]\n'
+    link = '[[link]]\nname = "line"\nends = ["h1", "h2"]\nqueue = { qdisc = "pfifo" }'
+    head = f'title = "Much to read"\nduration = "1s"\n{link}'
+    return f'{head}\n{pings}\n[sweep]\n"link.line.queue.limit" = [{limits}]\n"link.line.rate" = [{rates}]\n'
 
 
 def cpu_s(pid: int) -> float:
@@ -72,14 +67,13 @@ def interrupt(process: subprocess.Popen[str], after_cpu_s: float) -> tuple[float
     return total - before, err
 
 
-@pytest.mark.parametrize("text", [CROWD, TORRENT], ids=["crowd", "torrent"])
-def test_ctrl_c_ends_a_run_whose_events_are_large(text: str, tmp_path: Path) -> None:
-    write(tmp_path, text)
+def test_ctrl_c_ends_a_run_whose_events_are_large(tmp_path: Path) -> None:
+    write(tmp_path, CROWD)
     process = start(["run", "lab.toml", "--jobs", "1"], tmp_path)
     worked_s, err = interrupt(process, after_cpu_s=4)
     assert process.returncode == 130
     assert err.splitlines()[-1] == "bufferscope: interrupted after 0 of 1 runs; no run had finished, nothing was kept"
-    assert worked_s < 1
+    assert worked_s < 0.6
 
 
 def test_ctrl_c_ends_the_reading_of_a_large_sweep(tmp_path: Path) -> None:
@@ -174,7 +168,7 @@ def test_what_a_machine_has_no_memory_for_is_refused_before_it_runs(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, SMALL)
-    deep = ("--set", "link.line.rate=1kbit", "--set", "link.line.queue.limit=4000000000p")
+    deep = ("--set", "link.line.rate=10kbit", "--set", "link.line.queue.limit=10000000p")
     flood = ("--set", "traffic.bulk.flows=10000", "--set", "traffic.bulk.congestion=cubic")
     monkeypatch.setattr(machine, "available_bytes", lambda: 2_000_000_000)
     refused = cli("run", "lab.toml", *deep, *flood)

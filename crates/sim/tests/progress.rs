@@ -51,7 +51,7 @@ fn reports_come_at_bounded_work_where_events_are_large() {
 #[test]
 fn reports_come_at_bounded_work_where_there_is_much_to_sample() {
     // 10,000 flows that send next to nothing: 400 rows each.
-    let text = scenario("delay = '1ms', rate = '1gbit'", "kind = 'udp', rate = '8kbit', bytes = '100b', flows = 10000");
+    let text = scenario("delay = '1ms', rate = '1gbit'", "kind = 'udp', rate = '8kbit', size = '100b', flows = 10000");
     let sampled = Scenario { sample_interval_ns: 1_000_000, ..text };
     let (_, reports) = hops_and_reports(&sampled);
     assert!((reports + 1) * MOST_HOPS > 400 * 10_000 / 2, "{reports} reports");
