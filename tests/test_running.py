@@ -143,3 +143,12 @@ def test_a_run_remembers_its_document(tmp_path: Path) -> None:
     assert result.document["title"] == json.loads(json.dumps(result.runs[0].meta["title"]))
     assert "queue_length" in result.document["figures"]
     assert {evaluated.expectation.metric for evaluated in result.expectations} > {"cwnd.bulk.max_packets"}
+
+
+def test_a_claim_that_another_point_shows_is_judged_once(tmp_path: Path) -> None:
+    """Each run keeps only the expectations of its own point; together they are one file's."""
+    result = bs.run("ucas-reproduce", out=tmp_path)
+    assert len(result.variants) == 1
+    assert len(result.expectations) == len(load("ucas-reproduce").expectations)
+    (shown,) = (each.shown_by for each in result.expectations if each.expectation.shown_by)
+    assert shown is not None and shown.startswith("offload off: 90")

@@ -111,6 +111,11 @@ class Experiment:
         sweep: Mapping[str, Sequence[str]] = self.document["sweep"]
         return {path: {"values": len(labels), "digest": _digest(labels)} for path, labels in sweep.items()}
 
+    @cached_property
+    def statements(self) -> str:
+        """A digest of all expectations: runs that keep only their own can tell whether their files said the same."""
+        return _digest(self.expectations)
+
     def having(self, wanted: Sequence[str]) -> list[Point]:
         """The points that have all `wanted` swept values (`PATH=LABEL`); raises `InputError` if none has."""
         chosen = [self._choice(text) for text in wanted]
@@ -184,8 +189,8 @@ def name_of(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.")[:80] or "experiment"
 
 
-def _digest(labels: Sequence[str]) -> str:
-    return sha256(json.dumps(labels).encode()).hexdigest()[:8]
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value).encode()).hexdigest()[:8]
 
 
 def _shelf() -> Traversable:

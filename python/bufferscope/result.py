@@ -72,7 +72,7 @@ class Result:
         """The result taken apart: each has the runs of one experiment file as it was, with the same overrides."""
         files: dict[str, list[Run]] = {}
         for run in self.runs:
-            told = [run.meta[key] for key in ("overrides", "document", "expectations")]
+            told = [run.meta[key] for key in ("overrides", "document")]
             files.setdefault(json.dumps(told, sort_keys=True), []).append(run)
         return [Result(runs) for runs in files.values()]
 

@@ -195,7 +195,7 @@ def _about(task: Task) -> dict[str, Any]:
         "path": experiment.path or "",
         "overrides": list(experiment.overrides),
         "position": task.position,
-        "document": {**experiment.document, "sweep": experiment.axes},
+        "document": {**experiment.document, "sweep": experiment.axes, "expect": experiment.statements},
         "expectations": concerning(experiment.expectations, task.position),
     }
 
