@@ -151,4 +151,5 @@ def test_a_claim_that_another_point_shows_is_judged_once(tmp_path: Path) -> None
     assert len(result.variants) == 1
     assert len(result.expectations) == len(load("ucas-reproduce").expectations)
     (shown,) = (each.shown_by for each in result.expectations if each.expectation.shown_by)
-    assert shown is not None and shown.startswith("offload off: 90")
+    assert shown is not None
+    assert shown.startswith("offload off: 90")
