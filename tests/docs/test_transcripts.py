@@ -1,7 +1,7 @@
 """Pages that tell what to type work as they stand: their files, their Python, and their commands with their output.
 
-A `toml` block whose first line is `# NAME.toml` is a file, a `python` block is run, and so is a `console` block in
-which commands (`$ ...`) are followed by output. Console blocks without output are only examples.
+A `toml` block whose first line is `# NAME.toml` is a file. A `python` block is run; a `text` block shows what the one
+before it printed. A `console` block is run if output follows its commands (`$ ...`); one without is only an example.
 """
 
 import shlex
@@ -24,15 +24,18 @@ def test_the_page_works(name: str, cli: Cli, tmp_path: Path, capfd: pytest.Captu
     (tmp_path / "docs").symlink_to(pages.DOCS)  # as in a clone, for the examples
     python: dict[str, object] = {"__name__": "__main__"}
     printed: dict[pages.Block, str] = {}
+    said = ""
     for block in pages.blocks(page):
         title, _, _ = block.text.partition("\n")
         if block.language == "toml" and title.endswith(".toml"):
             (tmp_path / title.removeprefix("# ")).write_text(block.text)
         elif block.language == "python":
             exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), python)
-            capfd.readouterr()
+            said = capfd.readouterr().out
+        elif block.language == "text":
+            printed[block] = said
         elif block.language == "console" and (steps := list(commands(block.text))) and has_output(block.text):
-            printed[block] = "".join(f"{PROMPT}{step}\n{output(cli, step, tmp_path)}\n" for step in steps)
+            printed[block] = "\n".join(f"{PROMPT}{step}\n{output(cli, step, tmp_path)}".strip() for step in steps)
     assert printed
     pages.hold(page, printed)
 

@@ -106,6 +106,10 @@ impl Override {
             Some(swept) => (true, swept.trim_matches('"')),
             None => (false, path.trim()),
         };
+        if path == "sweep" {
+            let found = "the whole sweep; its keys are set one by one";
+            return Err(Problem::new("--set", format!("{} ({found})", quote(text)), "sweep.PATH=[VALUE, VALUE]").into());
+        }
         let path = KeyPath::parse(path).ok_or_else(|| refuse("no path of a key"))?;
         let target = if swept { Target::Sweep } else { Target::of(&path).ok_or_else(|| unknown(&path))? };
         let value = value.trim();

@@ -113,6 +113,12 @@ fn a_sweep_can_be_replaced_or_added() {
 }
 
 #[test]
+fn a_whole_sweep_is_set_key_by_key() {
+    let error = Experiment::parse(LAB, "lab.toml", &set(["sweep={duration=[\"5s\"]}"])).unwrap_err();
+    assert!(error.to_string().contains("its keys are set one by one); allowed: sweep.PATH=[VALUE, VALUE]"), "{error}");
+}
+
+#[test]
 fn whatever_changes_what_happens_ends_the_sources_claims() {
     for text in ["link.access.delay=6ms", "sample=20ms", "sweep.link.bottleneck.queue.limit=[\"200p\"]"] {
         let experiment = Experiment::parse(LAB, "lab.toml", &set([text])).unwrap();
