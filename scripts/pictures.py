@@ -20,6 +20,8 @@ FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart], style.Th
     "throughput-delay.svg": (f"{EXAMPLES}/throughput-and-delay.toml", bs.figures.goodput_delay, style.LIGHT),
 }
 """The pictures by name: of which experiment, which figure, and how it looks."""
+OVERRIDES: Mapping[str, dict[str, int]] = {"queue-sizes.svg": {"tcp.gso_max_segs": 1}}
+"""What is changed of an experiment: the pages on queue sizes are about packets of one segment."""
 
 
 def main() -> None:
@@ -27,7 +29,7 @@ def main() -> None:
     DIRECTORY.mkdir(exist_ok=True)
     for name, (experiment, figure, theme) in FIGURES.items():
         with tempfile.TemporaryDirectory() as results:
-            specification = figure(bs.run(experiment, out=results)).to_dict()
+            specification = figure(bs.run(experiment, OVERRIDES.get(name, ()), out=results)).to_dict()
         (DIRECTORY / name).write_text(pictures.svg(specification | {"config": style.config(theme)}))
 
 
