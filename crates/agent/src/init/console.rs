@@ -17,7 +17,7 @@ pub(super) fn run(console: Result<Console, Error>, mut report: File) -> Result<(
         Ok(Err(error)) => return Err(error),
         Err(error) => Told::from(Err::<Ending, _>(error)),
     };
-    // Its output must precede the report of its end. A port has no output buffer, so there is nothing to wait for.
+    // Its output must precede the report of its end. On a port this does not wait, and there is nothing to wait for.
     let _ = tcdrain(io::stdout());
     let text = serde_json::to_vec(&told).expect("words and numbers are JSON");
     report.write_all(&text).map_err(InitError::step("telling how the program ended"))
