@@ -1,4 +1,4 @@
-//! What this kernel can do, and what a scenario needs of it.
+//! What this kernel supports, and what a scenario requires of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -28,13 +28,13 @@ const QDISCS: [(&str, &str); 6] = [
 pub struct Capabilities {
     /// Its release (`uname -r`).
     pub kernel: String,
-    /// By what right networks can be built.
+    /// The privilege with which networks can be built.
     pub privilege: Privilege,
-    /// The queueing disciplines asked for, and whether it has them.
+    /// The queueing disciplines asked for, and whether the kernel has them.
     pub qdiscs: BTreeMap<&'static str, bool>,
-    /// The congestion controls asked for, and whether it has them.
+    /// The congestion controls asked for, and whether the kernel has them.
     pub congestion: BTreeMap<&'static str, bool>,
-    /// Whether a SYN's timeouts can be told not to double (`net.ipv4.tcp_syn_linear_timeouts`, since 6.5).
+    /// Whether the first timeouts of a SYN can be kept from doubling (`net.ipv4.tcp_syn_linear_timeouts`, since 6.5).
     pub syn_linear_timeouts: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct Lacking {
     pub missing: Vec<String>,
 }
 
-/// This kernel cannot be told when to send a SYN again.
+/// This kernel does not let the timeouts of a SYN be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "host `{host}`: syn_linear_timeouts is {wanted}, and this kernel ({kernel}) has no {SYN_LINEAR_TIMEOUTS}, which came with \
@@ -64,7 +64,7 @@ pub struct NoLinearTimeouts {
 }
 
 impl Capabilities {
-    /// Tries everything out in a namespace made for that, in which the calling thread is afterwards.
+    /// Tries everything out in a new namespace, in which the calling thread remains.
     pub(crate) fn probe(privilege: Privilege) -> Result<Self, ProbeError> {
         let scratch = Namespace::create()?;
         let lines = QDISCS.map(|(_, arguments)| format!("qdisc replace dev lo root {arguments}"));
@@ -89,8 +89,8 @@ impl Capabilities {
         self.congestion.get(name).is_some_and(|&has| has)
     }
 
-    /// An error that names all that a scenario needs and this kernel lacks. The propagation delay is not its concern: the
-    /// agent can make that itself.
+    /// An error that names everything a scenario needs and this kernel lacks. It ignores the propagation delay: the
+    /// agent can implement that itself.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Lacking> {
         let qdiscs = needed_qdiscs(scenario).into_iter().filter(|kind| !self.has_qdisc(kind));
         let congestions = needed_congestions(scenario).into_iter().filter(|name| !self.has_congestion(name));

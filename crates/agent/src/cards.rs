@@ -1,7 +1,7 @@
 //! The machine's own network cards as senders: the ports with a driver's ring.
 //!
-//! A card says nothing of what stands in its ring. But whatever left the queueing discipline and has not arrived at the card
-//! at the other end is in there, or being sent.
+//! A card does not report what is in its ring. But whatever left the queueing discipline and has not arrived at the
+//! card at the other end is in the ring or being sent.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,19 +16,19 @@ use nix::net::if_::if_nametoindex;
 use crate::kernel::namespace::Namespace;
 use crate::kernel::{ring, socket};
 
-/// Where the namespace in which the machine's cards are at first has them.
+/// Where the namespace in which the machine's cards initially are lists them.
 const DEVICES: &str = "/sys/class/net";
-/// Descriptors that `virtio_net` keeps free: one less than the 19 without which it stops the queue, as a packet may take
-/// so many (`2 + MAX_SKB_FRAGS`).
+/// Descriptors that `virtio_net` keeps free: it stops the queue when fewer than 19 are left, as a packet may take that
+/// many (`2 + MAX_SKB_FRAGS`); this is one less.
 const SPARE_DESCRIPTORS: u64 = 18;
-/// An Ethernet type for experiments (IEEE 802, local experimental 1), which no host takes.
+/// An Ethernet type for experiments (IEEE 802, local experimental 1), which no host accepts.
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 /// The shortest frame is padded to this.
 const LEAST_FRAME_BYTES: usize = 60;
 const HEADER_BYTES: u64 = 14;
 /// A full frame as the card counts it.
 const FRAME_BYTES: u64 = bufferscope_plan::MTU_BYTES + HEADER_BYTES;
-/// What a card may take longer than a packet's time until its driver has heard that the packet was sent.
+/// How much longer than a packet's time a card may take until its driver has learnt that the packet was sent.
 const GRACE: Duration = Duration::from_millis(2);
 
 /// The cards of a plan, by number of the pair and end.
@@ -38,21 +38,21 @@ pub(crate) struct Rack(Vec<[Card; 2]>);
 /// One card. Its files are opened before the card changes its namespace, and stay readable.
 #[derive(Debug)]
 struct Card {
-    /// What the kernel called it.
+    /// The kernel's name for it.
     name: String,
     received_packets: File,
     received_bytes: File,
-    /// How many bytes BQL lets stand in the ring; `None` where the kernel has none of it.
+    /// How many bytes BQL allows in the ring; `None` where the kernel has no BQL.
     limit: Option<File>,
 }
 
-/// A plan's cards can't be used.
+/// A plan's cards cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CardError {
     /// The machine has none.
     #[error("`{0}` has a ring, for which this machine has no network card: use --engine guest")]
     NoCard(String),
-    /// The driver does not tell the kernel what it sent.
+    /// The driver does not report to the kernel what it sent.
     #[error(
         "`{port}` has bql = true, and virtio_net of this kernel ({kernel}) has no byte queue limits: \
          use a kernel from 6.11 on (--kernel 6.12), or bql = false"
@@ -74,7 +74,7 @@ pub enum CardError {
 }
 
 impl Rack {
-    /// Finds a plan's cards in the namespace in which they are at first, where the calling thread is afterwards, and sets
+    /// Finds a plan's cards in the namespace in which they initially are, where the calling thread remains, and sets
     /// their rings.
     pub(crate) fn open(plan: &Plan, home: &Namespace) -> Result<Self, CardError> {
         let ports = || plan.ports.iter().filter_map(|port| Some((port, port.ring?)));
@@ -94,8 +94,8 @@ impl Rack {
         Ok(rack)
     }
 
-    /// Byte queue limits are taken out of effect by letting as many bytes stand in the ring as it can hold. Without any limit
-    /// the kernel would take packets from the discipline for which the ring has no room, and keep them in between.
+    /// Byte queue limits are disabled by allowing as many bytes in the ring as it can hold. Without any limit the
+    /// kernel would take packets from the discipline for which the ring has no room, and keep them in between.
     fn set(&self, ring: PortRing) -> io::Result<()> {
         let card = &self.0[ring.card.0][ring.card.1];
         ring::resize(&card.name, ring.size_packets)?;
@@ -122,8 +122,8 @@ impl Rack {
         pair.flat_map(commands).collect()
     }
 
-    /// Makes sure that a port that should have byte queue limits has them: after a first frame, there is a limit. The calling
-    /// thread is in the port's namespace.
+    /// Verifies that a port that should have byte queue limits has them: after a first frame, there is a limit. The
+    /// calling thread is in the port's namespace.
     pub(crate) fn check_bql(
         &self,
         plan: &Plan,
@@ -185,7 +185,7 @@ pub(crate) struct Gauge {
     bytes: File,
     /// What had arrived when this was made.
     before: [u64; 2],
-    /// What the scenario counts of a packet beyond what the card does.
+    /// What the scenario counts for a packet beyond what the card does.
     more_bytes: i64,
     pub(crate) frame_bytes: u64,
 }
@@ -218,7 +218,7 @@ fn limits(device: &str) -> PathBuf {
     Path::new(DEVICES).join(device).join("queues/tx-0/byte_queue_limits")
 }
 
-/// Sends a frame that whoever receives it drops.
+/// Sends a frame that its receiver drops.
 fn send_nothing(device: &str, from: &Device, to: &Device) -> io::Result<()> {
     let mut frame = [mac(&to.mac)?, mac(&from.mac)?].concat();
     frame.extend(EXPERIMENTAL);
@@ -231,7 +231,7 @@ fn mac(text: &str) -> io::Result<Vec<u8>> {
     bytes.map_err(io::Error::other)
 }
 
-/// The number that a file of sysfs has now.
+/// The current value of a number in sysfs.
 fn number_in(file: &File) -> io::Result<u64> {
     let mut text = [0; 32];
     let length = file.read_at(&mut text, 0)?;

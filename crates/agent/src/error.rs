@@ -13,7 +13,7 @@ use crate::network::NetworkError;
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request can't be read: what asks writes only requests, so it writes them in another way.
+    /// The request cannot be read: it was written in a different format, as its writer sends nothing but requests.
     #[error(
         "not a request as this agent knows it: {0}; if bufferscope asks, it and its agent are of different builds: reinstall the \
          package, which brings both, or run `make agent` in a source tree"
@@ -22,12 +22,12 @@ pub enum Error {
     /// Neither root nor a user namespace.
     #[error(transparent)]
     Privilege(#[from] NoPrivilege),
-    /// A node that the scenario has not.
+    /// A node that the scenario does not have.
     #[error("no host is called `{wanted}`; there is: {}", there.join(", "))]
     NoHost {
-        /// What was asked for.
+        /// The node asked for.
         wanted: String,
-        /// What there is.
+        /// The nodes that exist.
         there: Vec<String>,
     },
     /// The program to run in a host could not be started.
@@ -52,7 +52,7 @@ pub enum Error {
     /// The kernel lacks a setting.
     #[error(transparent)]
     Setting(#[from] NoLinearTimeouts),
-    /// The scenario asks for something that Linux can't be set to.
+    /// The scenario asks for a setting that Linux does not have.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// What the kernel can do could not be found out.
@@ -78,7 +78,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A word for programs: whose concern the error is.
+    /// A word for programs: whose responsibility the error is.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Request(_) => "request",
@@ -90,7 +90,7 @@ impl Error {
         }
     }
 
-    /// The exit status of a program that fails by it: that of shells where a program can't be started, else 1.
+    /// The exit status of a program that fails with it: the shells' status if a program cannot be started, otherwise 1.
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,

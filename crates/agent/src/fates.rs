@@ -1,11 +1,11 @@
-//! What became of packets in a port's queue, as far as the counters of its discipline tell: rows of `drops` without flow
-//! and size, at the time of the sample that found a counter raised.
+//! What became of packets in a port's queue, as far as its discipline's counters tell. This gives rows of `drops`
+//! without flow and size, at the time of the sample that found a counter increased.
 
 use bufferscope_records::{DropReason, DropRow, Layer, Name, Observed};
 
 use crate::kernel::qdisc_stats::{OwnStats, QdiscStats};
 
-/// No discipline tells more than this many reasons apart.
+/// No discipline distinguishes more reasons than this.
 const REASONS: usize = 3;
 
 /// The packets of one port that have a row.
@@ -16,10 +16,10 @@ pub(crate) struct Fates {
 }
 
 impl Fates {
-    /// Hands a row for every packet dropped or marked since the last sample to `each`.
+    /// Passes a row to `each` for every packet dropped or marked since the last sample.
     ///
-    /// The kernel fills in a discipline's own statistics before the common ones, and other CPUs go on meanwhile. So there
-    /// are never more rows than the drops counted in common; a reason that fell short catches up with the next sample.
+    /// The kernel fills in a discipline's own statistics before the common ones, and other CPUs continue meanwhile. So
+    /// the number of rows is capped at the common drop count; a reason that fell short catches up with the next sample.
     pub(crate) fn tell(&mut self, stats: &QdiscStats, t_ns: u64, port: Name, mut each: impl FnMut(DropRow)) {
         let mut left = stats.drops.saturating_sub(self.drops);
         for ((reason, counted), told) in counted(stats).into_iter().zip(&mut self.by_reason) {
@@ -43,7 +43,7 @@ pub(crate) fn marked(stats: &QdiscStats) -> u64 {
     counted(stats).into_iter().filter(|(reason, _)| is_mark(*reason)).map(|(_, count)| count).sum()
 }
 
-/// What a discipline's counters tell. RED counts what it drops below `max` and above it together.
+/// What a discipline's counters tell. RED has one counter for what it drops below `max` and above it.
 fn counted(stats: &QdiscStats) -> [(DropReason, u64); REASONS] {
     match stats.own {
         OwnStats::None => [(DropReason::Overlimit, stats.drops), (DropReason::Codel, 0), (DropReason::CodelMark, 0)],
@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(told(&[stats]), [expected]);
     }
 
-    /// A packet dropped at the limit while the statistics were read: in the common count already, in the own not yet.
+    /// A packet dropped at the limit while the statistics were read: the common count already has it, the discipline's
+    /// own count does not.
     #[test]
     fn counters_read_while_they_change_never_give_more_rows_than_drops() {
         let rows = told(&[codel(5, 0), codel(6, 0), codel(6, 1), codel(7, 1)]);

@@ -1,6 +1,7 @@
-//! What the agent writes: frames of a length (`u32`, little-endian, of the payload alone), a kind (one byte) and a payload.
+//! What the agent writes: frames of a length (`u32`, little-endian, of the payload alone), a kind (one byte) and a
+//! payload.
 //!
-//! A run is any number of progress and batch frames, and then exactly one summary or error frame.
+//! A run writes any number of progress and batch frames, and then exactly one summary or error frame.
 
 use std::io::{self, Write};
 

@@ -1,10 +1,11 @@
-//! Runs a scenario on the Linux kernel: builds its network out of namespaces, makes its traffic, and samples the kernel.
+//! Runs a scenario on the Linux kernel: builds its network out of namespaces, generates its traffic, and samples the
+//! kernel.
 //!
 //! The program reads one [`Request`] as JSON from standard input and writes [frames](FrameKind) to standard output. The
-//! network has no names and no owner but this process: however it ends, nothing is left behind.
+//! network has no names, and only this process owns it: however the process ends, nothing is left behind.
 //!
-//! One thread makes all traffic and takes all samples, one writes, and one holds packets back for the propagation delay
-//! where the kernel can't.
+//! One thread generates all traffic and takes all samples, one writes, and one holds packets back for the propagation
+//! delay where the kernel cannot.
 
 #![warn(missing_docs)]
 
@@ -48,8 +49,9 @@ pub use request::{DelayChoice, Options, Request};
 pub use summary::Summary;
 pub use watch::{CpuReport, Sampling};
 
-/// Reads a request, runs it and writes its frames; whether it succeeded. The process must be single-threaded so far, and is
-/// in other namespaces afterwards. An error is of writing alone: all others are written.
+/// Reads a request, runs it and writes its frames; returns whether it succeeded. The process must still be
+/// single-threaded, and is in other namespaces afterwards. An error concerns writing alone: all others are written as
+/// frames.
 pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::Result<bool> {
     let mut text = Vec::new();
     let answer = match input.read_to_end(&mut text) {
@@ -65,13 +67,13 @@ pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::
     }
 }
 
-/// What this kernel can do. The process must be single-threaded, and is in another network namespace afterwards.
+/// What this kernel supports. The process must be single-threaded, and is in another network namespace afterwards.
 pub fn capabilities() -> Result<Capabilities, Error> {
     Ok(Capabilities::probe(kernel::privilege::acquire()?)?)
 }
 
-/// Why this kernel can't run each of a JSON list of scenarios; `None` for one that it can. On the process as
-/// [`capabilities`].
+/// For each of a JSON list of scenarios, why this kernel cannot run it; `None` if it can. The same applies to the
+/// process as for [`capabilities`].
 pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
     let mut text = Vec::new();
     input.read_to_end(&mut text).map_err(Error::step("reading the scenarios"))?;

@@ -1,4 +1,4 @@
-//! Builds a plan's network, and holds it: it lasts as long as this process.
+//! Builds a plan's network and holds it: the network lasts as long as this process.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, ToolError};
 use crate::kernel::{carrier, device_drops, offload, qdisc_stats, sysctl};
 
-/// A network that stands.
+/// A network that is up.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) plan: Plan,
@@ -26,7 +26,7 @@ pub enum NetworkError {
     /// `ip` or `tc` failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// A port with a ring can't have it.
+    /// A port cannot have its ring.
     #[error(transparent)]
     Card(#[from] CardError),
     /// Anything else.
@@ -69,7 +69,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Packets lost so far where none may be: by the wires, and by devices apart from their queues.
+    /// Packets lost so far where none may be: on the wires, and in devices apart from their queues.
     pub(crate) fn lost_outside_queues(&self) -> io::Result<u64> {
         let mut lost = 0;
         for namespace in &self.namespaces {
@@ -92,8 +92,8 @@ impl Network {
     }
 
     fn lay_cables(&self) -> Result<(), NetworkError> {
-        // From a namespace without devices: many kernels refuse a name that exists where the command is given, even if the
-        // device is to be elsewhere.
+        // From a namespace without devices: many kernels refuse a name that exists where the command is given, even if
+        // the device is to be created elsewhere.
         let empty = Namespace::create().map_err(step("making a network namespace", "the cables' namespace"))?;
         let path = |index: usize| self.namespaces[index].path();
         let cables = self.plan.cables.iter().filter(|cable| cable.cards.is_none());
@@ -119,7 +119,7 @@ impl Network {
     }
 }
 
-/// Sets what may be missing only where there is something to set.
+/// Applies settings that a kernel may lack only where it has them.
 fn set_sysctl(key: &str, value: &str) -> io::Result<()> {
     match sysctl::write(key, value) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_optional(key, value) => Ok(()),

@@ -1,4 +1,4 @@
-//! The way out: a thread that encodes and writes, so that neither a slow reader nor a large batch delays the traffic.
+//! Output: a thread that encodes and writes, so that neither a slow reader nor a large batch delays the traffic.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::frame::{self, FrameKind};
 
-/// How far the run is.
+/// The progress of the run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Progress {
     pub(crate) now_ns: u64,
@@ -36,7 +36,7 @@ impl<W: Write + Send + 'static> Output<W> {
         Self { thread, sender }
     }
 
-    /// Tells how far the run is; `false` if nobody reads any more.
+    /// Reports the progress of the run; `false` if nobody reads any more.
     pub(crate) fn progress(&self, progress: Progress) -> bool {
         self.sender.send(Message::Progress(progress)).is_ok()
     }
@@ -46,14 +46,14 @@ impl<W: Write + Send + 'static> Output<W> {
         BatchSender(self.sender.clone())
     }
 
-    /// Waits until everything is written, and gives the writer back. All sinks must be gone.
+    /// Waits until everything is written, and returns the writer. All sinks must be gone.
     pub(crate) fn finish(self) -> io::Result<W> {
         drop(self.sender);
         self.thread.join().map_err(|_| io::Error::other("the writing thread panicked"))?
     }
 }
 
-/// Hands batches over to the thread that writes.
+/// Passes batches to the thread that writes.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchSender(Sender<Message>);
 

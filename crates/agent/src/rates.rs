@@ -9,7 +9,7 @@ use crate::kernel::tool::{StandbyTc, ToolError};
 use crate::network::Network;
 use crate::relay::{Relay, WireRates};
 
-/// All that must be at hand for a change to take effect at once when its time has come.
+/// Everything that must be ready for a change to take effect at once when its time has come.
 #[derive(Debug)]
 pub(crate) struct Rates {
     /// By namespace.
@@ -30,7 +30,7 @@ impl Rates {
         Ok(Self { standby, relayed: relay.map(Relay::rates) })
     }
 
-    /// Makes a change; that it failed is told by [`finish`](Self::finish).
+    /// Makes a change; [`finish`](Self::finish) reports a failure.
     pub(crate) fn make(&mut self, change: &RateChange) {
         if let Some(wires) = &self.relayed {
             wires.set(change.wire, change.rate_bps);

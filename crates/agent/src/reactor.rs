@@ -12,7 +12,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::kernel::clock::RunClock;
 
-/// Ready sockets taken at a time; events that are due go first after each such batch.
+/// Ready sockets taken at a time; due events come first after each such batch.
 const READY_AT_ONCE: usize = 64;
 
 /// Something that happens at a chosen time.
@@ -26,17 +26,17 @@ pub(crate) enum Event {
     Begin(usize),
     /// A traffic's next datagram, of the flow of that index.
     Send(usize, u32),
-    /// Whether a traffic's look-up of that number has its answer.
+    /// Check whether a traffic's look-up with that number has its answer.
     Check(usize, u64),
     /// A traffic stops.
     Stop(usize),
-    /// Tell how far the run is.
+    /// Report the progress of the run.
     Progress,
-    /// Look at how busy the CPUs are.
+    /// Check how busy the CPUs are.
     LookAtCpus,
     /// The scenario's duration is over.
     End,
-    /// No more waiting for probes.
+    /// Stop waiting for probes.
     GiveUp,
 }
 

@@ -1,5 +1,6 @@
-//! The wires where the kernel has no `sch_netem`: a thread carries every frame from one device of a wire's namespace to the
-//! other, as long after the kernel saw it arrive as its bits take at the wire's rate, and the propagation delay.
+//! The wires where the kernel has no `sch_netem`. A thread carries every frame from one device of a wire's namespace to
+//! the other. The delay counts from when the kernel saw the frame arrive: the time of its bits at the wire's rate, plus
+//! the propagation delay.
 
 use std::collections::VecDeque;
 use std::io;
@@ -32,7 +33,7 @@ const FRAME_BYTES: usize = 2048;
 const BUFFER_BYTES: u32 = 16 << 20;
 /// Frames taken from a device at a time, so that no device waits for another.
 const FRAMES_AT_ONCE: usize = 256;
-/// Frames may be this late on average: it is what a timer's wake-up takes.
+/// Frames may be this late on average: a timer's wake-up takes that long.
 const LATE_NS: u64 = 300_000;
 /// Token of the timer; devices have the others.
 const TIMER: u64 = u64::MAX;
@@ -42,13 +43,13 @@ const TIMER: u64 = u64::MAX;
 pub struct RelayReport {
     /// Frames carried.
     pub frames: u64,
-    /// How much later than it should a frame left: on average ...
+    /// How much later than due a frame left: on average ...
     pub mean_late_ns: u64,
     /// ... and at most.
     pub most_late_ns: u64,
     /// Frames lost because the relay did not keep up.
     pub lost: u64,
-    /// Whether its thread runs before all ordinary ones.
+    /// Whether its thread has precedence over all ordinary ones.
     pub real_time: bool,
 }
 
@@ -57,7 +58,7 @@ pub struct RelayReport {
 pub(crate) struct Relay {
     counters: Arc<Counters>,
     rates: WireRates,
-    /// The sockets that receive, to ask for what they missed.
+    /// The receiving sockets, to query what they missed.
     sockets: Vec<OwnedFd>,
 }
 
@@ -83,7 +84,7 @@ struct Counters {
 }
 
 impl RelayReport {
-    /// Delays that are often wrong are worth a warning.
+    /// Delays that are often wrong deserve a warning.
     pub(crate) fn check(&self, warnings: &mut Warnings) {
         if self.mean_late_ns > LATE_NS {
             let late_ms = self.mean_late_ns as f64 / 1e6;
@@ -125,7 +126,7 @@ impl Relay {
         self.rates.clone()
     }
 
-    /// What it did so far; an error if it broke down.
+    /// What it did so far; an error if it failed.
     pub(crate) fn report(&self) -> io::Result<RelayReport> {
         let counters = &self.counters;
         if let Some(failure) = counters.failure.lock().expect("nobody panics holding it").clone() {
@@ -165,7 +166,7 @@ impl Direction {
     }
 }
 
-/// When frames leave a wire: one is sent after the other, and each then propagates.
+/// When frames leave a wire: they are sent one after the other, and each then propagates.
 struct Sending {
     rate_bps: Arc<AtomicU64>,
     more_bytes: i64,
@@ -179,7 +180,7 @@ impl Sending {
         Self { rate_bps: Arc::new(rate_bps.unwrap_or(0).into()), more_bytes, delay_ns, free_at_ns: 0 }
     }
 
-    /// When a frame leaves that arrives now.
+    /// When a frame that arrives now will leave.
     fn send(&mut self, now_ns: u64, frame_bytes: usize) -> u64 {
         let bits = (frame_bytes as i64 + self.more_bytes).max(0) as u64 * 8;
         let sent_ns = (bits * 1_000_000_000).checked_div(self.rate_bps.load(Relaxed)).unwrap_or(0);
@@ -192,7 +193,7 @@ struct Carrier {
     directions: Vec<Direction>,
     epoll: Epoll,
     timer: TimerFd,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -236,7 +237,7 @@ impl Carrier {
             frame.truncate(arrival.bytes);
             let ago_ns = arrival.realtime_ns.map_or(0, |stamp| realtime_ns.saturating_sub(stamp));
             let leaves_ns = direction.sending.send(monotonic_ns.saturating_sub(ago_ns), arrival.bytes);
-            // A clock that is set back must not make a frame overtake another.
+            // Setting the clock back must not make a frame overtake another.
             let leaves_ns = direction.held.back().map_or(leaves_ns, |(before_ns, _)| leaves_ns.max(*before_ns));
             direction.held.push_back((leaves_ns, frame));
         }

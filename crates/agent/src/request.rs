@@ -16,27 +16,27 @@ pub struct Request {
     pub options: Options,
 }
 
-/// How to run a scenario; nothing in here changes what it means.
+/// How to run a scenario; nothing in here changes its meaning.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// Who makes the propagation delay.
+    /// What implements the propagation delay.
     pub delay: DelayChoice,
-    /// Keep everything to be written until the run is over, so that writing never competes with the traffic.
+    /// Keep all output until the run is over, so that writing never competes with the traffic.
     pub deliver_at_end: bool,
     /// Real time between two progress frames; 0: none.
     pub progress_interval_ns: u64,
-    /// The machine has nothing else to do: that it is busy for a moment only is worth telling too.
+    /// The machine has nothing else to do, so even a short busy period is worth reporting.
     pub own_machine: bool,
-    /// Mix the seed into the kernel's random numbers. For a machine that is the run's own: a guest.
+    /// Mix the seed into the kernel's random numbers. For a machine that belongs to the run: a guest.
     pub seed_kernel: bool,
 }
 
-/// The choice of who makes the propagation delay.
+/// The choice of what implements the propagation delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DelayChoice {
-    /// The kernel where it can, else the agent.
+    /// The kernel if it can, otherwise the agent.
     #[default]
     Auto,
     /// The kernel.

@@ -41,7 +41,7 @@ struct Port {
     gauge: Option<Gauge>,
 }
 
-/// A count that goes on where the kernel's 32 bits begin anew, as those of a fast port do within hours.
+/// A count that continues when the kernel's 32-bit counter wraps, as that of a fast port does within hours.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     total: u64,
@@ -75,7 +75,7 @@ impl Sampler {
         Ok(Self { hosts })
     }
 
-    /// Records what stands in every port now.
+    /// Records what is in every port now.
     pub(crate) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         for Host { netlink, ports, .. } in &mut self.hosts {
             for port in ports {
@@ -130,7 +130,8 @@ impl Port {
     }
 }
 
-/// The ring below a queue: what the queue has passed on, less what has arrived at the wire's other end. A ring drops nothing.
+/// The ring below a queue: what the queue has passed on, minus what has arrived at the wire's other end. A ring drops
+/// nothing.
 fn ring_row(queue: QueueRow, arrived: Arrived) -> QueueRow {
     QueueRow {
         layer: Layer::Ring,

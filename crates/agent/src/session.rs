@@ -26,7 +26,7 @@ use crate::watch::{CpuWatch, Sampling, look_interval_ns, softnet_drops};
 /// From the end of the preparations to the time 0 of the run.
 const LEAD_NS: u64 = 20_000_000;
 
-/// Runs a request; what it records goes to `out`, which is given back with the summary.
+/// Runs a request; writes what it records to `out`, which is returned with the summary.
 pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Result<(Summary, W), Error> {
     let Request { scenario, seed, options } = request;
     let standing = Standing::build(scenario, options.delay, options.seed_kernel.then_some(*seed))?;
@@ -36,7 +36,8 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Resul
     let rates = Rates::prepare(&standing.network, relay.as_ref())?;
     let mut run = Run::prepare(scenario, *seed, *options, &standing.network, rates, &output)?;
     if !options.own_machine {
-        // Who makes the traffic goes before whatever else the machine does, where that is allowed; the delay goes before both.
+        // The thread that generates the traffic has precedence over whatever else the machine does, where that is
+        // allowed; the delay has precedence over both.
         let _ = priority::put_first(0, Before::Ordinary);
     }
     run.go().map_err(Error::step("the run"))?;
@@ -45,7 +46,7 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Resul
     Ok((summary, out))
 }
 
-/// Makes a scenario's traffic, and changes its rates, in a network that stands, without keeping any records.
+/// Generates a scenario's traffic, and changes its rates, in a network that is up, without keeping any records.
 pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network, rates: Rates) -> Result<(), Error> {
     raise_file_limit();
     let options = Options { progress_interval_ns: 0, ..Options::default() };
@@ -55,7 +56,7 @@ pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network, rates: 
         .map_err(Error::step("the experiment's traffic"))
 }
 
-/// Every connection takes two descriptors; as many as are allowed are asked for.
+/// Every connection takes two descriptors; the limit is raised as far as allowed.
 fn raise_file_limit() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {

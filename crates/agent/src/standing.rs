@@ -1,4 +1,4 @@
-//! A scenario's network as it stands on this kernel, before any traffic.
+//! A scenario's network, up on this kernel, before any traffic.
 
 use bufferscope_plan::{DelayBy, Plan};
 use bufferscope_scenario::Scenario;
@@ -11,7 +11,7 @@ use crate::network::Network;
 use crate::relay::Relay;
 use crate::request::DelayChoice;
 
-/// The network, and what is known about the kernel it stands on.
+/// The network, and what is known about its kernel.
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub(crate) capabilities: Capabilities,
@@ -20,7 +20,8 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Builds it. The process must be single-threaded so far. With a seed it is mixed into the kernel's random numbers first.
+    /// Builds it. The process must still be single-threaded. If a seed is given, it is first mixed into the kernel's
+    /// random numbers.
     pub(crate) fn build(scenario: &Scenario, delay: DelayChoice, kernel_seed: Option<u64>) -> Result<Self, Error> {
         let home = Namespace::current().map_err(Error::step("looking at the network"))?;
         let privilege = privilege::acquire()?;
@@ -33,7 +34,7 @@ impl Standing {
         Ok(Self { capabilities, network, delay_by })
     }
 
-    /// Starts the thread that makes the propagation delay, if there is any and the kernel does not make it.
+    /// Starts the thread that implements the propagation delay, if there is any and the kernel does not implement it.
     pub(crate) fn start_relay(&self) -> Result<Option<Relay>, Error> {
         let relays = self.delay_by == DelayBy::Relay && !self.network.plan.delays.is_empty();
         relays.then(|| Relay::start(&self.network)).transpose().map_err(Error::step("starting the delay relay"))

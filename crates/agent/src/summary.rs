@@ -1,4 +1,4 @@
-//! What a run says about itself when it is over.
+//! What a run reports about itself when it is over.
 
 use serde::Serialize;
 
@@ -11,23 +11,23 @@ use crate::watch::{CpuReport, Sampling};
 pub struct Summary {
     /// The kernel's release.
     pub kernel: String,
-    /// By what right the network was built.
+    /// The privilege with which the network was built.
     pub privilege: Privilege,
-    /// Who made the propagation delay: `netem` or `relay`; `None` if there was none.
+    /// What implemented the propagation delay: `netem` or `relay`; `None` if there was none.
     pub delay_by: Option<&'static str>,
-    /// When the last probe was concluded.
+    /// When the last probe was settled.
     pub ended_ns: u64,
     /// How regularly samples were taken.
     pub sampling: Sampling,
     /// How busy the CPUs were.
     pub cpu: CpuReport,
-    /// What the relay did, if it made the delay.
+    /// What the relay did, if it implemented the delay.
     pub relay: Option<RelayReport>,
-    /// How the table `drops` came about: `counters` are read with every sample, so that its times are those of the samples,
-    /// its flows and sizes are unknown.
+    /// How the table `drops` was obtained: `counters` are read with every sample, so its times are those of the
+    /// samples, and its flows and sizes are unknown.
     pub drops_from: &'static str,
-    /// The tables that stay empty because the kernel does not tell: how long each packet stood in a queue.
+    /// The tables that stay empty because the kernel does not report how long each packet was in a queue.
     pub not_measured: Vec<&'static str>,
-    /// What a reader of the results must know.
+    /// What a reader of the results has to know.
     pub warnings: Vec<String>,
 }

@@ -1,8 +1,8 @@
-//! What a reader of the results must know.
+//! What a reader of the results has to know.
 
 use std::collections::BTreeSet;
 
-/// More kinds than this are only counted: a warning must not become a log.
+/// More kinds than this are only counted: warnings must not become a log.
 const MOST: usize = 50;
 
 /// Warnings in the order of their first appearance, each once.

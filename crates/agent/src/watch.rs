@@ -1,4 +1,5 @@
-//! The run looks after itself: were samples taken when they should, had the CPUs time, did packets get lost where none may?
+//! The run monitors itself: were samples taken on time, did the CPUs have time to spare, were packets lost where none
+//! may be?
 
 use std::io;
 
@@ -7,18 +8,19 @@ use serde::Serialize;
 use crate::kernel::cpu::{self, CpuTime};
 use crate::warnings::Warnings;
 
-/// A CPU busier than this from one look to the next had no time to spare: packets may have waited for it. The kernel tells
-/// times in hundredths of a second, so that looks that are close to each other tell no more than that it was never idle so long.
+/// A CPU busier than this between two checks had no time to spare: packets may have waited for it. The kernel reports
+/// times in hundredths of a second, so checks that are close together only show that it was never idle for that long.
 const SATURATED: f64 = 0.95;
-/// Samples taken this much more thinly than asked are worth a warning.
+/// Samples taken this much less often than requested deserve a warning.
 const THIN: f64 = 1.05;
-/// A gap of so many intervals hides what happened in it, ...
+/// A gap of this many intervals hides what happened in it, ...
 const GAP_INTERVALS: u64 = 5;
-/// ... and on a machine of the run's own even one of so many says that the CPU was not there for the packets either.
+/// ... and on a machine that belongs to the run even a gap of this many shows that the CPU was not available for the
+/// packets either.
 const OWN_MACHINE_GAP_INTERVALS: u64 = 2;
-/// CPU load is looked at this often ...
+/// CPU load is checked this often ...
 const LOOK_NS: u64 = 1_000_000_000;
-/// ... and on a machine of the run's own this often.
+/// ... and on a machine that belongs to the run this often.
 const OWN_MACHINE_LOOK_NS: u64 = 50_000_000;
 
 /// Time between two looks at the CPUs.
@@ -48,7 +50,7 @@ impl Sampling {
         Self { asked_ns, achieved_ns: asked_ns, longest_gap_ns: 0, first_ns: None, last_ns: 0, intervals: 0 }
     }
 
-    /// A sample was taken; when the next one is due, given when this one was. Samples that were missed are left out, so
+    /// A sample was taken; returns when the next one is due, given when this one was. Missed samples are skipped, so
     /// that a late run does not sample in bursts.
     pub(crate) fn taken(&mut self, due_ns: u64, now_ns: u64) -> u64 {
         if let Some(first_ns) = self.first_ns {
@@ -94,7 +96,7 @@ pub(crate) struct CpuWatch {
 pub struct CpuReport {
     /// Share of the time in which the busiest CPU was not idle.
     pub busiest: f64,
-    /// The same from one look to the next, where it was greatest.
+    /// The same between two checks, where it was greatest.
     pub most: f64,
     /// How long a CPU had no time to spare.
     pub saturated_s: f64,
@@ -110,7 +112,7 @@ impl CpuWatch {
         Self { last: start.clone(), start, last_ns: 0, saturated_ns: 0, most: 0.0 }
     }
 
-    /// To be called again and again; it is `now_ns`.
+    /// To be called repeatedly; the time is `now_ns`.
     pub(crate) fn look(&mut self, now_ns: u64) -> io::Result<()> {
         self.see(now_ns, cpu::read()?);
         Ok(())
@@ -181,7 +183,8 @@ mod tests {
         assert_eq!(texts[0], "samples were 80.000 ms apart instead of 10.000 ms");
     }
 
-    /// Of ten looks, a tenth of a second apart, the fourth finds the second CPU without idle time; on the whole it is idle.
+    /// Of ten checks, a tenth of a second apart, the fourth finds the second CPU without idle time; on average it is
+    /// idle.
     #[test]
     fn a_cpu_that_is_saturated_for_a_moment_is_told() {
         let mut watch = CpuWatch::starting_with(vec![CpuTime::default(); 2]);

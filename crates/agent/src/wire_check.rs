@@ -1,11 +1,11 @@
-//! Is the bottleneck where the scenario says it is? While a queue stands, its port must send at its rate: less means that
-//! something else holds it up (the machine's CPU), more that the shaper does not shape.
+//! Is the bottleneck where the scenario says it is? While there is a queue, its port must send at its rate. If it sends
+//! less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
 
 use bufferscope_scenario::RateStep;
 
 use crate::warnings::Warnings;
 
-/// With this much busy time a packet more or less at its ends does not matter.
+/// With this much busy time, one packet more or less does not matter.
 const LEAST_BUSY_NS: u64 = 500_000_000;
 /// How far the rate may be off: what HTB's burst and rounding explain.
 const TOLERANCE: f64 = 0.02;

@@ -1,18 +1,21 @@
-//! From a scenario to the commands that build its network: pure, so that it can be printed, reviewed and tested.
+//! From a scenario to the commands that build its network: pure, so that the commands can be printed, reviewed and
+//! tested.
 //!
-//! Every node becomes a network namespace and every link a veth pair between two of them. What a link adds stands apart:
+//! Every node becomes a network namespace and every link a veth pair between two of them. The properties of a link are
+//! implemented separately:
 //!
-//! - The *rate* of a port is an HTB class on the sending node's device, with the port's queueing discipline as its leaf:
-//!   what waits for the wire waits in that leaf and nowhere else. HTB takes a packet from the leaf when the wire is free, so
-//!   the leaf's limit and the packet being sent are separate, as with a real interface; it hands the packet on when its
-//!   transmission begins.
-//! - The *wire* is made in a namespace of its own, which the link then passes through. It holds a packet for the time that
-//!   its bits take at the port's rate, one packet after the other, and for the propagation delay. A delay in the shaper's
-//!   own qdisc would overlap the queueing and count delayed packets in the queue's limit.
+//! - The *rate* of a port is an HTB class on the sending node's device, with the port's queueing discipline as its
+//!   leaf: packets that wait for the wire are in that leaf and nowhere else. HTB takes a packet from the leaf when the
+//!   wire is free, so the packet being sent does not count towards the leaf's limit, as with a real interface. HTB
+//!   passes the packet on when its transmission begins.
+//! - The *wire* is implemented in a namespace of its own, through which the link then passes. It holds a packet for the
+//!   time that its bits take at the port's rate, one packet after the other, and for the propagation delay. A delay in
+//!   the shaper's own qdisc would overlap the queueing and count delayed packets towards the queue's limit.
 //!
-//! - A port with a *ring* has neither shaper nor veth: it sends through a virtual machine's network card, see [`Cards`].
+//! - A port with a *ring* has neither shaper nor veth: it sends through a virtual machine's network card, see
+//!   [`Cards`].
 //!
-//! Nothing is resolved at run time: neighbours are permanent, IPv6 is off, so that the only packets are the traffic's.
+//! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are the traffic's.
 
 mod hosts;
 mod network;
@@ -38,7 +41,7 @@ pub use shaper::LEAF_HANDLE;
 pub use sysctl::{SYN_LINEAR_TIMEOUTS, is_optional};
 pub use traffic::check;
 
-/// Who holds packets back for as long as they are on the wire.
+/// What holds packets back for as long as they are on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayBy {
     /// The kernel's `sch_netem`, on a bridge in the delay namespace.
@@ -60,9 +63,10 @@ pub struct Plan {
     pub delays: Vec<Delay>,
     /// The ports that have a rate, in the scenario's order of links, forward first.
     pub ports: Vec<ShapedPort>,
-    /// What happens to rates while the experiment runs, in order of time.
+    /// The changes of rates while the experiment runs, in order of time.
     pub rate_changes: Vec<RateChange>,
-    /// Only the joining of packets that arrive is turned off: hosts send packets of several segments, which stay whole.
+    /// Only the joining of arriving packets (receive offload) is turned off: hosts send packets of several segments,
+    /// which stay whole.
     pub segmentation: bool,
 }
 
@@ -75,7 +79,7 @@ pub struct Namespace {
     pub sysctls: Vec<(&'static str, String)>,
     /// Arguments of `ip`, one command a line.
     pub ip: Vec<String>,
-    /// Its devices, on which every offload that changes packets is turned off, but for [`Plan::segmentation`].
+    /// Its devices, on which every offload that changes packets is turned off, except for [`Plan::segmentation`].
     pub devices: Vec<String>,
     /// Arguments of `tc`, one command a line.
     pub tc: Vec<String>,
@@ -101,7 +105,7 @@ pub struct Device {
     pub mac: String,
 }
 
-/// A link's two wires, one a direction: what a packet waits for after it was taken from its queue.
+/// A link's two wires, one per direction: what a packet waits for after it was taken from its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
     /// Index of the link in the scenario.
@@ -119,7 +123,7 @@ pub struct Delay {
 pub struct Wire {
     /// The rate in bits per second with which the experiment begins; `None` for one on which a packet takes no time.
     pub rate_bps: Option<u64>,
-    /// What the link layer adds to the Ethernet frame that the kernel sees: less than nothing where it has no such header.
+    /// What the link layer adds to the Ethernet frame that the kernel sees: negative where it has no such header.
     pub more_bytes: i64,
     /// The propagation delay.
     pub delay_ns: u64,
@@ -153,7 +157,7 @@ pub struct RateChange {
     pub commands: Vec<(usize, String)>,
 }
 
-/// The kernel can't build what the scenario asks for.
+/// The kernel cannot build what the scenario asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A value that Linux can't hold.
@@ -237,7 +241,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The `ip` command that lays a cable of veth, with namespaces named by `namespace` (of their index).
+    /// The `ip` command that creates a veth cable; `namespace` maps an index to the name of the namespace.
     pub fn cable_command(&self, cable: &Cable, namespace: impl Fn(usize) -> String) -> String {
         let [a, b] = &cable.ends;
         format!(

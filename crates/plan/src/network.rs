@@ -7,12 +7,12 @@ use bufferscope_scenario::{Link, Scenario};
 
 use super::{Cable, Cards, Delay, DelayBy, Device, Namespace, Plan, PlanError, offload, ring, wire};
 
-/// Longest device name: `IFNAMSIZ` less the terminating zero.
+/// Longest device name: `IFNAMSIZ` minus the terminating zero.
 const DEVICE_NAME_BYTES: usize = 15;
 /// Links have a /30 of 10.0.0.0/8 each.
 const MOST_LINKS: usize = 1 << 22;
 
-/// Lays all links and gives the nodes their addresses.
+/// Creates all links and gives the nodes their addresses.
 pub(super) fn lay(scenario: &Scenario, delay_by: DelayBy) -> Result<Plan, PlanError> {
     if scenario.links.len() > MOST_LINKS {
         return Err(PlanError::Malformed(format!("more than {MOST_LINKS} links")));
@@ -85,7 +85,7 @@ fn lay_cable(plan: &mut Plan, ends: [Device; 2], wire_ns: [Option<u64>; 2]) {
     plan.cables.push(Cable { ends, cards });
 }
 
-/// A bridge between two devices, each of which holds back what leaves through it; or just the devices, for the relay.
+/// A bridge between two devices, each of which holds back what leaves through it; or only the devices, for the relay.
 fn delay_namespace(name: String, delay: &Delay, delay_by: DelayBy) -> Namespace {
     let mut namespace = Namespace { name, devices: delay.devices.to_vec(), ..Namespace::default() };
     if delay_by == DelayBy::Netem {
@@ -139,8 +139,8 @@ enum Place {
     Delay = 1,
 }
 
-/// Locally administered, and telling where the device is: the link's number, then on a node or in a delay namespace, then
-/// the side.
+/// Locally administered, and encoding where the device is: the link's number, then on a node or in a delay namespace,
+/// then the side.
 fn mac(link: usize, place: Place, side: usize) -> String {
     let [_, high, middle, low] = (link as u32).to_be_bytes();
     format!("02:00:{high:02x}:{middle:02x}:{low:02x}:{:x}{side:x}", place as u8)

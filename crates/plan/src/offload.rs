@@ -1,4 +1,4 @@
-//! Segmentation offload: off, as a testbed should have it, or on in every device of the path where a host wants it.
+//! Segmentation offload: off, as it should be in a testbed, or on in every device of the path if a host wants it.
 
 use bufferscope_scenario::Scenario;
 
@@ -25,8 +25,9 @@ pub(super) fn check(scenario: &Scenario, delay_by: DelayBy) -> Result<(), PlanEr
     Err(PlanError::Offload { node: node.to_owned(), reason })
 }
 
-/// Most segments that a packet may hold which leaves a device of the node: the node's own, or any host's where it passes them on. (With
-/// segmentation offload off TCP still hands down large packets, to be cut up behind the queue, unless this is 1.)
+/// Most segments in a packet that leaves a device of the node: the node's own limit, or the limit of any host whose
+/// packets it forwards. (With segmentation offload off, TCP still passes large packets down, to be segmented behind the
+/// queue, unless this is 1.)
 pub(super) fn most_segments(scenario: &Scenario, node: usize) -> u32 {
     let links = scenario.links.iter().flat_map(|link| link.ends).filter(|end| usize::from(*end) == node).count();
     if links > 1 {

@@ -1,8 +1,9 @@
 //! Drivers' transmit rings: a port with a ring sends through a network card of a virtual machine, whose other end is another
 //! card of the same machine.
 //!
-//! The card sends a packet a tick, each taking the time of a full one: its ring is emptied as that of a real card is by a
-//! wire, and fills up as that does. So a port with a ring has no shaper; its queueing discipline hands packets to the driver.
+//! The card sends one packet per tick, and each takes the time of a full one: its ring is drained as a wire drains the
+//! ring of a real card, and fills up in the same way. So a port with a ring has no shaper; its queueing discipline
+//! passes packets to the driver.
 
 use bufferscope_scenario::{Link, Port, Scenario};
 
@@ -22,7 +23,7 @@ const MOST_PAIRS: usize = 8;
 pub struct Cards {
     /// Counts the pairs of a plan.
     pub number: usize,
-    /// How long each end takes to send a packet; `None`: no time worth speaking of.
+    /// How long each end takes to send a packet; `None`: a negligible time.
     pub wire_ns: [Option<u64>; 2],
 }
 
@@ -40,7 +41,7 @@ pub struct PortRing {
 }
 
 impl Cards {
-    /// The hardware address by which a card is found in the machine, where it has the plan's addresses not yet.
+    /// The hardware address by which a card is found in the machine while it does not have the plan's addresses yet.
     pub fn factory_address(number: usize, end: usize) -> String {
         format!("02:01:00:00:{number:02x}:{end:02x}")
     }

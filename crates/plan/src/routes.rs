@@ -1,5 +1,5 @@
-//! Routes of fewest hops, and among equally short ones by the link that comes first in the scenario; with the initial
-//! congestion window that it gives each host.
+//! Routes of fewest hops; among equally short ones, the route over the link that comes first in the scenario. Includes
+//! the initial congestion window that the scenario gives each host.
 
 use std::collections::VecDeque;
 
@@ -60,7 +60,7 @@ fn via(scenario: &Scenario, plan: &Plan, exit: Exit, window: &str) -> String {
     format!("via {next} dev {} src {}{window}", own.name, plan.addresses[own.namespace])
 }
 
-/// The kernel makes the route to the other end of a link by itself; only a window of its own needs another.
+/// The kernel itself creates the route to the other end of a link; another is needed only for a special window.
 fn on_link(scenario: &Scenario, exit: &Exit, window: &str) -> Option<String> {
     let device = node_device(scenario, exit.link, exit.side).name;
     let (own, other) = (end_address(exit.link, exit.side), end_address(exit.link, 1 - exit.side));
@@ -77,7 +77,7 @@ fn exits(scenario: &Scenario) -> Vec<Vec<Exit>> {
     exits
 }
 
-/// Whoever takes part in traffic, and every host (a node with a single link).
+/// Every node that takes part in traffic, and every host (a node with a single link).
 fn destinations(scenario: &Scenario, exits: &[Vec<Exit>]) -> Vec<usize> {
     let mut wanted: Vec<bool> = exits.iter().map(|exits| exits.len() == 1).collect();
     for traffic in &scenario.traffic {
@@ -103,7 +103,7 @@ fn hops_to(destination: usize, exits: &[Vec<Exit>]) -> Vec<Option<u32>> {
     hops
 }
 
-/// The first exit of a node at so many hops that leads nearer to the destination.
+/// The first exit of a node that leads nearer to the destination, given the hop count.
 fn nearest(exits: &[Exit], hops: &[Option<u32>], own: Option<u32>) -> Option<Exit> {
     let nearer = own?.checked_sub(1)?;
     exits.iter().find(|exit| hops[exit.neighbour] == Some(nearer)).copied()

@@ -14,7 +14,7 @@ const NAMES: &str = "/var/run/netns";
 pub struct Script {
     about: Vec<String>,
     plan: Plan,
-    /// Between whom the experiment's first traffic is.
+    /// The ends of the experiment's first traffic.
     between: Option<[usize; 2]>,
     modules: Vec<String>,
 }

@@ -10,8 +10,8 @@ use super::{
 
 /// A full Ethernet frame as the kernel counts it.
 const FRAME_BYTES: u64 = 1514;
-/// The shaper may catch up on this much time when the kernel wakes late. After an idle time it is ahead of its rate by as
-/// much, which is why the burst isn't a whole packet: the queue would be one packet shorter than it is in truth.
+/// The shaper may catch up on this much time when the kernel wakes late. After an idle time it is ahead of its rate by
+/// the same amount. That is why the burst is not a whole packet: the queue would be one packet shorter than in reality.
 const CATCH_UP_NS: u64 = 250_000;
 /// `sch_htb`'s handle minor of the leaf: see [`LEAF_HANDLE`].
 const LEAF: &str = "10:";
@@ -60,7 +60,7 @@ fn add_port(
     Ok(())
 }
 
-/// The wire first, so that a packet that leaves its queue at the new rate finds it there.
+/// The wire first, so that a packet that leaves its queue at the new rate finds the wire's new rate in force.
 fn rate_changes(
     plan: &Plan,
     place: (usize, usize),
@@ -96,7 +96,7 @@ fn port_ring(plan: &Plan, port: &Port, device: &Device) -> Option<PortRing> {
     Some(PortRing { size_packets: found.size_packets, bql: found.bql, card, frame_bytes })
 }
 
-/// `quantum` is of no effect on a lone class; it is set because the kernel complains about the one it would choose.
+/// `quantum` has no effect on a lone class; it is set because the kernel complains about its own default.
 fn class(device: &str, step: &RateStep) -> String {
     let rate = units::rate(step.bits_per_second);
     let burst = (u128::from(step.bits_per_second) * u128::from(CATCH_UP_NS)).div_ceil(8_000_000_000);

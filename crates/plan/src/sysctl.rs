@@ -7,14 +7,15 @@ use bufferscope_scenario::Scenario;
 
 use super::Plan;
 
-/// How often a SYN's timeout stays the same before it doubles. Linux has it since 6.5; before, that is never.
+/// How many timeouts of a SYN do not double. Linux has it since 6.5; before, this is zero.
 pub const SYN_LINEAR_TIMEOUTS: &str = "net.ipv4.tcp_syn_linear_timeouts";
 
-/// Whether slow-start thresholds are left out of what is remembered of connections. Linux has it since 5.6; before, they are not.
+/// Whether slow-start thresholds are excluded from what is remembered of connections. Linux has it since 5.6; before,
+/// they are not excluded.
 const NO_SSTHRESH_METRICS_SAVE: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
 
-/// A setting that a kernel may lack: one without it does as this value says anyway. (Where a kernel cannot leave out thresholds,
-/// `tcp_no_metrics_save` leaves out everything.)
+/// A setting that a kernel may lack: without it, a kernel behaves as with this value anyway. (Where a kernel cannot
+/// exclude thresholds, `tcp_no_metrics_save` excludes everything.)
 pub fn is_optional(key: &str, value: &str) -> bool {
     key.starts_with("net.ipv6.") || key == NO_SSTHRESH_METRICS_SAVE || (key == SYN_LINEAR_TIMEOUTS && value == "0")
 }

@@ -1,10 +1,10 @@
-//! What a scenario's traffic asks of Linux, as far as that can be told without asking a kernel.
+//! What a scenario's traffic requires of Linux, as far as that is known without asking a kernel.
 
 use bufferscope_scenario::Scenario;
 
 use crate::{DelayBy, Plan, PlanError};
 
-/// Refuses a scenario that no released Linux kernel can run. What one kernel has and another has not is for the agent to find out.
+/// Refuses a scenario that no released Linux kernel can run. The agent finds out what one kernel has and another lacks.
 pub fn check(scenario: &Scenario) -> Result<(), PlanError> {
     Plan::new(scenario, DelayBy::Netem)?;
     for traffic in &scenario.traffic {

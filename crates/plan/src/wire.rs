@@ -1,5 +1,5 @@
-//! The wire as arguments of `tc`: netem's `rate` sends one packet after the other, each as long as its bits take, and its
-//! `delay` follows when the last bit was sent.
+//! The wire as arguments of `tc`: netem's `rate` sends one packet after the other, each for as long as its bits take,
+//! and its `delay` starts when the last bit was sent.
 
 use bufferscope_scenario::{Link, Port};
 
@@ -47,7 +47,7 @@ pub(super) fn more_bytes(port: &Port) -> i64 {
     i64::from(port.overhead_bytes) - KERNEL_OVERHEAD_BYTES
 }
 
-/// A size table makes rates, queue limits and statistics alike count the scenario's overhead instead of the kernel's.
+/// A size table makes rates, queue limits and statistics count the scenario's overhead instead of the kernel's.
 pub(super) fn size_table(more_bytes: i64) -> String {
     match more_bytes {
         0 => String::new(),

@@ -1,20 +1,20 @@
-//! What is planned, by time.
+//! Planned tasks, by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something a program does at a time of its own choosing.
+/// A task that a program plans for a time of its own choosing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Task {
     /// Begin the next flow, page or peer.
     Begin,
     /// Let the application of a connection write.
     Write(u32),
-    /// Choose who is choked.
+    /// Choose which peers are choked.
     Choke,
 }
 
-/// Tasks in the order of their times, those of one time in the order in which they were planned.
+/// Tasks by time; tasks of the same time in the order in which they were planned.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     tasks: BinaryHeap<Reverse<(u64, u64, Task)>>,

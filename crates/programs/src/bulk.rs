@@ -1,4 +1,4 @@
-//! Flows: files sent one after the other, or what an application writes for as long as it goes on.
+//! Flows: files sent one after the other, or what an application writes for as long as it runs.
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ struct Flow {
     started_ns: u64,
     /// The file has arrived.
     arrived: bool,
-    /// Transfers that it is to make after this one.
+    /// Transfers left to make after this one.
     more: u32,
-    /// Its application, where that doesn't write all at once.
+    /// Its application, if that does not write everything at once.
     writer: Option<Writer>,
 }
 
@@ -57,7 +57,7 @@ impl Bulk {
         self.open(now_ns, self.parameters.transfers - 1, agenda, sockets)
     }
 
-    /// The application of a connection goes on.
+    /// The application of a connection continues.
     pub(crate) fn write<S: Sockets>(
         &mut self,
         number: u32,
@@ -85,7 +85,7 @@ impl Bulk {
         sockets.record(Transfer { connection: number, started_ns: flow.started_ns, finished_ns: Some(now_ns), bytes })
     }
 
-    /// The receiver has closed too: the flow goes on over another connection, if it is to.
+    /// The receiver has closed too: the flow continues over another connection, if any transfers are left.
     pub(crate) fn on_over<S: Sockets>(
         &mut self,
         now_ns: u64,
@@ -102,7 +102,7 @@ impl Bulk {
         }
     }
 
-    /// What has no end ends; a file goes on to its own.
+    /// Endless transfers end now; a file continues to its own end.
     pub(crate) fn on_stop<S: Sockets>(&mut self, sockets: &mut S) -> Result<(), S::Error> {
         if self.parameters.bytes.is_some() {
             return Ok(());

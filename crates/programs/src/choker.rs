@@ -1,9 +1,9 @@
-//! Who may receive from a BitTorrent peer: the choking of BEP 3, as the original client (version 3.4) does it, for a peer that
-//! has everything.
+//! Which peers may receive from a BitTorrent peer: the choking of BEP 3, as implemented in the original client (version
+//! 3.4), for a peer that has everything.
 //!
-//! Every ten seconds those that took most are unchoked, one place less than there are; the place that is left goes to the
-//! first of the others, in an order that is turned every thirty seconds to bring a choked peer to the front: the optimistic
-//! unchoke. A new peer is three times as likely to come in at the front as anywhere else.
+//! Every ten seconds the peers that took most are unchoked, filling all places but one. The remaining place goes to the
+//! first of the other peers in an order. Every thirty seconds that order is rotated to bring a choked peer to the
+//! front: the optimistic unchoke. A new peer is three times as likely to enter at the front as at any other place.
 //!
 //! Departs: all peers are interested all the time, and none is snubbed; the rate is that of the last round instead of a
 //! rolling average of about twenty seconds.
@@ -12,15 +12,15 @@ use std::cmp::Reverse;
 
 use crate::random::Random;
 
-/// Rounds from one turn of the order to the next.
+/// Rounds between two rotations of the order.
 const ROUNDS_A_TURN: u64 = 3;
 
-/// The choking of one torrent.
+/// The choking state of one torrent.
 #[derive(Debug)]
 pub(crate) struct Choker {
     /// Peers that may receive.
     places: usize,
-    /// In the order of their turns.
+    /// In the current order.
     peers: Vec<Peer>,
     rounds: u64,
     random: Random,
@@ -35,7 +35,7 @@ struct Peer {
     gained: u64,
 }
 
-/// From now on a peer may receive, or may not any more.
+/// From now on a peer may receive, or may no longer receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) connection: u32,
@@ -58,7 +58,7 @@ impl Choker {
         self.peers.iter().map(|peer| peer.connection)
     }
 
-    /// Ten seconds are over; `received` is what each of [`connections`](Self::connections) has received so far.
+    /// Ten seconds have passed; `received` is what each of [`connections`](Self::connections) has received so far.
     pub(crate) fn round(&mut self, received: &[u64]) -> Vec<Change> {
         for (peer, &received) in self.peers.iter_mut().zip(received) {
             peer.gained = received.saturating_sub(peer.received);
@@ -73,8 +73,8 @@ impl Choker {
         self.choose()
     }
 
-    /// Takes time in proportion to the number of peers, however many may receive: a swarm of ten thousand chooses ten thousand
-    /// times while they connect.
+    /// Takes time in proportion to the number of peers, however many may receive: in a swarm of ten thousand this runs
+    /// ten thousand times while they connect.
     fn choose(&mut self) -> Vec<Change> {
         let mut is_free = vec![false; self.peers.len()];
         self.first_by_gain(self.places - 1).into_iter().for_each(|index| is_free[index] = true);
@@ -87,12 +87,12 @@ impl Choker {
                 changes.push(Change { connection: peer.connection, choked });
             }
         }
-        // Those that make room go first.
+        // Those that are choked to make room go first.
         changes.sort_by_key(|change| !change.choked);
         changes
     }
 
-    /// Those, so many, that took most; of two that took the same, the one whose turn is first.
+    /// The peers that took most, this many; of two that took the same, the one that comes first in the order.
     fn first_by_gain(&self, count: usize) -> Vec<usize> {
         let mut by_gain: Vec<usize> = (0..self.peers.len()).collect();
         if 0 < count && count < by_gain.len() {

@@ -1,4 +1,4 @@
-//! What the two ends of one connection want of one another.
+//! What the two ends of one connection want from each other.
 
 use std::collections::VecDeque;
 
@@ -7,23 +7,23 @@ use crate::sockets::Ask;
 /// The requests under way on a connection, and what the receiver of its data waits for.
 #[derive(Debug)]
 pub struct Exchange {
-    /// Payload at whose arrival the programs are told; `u64::MAX`: none.
+    /// The programs are told when this much payload has arrived; `u64::MAX`: never.
     expects: u64,
-    /// What had arrived when that was told last.
+    /// What had arrived when they were last told.
     arrived: u64,
-    /// Requests on their way: what the server has received when it has all of it, and the answer to it.
+    /// Requests under way: how much the server has received once it has the whole request, and the answer to it.
     asks: VecDeque<(u64, Ask)>,
     /// Payload of all requests.
     asked: u64,
 }
 
 impl Exchange {
-    /// The receiver waits for so much payload, if for any.
+    /// The receiver waits for this much payload, if for any.
     pub fn new(expects: Option<u64>) -> Self {
         Self { expects: expects.unwrap_or(u64::MAX), arrived: 0, asks: VecDeque::new(), asked: 0 }
     }
 
-    /// The client asks for something, and waits for the answer too.
+    /// The client makes a request, and waits for the answer too.
     pub fn ask(&mut self, ask: Ask) {
         self.asked += ask.request_bytes;
         self.asks.push_back((self.asked, ask));
@@ -31,7 +31,7 @@ impl Exchange {
         self.expects = before + ask.response_bytes;
     }
 
-    /// The receiver has so much payload: whether that is all it has waited for. It is so once.
+    /// The receiver has this much payload: returns whether that is all it has waited for. This is true only once.
     #[inline]
     pub fn has_arrived(&mut self, received: u64) -> bool {
         let has_arrived = received >= self.expects;
@@ -41,7 +41,7 @@ impl Exchange {
         has_arrived
     }
 
-    /// The next request that the server, with so much payload received, has whole.
+    /// The next request that the server has completely, with this much payload received.
     #[inline]
     pub fn take_asked(&mut self, received: u64) -> Option<Ask> {
         self.asks.front().filter(|(asked, _)| *asked <= received)?;

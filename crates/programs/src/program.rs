@@ -12,7 +12,7 @@ use crate::web::Web;
 
 /// The programs of one traffic, at both ends.
 ///
-/// `U` draws by how much later than planned flows and pages begin.
+/// `U` draws how much later than planned flows and pages begin.
 #[derive(Debug)]
 pub struct Program<U> {
     kind: Kind,
@@ -21,12 +21,12 @@ pub struct Program<U> {
     agenda: Agenda,
 }
 
-/// What has become of a connection.
+/// What happened to a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct News {
     /// The client's handshake is done.
     pub stands: bool,
-    /// All has arrived that was expected.
+    /// Everything that was expected has arrived.
     pub arrived: bool,
     /// The server has closed its side, as the client sees it.
     pub over: bool,
@@ -40,7 +40,7 @@ enum Kind {
 }
 
 impl News {
-    /// Is there anything to hear?
+    /// Has anything happened?
     #[inline]
     pub fn is_any(self) -> bool {
         self.stands || self.arrived || self.over
@@ -79,12 +79,12 @@ impl<U: Uniform> Program<U> {
         self.agenda.next_ns()
     }
 
-    /// Whether something of it goes on that [`on_stop`](Self::on_stop) ends.
+    /// Whether anything is going on that [`on_stop`](Self::on_stop) ends.
     pub fn has_to_be_stopped(&self) -> bool {
         !matches!(self.kind, Kind::Web(_))
     }
 
-    /// Does the first thing that is due, if there is one.
+    /// Does the first task that is due, if there is one.
     pub fn on_time<S: Sockets>(&mut self, now_ns: u64, sockets: &mut S) -> Result<(), S::Error> {
         let Self { kind, starts, agenda, .. } = self;
         match (agenda.due(now_ns), kind) {
@@ -97,7 +97,7 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// Something has become of a connection.
+    /// Something happened to a connection.
     pub fn hear<S: Sockets>(&mut self, now_ns: u64, number: u32, news: News, sockets: &mut S) -> Result<(), S::Error> {
         if news.stands {
             self.on_stands(number, sockets)?;
@@ -146,7 +146,7 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// The run is over: the transfers that did not come to their end.
+    /// The run is over: returns the transfers that did not complete.
     pub fn unfinished(&mut self) -> Vec<Transfer> {
         match &mut self.kind {
             Kind::Bulk(bulk) => bulk.unfinished(),

@@ -1,4 +1,4 @@
-//! Random numbers from the run's seed, and from nothing else.
+//! Random numbers from the run's seed, and from no other source.
 
 /// A source of uniform numbers.
 pub trait Uniform {
@@ -6,12 +6,12 @@ pub trait Uniform {
     fn below(&mut self, bound: u64) -> u64;
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a few numbers a second need nothing better.
+/// SplitMix64 (Steele, Lea, Flood 2014): sufficient for a few numbers per second.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A stream of its own for each of the seed's users, by index.
+    /// A separate stream for each of the seed's users, by index.
     pub fn new(seed: u64, user: usize) -> Self {
         let mut seeds = Self(seed);
         let mut user = Self(seeds.bits() ^ user as u64);

@@ -1,4 +1,4 @@
-//! What a program can do, as an engine carries it out.
+//! The actions of a program, which an engine carries out.
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub enum Side {
 pub struct Opening {
     /// Its number among the traffic's, counted from 1 without a gap.
     pub number: u32,
-    /// The end whose data is of interest.
+    /// The end that sends the data under test.
     pub data_from: Side,
-    /// Payload after which the other end has what it waits for; what is [asked](Ask) for comes on top.
+    /// Payload after which the other end has what it waits for; what is [requested](Ask) comes on top.
     pub expects: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ pub struct Ask {
     pub last: bool,
 }
 
-/// An object on its way through a connection, or several.
+/// An object that is transferred over a connection, or over several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Number of the connection, the first of them.
@@ -44,27 +44,27 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// The connections of one traffic, by number. Those that are over are silently left alone.
+/// The connections of one traffic, by number. Actions on connections that are over are silently ignored.
 pub trait Sockets {
     /// Why something could not be done.
     type Error;
 
-    /// The client connects. What it writes and asks for from now on is sent once the handshake is done.
+    /// The client connects. What it writes and requests from now on is sent once the handshake is done.
     fn open(&mut self, opening: &Opening) -> Result<(), Self::Error>;
 
     /// The client writes `bytes` more; `u64::MAX` never runs out.
     fn write(&mut self, connection: u32, bytes: u64) -> Result<(), Self::Error>;
 
-    /// The client does not write any more of what the connection has not taken yet.
+    /// The client discards what it has written and the connection has not accepted yet.
     fn hold(&mut self, connection: u32) -> Result<(), Self::Error>;
 
-    /// The client closes its side once all is sent that it has written.
+    /// The client closes its side once everything that it has written is sent.
     fn close(&mut self, connection: u32) -> Result<(), Self::Error>;
 
-    /// The client asks the server for something.
+    /// The client makes a request to the server.
     fn ask(&mut self, connection: u32, ask: Ask) -> Result<(), Self::Error>;
 
-    /// Payload of the end whose data is of interest that was acknowledged so far.
+    /// Payload acknowledged so far, of the end that sends the data under test.
     fn delivered(&mut self, connection: u32) -> Result<u64, Self::Error>;
 
     /// A transfer is complete.

@@ -6,8 +6,9 @@ use crate::random::Uniform;
 
 /// A flow or page begins up to this much later than planned.
 ///
-/// Programs started "at the same time" open their connections within about a millisecond of one another: forking, loading
-/// and name look-up take that long. Without it, flows of equal parameters would send every packet in the same nanosecond.
+/// Programs started "at the same time" open their connections within about a millisecond of one another: forking,
+/// loading and name look-up take that long. Without this jitter, flows with equal parameters would send every packet in
+/// the same nanosecond.
 pub const START_JITTER_NS: u64 = 1_000_000;
 
 /// The times at which a traffic begins something.
@@ -23,8 +24,8 @@ impl<U: Uniform> Starts<U> {
         Self { start_ns: traffic.start_ns, stop_ns: traffic.stop_ns, jitter }
     }
 
-    /// When something begins that is planned for so long after the traffic's start; `None` where that is too late. It always
-    /// begins before the traffic stops.
+    /// When something begins that is planned for this long after the traffic's start; `None` if that is too late. It
+    /// always begins before the traffic stops.
     pub(crate) fn after(&mut self, after_ns: u64) -> Option<u64> {
         let nominal_ns = self.start_ns.saturating_add(after_ns);
         let is_early = nominal_ns < self.stop_ns;

@@ -1,7 +1,7 @@
-//! A seed of a torrent and its peers (BEP 3): it sends without pause to those that it does not choke.
+//! A seed of a torrent and its peers (BEP 3): it sends without pause to the peers that it does not choke.
 //!
-//! Departs: the peers do not trade with one another; there are no requests, since a peer keeps enough of them outstanding
-//! for the seed never to wait; and the torrent has no end.
+//! Departs: the peers do not trade with one another. There are no requests, since a peer keeps enough of them
+//! outstanding that the seed never has to wait. The torrent has no end.
 
 use bufferscope_scenario::BittorrentTraffic;
 
@@ -11,7 +11,7 @@ use crate::random::{Random, Uniform};
 use crate::sockets::{Opening, Side, Sockets};
 use crate::starts::Starts;
 
-/// Time between two looks at who is to be choked (BEP 3).
+/// Time between two choking decisions (BEP 3).
 const ROUND_NS: u64 = 10_000_000_000;
 
 /// The seed.
@@ -53,7 +53,7 @@ impl Swarm {
         carry_out(&changes, sockets)
     }
 
-    /// It is time to look at who is to be choked.
+    /// It is time to decide which peers are choked.
     pub(crate) fn choke<S: Sockets>(
         &mut self,
         now_ns: u64,

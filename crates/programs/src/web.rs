@@ -1,11 +1,11 @@
-//! Pages, as browsers fetch them over HTTP/1.1: first the document, then what it refers to, over a few connections that stay
-//! open until the page is there, each with one request at a time (RFC 9112, section 9).
+//! Pages, as browsers fetch them over HTTP/1.1: first the document, then what it refers to, over a few connections that
+//! stay open until the page is complete, each with one request at a time (RFC 9112, section 9).
 //!
-//! A connection is given its next object when it is free, a new one when its handshake is done, as browsers' socket pools do.
-//! A page without objects comes over one connection, which the server closes after it.
+//! A connection is given its next object when it is free, a new connection when its handshake is done, as in browsers'
+//! socket pools. A page without objects comes over one connection, which the server closes after it.
 //!
-//! Departs: nothing is cached, connections are not kept for the next page, and nobody computes: a browser parses the
-//! document before it knows the objects, and finds some of them late.
+//! Departs: nothing is cached, connections are not kept for the next page, and computing takes no time: a browser
+//! parses the document before it knows the objects, and finds some of them late.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) struct Web {
 struct Page {
     started_ns: u64,
     connections: Vec<u32>,
-    /// Objects asked for, the document included, and those that have arrived.
+    /// Objects requested, including the document, and those that have arrived.
     asked: u32,
     arrived: u32,
 }
@@ -75,7 +75,7 @@ impl Web {
         if self.parameters.objects.is_some() { self.ask_for_more(number, sockets) } else { Ok(()) }
     }
 
-    /// What a connection was asked for has arrived.
+    /// What was requested on a connection has arrived.
     pub(crate) fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         let Some(&first) = self.owners.get(&number) else { return Ok(()) };
         let Some(page) = self.pages.get_mut(&first) else { return Ok(()) };
@@ -84,7 +84,7 @@ impl Web {
             return self.complete(now_ns, first, sockets);
         }
         if page.arrived == 1 {
-            // The document's connection fetches on.
+            // The document's connection continues to fetch.
             for _ in 1..self.parameters.connections() {
                 self.open(first, sockets)?;
             }
@@ -161,7 +161,7 @@ trait Parts {
     fn parts(&self) -> u32;
     /// Their payload.
     fn page_bytes(&self) -> u64;
-    /// Connections that are of use.
+    /// The number of connections that are useful.
     fn connections(&self) -> u32;
 }
 

@@ -1,4 +1,4 @@
-//! What an application writes, and when: for a while, at a rate, up to an end, or any of these together.
+//! What an application writes, and when: for a limited time, at a rate, up to an end, or any combination of these.
 
 use bufferscope_scenario::{OnOff, TcpTraffic};
 
@@ -14,15 +14,15 @@ const NS_BYTES: u128 = 8_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Writer {
     rate_bps: Option<u64>,
-    /// What it has still to write; `None`: there is no end.
+    /// What is left to write; `None`: there is no end.
     left: Option<u64>,
     on_off: Option<OnOff>,
     random: Random,
     writes: bool,
-    /// When it began to write or to be silent, and until when it does that.
+    /// When the current period of writing or silence began, and when it ends.
     since_ns: u64,
     until_ns: u64,
-    /// Time since then for which everything is written.
+    /// Time since then for which everything has been written.
     covered_ns: u64,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Writer {
 pub(crate) struct Step {
     /// Bytes to be written; `u64::MAX`: as many as the connection takes.
     pub(crate) write: u64,
-    /// What the connection did not take is not written any more.
+    /// What the connection has not accepted is discarded.
     pub(crate) hold: bool,
-    /// When it goes on; `None`: it has written all, or writes as much as it can for ever.
+    /// When it continues; `None`: it has written everything, or writes as much as it can for ever.
     pub(crate) next_ns: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ impl Writer {
         })
     }
 
-    /// Does what is planned for the time that [`Step::next_ns`] told, or for its beginning.
+    /// Does what is planned for the time that [`Step::next_ns`] returned, or for its beginning.
     pub(crate) fn step(&mut self) -> Step {
         if self.since_ns.saturating_add(self.covered_ns) >= self.until_ns {
             self.turn();
@@ -89,7 +89,7 @@ impl Writer {
         };
     }
 
-    /// What comes about until the next beat.
+    /// What accumulates until the next beat.
     fn beat(&mut self, rate_bps: u64) -> u64 {
         let full_ns = (u128::from(LEAST_BYTES) * NS_BYTES).div_ceil(rate_bps.into()) as u64;
         let before = bytes(rate_bps, self.covered_ns);

@@ -1,6 +1,6 @@
 //! `bufferscope._core`: experiment files, records and the simulator for Python.
 //!
-//! No logic: arguments are handed on, results and errors are translated. What has structure crosses as JSON text, tables
+//! No logic: arguments are passed on, results and errors are translated. Structured data crosses as JSON text, tables
 //! as Parquet files. `python/bufferscope/_core.pyi` describes it for Python's readers and type checkers.
 
 mod commands;

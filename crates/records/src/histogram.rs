@@ -6,20 +6,21 @@ use crate::names::Name;
 use crate::rows::SojournRow;
 use crate::value::Layer;
 
-/// Buckets each power of two is divided into, as a power of two: the widest bucket is 1/128 (0.8 %) of its lower end.
+/// Buckets per power of two, as a power of two: the widest bucket is 1/128 (0.8 %) of its lower end.
 const PRECISION_BITS: u32 = 7;
 const BUCKETS_PER_OCTAVE: usize = 1 << PRECISION_BITS;
-/// Octave 0 holds 0 to 127 ns one by one; each other one power of two, up to 2^64.
+/// Octave 0 holds 0 to 127 ns one by one; each other octave holds one power of two, up to 2^64.
 const OCTAVES: usize = (u64::BITS - PRECISION_BITS + 1) as usize;
 
 /// Counts packets by sojourn time in logarithmic buckets narrower than 1 %.
 ///
-/// Each bucket is reported as its middle, so a reported time is within 0.4 % of every packet's own. Only integer
+/// Each bucket is reported as its midpoint, so a reported time is within 0.4 % of every packet's own. Only integer
 /// arithmetic is involved: the same packets give the same rows on every machine. An octave is allocated when its first
-/// packet comes and kept from then on, so recording allocates nothing in steady state and costs a few instructions.
+/// packet arrives and is kept from then on, so recording allocates nothing in steady state and costs a few
+/// instructions.
 pub struct SojournHistogram {
     octaves: [Option<Box<[u32; BUCKETS_PER_OCTAVE]>>; OCTAVES],
-    /// Bit `i` is set when octave `i` counts any packet: draining visits no other.
+    /// Bit `i` is set when octave `i` counts any packet: draining visits only these octaves.
     occupied: u64,
 }
 
@@ -43,7 +44,7 @@ impl SojournHistogram {
         self.occupied == 0
     }
 
-    /// Hands out one row for each bucket that counts packets, shortest time first, and starts over.
+    /// Yields one row for each bucket that counts packets, shortest time first, and starts over.
     pub fn drain(&mut self, t_ns: u64, port: Name, layer: Layer, mut each: impl FnMut(SojournRow)) {
         for (octave, counts) in self.octaves.iter_mut().enumerate().filter(|(o, _)| self.occupied >> o & 1 == 1) {
             for (bucket, count) in counts.iter_mut().flat_map(|counts| counts.iter_mut().enumerate()) {

@@ -1,4 +1,4 @@
-//! Record batches as bytes, for an engine that runs in another process than whoever keeps its records.
+//! Record batches as bytes, for an engine that runs in a different process from the one that keeps its records.
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
@@ -17,7 +17,7 @@ pub fn encode(table: Table, batch: &RecordBatch) -> Result<Vec<u8>, RecordsError
     write().map_err(|source| RecordsError::Transfer { table, source })
 }
 
-/// Reads what [`encode`] wrote; a batch that does not have the table's schema is an error of its own.
+/// Reads what [`encode`] wrote; a batch that does not have the table's schema is a separate error.
 pub fn decode(table: Table, bytes: &[u8]) -> Result<RecordBatch, RecordsError> {
     let failed = |source| RecordsError::Transfer { table, source };
     let mut batches = StreamReader::try_new(bytes, None).map_err(failed)?;

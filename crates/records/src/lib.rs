@@ -1,12 +1,12 @@
 //! What was observed: the tables that every engine writes and everything else reads.
 //!
-//! An engine hands typed rows to a [`Recorder`], which collects them into Arrow record batches of a few thousand rows and
-//! passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file a table, [`MemorySink`] keeps the batches for tests.
-//! Memory stays bounded however long a run is, rows keep the order in which they were recorded, and equal rows give
-//! byte-identical files.
+//! An engine passes typed rows to a [`Recorder`], which collects them into Arrow record batches of a few thousand rows
+//! and passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`MemorySink`] keeps the batches
+//! for tests. Memory stays bounded however long a run is, rows keep the order in which they were recorded, and equal
+//! rows give byte-identical files.
 //!
-//! Times are integer nanoseconds since the start of the run; a column's name carries its unit. The fields of
-//! a row ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table; they are written down nowhere else.
+//! Times are integer nanoseconds since the start of the run; a column's name includes its unit. The fields of a row
+//! ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table; the columns are defined nowhere else.
 
 mod histogram;
 #[cfg(feature = "ipc")]

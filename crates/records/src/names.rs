@@ -13,8 +13,8 @@ pub struct Name {
 }
 
 impl Name {
-    /// `<name>/<number>`: one of the many things of that name, numbers from 1. Nothing is kept of it, so a run may have millions
-    /// one after the other.
+    /// `<name>/<number>`: one of many things with that name, numbered from 1. It is not stored, so a run may have
+    /// millions of them one after the other.
     pub fn numbered(self, number: u32) -> Self {
         Self { number: NonZeroU32::new(number), ..self }
     }

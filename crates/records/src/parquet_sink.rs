@@ -1,4 +1,4 @@
-//! One Parquet file a table.
+//! One Parquet file per table.
 
 use std::fs::File;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn failed(table: Table) -> impl FnOnce(ParquetError) -> RecordsError {
 }
 
 /// Integers are mostly times and counters, which differ little from row to row: stored as differences they shrink to a
-/// few bits. Texts are few and repeat: a dictionary (the default).
+/// few bits. Texts are few and repetitive: a dictionary (the default).
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let builder = WriterProperties::builder()
         .set_created_by(concat!("bufferscope ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -6,14 +6,14 @@ use crate::names::{Name, Names};
 use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
 use crate::{RecordsError, Sink};
 
-/// Rows of one table kept before they become a batch. So many rows of the widest table stay in a core's second-level cache,
-/// which each of its columns reads through once; eight times as many cost a run of 30 flows 5 % of its speed.
+/// Rows of one table kept before they become a batch. This many rows of the widest table fit into a core's second-level
+/// cache, and each column reads through them once. With eight times as many, a run of 30 flows was 5 % slower.
 const BATCH_ROWS: usize = 1024;
 
 /// Takes an engine's observations row by row.
 ///
-/// Recording never fails as such: the first error of the sink is kept, later rows are discarded, and [`Recorder::check`]
-/// or [`Recorder::finish`] tell. So the hot path of an engine has no error to handle.
+/// Recording itself never fails: the first error of the sink is kept, later rows are discarded, and [`Recorder::check`]
+/// or [`Recorder::finish`] reports the error. So the hot path of an engine has no error to handle.
 #[derive(Debug)]
 pub struct Recorder<S: Sink> {
     output: Output<S>,
@@ -74,7 +74,7 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.sojourns, row);
     }
 
-    /// The sink's first error, if there was one: an engine may ask now and then, to stop early.
+    /// The sink's first error, if there was one: an engine may check now and then, to stop early.
     pub fn check(&self) -> Result<(), &RecordsError> {
         self.output.error.as_ref().map_or(Ok(()), Err)
     }
@@ -94,7 +94,7 @@ impl<S: Sink> Recorder<S> {
     }
 }
 
-/// The way out, shared by all tables.
+/// The output, shared by all tables.
 #[derive(Debug)]
 struct Output<S> {
     sink: S,

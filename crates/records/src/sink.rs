@@ -43,7 +43,7 @@ pub enum RecordsError {
         /// What the Parquet writer said.
         source: ParquetError,
     },
-    /// A batch is not the Arrow IPC it should be.
+    /// A batch is not valid Arrow IPC.
     #[cfg(feature = "ipc")]
     #[error("a batch of the table `{table}` can't be carried over: {source}")]
     Transfer {
@@ -52,16 +52,16 @@ pub enum RecordsError {
         /// What the Arrow library said.
         source: ArrowError,
     },
-    /// A batch has other columns than its table: whoever wrote it is of another build.
+    /// A batch has different columns from its table: its writer comes from a different build.
     #[cfg(feature = "ipc")]
     #[error("a batch of the table `{table}` has other columns than the table has in this build: {differing}")]
     OtherColumns {
         /// The table.
         table: Table,
-        /// The columns that only one of the two has, or that they do not have of the same type.
+        /// The columns that only one of the two has, or that have different types.
         differing: String,
     },
-    /// Whoever was to take the batches is gone.
+    /// The receiver of the batches is gone.
     #[error("nobody takes the records any more")]
     Closed,
 }

@@ -1,8 +1,8 @@
-//! When the datagrams of a flow leave: the arithmetic that all engines share, so that they mean the same by a scenario.
+//! When the datagrams of a flow leave. All engines share this arithmetic, so that a scenario means the same to each.
 //!
-//! Constant distances are exact however long a flow lasts: the n-th datagram leaves n times the distance after the first,
-//! rounded down to a nanosecond once. An on/off flow has a clock that stands still while it is off; distances are measured by
-//! that clock, as in ns-3's OnOffApplication, so the share of time and the rate hold whatever the lengths are.
+//! Constant intervals are exact however long a flow lasts: the n-th datagram leaves n intervals after the first,
+//! rounded down to a nanosecond once. An on/off flow has a clock that stands still while it is off. Intervals are
+//! measured by that clock, as in ns-3's OnOffApplication, so the duty cycle and the rate hold whatever the lengths are.
 
 use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};
 
@@ -10,17 +10,17 @@ const SECOND_NS: u128 = 1_000_000_000;
 /// Fractional bits of what [`exponential`] gives.
 const EXPONENTIAL_BITS: u32 = 32;
 
-/// The departures of one flow, each when it is asked for. Random numbers are 64 uniform bits a draw, from the caller.
+/// The departures of one flow, computed one at a time. Random numbers are 64 uniform bits per draw, from the caller.
 #[derive(Clone, Debug)]
 pub struct Departures {
     start_ns: u64,
     stop_ns: u64,
-    /// Distance of two datagrams in nanoseconds of the flow's own clock, as a fraction.
+    /// Interval between two datagrams in nanoseconds of the flow's own clock, as a fraction.
     distance: (u128, u128),
     pattern: Pattern,
     /// Departures so far.
     number: u64,
-    /// The last of them by the flow's own clock, if their distances are random.
+    /// The last of them by the flow's own clock, if the intervals are random.
     last_ns: u64,
     turns: Option<Turns>,
 }
@@ -29,12 +29,12 @@ pub struct Departures {
 #[derive(Clone, Debug)]
 struct Turns {
     lengths: OnOff,
-    /// The present period of sending: its start, the same by the flow's own clock, and its length. `None` before the first.
+    /// The current on period: its start, the same by the flow's own clock, and its length. `None` before the first.
     now: Option<[u64; 3]>,
 }
 
 impl UdpTraffic {
-    /// By how much flows that start together must differ so that their datagrams do not always leave together.
+    /// How far flows that start together must be offset so that their datagrams do not always leave together.
     pub fn phase_ns(&self) -> u64 {
         let distance_ns = self.bits_ns() / u128::from(self.rate_bps.max(1));
         self.pattern.phase_ns(u64::try_from(distance_ns).unwrap_or(u64::MAX))
@@ -63,8 +63,8 @@ impl Periods {
 }
 
 impl Pattern {
-    /// By how much things that happen at this distance and start together must differ so that they do not always happen together:
-    /// any part of the distance. Random distances need nothing.
+    /// How far things that repeat at this interval and start together must be offset so that they do not always
+    /// coincide: any part of the interval. Random intervals need no offset.
     fn phase_ns(self, distance_ns: u64) -> u64 {
         match self {
             Self::Constant => distance_ns,
@@ -74,7 +74,7 @@ impl Pattern {
 }
 
 impl DnsTraffic {
-    /// By how much look-ups of several hosts must differ so that they are not always made together.
+    /// How far look-ups of several hosts must be offset so that they are not always made together.
     pub fn phase_ns(&self) -> u64 {
         self.pattern.phase_ns(self.interval_ns)
     }
@@ -132,8 +132,8 @@ impl Turns {
 /// An exponentially distributed number of mean 1, with [`EXPONENTIAL_BITS`] fractional bits: by von Neumann's method ("Various
 /// techniques used in connection with random digits", 1951), which only compares, so every machine gets the same number.
 ///
-/// A run of falling uniform numbers is odd in length with the probability 1 - 1/e of a number below 1; as often as one is
-/// even, the result is one more.
+/// A run of falling uniform numbers has odd length with the probability 1 - 1/e that the result is below 1; each run of
+/// even length adds one to the result.
 fn exponential(draw: &mut impl FnMut() -> u64) -> u64 {
     let mut whole = 0;
     loop {

@@ -7,7 +7,7 @@ use toml::Value;
 use crate::notes::Notes;
 use crate::suggest::did_you_mean;
 
-/// Why an experiment can't be loaded. Displays as one line for each problem, whatever the file holds.
+/// Why an experiment cannot be loaded. Displays as one line per problem, whatever the file contains.
 ///
 /// ```
 /// let error = bufferscope_scenario::Experiment::parse("title = 5", "lab.toml", &[]).unwrap_err();
@@ -23,28 +23,28 @@ pub struct ExperimentError {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The key's path, such as `link.bottleneck.rate`; tables that have a name are named by it, others counted from 1
-    /// (`link[2]`). Empty where the file as a whole is meant.
+    /// The key's path, such as `link.bottleneck.rate`; tables with a name are identified by it, others counted from 1
+    /// (`link[2]`). Empty if the problem concerns the file as a whole.
     pub path: String,
     /// What was found there; `None` where a key is missing.
     pub found: Option<String>,
-    /// What is allowed there, or what the missing key must say.
+    /// What is allowed there, or what the missing key must contain.
     pub allowed: String,
-    /// What to do about it, where that can be said.
+    /// What to do about it, if that is known.
     pub hint: Option<String>,
-    /// The `PATH=VALUE` given with `--set` that brought it about, if one did.
+    /// The `PATH=VALUE` given with `--set` that caused it, if one did.
     pub set: Option<String>,
     /// The choice of swept values at which it shows, if it does not show in the file as it stands.
     pub point: Option<String>,
 }
 
-/// Problems found so far. Keeps the first few and counts the others: a file of nothing but errors must not become a report
+/// Problems found so far. Keeps the first few and counts the others: a file full of errors must not produce a report
 /// larger than itself.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     kept: Vec<Problem>,
     total: usize,
-    /// What is no problem, but the user should know.
+    /// What is not a problem, but the user should know.
     pub(crate) notes: Notes,
 }
 
@@ -82,7 +82,7 @@ impl Problem {
         }
     }
 
-    /// Whether the other says the same, at this point or another.
+    /// Whether the other one says the same, at this point or another.
     fn repeats(&self, other: &Self) -> bool {
         (&self.path, &self.found, &self.allowed) == (&other.path, &other.found, &other.allowed)
     }
@@ -91,7 +91,7 @@ impl Problem {
 impl Problems {
     const KEPT: usize = 50;
 
-    /// Takes note of a problem, once; `make` is only called while problems are kept.
+    /// Adds a problem, once; `make` is only called while problems are kept.
     pub(crate) fn add(&mut self, make: impl FnOnce() -> Problem) {
         if self.kept.len() >= Self::KEPT {
             self.total += 1;
@@ -104,14 +104,14 @@ impl Problems {
         }
     }
 
-    /// Takes over the problems of something else.
+    /// Takes over the problems of another list.
     pub(crate) fn extend(&mut self, others: Self) {
         let untold = others.total - others.kept.len();
         others.kept.into_iter().for_each(|problem| self.add(|| problem));
         self.total += untold;
     }
 
-    /// Hands on what went well, and takes over the problems of what did not.
+    /// Returns a success, or takes over the problems of a failure.
     pub(crate) fn sift<T>(&mut self, result: Result<T, Self>) -> Option<T> {
         result.map_err(|problems| self.extend(problems)).ok()
     }
@@ -129,7 +129,7 @@ impl Problems {
         self.kept.iter().any(|problem| problem.point.is_some())
     }
 
-    /// Lets `tell` add to each problem what is known about how it came about.
+    /// Lets `tell` add to each problem what is known about its cause.
     pub(crate) fn annotate(&mut self, tell: impl FnMut(&mut Problem)) {
         self.kept.iter_mut().for_each(tell);
     }

@@ -11,12 +11,12 @@ use crate::path::{KeyPath, join};
 use crate::suggest::{any_of, closest};
 use crate::sweep::{Axes, Axis};
 
-/// What the source says about one metric, to be held against what is measured.
+/// What the source says about one metric, to be compared with what is measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
     /// The metric's name, such as `rtt.max_ms`.
     pub metric: String,
-    /// What the source says, in its words.
+    /// What the source says, in its own words.
     pub says: String,
     /// The values that count as reproduced.
     pub band: Band,
@@ -29,20 +29,21 @@ pub struct Expectation {
     pub relative_to: Option<IndexMap<String, String>>,
     /// The labels in the file's `shown_by`.
     pub shown_by: Option<IndexMap<String, String>>,
-    /// The points it is about, each to be held against the band by itself. Empty where it does not apply.
+    /// The points that it is about; each is compared with the band separately. Empty where it does not apply.
     pub comparisons: Vec<Comparison>,
-    /// Why it is no claim about this set-up, if it isn't: the source knows nothing of a set-up that was changed by `--set`.
+    /// Why it makes no claim about this set-up, if so: the source says nothing about a set-up that was changed by
+    /// `--set`.
     pub not_applicable: Option<String>,
 }
 
-/// The value to hold against an expectation's band.
+/// The value to compare with an expectation's band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// Index of the point at which the metric is taken.
     pub point: usize,
     /// Index of the point whose metric it is divided by, if it is divided.
     pub relative_to: Option<usize>,
-    /// Where the same lies in the band if what `differs` names is the cause.
+    /// Where the same value lies in the band if what `differs` names is the cause.
     pub shown_by: Option<Measured>,
 }
 

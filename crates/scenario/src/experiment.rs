@@ -18,8 +18,8 @@ use crate::resolve::{inherit_tcp, resolve};
 use crate::sweep::{Axes, Axis};
 use crate::syntax;
 
-/// Values (keys and items of arrays) of all points together: bounds the memory and time of expanding a large set-up into
-/// many points.
+/// Values (keys and items of arrays) of all points together: this bounds the memory and time taken to expand a large
+/// set-up into many points.
 const MOST_VALUES: usize = 5_000_000;
 
 /// An experiment, ready to run: every point is a [`Scenario`] that engines can rely on.
@@ -48,7 +48,7 @@ pub struct Experiment {
     expectations: Vec<Expectation>,
 }
 
-/// What the file says besides what is tested.
+/// What the file says besides the set-up under test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Document {
     /// What the experiment shows, in one line.
@@ -72,7 +72,7 @@ pub struct Point {
     pub values: Vec<(String, String)>,
     /// What an engine runs.
     pub scenario: Scenario,
-    /// What the user should know of the values that this point has, such as rates in bytes per second; a few lines.
+    /// What the user should know about the values of this point, such as rates in bytes per second; a few lines.
     pub notes: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ impl Experiment {
         Self::parse(text, file, overrides)
     }
 
-    /// What the file says besides what is tested.
+    /// What the file says besides the set-up under test.
     pub fn document(&self) -> &Document {
         &self.document
     }
@@ -111,7 +111,7 @@ impl Experiment {
         notes.into_lines()
     }
 
-    /// What the source says came out.
+    /// What the source reports as the outcome.
     pub fn expectations(&self) -> &[Expectation] {
         &self.expectations
     }
@@ -201,7 +201,7 @@ fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) 
 }
 
 impl Problems {
-    /// Tells the point of the problems that the file does not have without its sweep.
+    /// Adds the point to problems that the file does not have without its sweep.
     fn at_point(mut self, values: &[(String, String)], without_sweep: &Self) -> Self {
         let point: Vec<String> = values.iter().map(|(path, label)| format!("{path} = {}", shorten(label))).collect();
         self.annotate(|problem| {

@@ -1,8 +1,8 @@
-//! What is tested: network, queues, traffic.
+//! The set-up under test: network, queues, traffic.
 //!
-//! An experiment is a TOML file. [`Experiment::parse`] reads it, fills in defaults, applies overrides from the command line,
-//! expands its sweep into [`Point`]s and refuses what is impossible; each point holds a [`Scenario`], which is all that an
-//! engine gets to see. [`schema`] describes the files for editors.
+//! An experiment is a TOML file. [`Experiment::parse`] reads it, fills in defaults, applies overrides from the command
+//! line, expands its sweep into [`Point`]s and refuses what is impossible. Each point holds a [`Scenario`], which is
+//! all that an engine sees. [`schema`] describes the files for editors.
 //!
 //! The way through the crate: `syntax` (bytes to TOML) -> `check` (does the document fit the schema) -> `file` (the tables
 //! as written) -> `overrides` and `sweep` (which values) -> `resolve` (the scenario). It does no I/O.

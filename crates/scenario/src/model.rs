@@ -1,9 +1,9 @@
 //! The resolved scenario: what an engine runs.
 //!
-//! Every number is plain and carries its unit in its name, every default is filled in, every name is an index that is
-//! known to exist. An engine never sees a string that still has to be parsed; a [`Scenario`] is obtained by loading an
-//! experiment file (see [`crate::Experiment`]), which has already refused what is impossible. An engine in a process of its
-//! own reads it back from the JSON that it serialises to.
+//! Every number is plain and has its unit in its name, every default is filled in, and every name is an index that is
+//! known to exist. An engine never sees a string that still has to be parsed. A [`Scenario`] is obtained by loading an
+//! experiment file (see [`crate::Experiment`]), which has already refused what is impossible. An engine in a separate
+//! process reads it back from the JSON that it serialises to.
 
 mod datagrams;
 mod streams;
@@ -23,7 +23,7 @@ pub type LinkIndex = u16;
 pub struct Scenario {
     /// Length of the run. Traffic stops here; probes under way are still awaited (see [`PingTraffic::timeout_ns`]).
     pub duration_ns: u64,
-    /// Metrics leave out what happened before this time.
+    /// Metrics ignore what happened before this time.
     pub warmup_ns: u64,
     /// Time between two samples of `flows` and `queues`.
     pub sample_interval_ns: u64,
@@ -67,20 +67,21 @@ pub struct TcpSettings {
     pub wmem_max_bytes: u64,
     /// Send buffer a connection starts with (`net.ipv4.tcp_wmem[1]`); default 16384.
     pub wmem_default_bytes: u64,
-    /// The send buffer takes more only while less than this is not sent yet (`net.ipv4.tcp_notsent_lowat`); default: any amount.
+    /// The send buffer accepts more only while less than this is unsent (`net.ipv4.tcp_notsent_lowat`); default: any
+    /// amount.
     pub notsent_lowat_bytes: Option<u64>,
     /// Initial congestion window in segments (RFC 6928); default 10.
     pub initial_window_packets: u32,
-    /// Most segments that leave the host as one packet, and stay one up to the receiver; default 1.
+    /// Maximum number of segments that leave the host as one packet, and stay one up to the receiver; default 1.
     pub gso_max_segs: u32,
     /// Shrink windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`); default true.
     pub slow_start_after_idle: bool,
     /// Begin connections with the slow-start threshold that the last one to the same host left behind
     /// (`net.ipv4.tcp_no_ssthresh_metrics_save` = 0); default false.
     pub remember_ssthresh: bool,
-    /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`); default 0.
+    /// Number of SYN timeouts before the timeout starts to double (`net.ipv4.tcp_syn_linear_timeouts`); default 0.
     pub syn_linear_timeouts: u32,
-    /// Pacing rate in per cent of a window a round trip, in slow start and above half of the threshold
+    /// Pacing rate in per cent of one window per round trip, in slow start and above half of the threshold
     /// (`net.ipv4.tcp_pacing_ss_ratio`, `net.ipv4.tcp_pacing_ca_ratio`); default 200 and 120.
     pub pacing_percent: [u32; 2],
 }
@@ -107,19 +108,19 @@ pub struct Port {
     pub delay_ns: u64,
     /// Bytes the link layer adds to each IP packet, counted by wire and queue (Ethernet header as Linux' tc counts: 14).
     pub overhead_bytes: u32,
-    /// The queueing discipline; of no effect where `rate` is `None`.
+    /// The queueing discipline; it has no effect where `rate` is `None`.
     pub queue: Qdisc,
     /// The driver's transmit ring, if there is one; always `None` where `rate` is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring: Option<Ring>,
 }
 
-/// A driver's transmit ring: what stands in it is out of the queueing discipline's reach.
+/// A driver's transmit ring: the queueing discipline has no control over what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ring {
     /// Its size, as `ethtool -G` sets it.
     pub size_packets: u32,
-    /// Whether byte queue limits (`lib/dynamic_queue_limits.c`) bound what stands in it.
+    /// Whether byte queue limits (`lib/dynamic_queue_limits.c`) bound what is in it.
     pub bql: bool,
 }
 
@@ -163,7 +164,7 @@ pub struct Pfifo {
 /// Parameters of `bfifo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bfifo {
-    /// A packet that would bring the backlog above this is dropped.
+    /// A packet that would raise the backlog above this is dropped.
     pub limit_bytes: u64,
 }
 
@@ -234,7 +235,7 @@ pub enum TrafficKind {
     Ping(PingTraffic),
     /// Pages fetched one after the other, each over TCP connections of its own.
     Web(WebTraffic),
-    /// Datagrams at a rate, whatever becomes of them.
+    /// Datagrams at a rate, regardless of what becomes of them.
     Udp(UdpTraffic),
     /// A telephone call.
     Voip(VoipTraffic),

@@ -1,4 +1,4 @@
-//! What a user should know of a file that can be used.
+//! What a user should know about a file that can be used.
 
 /// Notes found so far. Keeps the first few: the others would only repeat them for other places of the file.
 #[derive(Clone, Debug, Default)]
@@ -9,10 +9,10 @@ pub(crate) struct Notes {
 
 impl Notes {
     const KEPT: usize = 10;
-    /// The line that stands for those that are not kept.
+    /// The line that stands for the notes that are not kept.
     const MORE: &str = "and more of the same kind";
 
-    /// Takes note of something, once.
+    /// Adds a note, once.
     pub(crate) fn add(&mut self, note: String) {
         if self.kept.contains(&note) {
             return;

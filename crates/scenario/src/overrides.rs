@@ -28,7 +28,7 @@ pub(crate) struct Changes(Vec<Override>);
 enum Target {
     /// The title and the like: nothing that happens in the experiment.
     About,
-    /// What is tested.
+    /// The set-up under test.
     Setup,
     /// Which values a key takes.
     Sweep,
@@ -41,8 +41,8 @@ impl Changes {
         problems.into_result().map(|()| Self(changes))
     }
 
-    /// The first that changes what happens in the experiment, so that what the source says about the outcome no longer
-    /// applies; as it was given.
+    /// The first override that changes what happens in the experiment, so that what the source says about the outcome
+    /// no longer applies; in its original text.
     pub(crate) fn first_in_setup(&self) -> Option<&str> {
         self.0.iter().find(|change| change.target != Target::About).map(|change| change.text.as_str())
     }
@@ -53,7 +53,7 @@ impl Changes {
         ABOUT.read(tables).map_err(|problems| self.blame(problems))
     }
 
-    /// Changes what is tested; done at each point, after the swept values.
+    /// Changes the set-up under test; done at each point, after the swept values.
     pub(crate) fn apply_to_setup(&self, setup: &mut Table) -> Result<(), Problems> {
         let mut problems = Problems::default();
         for change in self.of(Target::Setup) {
@@ -76,7 +76,7 @@ impl Changes {
         problems.into_result().map_err(|problems| self.blame(problems))
     }
 
-    /// Tells which override brought a problem about.
+    /// Adds to a problem which override caused it.
     pub(crate) fn blame(&self, mut problems: Problems) -> Problems {
         problems.annotate(|problem| {
             let Some(path) = KeyPath::parse(&problem.path) else { return };
@@ -97,7 +97,7 @@ impl Changes {
 }
 
 impl Override {
-    /// Reads `PATH=VALUE`. VALUE is TOML where it can be read as such, else a string: `2mbit` needs no quotes.
+    /// Reads `PATH=VALUE`. VALUE is TOML if it can be read as such, otherwise a string: `2mbit` needs no quotes.
     fn parse(text: &str) -> Result<Self, Problems> {
         let form = "PATH=VALUE, such as link.bottleneck.rate=2mbit";
         let refuse = |found: &str| Problem::new("--set", format!("{} ({found})", quote(text)), form);

@@ -16,14 +16,14 @@ pub(crate) struct KeyPath {
     parts: Vec<String>,
 }
 
-/// `path.key`, with the key in quotes where TOML wants them.
+/// `path.key`, with the key in quotes if TOML requires them.
 pub(crate) fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     let key = if bare { shorten(key) } else { quote(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 
-/// Number of keys and items: the value itself and all in it.
+/// Number of keys and items: the value itself and all its contents.
 pub(crate) fn count_values(value: &Value) -> usize {
     match value {
         Value::Table(table) => 1 + table.values().map(count_values).sum::<usize>(),
@@ -33,7 +33,7 @@ pub(crate) fn count_values(value: &Value) -> usize {
 }
 
 impl KeyPath {
-    /// More parts than any key has; keeps what comes from outside from nesting deeply.
+    /// More parts than any key has; prevents deep nesting by external input.
     const MOST_PARTS: usize = 8;
 
     /// Reads `link.bottleneck.rate`; `None` if a part is empty or there are too many.
@@ -61,7 +61,7 @@ impl KeyPath {
         other.parts.starts_with(&self.parts)
     }
 
-    /// Gives the key this value, making the tables on the way.
+    /// Sets the key to this value, creating the tables on the way.
     pub(crate) fn set(&self, document: &mut Table, value: Value) -> Result<(), Problems> {
         let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
         match parts.as_slice() {

@@ -1,4 +1,4 @@
-//! RED's parameters as the kernel wants them: tc turns burst and probability into shifts before it passes them on.
+//! RED's parameters as the kernel expects them: tc turns burst and probability into shifts before it passes them on.
 //!
 //! The formulas are those of Sally Floyd's notes on RED parameters as `tc` applies them (iproute2's `tc_red.c`).
 
@@ -14,7 +14,7 @@ pub enum AveragingError {
         /// The smallest burst that some W may let pass.
         least_packets: u64,
     },
-    /// The kernel's fixed-point average has no room for `max` beside the fraction bits of W.
+    /// The kernel's fixed-point average has no room for `max` in addition to the fraction bits of W.
     TooSlow {
         /// n, where W = 2^-n.
         shift: u32,
@@ -22,8 +22,8 @@ pub enum AveragingError {
 }
 
 impl Red {
-    /// The averaging constant W = 2^-n of the moving average (the kernel's `Wlog`): the largest W, 1/2 at most, by which a
-    /// burst of `burst_packets` into an empty queue leaves the average below `min_bytes`.
+    /// The averaging constant W = 2^-n of the moving average (the kernel's `Wlog`): the largest W, at most 1/2, with
+    /// which a burst of `burst_packets` into an empty queue leaves the average below `min_bytes`.
     ///
     /// After L packets the average is L + 1 - (1 - (1 - W)^L) / W packets; that is below min for
     /// L + 1 - min/avpkt <= (1 - (1 - W)^L) / W.

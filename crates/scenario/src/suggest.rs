@@ -1,13 +1,13 @@
 //! "Did you mean ...?": the closest of the allowed words.
 
-/// The allowed word closest to `found`, if any is close enough that it was probably meant.
+/// The allowed word closest to `found`, if it is close enough to have probably been meant.
 pub(crate) fn closest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     if found.is_empty() || found.len() > LONGEST {
         return None;
     }
     let lower = found.to_ascii_lowercase();
-    // Any letter is one error away from any other, so a single one must at least be right.
+    // Any letter is one error away from any other, so a single letter must be exact.
     let is_likely = |word: &&str| found.chars().nth(1).is_some() || word.starts_with(&lower);
     let distance = |word: &'a str| (strsim::damerau_levenshtein(&lower, &word.to_ascii_lowercase()), word);
     let (distance, word) = allowed.into_iter().filter(is_likely).map(distance).min_by_key(|(distance, _)| *distance)?;

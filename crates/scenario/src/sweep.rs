@@ -97,7 +97,8 @@ impl Axes {
         self.0.iter().zip(choice).map(label).collect()
     }
 
-    /// Gives the swept keys their values at a choice. A table comes before keys inside it, whatever their order in the file.
+    /// Sets the swept keys to their values at a choice. A table comes before keys inside it, whatever their order in
+    /// the file.
     pub(crate) fn apply(&self, choice: &[usize], setup: &mut Table) -> Result<(), Problems> {
         let mut chosen: Vec<(&Axis, usize)> = self.0.iter().zip(choice.iter().copied()).collect();
         chosen.sort_by_key(|(axis, _)| axis.path.depth());

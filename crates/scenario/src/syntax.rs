@@ -1,4 +1,4 @@
-//! From bytes to TOML tables, or a clear word on why not.
+//! From bytes to TOML tables, or a clear error message.
 
 use toml::Table;
 

@@ -1,9 +1,9 @@
 //! Quantities as `tc` writes them: `10mbit`, `5ms`, `150kb`, `100p` (tc(8), section UNITS).
 //!
 //! This is the only place that knows units. Arithmetic is exact: a text that is not a whole number of the base unit
-//! (bits a second, nanoseconds, bytes, packets) is refused instead of rounded, and so is one that overflows.
-//! Departures from tc, which reads with `strtod`: no sign, no exponent, and a rate or time needs its unit (tc takes a bare
-//! `10` for 10 bits a second, or 10 µs: rarely what was meant).
+//! (bits a second, nanoseconds, bytes, packets) is refused instead of rounded, and so is one that overflows. Departures
+//! from tc, which reads with `strtod`: no sign, no exponent, and a rate or time needs its unit (tc reads a bare `10` as
+//! 10 bits a second, or 10 µs, which is rarely meant).
 
 mod rates;
 
@@ -36,7 +36,7 @@ pub(crate) struct Dimension {
     pub(crate) example: &'static str,
     /// How zero is written.
     pub(crate) zero: &'static str,
-    /// A number without unit is taken in the base unit.
+    /// A number without unit is in the base unit.
     pub(crate) bare: bool,
     /// Unit and its size in base units, smallest first. Case does not matter.
     units: &'static [(&'static str, u64)],
@@ -186,7 +186,8 @@ impl Dimension {
         self.units.iter().map(|(name, _)| *name)
     }
 
-    /// A regular expression (ECMA-262, as JSON Schema wants) for what [`Dimension::parse`] reads, but for size and wholeness.
+    /// A regular expression (ECMA-262, as JSON Schema requires) for what [`Dimension::parse`] reads, except for size
+    /// and wholeness.
     pub(crate) fn pattern(&self) -> String {
         let mut units = String::new();
         for name in self.unit_names() {
@@ -212,7 +213,7 @@ impl Dimension {
         closest(unit.trim(), units).map(|unit| did_you_mean(&quote(&format!("{number}{unit}"))))
     }
 
-    /// What to know of `text`, which is a quantity of this kind but may be meant as another.
+    /// Notes about `text`, which is a quantity of this kind but may be meant as another.
     pub(crate) fn note(&self, text: &str) -> Option<String> {
         if self.name == RATE.name { rates::note(text) } else { None }
     }

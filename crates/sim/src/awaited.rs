@@ -1,12 +1,12 @@
-//! Things that were sent one after the other and whose fate is awaited, by number.
+//! Numbered items that were sent one after the other and whose outcome is awaited.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What was sent and is not concluded yet. Things are concluded in the order of sending.
+/// The items that were sent and are not settled yet. Items are settled in the order of sending.
 #[derive(Debug)]
 pub(crate) struct Awaited<T> {
-    /// Number of the next.
+    /// Number of the next item.
     next: u64,
     things: VecDeque<T>,
 }
@@ -16,18 +16,18 @@ impl<T> Awaited<T> {
         Self { next: 0, things: VecDeque::new() }
     }
 
-    /// How many were sent so far, which is the number of the next.
+    /// How many items were sent so far, which is the number of the next.
     pub(crate) fn sent(&self) -> u64 {
         self.next
     }
 
-    /// One more is sent.
+    /// Another item is sent.
     pub(crate) fn push(&mut self, thing: T) {
         self.things.push_back(thing);
         self.next += 1;
     }
 
-    /// The thing of that number, unless it is concluded already.
+    /// The item with that number, unless it is already settled.
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
         let first = self.first();
         self.things.get_mut(usize::try_from(number.checked_sub(first)?).ok()?)
@@ -41,13 +41,13 @@ impl<T> Awaited<T> {
         self.things.iter_mut()
     }
 
-    /// Takes the oldest, with its number, if its fate is known.
+    /// Takes the oldest item, with its number, if its outcome is known.
     pub(crate) fn conclude(&mut self, is_known: impl FnOnce(&T) -> bool) -> Option<(u64, T)> {
         let number = self.first();
         self.things.front().is_some_and(is_known).then(|| self.things.pop_front().map(|thing| (number, thing)))?
     }
 
-    /// The numbers of those that are not concluded.
+    /// The numbers of the items that are not settled.
     pub(crate) fn numbers(&self) -> Range<u64> {
         self.first()..self.next
     }

@@ -8,7 +8,7 @@ use crate::network::{Account, Network};
 use crate::packet::{Ecn, Side, TcpPacket};
 use crate::tcp::{self, Egress, Ending, Endpoint, Role, Sample, Thresholds, Way};
 
-/// What is needed to open a connection.
+/// The parameters of a connection.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) id: Id,
@@ -17,7 +17,7 @@ pub(crate) struct Opening {
     pub(crate) account: Account,
     /// Code point of all its packets.
     pub(crate) dscp: u8,
-    /// The end that sends the data that is of interest.
+    /// The end that sends the data under test.
     pub(crate) sender: Side,
     /// Payload that the other end waits for.
     pub(crate) expects: Option<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Opening {
     pub(crate) remember: [bool; 2],
 }
 
-/// What a connection is known by to the programs: its traffic, and its number there.
+/// How programs identify a connection: its traffic, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) traffic: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Connection {
     account: Account,
     sender: Side,
     exchange: Exchange,
-    /// The programs know that it stands, and that it is over.
+    /// The programs have been told that it is established, and that it is over.
     told_stands: bool,
     told_over: bool,
     /// The sender has been sampled after it had closed.
@@ -58,9 +58,9 @@ struct End {
     node: NodeIndex,
     /// Row of the other end's node in the routing table.
     peer: u16,
-    /// The application has said that it sends no more.
+    /// The application has said that it will send no more.
     finished: bool,
-    /// Its ending is still to be remembered.
+    /// The end of the connection is still to be remembered.
     to_remember: bool,
 }
 
@@ -93,18 +93,18 @@ impl Connection {
         self.endpoint(Side::Client).offer(now_ns, bytes, out);
     }
 
-    /// The client writes no more.
+    /// The client stops writing.
     pub(crate) fn close(&mut self, now_ns: u64, out: &mut dyn Egress) {
         self.ends[Side::Client as usize].finish(now_ns, out);
     }
 
-    /// The client asks for something.
+    /// The client makes a request.
     pub(crate) fn ask(&mut self, now_ns: u64, ask: Ask, out: &mut dyn Egress) {
         self.exchange.ask(ask);
         self.write(now_ns, ask.request_bytes, out);
     }
 
-    /// A segment has arrived; the application at that end sees at once what has come in order.
+    /// A segment has arrived; the application at that end sees at once what is now in order.
     pub(crate) fn receive(
         &mut self,
         packet: &TcpPacket,
@@ -138,7 +138,7 @@ impl Connection {
         news.is_any().then_some((self.id, news))
     }
 
-    /// How one end's connection has ended, once, if its host remembers that.
+    /// How one end's connection has ended; returned once, if its host remembers that.
     #[inline]
     pub(crate) fn take_ending(&mut self, side: Side) -> Option<(Way, Ending)> {
         let end = &mut self.ends[side as usize];
@@ -147,7 +147,7 @@ impl Connection {
         has_ended.then(|| ((end.node, end.peer), end.endpoint.ending()))
     }
 
-    /// The state of the data sender; `None` before its handshake is done, and once it has been seen closed.
+    /// The state of the data sender; `None` before its handshake is done, and after its last sample once closed.
     pub(crate) fn sample(&mut self, now_ns: u64) -> Option<Sample> {
         let sender = &self.ends[self.sender as usize].endpoint;
         let sampled_closed = std::mem::replace(&mut self.sampled_closed, sender.is_closed());
@@ -167,7 +167,7 @@ impl Connection {
         self.name
     }
 
-    /// Under what its packets are counted.
+    /// The account that its packets are counted under.
     pub(crate) fn account(&self) -> Account {
         self.account
     }

@@ -14,20 +14,20 @@ use crate::slots::Slots;
 use crate::summary::Accounts;
 use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds, Xmit};
 
-/// All connections there are. A closed one is forgotten, and its place used again, once its last packet has left the network:
-/// a run takes memory for the connections it has at a time, not for those it has had.
+/// All connections. A closed one is forgotten, and its place reused, once its last packet has left the network. So a
+/// run takes memory for its concurrent connections, not for all that it has had.
 #[derive(Debug)]
 pub(crate) struct Connections {
     places: Vec<Option<Connection>>,
     free: Vec<u32>,
-    /// Places of those that may be forgotten when the event is over; several times the same, perhaps.
+    /// Places of those that may be forgotten when the event is over; may contain duplicates.
     closed: Vec<u32>,
-    /// What the packets of the forgotten connections came to.
+    /// Totals of the packets of forgotten connections.
     forgotten: Accounts,
-    /// What the hosts remember of connections that have ended.
+    /// What the hosts remember of ended connections.
     thresholds: Thresholds,
     slots: Slots,
-    /// Flow of the connection in place 0; those of the others follow.
+    /// Flow of the connection in place 0; the flows of the others follow.
     first_flow: u32,
 }
 
@@ -72,7 +72,7 @@ impl Connections {
         self.places[index as usize].as_mut().filter(|connection| connection.id() == id)
     }
 
-    /// The application of a connection's client does something.
+    /// The application of a connection's client acts.
     pub(crate) fn act<S: Sink>(
         &mut self,
         index: u32,
@@ -83,7 +83,7 @@ impl Connections {
         self.run(index, Side::Client, act, net, recording);
     }
 
-    /// A segment has arrived at one end; returns what the programs want to know of it.
+    /// A segment has arrived at one end; returns what the programs have to be told about it.
     pub(crate) fn receive<S: Sink>(
         &mut self,
         packet: &TcpPacket,
@@ -111,7 +111,7 @@ impl Connections {
         self.run(packet.connection, side, depart, net, recording);
     }
 
-    /// The timer of one end fires. It may do so in vain: a deadline that moved later leaves the timer as it is.
+    /// The timer of one end fires. This may be spurious: a deadline that moved later leaves the timer as it is.
     pub(crate) fn timer<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
         let expire = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
             let endpoint = connection.endpoint(side);
@@ -122,7 +122,7 @@ impl Connections {
         self.run(index, side, expire, net, recording);
     }
 
-    /// Samples the data senders in some of the places, each for the last time when it has closed; returns how many there were.
+    /// Samples the data senders in some of the places, a closed one for the last time; returns how many there were.
     pub(crate) fn sample<S: Sink>(&mut self, places: Range<usize>, now_ns: u64, recording: &mut Recording<S>) -> u64 {
         let end = places.end.min(self.places.len());
         let connections = self.places[places.start..end].iter_mut().flatten();
@@ -135,8 +135,8 @@ impl Connections {
         !self.closed.is_empty()
     }
 
-    /// Forgets the connections that are closed and have no packet left in the network. Their last samples, which nothing can
-    /// change any more, are recorded now with the time of the next one, if there is to be any.
+    /// Forgets the connections that are closed and have no packet left in the network. Their last samples can no longer
+    /// change. They are recorded now, with the time of the next sample, if there is to be one.
     #[cold]
     pub(crate) fn forget_closed<S: Sink>(
         &mut self,
@@ -159,12 +159,12 @@ impl Connections {
         }
     }
 
-    /// The last packets of some flows were dropped: those of closed connections may be forgotten.
+    /// The last packets of some flows were dropped: closed connections among these may be forgotten.
     pub(crate) fn note_emptied(&mut self, flows: impl Iterator<Item = u32>) {
         self.closed.extend(flows.filter_map(|flow| flow.checked_sub(self.first_flow)));
     }
 
-    /// The accounts of all flows there ever were, those of other traffic included.
+    /// The accounts of all flows so far, including those of other traffic.
     pub(crate) fn into_accounts(self, net: &Network) -> Accounts {
         let mut accounts = self.forgotten;
         let is_live =
@@ -177,12 +177,12 @@ impl Connections {
         accounts
     }
 
-    /// Connections for which there is room.
+    /// The number of connections for which there is room.
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// Lets one end of a connection act, and sees to its timer.
+    /// Lets one end of a connection act, and updates its timer.
     #[inline]
     fn run<S: Sink, T>(
         &mut self,
@@ -211,7 +211,7 @@ impl Connections {
     }
 }
 
-/// Where the segments of one end of a connection leave for the network.
+/// Sends the segments of one end of a connection into the network.
 struct Door<'a, S: Sink> {
     connection: u32,
     to: Side,
@@ -244,7 +244,7 @@ fn live(places: &mut [Option<Connection>], index: u32) -> &mut Connection {
     places[index as usize].as_mut().expect("a connection stays while a packet or a timer of its own is under way")
 }
 
-/// Records the state of a connection's data sender, if there is anything to tell of it.
+/// Records the state of a connection's data sender, if there is any.
 fn record<S: Sink>(connection: &mut Connection, t_ns: u64, recording: &mut Recording<S>) -> bool {
     let sample = connection.sample(t_ns);
     if let Some(sample) = &sample {

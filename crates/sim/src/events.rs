@@ -1,17 +1,17 @@
 //! The pending events and the clock.
 //!
 //! Every entity that can have an event pending (a wire, a delay line, a timer) owns one *slot*, so there are few events
-//! however many packets are under way. The slots are the leaves of a tournament tree: setting a slot replays its matches
-//! towards the root, and the root is the next event. A key holds time, sequence and slot in one integer, so a match is a
-//! comparison without a branch; and a popped slot's matches are only replayed once its owner has had the chance to set it
-//! again, which is what wires and delay lines do. Those, whose events are nearly all there are, have a subtree of their own
-//! below the root, so that their ways to it stay short however many timers there are.
+//! however many packets are under way. The slots are the leaves of a tournament tree: setting a slot replays its
+//! matches towards the root, and the root is the next event. A key holds time, sequence and slot in one integer, so a
+//! match is a comparison without a branch. The matches of a popped slot are only replayed once its owner has had the
+//! chance to set it again, which wires and delay lines do. Wires and delay lines have nearly all of the events. They
+//! have a subtree of their own below the root, so that their paths to it stay short however many timers there are.
 //!
 //! Chosen by measurement (instructions and mispredicted branches for popping an event and setting it again at a random
-//! time, by cachegrind): with 16 slots 200 and 1.0, with 1024 slots 370 and 1.0. `BinaryHeap` needs 180 and 0.9, 290 and
-//! 1.8, but cannot move a timer it holds; a 4-ary heap that can, needs 400 and 6, 660 and 13.
+//! time, by cachegrind): with 16 slots 200 and 1.0, with 1024 slots 370 and 1.0. `BinaryHeap` needs 180 and 0.9, 290
+//! and 1.8, but cannot move a timer that it holds; a 4-ary heap that can move it needs 400 and 6, 660 and 13.
 //!
-//! Events of the same instant come in the order in which they were scheduled, after those scheduled with
+//! Events of the same instant occur in the order in which they were scheduled, after those scheduled with
 //! [`EventQueue::schedule_first`].
 
 /// Index of an entity.
@@ -22,7 +22,7 @@ type Key = u128;
 const SLOT_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 40;
 const TIME_SHIFT: u32 = SLOT_BITS + SEQUENCE_BITS;
-/// Nothing pending. Its time could not be reached: 2^64 ns are 584 years.
+/// Nothing pending. This time is unreachable: 2^64 ns are 584 years.
 const NEVER: Key = Key::MAX;
 
 /// The clock and the next event of each slot.
@@ -31,7 +31,7 @@ pub(crate) struct EventQueue {
     /// Node 1 is the root, the children of node `i` are nodes `2i` and `2i + 1`; each node holds the smallest key below it.
     /// Siblings lie together: node `i` is `pairs[i / 2][i % 2]`.
     pairs: Vec<[Key; 2]>,
-    /// The first slots, so many, are leaves below node 2, the others below node 3.
+    /// This many of the first slots are leaves below node 2, the others below node 3.
     busy: usize,
     /// Where each subtree's leaves begin.
     busy_leaf: usize,
@@ -43,8 +43,8 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// A queue for `slots` entities, of which the first `busy` have most of the events, at time 0; it grows as higher slots are
-    /// used.
+    /// A queue for `slots` entities, the first `busy` of which have most of the events, at time 0; it grows as higher
+    /// slots are used.
     pub(crate) fn new(busy: usize, slots: usize) -> Self {
         let (near, far) = (busy.next_power_of_two(), (slots - busy).next_power_of_two());
         let nodes = (3 * near).max(4 * far);
@@ -66,7 +66,7 @@ impl EventQueue {
         self.set(slot, key(at_ns, self.sequence, slot));
     }
 
-    /// Like [`schedule`](Self::schedule), but ahead of every event of that instant, which must lie in the future.
+    /// Like [`schedule`](Self::schedule), but ahead of every other event of that instant, which must lie in the future.
     pub(crate) fn schedule_first(&mut self, slot: Slot, at_ns: u64) {
         assert!(at_ns > self.now_ns || self.sequence == 0, "{at_ns} ns has begun: its first event is over");
         self.set(slot, key(at_ns, 0, slot));
@@ -89,7 +89,7 @@ impl EventQueue {
         }
     }
 
-    /// Advances the clock to the next event and says whose it is.
+    /// Advances the clock to the next event and returns its slot.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Slot> {
         if let Some(slot) = self.unsettled.take() {
@@ -103,8 +103,8 @@ impl EventQueue {
         assert!(at_ns >= self.now_ns, "time went back from {} ns to {at_ns} ns", self.now_ns);
         self.now_ns = at_ns;
         let slot = (first as Slot) & ((1 << SLOT_BITS) - 1);
-        // The ancestors still hold the popped key. Until they are replayed no key smaller than it can come in, so every
-        // other replay leaves them alone.
+        // The ancestors still hold the popped key. Until they are replayed no smaller key can be set, so every other
+        // replay leaves them alone.
         let leaf = self.leaf(slot);
         *self.node_mut(leaf) = NEVER;
         self.unsettled = Some(slot);
@@ -122,8 +122,8 @@ impl EventQueue {
         self.replay(slot, key);
     }
 
-    /// Sets the key of a slot and plays its matches again, up to the root. The winner so far stays in registers: reading back
-    /// from each node what was just stored in it costs a third of the time of a match.
+    /// Sets the key of a slot and replays its matches up to the root. The current winner stays in registers: reading
+    /// back from each node what was just stored there costs a third of the time of a match.
     #[inline]
     fn replay(&mut self, slot: Slot, key: Key) {
         let mut node = self.leaf(slot);
@@ -138,7 +138,7 @@ impl EventQueue {
         *self.node_mut(1) = winner;
     }
 
-    /// Slots there are.
+    /// The number of slots.
     #[inline]
     fn slots(&self) -> usize {
         self.busy + self.other_leaf / 3
@@ -231,7 +231,8 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // Few slots and few times, so that slots are scheduled again and times coincide; some slots beyond the first size.
+        // Few slots and few times, so that slots are rescheduled and times coincide; some slots lie beyond the initial
+        // size.
         let slot = || prop_oneof![4 => 0..6_u32, 1 => 0..100_u32];
         prop_oneof![
             4 => (slot(), 0..5_u64).prop_map(|(slot, after_ns)| Step::Schedule { slot, after_ns }),

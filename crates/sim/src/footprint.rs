@@ -1,9 +1,10 @@
 //! What a run will take, estimated before it begins.
 //!
-//! A run streams its rows and forgets what is over, so its memory follows from what can be there at a time: connections, packets,
-//! ports. Each is bounded by the scenario: packets by the queues' limits, by what fits onto the links, and by the windows of
-//! their senders; connections by how many the traffic has at a time. The bounds are taken one by one and added, so the estimate is
-//! rather too large than too small; the constants of it are the sizes of the things themselves.
+//! A run streams its rows and forgets what is over, so its memory follows from what can exist at one time: connections,
+//! packets, ports. The scenario bounds each of these. Packets are bounded by the queues' limits, by what fits onto the
+//! links, and by the windows of their senders; connections by how many the traffic has at a time. The bounds are
+//! computed separately and added, so the estimate is more likely too large than too small. Its constants are the sizes
+//! of the data structures.
 
 use std::collections::BTreeMap;
 use std::mem::size_of;
@@ -21,32 +22,33 @@ use crate::tcp;
 
 /// A packet in the pool: header, body and link.
 const PACKET_BYTES: u64 = (size_of::<Header>() + size_of::<Body>() + size_of::<u32>()) as u64;
-/// A connection with its flow, its two timers (which take four keys each in the tree of events, where that has just grown), and what
-/// its programs and its first segments allocate.
+/// A connection with its flow, its two timers (each takes four keys in the tree of events, if that has just grown), and
+/// what its programs and its first segments allocate.
 const CONNECTION_BYTES: u64 = (size_of::<Connection>() + size_of::<Flow>() + 2 * 4 * size_of::<u128>()) as u64 + 1024;
-/// A port with a rate: the histogram of its sojourn times takes a few octaves of 512 bytes.
+/// A port with a rate: the histogram of its sojourn times takes a few octaves of 512 bytes each.
 const PORT_BYTES: u64 = size_of::<Port>() as u64 + 8 * 1024;
-/// What every run takes: buffers of rows that are not written yet.
+/// What every run takes: buffers for rows that are not written yet.
 const BASE_BYTES: u64 = 32 << 20;
 /// A full-size packet on the wire, and its payload.
 const PACKET_BITS: u64 = 1500 * 8;
 const SECOND_NS: u64 = 1_000_000_000;
-/// A reader holds a cell of a column in nine bytes (with its share of the bitmap of nulls), and while it computes another copy of it.
+/// A reader holds a cell of a column in nine bytes (including its share of the bitmap of nulls), and another copy of it
+/// while it computes.
 const CELL_BYTES: u64 = 2 * 9;
-/// Columns of the tables `flows` and `queues`, texts counted twice.
+/// Columns of the tables `flows` and `queues`; text columns count twice.
 const FLOW_CELLS: u64 = 26;
 const QUEUE_CELLS: u64 = 13;
 
-/// What a run will take, roughly and rather too much.
+/// What a run will take: a rough estimate that is more likely too large.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Footprint {
     /// Memory while it runs.
     pub memory_bytes: u64,
-    /// What takes most of that: the name of the traffic, or nothing where none stands out.
+    /// What takes most of that: the name of the traffic, or nothing if none stands out.
     pub largest: Option<String>,
     /// Rows of the tables `flows` and `queues`.
     pub rows: u64,
-    /// Memory that it takes to read these tables and compute with them.
+    /// Memory needed to read these tables and compute with them.
     pub reading_bytes: u64,
 }
 
@@ -78,7 +80,7 @@ pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
     })
 }
 
-/// The ports from where a traffic's data comes from to where it goes.
+/// The ports on the way of a traffic's data, from its source to its destination.
 fn path(scenario: &Scenario, routes: &Routes, traffic: &Traffic) -> Vec<PortIndex> {
     let row = routes.row(traffic.to);
     let mut ports = Vec::new();
@@ -95,15 +97,15 @@ fn path(scenario: &Scenario, routes: &Routes, traffic: &Traffic) -> Vec<PortInde
 #[derive(Debug)]
 struct Load {
     path: Vec<PortIndex>,
-    /// Connections at a time; those of them that send; all that are begun one after the other.
+    /// Connections at a time; those of them that send; all connections of the run.
     connections: u64,
     senders: u64,
     begun: u64,
     /// Flows that every sample shows.
     sampled: u64,
-    /// Packets it can have on its way if nothing but its own windows or its rate holds it back.
+    /// Packets it can have under way if only its own windows or its rate limit it.
     demand: u64,
-    /// Bits a second that it brings to the network.
+    /// Bits per second that it offers to the network.
     bits_per_second: u64,
     packet_bits: u64,
     /// Its sender remembers each packet.
@@ -121,7 +123,7 @@ impl Load {
             begun: 0,
             sampled: 0,
             demand: 0,
-            // Twice what the path carries: so fast a window grows.
+            // Twice what the path carries: a window grows that fast.
             bits_per_second: way.fastest_bps.saturating_mul(2),
             packet_bits: PACKET_BITS,
             is_tcp: true,
@@ -183,7 +185,7 @@ impl Load {
     fn memory_bytes(&self, standing: &BTreeMap<PortIndex, u64>) -> u64 {
         let here: u64 = self.path.iter().filter_map(|port| standing.get(port)).sum();
         let packets = self.demand.min(here);
-        // A sender remembers what is under way, and what was lost until that is repaired; acknowledgements come back.
+        // A sender remembers what is under way, and what was lost until that is repaired; acknowledgements return.
         let remembered = if self.is_tcp { self.demand.min(2 * here + 10 * self.senders) } else { 0 };
         let acks = if self.is_tcp { packets / 2 } else { 0 };
         let bytes =
@@ -192,7 +194,7 @@ impl Load {
     }
 }
 
-/// What comes to one port.
+/// The load on one port.
 #[derive(Debug)]
 struct Inflow {
     /// Packets, and the size of the smallest of them.
@@ -201,7 +203,7 @@ struct Inflow {
     bits_per_second: u64,
 }
 
-/// Packets that can stand in each port, or be on its wire, with this traffic.
+/// Packets that can be in each port, or on its wire, with this traffic.
 fn standing(loads: &[Load], ports: &[&PortParameters]) -> BTreeMap<PortIndex, u64> {
     let mut inflows: BTreeMap<PortIndex, Inflow> = BTreeMap::new();
     for (load, port) in loads.iter().flat_map(|load| load.path.iter().map(move |port| (load, *port))) {
@@ -218,14 +220,14 @@ impl Inflow {
     fn standing(&self, port: &PortParameters) -> u64 {
         let bps = port.fastest_bps().unwrap_or(self.bits_per_second);
         let propagating = per_second(bps, port.delay_ns) / self.packet_bits;
-        // What does not come faster than it leaves does not queue.
+        // Traffic that arrives no faster than it leaves does not queue.
         let queues = port.rate.is_some() && self.bits_per_second > port.slowest_bps();
         let queued = if queues { port.limit_packets(self.packet_bits / 8) } else { 0 };
         self.demand.min(propagating.saturating_add(queued))
     }
 }
 
-/// What a path is like.
+/// The properties of a path.
 #[derive(Debug)]
 struct Way {
     /// Of its ports with a rate; `u64::MAX` where there is none.
@@ -248,7 +250,8 @@ impl Way {
         }
     }
 
-    /// Pages under way at a time: a few where the path carries them, with half of it left to others; else those that pile up.
+    /// Pages under way at a time: a few if the path carries them, with half of it left to others; otherwise they pile
+    /// up.
     fn pages_at_a_time(&self, page_bits: u64, interval_ns: u64, pages: u64) -> u64 {
         let carried_bits = per_second(self.slowest_bps / 2, interval_ns);
         if page_bits > carried_bits {
@@ -260,7 +263,7 @@ impl Way {
     }
 }
 
-/// The bounds of a port, where they are of use here.
+/// The bounds of a port, as far as they matter here.
 trait Bounds {
     fn fastest_bps(&self) -> Option<u64>;
     fn slowest_bps(&self) -> u64;
@@ -286,7 +289,7 @@ impl Bounds for PortParameters {
     }
 }
 
-/// What comes to `per_second` in a time.
+/// How many arrive in a time, at `per_second`.
 fn per_second(per_second: u64, ns: u64) -> u64 {
     u64::try_from(u128::from(per_second) * u128::from(ns) / u128::from(SECOND_NS)).unwrap_or(u64::MAX)
 }

@@ -1,13 +1,13 @@
 //! A packet-level, discrete-event simulator of networks with queues that may bloat.
 //!
-//! A [`Scenario`](bufferscope_scenario::Scenario) goes in, records come out. The contract:
+//! The input is a [`Scenario`](bufferscope_scenario::Scenario), the output is records. The contract:
 //! - **No I/O.** Rows go to the caller's [`Recorder`](bufferscope_records::Recorder); nothing else is read or written.
-//! - **No clock.** Time is virtual, in integer nanoseconds; how fast the machine is shows nowhere.
-//! - **Deterministic.** The same scenario and seed give the same rows in the same order, on every machine. What is random
-//!   in a real network comes from the seed: when programs start (up to 1 ms), how late a sleeping prober wakes (up to
-//!   50 us), how long a host takes to notice a packet (up to 10 us), and what a queueing discipline draws. Another seed
-//!   is another, independent repetition.
-//! - **Conserving.** Every packet sent is delivered, dropped or still on its way, and [`Summary`] says how many are what.
+//! - **No clock.** Time is virtual, in integer nanoseconds; the speed of the machine has no effect.
+//! - **Deterministic.** The same scenario and seed give the same rows in the same order, on every machine. The seed
+//!   determines what is random in a real network: when programs start (up to 1 ms), how late a sleeping prober wakes
+//!   (up to 50 us), how long a host takes to notice a packet (up to 10 us), and what a queueing discipline draws. A
+//!   different seed is an independent repetition.
+//! - **Conserving.** Every packet sent is delivered, dropped or still on its way, and [`Summary`] counts each of these.
 //!
 //! One run takes one thread and little memory: packets are small plain data in a pool, and each wire, delay line and
 //! timer has at most one pending event, however many packets are under way.
@@ -67,7 +67,7 @@ use bufferscope_scenario::Scenario;
 pub use footprint::{Footprint, footprint};
 pub use summary::{FlowPackets, PortPackets, Summary};
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Virtual time, at most `duration_ns`.
@@ -76,13 +76,13 @@ pub struct Progress {
     pub duration_ns: u64,
 }
 
-/// Why a run did not come to its end.
+/// Why a run did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
     /// The progress callback asked for it.
     #[error("the simulation was interrupted")]
     Interrupted,
-    /// Traffic between nodes that no path joins.
+    /// There is traffic between nodes that no path joins.
     #[error("no path leads from `{from}` to `{to}`: join them by a link, or by several over other nodes")]
     Unreachable {
         /// The sending node.
@@ -90,12 +90,12 @@ pub enum SimError {
         /// The node it cannot reach.
         to: String,
     },
-    /// Parameters of a queueing discipline that Linux would refuse too.
+    /// Parameters of a queueing discipline that Linux would also refuse.
     #[error("queue of `{port}`: {reason}")]
     Qdisc {
         /// The port.
         port: String,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and what would be correct.
         reason: String,
     },
     /// A transmit ring, which the simulator does not model.
@@ -109,17 +109,17 @@ pub enum SimError {
     Records(#[from] RecordsError),
 }
 
-/// Runs `scenario` and hands what is observed to `recorder`.
+/// Runs `scenario` and passes what is observed to `recorder`.
 ///
 /// `on_progress` is called about every 10 ms of CPU time, and at the end; [`ControlFlow::Break`] ends the run with
 /// [`SimError::Interrupted`].
 ///
-/// - Samples are taken at every multiple of the sample interval from 0 on, and at the duration. A sample shows what was
-///   before anything else that happens in the same nanosecond.
+/// - Samples are taken at every multiple of the sample interval from 0 on, and at the duration. A sample shows the
+///   state before anything else that happens in the same nanosecond.
 /// - At the duration, sampling, new probes and new pages stop, and objects that have not arrived count as unfinished.
-///   The run then lingers, its traffic going on as it was, until every probe sent has been answered, dropped or has timed
-///   out.
-/// - A change of a wire's rate applies to the packet that is sent next; the one on the wire finishes at the old rate.
+///   The run then continues, with its traffic unchanged, until every probe sent has been answered or dropped, or has
+///   timed out.
+/// - A change of a wire's rate applies to the next packet that is sent; the one on the wire finishes at the old rate.
 /// - Packets take the path of the fewest hops; among equals, the one whose links come first in the scenario.
 pub fn run<S: Sink>(
     scenario: &Scenario,

@@ -16,11 +16,11 @@ use crate::slots::Slots;
 use crate::tcp::Xmit;
 use crate::traffic_class::TrafficClass;
 
-/// How long a host takes, at most, until the transport sees a packet that has arrived: interrupt, softirq, scheduling.
+/// The longest time that a host takes until the transport sees an arrived packet: interrupt, softirq, scheduling.
 ///
-/// Uniform between 0 and this, packets staying in order. Idle Linux hosts take a few microseconds. Besides being true to
-/// life this keeps flows from staying in lockstep with one another, as they would with clocks of infinite precision
-/// (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+/// The time is uniform between 0 and this, and packets stay in order. Idle Linux hosts take a few microseconds. Besides
+/// being realistic, this keeps flows from staying in lockstep with one another, as they would with infinitely precise
+/// clocks (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 const HOST_LATENCY_NS: u64 = 10_000;
 
 /// The network between the hosts.
@@ -31,15 +31,15 @@ pub(crate) struct Network {
     pub(crate) ports: Vec<Port>,
     pub(crate) routes: Routes,
     pub(crate) flows: Vec<Flow>,
-    /// Echo messages and datagrams dropped since they were last looked at.
+    /// Echo messages and datagrams dropped since this was last checked.
     pub(crate) lost: Vec<Body>,
-    /// Segments that have left the queue of their own host, or were dropped there, since they were last looked at.
+    /// Segments that have left the queue of their own host, or were dropped there, since this was last checked.
     pub(crate) departures: Vec<TcpPacket>,
     /// Packets fully sent on a link.
     pub(crate) hops: u64,
-    /// What has been done since progress was last reported: events, packets sent, arrived, dropped or marked, and rows.
+    /// Work done since progress was last reported: events, packets sent, arrived, dropped or marked, and rows.
     pub(crate) work: u64,
-    /// Flows whose last packet in the network was dropped, since they were last looked at.
+    /// Flows whose last packet in the network was dropped, since this was last checked.
     pub(crate) emptied: Vec<u32>,
     slots: Slots,
     fates: Fates,
@@ -58,16 +58,16 @@ pub(crate) struct Flow {
     pub(crate) dropped: u64,
 }
 
-/// Under what the [`Summary`](crate::Summary) counts a flow.
+/// How the [`Summary`](crate::Summary) identifies a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Account {
     /// Index of the traffic.
     pub(crate) traffic: u32,
-    /// Number of the flow; `None` where there is one account for all flows of the traffic.
+    /// Number of the flow; `None` if all flows of the traffic share one account.
     pub(crate) number: Option<u32>,
 }
 
-/// A packet as a host makes it.
+/// A packet as a host creates it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outbound {
     /// The host.
@@ -75,11 +75,11 @@ pub(crate) struct Outbound {
     /// Row of the destination in the routing table.
     pub(crate) destination: u16,
     pub(crate) flow: u32,
-    /// Size of its IP packets together, and how many they are.
+    /// Total size of its IP packets, and their number.
     pub(crate) ip_bytes: u32,
     pub(crate) frames: u32,
     pub(crate) ecn: Ecn,
-    /// If it has to stand in the queue of the host's port, it is one of the `departures` when it leaves.
+    /// If it has to wait in the queue of the host's port, it becomes one of the `departures` when it leaves.
     pub(crate) awaited: bool,
     pub(crate) body: Body,
 }
@@ -119,7 +119,7 @@ impl Network {
         self.events.now()
     }
 
-    /// A host sends a packet. Returns what has become of it.
+    /// A host sends a packet. Returns what became of it.
     pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> Xmit {
         let flow = &mut self.flows[packet.flow as usize];
         flow.sent += 1;
@@ -162,7 +162,8 @@ impl Network {
         self.after_queue(port, sent, recording);
     }
 
-    /// Takes a packet that arrives now off the delay line of a port, if there is one; otherwise sets the line's next event.
+    /// Takes a packet that arrives now off the delay line of a port, if there is one; otherwise sets the line's next
+    /// event.
     #[inline]
     pub(crate) fn next_arrival(&mut self, port: PortIndex) -> Option<PacketId> {
         let now_ns = self.now();
@@ -183,14 +184,14 @@ impl Network {
         self.routes.step(self.pool.header(packet).destination, self.ports[port as usize].to)
     }
 
-    /// Hands a packet to a port.
+    /// Passes a packet to a port.
     pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
         let sent = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
         self.after_queue(port, sent, recording);
     }
 
-    /// The packet is where it was to go: ends its life and hands out what was in it.
+    /// The packet has reached its destination: frees it and returns its contents.
     pub(crate) fn deliver(&mut self, packet: PacketId) -> (Body, Ecn) {
         let header = *self.pool.header(packet);
         self.flows[header.flow as usize].delivered += 1;
@@ -198,7 +199,7 @@ impl Network {
         (*self.pool.body(packet), header.class.ecn())
     }
 
-    /// How many packets of each flow are in the network, found by looking at every one of them.
+    /// How many packets of each flow are in the network, counted by looking at every one of them.
     pub(crate) fn count_under_way(&self) -> Vec<u64> {
         let mut under_way = vec![0; self.flows.len()];
         for packet in self.ports.iter().flat_map(|port| port.packets(&self.pool)) {
@@ -207,7 +208,7 @@ impl Network {
         under_way
     }
 
-    /// The bookkeeping after a queue has taken in or given out packets.
+    /// The bookkeeping after a queue has accepted or released packets.
     #[inline]
     fn after_queue<S: Sink>(&mut self, port: PortIndex, sent: Option<Sent>, recording: &mut Recording<S>) {
         if let Some(sent) = sent {
@@ -232,7 +233,7 @@ impl Network {
         }
     }
 
-    /// Counts and records what a queue did to packets, and ends the lives of those it dropped.
+    /// Counts and records what a queue did to packets, and frees those that it dropped.
     #[cold]
     fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let mut fates = std::mem::take(&mut self.fates);
@@ -266,7 +267,7 @@ impl Network {
         }
     }
 
-    /// A packet has left a queue: its sender may have waited for that.
+    /// A packet has left a queue: its sender may be waiting for that.
     #[inline]
     fn note_departure(&mut self, packet: PacketId) {
         if self.pool.header_mut(packet).load.take_awaited()

@@ -1,4 +1,4 @@
-//! What travels: a small header that every hop reads, and a body that only the two hosts look at.
+//! What travels: a small header that every hop reads, and a body that only the two hosts read.
 
 use crate::tcp;
 use crate::traffic_class::TrafficClass;
@@ -23,7 +23,7 @@ impl Ecn {
     }
 }
 
-/// What a hop needs to know of a packet; the body lies elsewhere, so that a queue of headers stays in the cache.
+/// What a hop needs to know of a packet. The body is stored elsewhere, so that a queue of headers stays in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     /// In a queue: when it was enqueued. On a delay line: when it reaches the other end.
@@ -34,21 +34,22 @@ pub(crate) struct Header {
     pub(crate) frame_bytes: u32,
     /// Index of the flow in the network's accounts.
     pub(crate) flow: u32,
-    /// Where it goes: a row of the routing table.
+    /// Its destination: a row of the routing table.
     pub(crate) destination: u16,
     pub(crate) class: TrafficClass,
     pub(crate) load: Load,
 }
 
-/// How many frames a packet is to be cut into in the end, each with headers of its own: 1, but for segmentation offload. And whether it
-/// stands in the queue of its own host, where its sender waits for it to leave. Both in a byte, for the header's sake.
+/// Two things in one byte, to keep the header small. The number of frames that the packet is eventually split into,
+/// each with headers of its own: 1, unless segmentation offload is on. And whether it is in the queue of its own host,
+/// where its sender waits for it to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load(u8);
 
 impl Load {
     const AWAITED: u8 = 0x80;
 
-    /// So many frames, at least one.
+    /// This many frames, at least one.
     #[inline]
     pub(crate) fn of(frames: u32) -> Self {
         debug_assert!((1..u32::from(Self::AWAITED)).contains(&frames), "{frames} frames");
@@ -60,13 +61,13 @@ impl Load {
         u32::from(self.0 & !Self::AWAITED)
     }
 
-    /// Somebody waits for it to leave, if `awaited`.
+    /// If `awaited`, the sender waits for it to leave.
     #[inline]
     pub(crate) fn set_awaited(&mut self, awaited: bool) {
         self.0 = self.0 & !Self::AWAITED | if awaited { Self::AWAITED } else { 0 };
     }
 
-    /// Did somebody wait for it? Nobody does any more.
+    /// Did the sender wait for it? Clears the flag.
     #[inline]
     pub(crate) fn take_awaited(&mut self) -> bool {
         let awaited = self.0 & Self::AWAITED != 0;

@@ -1,7 +1,7 @@
 //! `ping`: ICMP echo requests at a fixed interval, answered by the far host.
 //!
-//! Every request gets a row, in the order of sending. One whose request or reply was dropped is known to be lost at once;
-//! one that is not answered within the timeout is lost too, even if the answer comes later.
+//! Every request gets a row, in the order of sending. If the request or its reply was dropped, it is known to be lost
+//! at once. A request that is not answered within the timeout also counts as lost, even if the answer arrives later.
 
 use bufferscope_records::{Name, ProbeRow, Sink};
 use bufferscope_scenario::{NodeIndex, PingTraffic};
@@ -19,20 +19,20 @@ const HEADER_BYTES: u32 = 28;
 /// A sleeping process is woken up to this late: the default timer slack of Linux (prctl(2), `PR_SET_TIMERSLACK`).
 pub(crate) const TIMER_SLACK_NS: u64 = 50_000;
 
-/// One prober and what it has under way.
+/// One prober and its outstanding requests.
 #[derive(Debug)]
 pub(crate) struct Ping {
     name: Name,
     index: u32,
     flow: u32,
-    /// The prober and the one that answers, each with its row in the routing table.
+    /// The prober and the host that answers, each with its row in the routing table.
     nodes: [(NodeIndex, u16); 2],
     parameters: PingTraffic,
     start_ns: u64,
     stop_ns: u64,
     slots: Slots,
     random: Random,
-    /// Requests without a row yet; the first of them is always awaited.
+    /// Requests without a row yet; the first of them is always unsettled.
     probes: Awaited<Probe>,
 }
 
@@ -80,7 +80,7 @@ impl Ping {
         self.arm_timeout(net);
     }
 
-    /// A message has arrived at the host it was for.
+    /// A message has arrived at its destination.
     pub(crate) fn receive<S: Sink>(&mut self, echo: Echo, net: &mut Network, recording: &mut Recording<S>) {
         let now_ns = net.now();
         match echo.kind {
@@ -99,7 +99,7 @@ impl Ping {
         self.conclude(echo.seq, Outcome::Lost, recording);
     }
 
-    /// The oldest request awaited may have timed out.
+    /// The oldest awaited request may have timed out.
     pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         let timeout_ns = self.parameters.timeout_ns;
         for probe in self.probes.iter_mut().take_while(|probe| probe.sent_ns + timeout_ns <= net.now()) {

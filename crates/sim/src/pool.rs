@@ -1,19 +1,19 @@
-//! Packets live in one slab and are linked into queues by index: no allocation per packet once the slab has grown.
+//! Packets are stored in one slab and linked into queues by index: no allocation per packet once the slab has grown.
 
 use crate::packet::{Body, Header};
 
-/// Index of a packet in the [`Pool`]; whoever holds it owns the packet.
+/// Index of a packet in the [`Pool`]; the holder owns the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketId(u32);
 
 /// End of a list.
 const NIL: u32 = u32::MAX;
 
-/// The slab. Headers and bodies lie apart because hops touch headers only.
+/// The slab. Headers and bodies are separate because hops only touch headers.
 #[derive(Debug)]
 pub(crate) struct Pool {
     headers: Vec<Header>,
-    /// The next packet in the queue, or on the free list, that the packet is on.
+    /// The next packet in the queue or on the free list that contains the packet.
     next: Vec<u32>,
     bodies: Vec<Body>,
     free: u32,
@@ -32,7 +32,7 @@ impl Pool {
         PacketId(index)
     }
 
-    /// Ends the packet's life.
+    /// Frees the packet.
     pub(crate) fn remove(&mut self, id: PacketId) {
         self.next[id.0 as usize] = self.free;
         self.free = id.0;

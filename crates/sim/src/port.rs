@@ -8,7 +8,7 @@ use crate::wire::Wire;
 
 /// One direction of a link.
 ///
-/// A frame is put on the delay line when its first bit is sent, because from then on it is known when it arrives. So an
+/// A frame is put on the delay line when its first bit is sent, because its arrival time is known from then on. So an
 /// idle wire with an empty queue needs no event at all: [`Port::accept`] only asks for one when a packet has to wait.
 #[derive(Debug)]
 pub(crate) struct Port {
@@ -30,7 +30,7 @@ pub(crate) struct Port {
 pub(crate) struct Sender {
     pub(crate) qdisc: Qdisc,
     wire: Wire,
-    /// Whether the end of the current frame is a pending event: it is while packets wait.
+    /// Whether an event is pending for the end of the current frame: it is while packets wait.
     awaited: bool,
 }
 
@@ -40,8 +40,8 @@ pub(crate) struct Counts {
     pub(crate) arrived: u64,
     pub(crate) dropped: u64,
     pub(crate) marked: u64,
-    /// Packets and bytes that left the queue for the wire, as `tc -s qdisc` counts "Sent" (which counts each segment of a packet of
-    /// several).
+    /// Packets and bytes that left the queue for the wire, as `tc -s qdisc` counts "Sent" (it counts each segment of a
+    /// packet that has several).
     pub(crate) sent_packets: u64,
     pub(crate) sent_bytes: u64,
     /// Packets that reached the other end.
@@ -54,7 +54,7 @@ pub(crate) struct Sent {
     pub(crate) packet: PacketId,
     /// When its last bit will have been sent.
     pub(crate) end_ns: u64,
-    /// How long it stood in the queue; `None` if the port has none.
+    /// How long it was in the queue; `None` if the port has none.
     pub(crate) sojourn_ns: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl Port {
         }
     }
 
-    /// Takes a packet; returns the one that begins to be sent, if any does.
+    /// Accepts a packet; returns the one whose transmission begins, if any.
     #[inline]
     pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
         self.counts.arrived += 1;
@@ -91,7 +91,7 @@ impl Port {
         if free { self.send_next(now_ns, pool, fates) } else { None }
     }
 
-    /// The wire is free: returns the packet that begins to be sent, if one waits.
+    /// The wire is free: returns the packet whose transmission begins, if one waits.
     #[inline]
     pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
         let sender = self.sender.as_mut()?;
@@ -104,7 +104,7 @@ impl Port {
         Some(Sent { packet, end_ns, sojourn_ns: Some(now_ns - header.at_ns) })
     }
 
-    /// When the wire will be free for a packet that waits; `None` if none does or if this was answered already.
+    /// When the wire will be free for a packet that waits; `None` if none waits or if this was already answered.
     #[inline]
     pub(crate) fn await_wire(&mut self) -> Option<u64> {
         let sender = self.sender.as_mut()?;
@@ -115,8 +115,8 @@ impl Port {
         Some(sender.wire.free_at())
     }
 
-    /// Lets a packet whose last bit is sent at `end_ns` propagate, and then wait for `extra_ns` unless one before it waits
-    /// longer. Returns when it arrives if it is the only one on the line.
+    /// Puts a packet whose last bit is sent at `end_ns` on the delay line. It then waits for `extra_ns`, or longer if
+    /// one before it does. Returns when it arrives if it is the only one on the line.
     #[inline]
     pub(crate) fn propagate(&mut self, packet: PacketId, end_ns: u64, extra_ns: u64, pool: &mut Pool) -> Option<u64> {
         let arrival_ns = (end_ns + self.delay_ns + extra_ns).max(self.last_arrival_ns);
@@ -177,7 +177,7 @@ mod tests {
         Port::new(&port, 0, Qdisc::new(&port.queue, 14, 1, 0).unwrap())
     }
 
-    /// Hands a packet of 1500 bytes to the port.
+    /// Passes a packet of 1500 bytes to the port.
     fn offer(port: &mut Port, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
         let header = Header {
             at_ns: 0,
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_queue_learns_how_long_the_wire_was_idle() {
-        // RED whose average has climbed above `max`, so that every packet is dropped, forgets it in ten idle seconds.
+        // RED whose average has risen above `max` drops every packet; after ten idle seconds it has forgotten that.
         let red = scenario::Red {
             limit_bytes: 100_000,
             min_bytes: 2000,

@@ -1,10 +1,10 @@
-//! Random numbers from the run's seed, and from nothing else.
+//! Random numbers from the run's seed, and from no other source.
 
 use bufferscope_programs::Uniform;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Who draws. Each has numbers of its own, so that one more draw here does not change what is drawn there.
+/// Who draws. Each has its own numbers, so that an additional draw here does not change what is drawn elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stream {
     /// The processing times of the hosts.
@@ -35,7 +35,7 @@ impl Random {
         Self::from_seed(scramble(seed) ^ id)
     }
 
-    /// From a seed that came out of another stream.
+    /// From a seed that another stream produced.
     pub(crate) fn from_seed(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(scramble(seed)))
     }

@@ -1,4 +1,4 @@
-//! From what happens to rows of the records.
+//! Turns what happens into rows of the records.
 
 use bufferscope_records::{
     DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow,
@@ -8,19 +8,19 @@ use bufferscope_scenario::{Scenario, SojournDetail};
 use crate::port::Port;
 use crate::routes::PortIndex;
 
-/// The recorder, and what the network must know to use it.
+/// The recorder, and what the network needs in order to use it.
 #[derive(Debug)]
 pub(crate) struct Recording<S: Sink> {
     pub(crate) recorder: Recorder<S>,
     ports: Vec<Name>,
     sojourns: Sojourns,
-    /// Start of the second that is being collected.
+    /// Start of the second being collected.
     second_ns: u64,
 }
 
 #[derive(Debug)]
 enum Sojourns {
-    /// One histogram a port with a queue.
+    /// One histogram per port with a queue.
     Histogram(Vec<SojournHistogram>),
     Packets,
     /// The run's duration is over.
@@ -88,7 +88,7 @@ impl<S: Sink> Recording<S> {
         ports.len() as u64
     }
 
-    /// Writes the sojourn times of the second that ends now; returns how many rows there were.
+    /// Writes the sojourn times of the second that ends now; returns the number of rows.
     pub(crate) fn end_second(&mut self, now_ns: u64) -> u64 {
         let mut rows = 0;
         if let Sojourns::Histogram(histograms) = &mut self.sojourns {
@@ -103,7 +103,7 @@ impl<S: Sink> Recording<S> {
         rows
     }
 
-    /// Sojourn times from now on are not recorded.
+    /// From now on, sojourn times are not recorded.
     pub(crate) fn close_sojourns(&mut self, now_ns: u64) {
         self.end_second(now_ns);
         self.sojourns = Sojourns::Closed;

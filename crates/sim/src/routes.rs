@@ -1,4 +1,4 @@
-//! Routing by fewest hops, worked out once: a packet's next port is one look-up.
+//! Routing by fewest hops, computed once: a packet's next port is one look-up.
 
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ pub(crate) enum Step {
     Forward(PortIndex),
 }
 
-/// For every destination that the traffic has (a *row*) and every node, the port to take.
+/// For every destination of the traffic (a *row*) and every node, the port to take.
 ///
-/// Among paths of equally many hops the one whose first link comes first in the scenario is taken.
+/// Among paths with equally many hops, the one whose first link comes first in the scenario is taken.
 #[derive(Debug)]
 pub(crate) struct Routes {
     nodes: usize,
@@ -57,7 +57,7 @@ impl Routes {
         self.steps[usize::from(row) * self.nodes + usize::from(node)].expect("packets only visit nodes on their path")
     }
 
-    /// Breadth first from the destination against the direction of travel.
+    /// Breadth-first search from the destination, against the direction of travel.
     fn row_towards(&mut self, destination: NodeIndex, ports_into: &[Vec<(PortIndex, NodeIndex)>]) -> u16 {
         if let Some(row) = self.rows[usize::from(destination)] {
             return row;
@@ -91,7 +91,7 @@ fn comes_before(port: PortIndex, step: Step) -> bool {
     matches!(step, Step::Forward(taken) if port < taken)
 }
 
-/// For every node the ports that lead to it, each with the node it leads from.
+/// For every node the ports that lead to it, each with the node that it leads from.
 fn ports_into(scenario: &Scenario) -> Vec<Vec<(PortIndex, NodeIndex)>> {
     let mut into = vec![Vec::new(); scenario.nodes.len()];
     for (port, link) in (0_u32..).step_by(2).zip(&scenario.links) {

@@ -1,4 +1,4 @@
-//! What every traffic is made of, besides the parameters of its kind.
+//! What every traffic is built from, besides the parameters of its kind.
 
 use bufferscope_records::Name;
 use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
@@ -12,7 +12,7 @@ use crate::slots::Slots;
 pub(crate) struct Setup<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) traffic: &'a Traffic,
-    /// Its place in the scenario.
+    /// Its index in the scenario.
     pub(crate) index: u32,
     pub(crate) name: Name,
     pub(crate) seed: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// The chance that is the traffic's own.
+    /// The traffic's own random numbers.
     pub(crate) fn random(&self) -> Random {
         Random::new(self.seed, Stream::Traffic(self.index))
     }
@@ -30,7 +30,7 @@ impl Setup<'_> {
         [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)))
     }
 
-    /// Opens the account of the traffic's flow of that number, from 1; returns its name and index.
+    /// Opens the account of the traffic's flow with that number, from 1; returns its name and index.
     pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
         let name = self.name.numbered(number);
         let account = Account { traffic: self.index, number: Some(number) };

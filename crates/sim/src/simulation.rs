@@ -1,4 +1,4 @@
-//! The run itself: takes event after event and hands it to whom it concerns.
+//! The run itself: takes one event after the other and dispatches it.
 
 use std::ops::ControlFlow;
 
@@ -15,10 +15,10 @@ use crate::sources::Sources;
 use crate::streams::Surroundings;
 use crate::{Progress, SimError, Summary, summary};
 
-/// Work between two reports of progress, in [`Network::work`]'s units: about 10 ms. A count, because a run must not depend on
-/// a clock.
+/// Work between two progress reports, in [`Network::work`]'s units: about 10 ms. It is a count, because a run must not
+/// depend on a clock.
 const WORK_PER_REPORT: u64 = 1 << 16;
-/// Connections sampled before it is asked again how much work has been done.
+/// Connections sampled before the work done is checked again.
 const CONNECTIONS_AT_ONCE: usize = 1 << 12;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -41,11 +41,11 @@ pub(crate) struct Simulation<'a, S: Sink> {
 enum Stop {
     /// The progress callback asked for it.
     Interrupted,
-    /// The records cannot be stored; finishing tells why.
+    /// The records cannot be stored; finishing reports why.
     Unrecorded,
 }
 
-/// Who is told how far the run is.
+/// Receives the progress of the run.
 type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
 
 impl<'a, S: Sink> Simulation<'a, S> {
@@ -60,7 +60,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         Ok(Self { scenario, net, recording, connections, sources, slots, lingering: false, events: 0 })
     }
 
-    /// Runs to the end, or until the records cannot be stored: finishing then tells why.
+    /// Runs to the end, or until the records cannot be stored: finishing then reports why.
     pub(crate) fn run(mut self, on_progress: &mut OnProgress<'_>) -> Result<Summary<S::Output>, SimError> {
         let outcome = self.handle_events(on_progress).and_then(|()| self.report(on_progress));
         match outcome {
@@ -104,7 +104,8 @@ impl<'a, S: Sink> Simulation<'a, S> {
         Ok(())
     }
 
-    /// Packets arrive at the node a port leads to: thousands in the same nanosecond, where no wire keeps them apart.
+    /// Packets arrive at the node that a port leads to: thousands in the same nanosecond, where no wire spaces them
+    /// out.
     #[inline]
     fn arrivals(&mut self, port: PortIndex, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while let Some(packet) = self.net.next_arrival(port) {
@@ -120,7 +121,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         Ok(())
     }
 
-    /// A packet has arrived at the host it was for.
+    /// A packet has arrived at its destination.
     #[inline]
     fn receive(&mut self, body: &Body, ecn: Ecn) {
         let Self { sources, connections, net, recording, .. } = self;
@@ -135,7 +136,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         }
     }
 
-    /// Takes a sample: it shows what was before everything that happens in the same nanosecond.
+    /// Takes a sample: it shows the state before everything that happens in the same nanosecond.
     fn sample(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         let now_ns = self.net.now();
         self.net.work += self.recording.sample_queues(now_ns, &self.net.ports);
@@ -192,7 +193,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         Ok(())
     }
 
-    /// Forgets the connections that are over, now that nothing of this event can concern them any more.
+    /// Forgets the connections that are over, now that nothing in this event can refer to them any more.
     #[inline]
     fn settle_closed(&mut self) {
         if !self.net.emptied.is_empty() {
@@ -210,7 +211,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         if self.net.work < WORK_PER_REPORT { Ok(()) } else { self.report(on_progress) }
     }
 
-    /// Tells how far the run is, and hears whether it is to go on.
+    /// Reports the progress of the run, and learns whether to continue.
     #[cold]
     fn report(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         self.net.work = 0;
@@ -283,8 +284,8 @@ mod tests {
 
     #[test]
     fn places_are_used_again_however_seldom_samples_are_taken() {
-        // A flow has one connection at a time, and for a moment the one before it. With a queue of three packets the last packet of
-        // a connection may be one that is dropped.
+        // A flow has one connection at a time, and briefly the one before it. With a queue of three packets, the last
+        // packet of a connection may be one that is dropped.
         for queue in ["100p", "3p"] {
             let scenario = transfers("60s", queue);
             let mut simulation = simulation(&scenario);
@@ -305,7 +306,7 @@ mod tests {
         let (times, delivered) = (column("t_ns"), column("delivered_bytes"));
         assert!(times.is_sorted(), "rows come in the order of their times");
         assert!(times.iter().all(|t| t % 7_000_000_000 == 0 || *t == 60_000_000_000));
-        // Each transfer's connection is seen once when it has closed; few are seen under way before.
+        // Each transfer's connection is seen once when it has closed; few are seen open before that.
         assert_eq!(delivered.iter().filter(|&&bytes| bytes == 20_000).count(), 300);
     }
 
@@ -326,7 +327,7 @@ mod tests {
             if reports < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(outcome, Err(Stop::Interrupted));
-        // Only the answer to the last packet comes on top, which is a window at most.
+        // Only the answer to the last packet comes on top of that, which is at most a window.
         assert!(simulation.net.hops < 4 * WORK_PER_REPORT, "{} hops", simulation.net.hops);
     }
 

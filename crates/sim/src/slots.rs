@@ -36,7 +36,7 @@ impl Slots {
         Self { ports: count(ports), traffic: count(traffic) }
     }
 
-    /// Slots that exist whatever happens.
+    /// Slots that always exist.
     pub(crate) fn fixed(self) -> usize {
         self.connections() as usize
     }
@@ -77,7 +77,7 @@ impl Slots {
         self.connections() + 2 * connection + side as u32
     }
 
-    /// Whose slot it is.
+    /// The owner of a slot.
     #[inline]
     pub(crate) fn target(self, slot: Slot) -> Target {
         if slot < self.sampler() {

@@ -1,4 +1,4 @@
-//! The traffic of a scenario: makes it, and hands what happens to the one it concerns.
+//! The traffic of a scenario: creates it, and dispatches events to it.
 
 use bufferscope_programs::News;
 use bufferscope_records::Sink;
@@ -70,7 +70,7 @@ impl Sources {
         }
     }
 
-    /// Tells programs what has become of a connection of theirs.
+    /// Tells programs what became of a connection of theirs.
     #[cold]
     pub(crate) fn tell<S: Sink>(&mut self, id: Id, news: News, around: &mut Surroundings<'_, S>) {
         if let Source::Streams(streams) = self.source(id.traffic) {
@@ -78,12 +78,12 @@ impl Sources {
         }
     }
 
-    /// An echo message has arrived at the host it was for.
+    /// An echo message has arrived at its destination.
     pub(crate) fn receive_echo<S: Sink>(&mut self, echo: Echo, net: &mut Network, recording: &mut Recording<S>) {
         self.ping(echo).receive(echo, net, recording);
     }
 
-    /// A datagram has arrived at the host it was for.
+    /// A datagram has arrived at its destination.
     pub(crate) fn receive_datagram<S: Sink>(
         &mut self,
         datagram: Datagram,
@@ -98,12 +98,12 @@ impl Sources {
         match body {
             Body::Echo(echo) => self.ping(*echo).lose(*echo, recording),
             Body::Datagram(datagram) => self.datagrams(*datagram).lose(*datagram, recording),
-            // Its sender finds out by itself.
+            // Its sender finds out without being told.
             Body::Tcp(_) => {}
         }
     }
 
-    /// Samples the flows that traffic keeps itself; returns how many there were.
+    /// Samples the flows that traffic tracks itself; returns how many there were.
     pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
         let sample = |source: &Source| match source {
             Source::Datagrams(datagrams) => datagrams.sample(now_ns, recording),
@@ -112,7 +112,7 @@ impl Sources {
         self.0.iter().map(sample).sum()
     }
 
-    /// Records what has not come to its end within the duration.
+    /// Records what has not completed within the duration.
     pub(crate) fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
         self.give_up_transfers(recording);
         for source in &mut self.0 {
@@ -131,7 +131,7 @@ impl Sources {
         })
     }
 
-    /// Records the transfers that have not come to their end, oldest first.
+    /// Records the transfers that have not completed, oldest first.
     fn give_up_transfers<S: Sink>(&mut self, recording: &mut Recording<S>) {
         let mut unfinished = Vec::new();
         for source in &mut self.0 {

@@ -1,4 +1,4 @@
-//! The traffic that opens TCP connections: carries out what its programs do.
+//! The traffic that opens TCP connections: carries out the actions of its programs.
 
 use std::convert::Infallible;
 
@@ -38,11 +38,11 @@ struct Opened {
     seeds: Random,
     /// Whether each connection has an account of its own.
     separate_accounts: bool,
-    /// The place of each connection, by its number from 1 on; that of a forgotten one may have become another's.
+    /// The place of each connection, by its number from 1 on; the place of a forgotten one may have been reused.
     places: Vec<u32>,
 }
 
-/// Everything around the streams that a program's doings touch.
+/// Everything around the streams that the actions of a program affect.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a, S: Sink> {
     pub(crate) connections: &'a mut Connections,
@@ -80,14 +80,14 @@ impl Streams {
         streams
     }
 
-    /// Time for what was planned.
+    /// It is time for a planned action.
     pub(crate) fn begin<S: Sink>(&mut self, around: &mut Surroundings<'_, S>) {
         let now_ns = around.net.now();
         let Ok(()) = self.program.on_time(now_ns, &mut Hands { opened: &mut self.opened, around });
         self.arm(around.net);
     }
 
-    /// Something has become of a connection.
+    /// Something has happened to a connection.
     pub(crate) fn hear<S: Sink>(&mut self, number: u32, news: News, around: &mut Surroundings<'_, S>) {
         let now_ns = around.net.now();
         let Ok(()) = self.program.hear(now_ns, number, news, &mut Hands { opened: &mut self.opened, around });
@@ -99,7 +99,7 @@ impl Streams {
         let Ok(()) = self.program.on_stop(&mut Hands { opened: &mut self.opened, around });
     }
 
-    /// The transfers that have not come to their end: none of them is recorded later.
+    /// The transfers that have not completed: none of them is recorded later.
     pub(crate) fn unfinished(&mut self) -> Vec<TransferRow> {
         self.program.unfinished().into_iter().map(|transfer| self.opened.row(transfer)).collect()
     }
@@ -124,7 +124,7 @@ impl Opened {
 }
 
 impl<S: Sink> Hands<'_, '_, S> {
-    /// The client of a connection does something, if that is still there.
+    /// The client of a connection acts, if the connection still exists.
     fn act(&mut self, number: u32, act: impl FnOnce(&mut Connection, u64, &mut dyn Egress)) {
         let id = Id { traffic: self.opened.traffic.0, number };
         let place = self.opened.places[number as usize - 1];
@@ -193,7 +193,7 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
     }
 }
 
-/// There may be millions of pages: they share an account, and so do all transfers where a flow makes several.
+/// There may be millions of pages, so they share an account; so do all transfers if a flow makes several.
 fn has_separate_accounts(kind: &TrafficKind) -> bool {
     match kind {
         TrafficKind::Tcp(tcp) => tcp.transfers == 1,
@@ -228,7 +228,7 @@ impl Setup<'_> {
             gso_max_segs: host.gso_max_segs,
             slow_start_after_idle: host.slow_start_after_idle,
             syn_linear_timeouts: host.syn_linear_timeouts,
-            // As programs do that answer requests, and as it is for all that is written in large pieces.
+            // As in programs that answer requests, and as for all data written in large pieces.
             no_delay: true,
             timers: self.timers(node),
             ..unset

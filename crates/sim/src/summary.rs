@@ -1,4 +1,4 @@
-//! What a run came to, besides its records.
+//! The totals of a run, besides its records.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 use crate::network::{Account, Flow};
 use crate::port::Port;
 
-/// What a run came to.
+/// The totals of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary<Output> {
     /// Events handled.
     pub events: u64,
     /// Packets fully sent on one link, each counted on every link it took.
     pub hops: u64,
-    /// When the run was over: the scenario's duration, or the time the last probe was answered or given up.
+    /// When the run was over: the scenario's duration, or the time when the last probe was answered or given up.
     pub ended_ns: u64,
     /// Packets by port, in the order of the scenario's links, forward first.
     pub ports: Vec<PortPackets>,
@@ -23,20 +23,19 @@ pub struct Summary<Output> {
     pub flows: Vec<FlowPackets>,
     /// What the user should know, one sentence each.
     pub warnings: Vec<String>,
-    /// What the records' sink made of the rows.
+    /// What the records' sink did with the rows.
     #[serde(skip)]
     pub output: Output,
 }
 
-/// Where the packets that came to a port are:
-/// `arrived = dropped + queued + sent` and `sent = in_flight + delivered`.
+/// Where the packets that entered a port are: `arrived = dropped + queued + sent` and `sent = in_flight + delivered`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortPackets {
     /// `r1>h2`.
     pub port: String,
-    /// Handed to the port.
+    /// Passed to the port.
     pub arrived: u64,
-    /// Dropped by its queueing discipline, when they came or later.
+    /// Dropped by its queueing discipline, on arrival or later.
     pub dropped: u64,
     /// Still waiting at the end of the run.
     pub queued: u64,
@@ -61,7 +60,7 @@ pub struct FlowPackets {
     pub delivered: u64,
     /// Dropped on the way.
     pub dropped: u64,
-    /// In a port at the end of the run, counted there one by one.
+    /// In a port at the end of the run, counted individually there.
     pub under_way: u64,
 }
 

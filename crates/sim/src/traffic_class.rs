@@ -27,7 +27,7 @@ impl TrafficClass {
         self.0 >> ECN_BITS
     }
 
-    /// Says that congestion was experienced; the code point stays.
+    /// Sets Congestion Experienced; the code point stays.
     #[inline]
     pub(crate) fn mark(&mut self) {
         self.0 |= Ecn::Ce.bits();

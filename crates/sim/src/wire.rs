@@ -1,4 +1,4 @@
-//! The wire of a port: how long a frame takes at the rate of the moment.
+//! The wire of a port: how long a frame takes at the current rate.
 
 use bufferscope_scenario::{RateSchedule, RateStep};
 
@@ -7,11 +7,11 @@ const BITS_PER_BYTE: u64 = 8;
 
 /// Serialises one frame at a time.
 ///
-/// The rate that holds when a frame's first bit is sent holds for the whole frame: a change of rate applies to the frame
-/// that is sent next, the one on the wire finishes at the old rate.
+/// The rate in force when a frame's first bit is sent applies to the whole frame: a change of rate applies to the next
+/// frame, and the one on the wire finishes at the old rate.
 ///
-/// Times are whole nanoseconds, rounded up for a frame that finds the wire idle. Frames sent back to back hand the
-/// rounding on, so that over a busy period the wire sends exactly at its rate and never faster.
+/// Times are whole nanoseconds, rounded up for a frame that finds the wire idle. Frames sent back to back carry the
+/// rounding over, so that over a busy period the wire sends exactly at its rate and never faster.
 #[derive(Debug)]
 pub(crate) struct Wire {
     steps: Vec<RateStep>,
@@ -19,7 +19,7 @@ pub(crate) struct Wire {
     current: usize,
     /// When the last bit of the last frame is, or was, sent.
     free_at_ns: u64,
-    /// What rounding up gave away so far in this busy period, in units of 1/rate ns.
+    /// The rounding error so far in this busy period, in units of 1/rate ns.
     credit: u64,
 }
 
@@ -28,13 +28,13 @@ impl Wire {
         Self { steps: schedule.steps().to_vec(), current: 0, free_at_ns: 0, credit: 0 }
     }
 
-    /// From this time on the wire can take another frame.
+    /// From this time on the wire can accept another frame.
     #[inline]
     pub(crate) fn free_at(&self) -> u64 {
         self.free_at_ns
     }
 
-    /// Sends a frame, which must find the wire free; returns when its last bit is sent.
+    /// Sends a frame; the wire must be free. Returns when the last bit is sent.
     #[inline]
     pub(crate) fn send(&mut self, now_ns: u64, bytes: u32) -> u64 {
         debug_assert!(now_ns >= self.free_at_ns, "a wire sends one frame at a time");
@@ -50,7 +50,7 @@ impl Wire {
         self.free_at_ns
     }
 
-    /// Moves to the step in force at `now_ns`; says whether that is another one.
+    /// Moves to the step in force at `now_ns`; returns whether it is a different one.
     #[inline]
     fn advance(&mut self, now_ns: u64) -> bool {
         let before = self.current;

@@ -1,4 +1,4 @@
-//! A program of the user's in a guest: its standard streams are the machine's terminal, or ports that end in files.
+//! A user's program in a guest: its standard streams are the machine's terminal, or ports that end in files.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,14 +10,14 @@ use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::{InitError, ports};
 
-/// Runs it, and tells through `report` how it ended.
+/// Runs it, and reports through `report` how it ended.
 pub(super) fn run(console: Result<Console, Error>, mut report: File) -> Result<(), InitError> {
     let told = match console.map(attach) {
         Ok(Ok(console)) => Told::from(shell::in_guest(console)),
         Ok(Err(error)) => return Err(error),
         Err(error) => Told::from(Err::<Ending, _>(error)),
     };
-    // What it has printed comes before the news of its end. On a port nothing waits, and there is nothing to wait for.
+    // Its output must precede the report of its end. On a port this does not wait, and there is nothing to wait for.
     let _ = tcdrain(io::stdout());
     let text = serde_json::to_vec(&told).expect("words and numbers are JSON");
     report.write_all(&text).map_err(InitError::step("telling how the program ended"))

@@ -1,10 +1,11 @@
 //! The agent as a guest's first process: from the kernel's start to its end.
 //!
-//! It mounts, loads modules, and stops the machine where its state is saved. Restored from there, it reads the run's request,
-//! serves it like any other (or runs the program that it asks for), and powers the machine off. Nothing before the stop may
-//! sleep: a machine that never idles is at the same instruction, at the same time, whenever it gets there.
+//! It mounts file systems, loads modules, and stops the machine at the point where its state is saved. When restored
+//! from there, it reads the run's request, serves it like any other (or runs the program that the request names), and
+//! powers the machine off. Nothing before the stop may sleep: a machine that never idles reaches the stop at the same
+//! instruction and time on every start.
 //!
-//! The other side of all paths and names in here is `python/bufferscope/guest`.
+//! The counterpart of all paths and names in here is `python/bufferscope/guest`.
 
 mod console;
 mod modules;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 use bufferscope_agent::shell::Console;
 use nix::sys::reboot::{RebootMode, reboot};
 
-/// Whether this is the first process of a guest, and not merely of a container.
+/// Whether this is the first process of a guest, and not just of a container.
 pub(crate) fn is_guest() -> bool {
     std::process::id() == 1 && modules::are_here()
 }
@@ -29,7 +30,7 @@ pub(crate) fn is_guest() -> bool {
 /// Runs the guest from start to end. Returns only if the machine cannot be powered off.
 pub(crate) fn run() -> ExitCode {
     if let Err(error) = guest() {
-        // The console is where the machine's owner looks for what went wrong.
+        // The machine's owner looks for errors on the console.
         eprintln!("bufferscope-agent: {error}");
     }
     match power_off() {
@@ -59,7 +60,7 @@ fn power_off() -> nix::Result<Infallible> {
     reboot(RebootMode::RB_POWER_OFF)
 }
 
-/// A step on the way to a run that failed.
+/// A step of a run that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {source}")]
 pub(crate) struct InitError {
@@ -68,7 +69,7 @@ pub(crate) struct InitError {
 }
 
 impl InitError {
-    /// For `map_err`: says at which step.
+    /// For `map_err`: adds the step at which it failed.
     fn step<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         let what = what.into();
         move |error| Self { what, source: error.into() }

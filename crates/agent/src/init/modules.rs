@@ -18,7 +18,7 @@ pub(super) fn are_here() -> bool {
     Path::new(ORDER).exists()
 }
 
-/// Loads them all. A module that is not for this machine's devices (`ENODEV`) is none that a run could miss.
+/// Loads them all. A module that is not for this machine's devices (`ENODEV`) is not needed by a run.
 pub(super) fn load_all() -> Result<(), InitError> {
     let order = fs::read_to_string(ORDER).map_err(InitError::step("reading the list of modules"))?;
     for name in order.lines() {

@@ -1,7 +1,7 @@
 //! Stops the virtual machine from inside, at an exact instruction.
 //!
-//! Stopped from outside it would be wherever it had got to by then. A write to QEMU's `pvpanic` device, which is there to
-//! tell of crashes, stops the machine before its next instruction; here it tells that the guest is ready to be saved.
+//! If stopped from outside, it would stop at an arbitrary point. A write to QEMU's `pvpanic` device, which exists to
+//! report crashes, stops the machine before its next instruction; here it reports that the guest is ready to be saved.
 
 use std::io;
 
@@ -14,7 +14,7 @@ const PORT: u16 = 0x505;
 /// Its event "the guest has crashed", which QEMU answers with `-action panic=pause` (`PVPANIC_PANICKED`).
 const STOP: u8 = 1;
 
-/// Returns when the machine goes on: at once in the one that was saved, or later in one that was restored.
+/// Returns when the machine continues: at once in the one that was saved, or later in one that was restored.
 pub(super) fn pause() -> Result<(), InitError> {
     write_port(PORT, STOP).map_err(InitError::step("stopping the machine to be saved"))
 }
@@ -24,7 +24,8 @@ fn write_port(port: u16, value: u8) -> io::Result<()> {
     allow_port(port, true)?;
     // SAFETY: this process may write to that port, and no device there writes to memory.
     unsafe { std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) };
-    // As long as a process may use any port, the kernel loads its list of them whenever it goes on with the process.
+    // As long as a process may use any port, the kernel loads the list of its ports whenever it switches to that
+    // process.
     allow_port(port, false)
 }
 

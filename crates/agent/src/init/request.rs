@@ -1,7 +1,7 @@
 //! Reads the request that the virtual machine was started with.
 //!
-//! It is a file of QEMU's firmware configuration (`-fw_cfg`), whose content is read at once and whenever it is asked for:
-//! a restored machine reads what its own command line says. Its size is fixed by the saved state, so NULs follow the document.
+//! It is a file of QEMU's firmware configuration (`-fw_cfg`), whose content is read anew at each access: a restored
+//! machine reads what its own command line says. Its size is fixed by the saved state, so NULs follow the document.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,14 +9,14 @@ use std::io::{self, Read};
 use super::InitError;
 
 const FILE: &str = "/sys/firmware/qemu_fw_cfg/by_name/opt/bufferscope/request/raw";
-/// The kernel hands out this much at a time.
+/// The kernel returns this much at a time.
 const PAGE_BYTES: usize = 4096;
 
 pub(super) fn read() -> Result<Vec<u8>, InitError> {
     File::open(FILE).and_then(until_nul).map_err(InitError::step(format!("reading {FILE}")))
 }
 
-/// What precedes the first NUL. Reading stops there: the device is read from its start for every page.
+/// What precedes the first NUL. Reading stops there, because every page is read from the device's start.
 fn until_nul(mut file: impl Read) -> io::Result<Vec<u8>> {
     let mut document = Vec::new();
     let mut page = [0; PAGE_BYTES];

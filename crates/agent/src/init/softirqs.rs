@@ -1,9 +1,9 @@
 //! Packets before programs.
 //!
-//! All hosts of a guest share its one processor. A packet that wakes a program while more are to be handled makes the kernel leave
-//! those to a thread (`need_resched` in `__do_softirq`), and before Linux 6.4 whatever arrives meanwhile, too (`ksoftirqd_running`).
-//! As an ordinary thread it takes turns with the programs. So every sample that is taken, and every receiver that reads, would hold
-//! up the packets of all hosts, which a program on a machine of its own cannot do.
+//! All hosts of a guest share its one processor. If a packet wakes a program while more packets are pending, the kernel
+//! leaves those to a thread (`need_resched` in `__do_softirq`); before Linux 6.4 that includes whatever arrives
+//! meanwhile (`ksoftirqd_running`). An ordinary thread takes turns with the programs. So every sample taken, and every
+//! receiver that reads, would hold up the packets of all hosts; a program on a machine of its own cannot do that.
 
 use std::fs;
 use std::path::Path;
@@ -16,10 +16,10 @@ use super::InitError;
 
 /// Where processes are listed.
 const PROCESSES: &str = "/proc";
-/// How the kernel names its threads for packets, one a processor.
+/// How the kernel names its threads for packets, one per processor.
 const THREAD: &str = "ksoftirqd/";
 
-/// Puts the kernel's threads for packets before all programs.
+/// Gives the kernel's threads for packets priority over all programs.
 pub(super) fn come_first() -> Result<(), InitError> {
     let listing = fs::read_dir(PROCESSES).map_err(InitError::step(format!("listing {PROCESSES}")))?;
     let threads: Vec<_> = listing.filter_map(|entry| packet_thread(&entry.ok()?.path())).collect();
@@ -32,7 +32,7 @@ pub(super) fn come_first() -> Result<(), InitError> {
         .map_err(InitError::step(format!("putting {THREAD} before programs")))
 }
 
-/// The number of the thread that a directory of [`PROCESSES`] is of, if that thread handles packets.
+/// The thread number of a directory of [`PROCESSES`], if that thread handles packets.
 fn packet_thread(directory: &Path) -> Option<pid_t> {
     let thread = directory.file_name()?.to_str()?.parse().ok()?;
     let name = fs::read_to_string(directory.join("comm")).ok()?;

@@ -1,10 +1,10 @@
-//! The one time base of a run: nanoseconds since its start, on the monotonic clock.
+//! The only time base of a run: nanoseconds since its start, on the monotonic clock.
 
 use nix::time::{ClockId, clock_gettime};
 
-/// Readings that are no further apart are of the same time; reading a clock takes some tens of nanoseconds.
+/// Readings no further apart than this count as simultaneous; reading a clock takes some tens of nanoseconds.
 const AT_ONCE_NS: u64 = 10_000;
-/// Readings after which the closest are taken.
+/// After this many readings, the closest pair is used.
 const READINGS: usize = 5;
 
 /// Counts from the start of the run.
@@ -24,7 +24,7 @@ impl RunClock {
         read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.start_ns)
     }
 
-    /// Whether a time of the run has come.
+    /// Whether a time of the run has been reached.
     pub(crate) fn has_come(&self, run_ns: u64) -> bool {
         read(ClockId::CLOCK_MONOTONIC) >= self.monotonic_ns(run_ns)
     }
@@ -34,8 +34,8 @@ impl RunClock {
         self.start_ns + run_ns
     }
 
-    /// The time of the run at which the real-time clock, by which the kernel stamps packets, showed `realtime_ns`. Exact
-    /// as long as the clock was not set since, so only for stamps of a moment ago.
+    /// The time of the run at which the real-time clock, with which the kernel stamps packets, showed `realtime_ns`.
+    /// Exact as long as the clock was not set since, so only for recent stamps.
     pub(crate) fn at_realtime(&self, realtime_ns: u64) -> u64 {
         let (monotonic_ns, now_ns) = at_once();
         let ago_ns = now_ns.saturating_sub(realtime_ns);
@@ -43,7 +43,8 @@ impl RunClock {
     }
 }
 
-/// The monotonic and the real-time clock, read at the same time: where this thread lost its CPU in between, they are read again.
+/// Reads the monotonic and the real-time clock at the same time: if this thread lost its CPU in between, it reads them
+/// again.
 fn at_once() -> (u64, u64) {
     let read_both = || {
         let before_ns = read(ClockId::CLOCK_MONOTONIC);

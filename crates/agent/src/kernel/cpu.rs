@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Ticks that one CPU, or all together, spent so far.
+/// Ticks that one CPU, or all together, have spent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTime {
     busy: u64,

@@ -1,4 +1,4 @@
-//! Packets that devices dropped by themselves, which no queueing discipline counts: `/proc/net/dev`.
+//! Packets that devices themselves dropped, which no queueing discipline counts: `/proc/net/dev`.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub(crate) fn read() -> io::Result<u64> {
     parse(&text).ok_or_else(|| io::Error::other("/proc/net/dev is not as proc(5) describes it"))
 }
 
-/// Two lines of headings, then `name: ` and eight numbers of each direction, the fourth of which are the drops.
+/// Two heading lines, then `name: ` and eight numbers for each direction; the fourth of these is the drops.
 fn parse(text: &str) -> Option<u64> {
     text.lines().skip(2).try_fold(0_u64, |sum, line| {
         let (_, numbers) = line.rsplit_once(':')?;

@@ -1,4 +1,4 @@
-//! What is said to a program and what it says, within a limit of time.
+//! A dialogue with a program, its input and output, with a time limit.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -8,22 +8,23 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// More than this of what a program says is not kept.
+/// Output of a program beyond this is discarded.
 const MOST_BYTES: usize = 64 * 1024;
-/// A program whose output has ended is about to end itself.
+/// A program that has closed its output is about to exit.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How a program ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// What it said on its standard error.
+    /// What it wrote to its standard error.
     pub(crate) answer: String,
 }
 
-/// Says `input` to a program, hears it out and waits for its end; `None` if it had to be killed after the time `limit`.
+/// Writes `input` to a program, reads its output and waits for its end; `None` if it had to be killed after the time
+/// `limit`.
 ///
-/// Its standard input and error are pipes. One that stops listening is not an error: what it then says is.
+/// Its standard input and error are pipes. A program that stops reading is not an error: what it then says is.
 pub(crate) fn hold(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<Ended>> {
     let until = Instant::now() + limit;
     let ended = hear(&mut child, input, until).and_then(|answer| Ok(answer.zip(wait(&mut child, until)?)));
@@ -58,7 +59,7 @@ fn hear(child: &mut Child, mut input: &[u8], until: Instant) -> io::Result<Optio
     }
 }
 
-/// Whether the program has said something, and whether it takes more.
+/// Whether the program has written something, and whether it accepts more.
 fn ready(stderr: &ChildStderr, stdin: Option<&ChildStdin>, left: Duration) -> io::Result<[bool; 2]> {
     let mut waited = vec![PollFd::new(stderr.as_fd(), PollFlags::POLLIN)];
     waited.extend(stdin.map(|stdin| PollFd::new(stdin.as_fd(), PollFlags::POLLOUT)));
@@ -71,7 +72,7 @@ fn ready(stderr: &ChildStderr, stdin: Option<&ChildStdin>, left: Duration) -> io
     Ok([is_ready(0), is_ready(1)])
 }
 
-/// Hears what there is; whether more may follow.
+/// Reads what there is; returns whether more may follow.
 fn take(stderr: &mut ChildStderr, answer: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 4096];
     match stderr.read(&mut buffer) {
@@ -85,7 +86,7 @@ fn take(stderr: &mut ChildStderr, answer: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-/// Says as much as the program takes now; what is left to be said, or `None` if it no longer listens.
+/// Writes as much as the program accepts now; returns what is left to write, or `None` if it no longer reads.
 fn give<'a>(stdin: &mut ChildStdin, input: &'a [u8]) -> Option<&'a [u8]> {
     match stdin.write(input) {
         Ok(length) => input.get(length..),
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!((ended.status.code(), ended.answer.as_str()), (Some(3), "to be or not"));
     }
 
-    /// More than a pipe holds, both ways: nobody waits for the other for ever.
+    /// More than a pipe holds, both ways: neither side waits for the other for ever.
     #[test]
     fn much_is_said_and_heard_at_once() {
         let input = vec![b'x'; 1 << 20];

@@ -1,4 +1,4 @@
-//! `SIOCETHTOOL`: what can be asked of a device's driver.
+//! `SIOCETHTOOL`: queries and commands for a device's driver.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,7 +10,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 /// Words of the longest structure that is used here, `struct ethtool_ringparam`.
 const MOST_WORDS: usize = 9;
 
-/// Speaks to the drivers of the calling thread's namespace.
+/// Talks to the drivers of the calling thread's namespace.
 #[derive(Debug)]
 pub(super) struct Ethtool(OwnedFd);
 
@@ -19,10 +19,10 @@ impl Ethtool {
         Ok(Self(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?))
     }
 
-    /// Carries out a command on a device: `words` is its structure in `include/uapi/linux/ethtool.h`, of 32-bit words of
-    /// which the first is the command, and becomes the answer.
+    /// Carries out a command on a device. `words` is its structure in `include/uapi/linux/ethtool.h`, made of 32-bit
+    /// words, the first of which is the command; it is overwritten with the answer.
     pub(super) fn call<const N: usize>(&self, device: &str, words: [u32; N]) -> io::Result<[u32; N]> {
-        // The kernel writes as much as the command's structure has, which a caller may have got wrong.
+        // The kernel writes as much as the command's structure has; a caller may have got that wrong.
         let mut room = [0_u32; MOST_WORDS];
         room[..N].copy_from_slice(&words);
         // SAFETY: all-zero bytes are a valid ifreq; the name fits with its terminating zero; `room` outlives the call, which

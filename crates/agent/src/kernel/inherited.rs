@@ -1,10 +1,10 @@
-//! File descriptors that whoever started this program left open for it.
+//! File descriptors that the parent process left open for this program.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::os::fd::{FromRawFd, RawFd};
 
-/// Takes over such a descriptor. It must be none of the three standard ones, and be taken only once.
+/// Takes over such a descriptor. It must not be one of the three standard ones, and may be taken only once.
 pub(crate) fn take(descriptor: RawFd) -> File {
     assert!(descriptor > 2, "the standard descriptors have owners");
     // SAFETY: whoever started this program made the descriptor for it alone, as its arguments say.

@@ -1,4 +1,5 @@
-//! Messages and descriptors between processes of one user: Unix sockets whose names are not files, and so end with them.
+//! Messages and descriptors between processes of one user: Unix sockets whose names are not files, and so vanish with
+//! them.
 #![allow(unsafe_code)]
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -24,14 +25,14 @@ pub(crate) fn listener(name: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Connects to a name; refuses whoever listens there if it is another user.
+/// Connects to a name; fails if the listener belongs to another user.
 pub(crate) fn connected(name: &str) -> io::Result<OwnedFd> {
     let socket = open(SockFlag::empty())?;
     connect(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
     if is_own(&socket)? { Ok(socket) } else { Err(Errno::EPERM.into()) }
 }
 
-/// The next who has connected and is the same user; `None` if nobody is waiting.
+/// The next connection from the same user; `None` if nobody is waiting.
 pub(crate) fn accepted(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     loop {
         let accepted = match accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK) {
@@ -77,7 +78,7 @@ fn open(flags: SockFlag) -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Unix, SockType::SeqPacket, flags | SockFlag::SOCK_CLOEXEC, None)?)
 }
 
-/// Whether the other end is of the user that this process is. In a user namespace all others look like nobody.
+/// Whether the other end belongs to the same user as this process. In a user namespace all others look like nobody.
 fn is_own(socket: &OwnedFd) -> io::Result<bool> {
     Ok(getsockopt(socket, PeerCredentials)?.uid() == getuid().as_raw())
 }

@@ -1,4 +1,4 @@
-//! Network namespaces without names: each lives as long as this process holds its descriptor, and no longer.
+//! Network namespaces without names: each lives only as long as this process holds its descriptor.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 pub(crate) struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// Makes one; the calling thread is in it afterwards.
+    /// Creates one; the calling thread is in it afterwards.
     pub(crate) fn create() -> std::io::Result<Self> {
         unshare(CloneFlags::CLONE_NEWNET)?;
         Self::current()
@@ -26,7 +26,7 @@ impl Namespace {
         Ok(setns(&self.0, CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Another hold on it, for a process that is to be in it.
+    /// Another descriptor of it, for a process that is to run in it.
     pub(crate) fn hold(&self) -> std::io::Result<OwnedFd> {
         self.0.try_clone()
     }

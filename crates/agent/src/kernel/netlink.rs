@@ -1,4 +1,4 @@
-//! Netlink messages and their attributes, read without trusting a single length; and the socket they come from.
+//! Netlink messages and their attributes, parsed without trusting any length; and the socket that they come from.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,7 +17,7 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const DUMP_FLAGS: u16 = 0x301;
-/// `NLM_F_REQUEST | NLM_F_ECHO`: some kinds of objects are told to those who asked only with the latter.
+/// `NLM_F_REQUEST | NLM_F_ECHO`: for some kinds of objects, the asker gets an answer only with the latter.
 const GET_FLAGS: u16 = 0x9;
 /// `NLM_F_MULTI`: more of the answer follows.
 const MORE_FOLLOWS: u16 = 0x2;
@@ -25,14 +25,14 @@ const MORE_FOLLOWS: u16 = 0x2;
 const INTERRUPTED: u16 = 0x10;
 /// The kernel fills at most 32 KiB at a time.
 const RECEIVE_BYTES: usize = 32 * 1024;
-/// The kernel answers while it is asked; one that has not answered after this long never will.
+/// The kernel answers within the request; if it has not answered after this long, it never will.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Length and type of an attribute are aligned to this.
 const ALIGNMENT: usize = 4;
 /// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
 const TYPE_MASK: u16 = 0x3fff;
 
-/// The kernel's answer is not what netlink(7) promises.
+/// The kernel's answer is not as netlink(7) promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the kernel's netlink answer is malformed: {0}")]
 pub(crate) struct Malformed(pub(crate) &'static str);
@@ -60,7 +60,7 @@ impl Netlink {
         Ok(Self { socket, buffer: vec![0; RECEIVE_BYTES], sequence: 0 })
     }
 
-    /// Asks for everything of one kind and hands each message's type and payload to `each`.
+    /// Requests everything of one kind and passes each message's type and payload to `each`.
     pub(crate) fn dump(
         &mut self,
         request: u16,
@@ -70,7 +70,7 @@ impl Netlink {
         self.ask(request, DUMP_FLAGS, body, each)
     }
 
-    /// Asks for one object and hands its message's type and payload to `take`.
+    /// Requests one object and passes its message's type and payload to `take`.
     pub(crate) fn get(
         &mut self,
         request: u16,
@@ -123,7 +123,7 @@ pub(crate) struct Message<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// The messages of a datagram; the first malformed one is the last.
+/// The messages of a datagram; stops at the first malformed one.
 pub(crate) fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
@@ -149,7 +149,7 @@ fn split_message(bytes: &[u8]) -> Result<(Message<'_>, &[u8]), Malformed> {
     Ok((message, bytes.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default()))
 }
 
-/// The attributes of a message, each as type and value; the first malformed one is the last.
+/// The attributes of a message, each as type and value; stops at the first malformed one.
 pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Malformed>> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! Offloads of a device: with any of these on, one packet of a queue may be several on the wire, or be finished later. That is left so
-//! where it is what an experiment is about.
+//! Offloads of a device. With any of these on, one packet of a queue may be several on the wire, or be completed later.
+//! They are left on only where an experiment is about that.
 
 use std::io;
 
@@ -10,12 +10,12 @@ struct Offload {
     name: &'static str,
     read: u32,
     set: u32,
-    /// It serves the cutting up of large packets.
+    /// It serves to segment large packets.
     segmentation: bool,
 }
 
-/// Checksums first: without them and scatter-gather the kernel can't segment late. A checksum must be complete when the
-/// relay carries the packet past the kernel.
+/// Checksums first: without them and scatter-gather the kernel cannot segment late. A checksum must be complete when
+/// the relay carries the packet past the kernel.
 const OFFLOADS: [Offload; 5] = [
     Offload { name: "tx", read: 0x16, set: 0x17, segmentation: true },
     Offload { name: "sg", read: 0x18, set: 0x19, segmentation: true },
@@ -24,12 +24,12 @@ const OFFLOADS: [Offload; 5] = [
     Offload { name: "gro", read: 0x2b, set: 0x2c, segmentation: false },
 ];
 
-/// Turns every offload of a device of the calling thread's namespace off, but for segmentation if that is to stay, and makes sure that
-/// it is.
+/// Turns every offload of a device of the calling thread's namespace off, except segmentation if that is to stay, and
+/// verifies the result.
 pub(crate) fn turn_off(device: &str, but_segmentation: bool) -> io::Result<()> {
     let ethtool = Ethtool::open()?;
     for offload in OFFLOADS.iter().filter(|offload| !(but_segmentation && offload.segmentation)) {
-        // What is off for want of another may refuse to be set; only what it is afterwards counts.
+        // An offload that is off because it depends on another may refuse to be set; only the final state counts.
         let set = ethtool.call(device, [offload.set, 0]);
         if ethtool.call(device, [offload.read, 0])?[1] != 0 {
             let why = set.err().map_or(String::new(), |error| format!(": {error}"));

@@ -17,14 +17,14 @@ use nix::sys::socket::{AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, se
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, setsid};
 
-/// How long processes may take to end when they are asked to. Programs that write a file, like `tcpdump`, finish it in
-/// that time.
+/// How long processes may take to end when asked to. Programs that write a file, like `tcpdump`, finish it in that
+/// time.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// A PID namespace. Whatever runs in it ends when this process does, however that ends.
+/// A PID namespace. Whatever runs in it ends with this process, in whatever way this process ends.
 #[derive(Debug)]
 pub(crate) struct PidNamespace {
-    /// Its other end is the first process', which sees this one shut.
+    /// The first process holds the other end, and sees this one closed.
     lifeline: OwnedFd,
     namespace: OwnedFd,
 }
@@ -49,7 +49,8 @@ impl PidNamespace {
         }
     }
 
-    /// Processes that the calling thread starts from now on are in it; the thread itself is not, and can start no threads.
+    /// Processes that the calling thread starts from now on are in it; the thread itself is not, and cannot start
+    /// threads any more.
     pub(crate) fn enter_for_children(&self) -> io::Result<()> {
         enter_for_children(&self.namespace)
     }
@@ -63,7 +64,7 @@ impl PidNamespace {
         let _ = shutdown(self.lifeline.as_raw_fd(), Shutdown::Write);
     }
 
-    /// Waits until its orphans have ended or their time is over.
+    /// Waits until its orphans have ended or their time is up.
     pub(crate) fn await_orphans(&self) {
         let mut watched = [PollFd::new(self.lifeline.as_fd(), PollFlags::POLLIN)];
         let _ = poll(&mut watched, PollTimeout::try_from(2 * GRACE).unwrap_or(PollTimeout::MAX));
@@ -75,10 +76,10 @@ pub(crate) fn enter_for_children(namespace: &OwnedFd) -> io::Result<()> {
     Ok(setns(namespace, CloneFlags::CLONE_NEWPID)?)
 }
 
-/// The first process: buries orphans until all are asked to end, asks them, tells when none is left or their time is over, and
-/// stays, as with it everything ends, until its maker has gone.
+/// The first process. It reaps orphans until all are asked to end, asks them, and reports when none is left or their
+/// time is up. It stays until its creator has gone, as everything ends with it.
 fn run_first(lifeline: &OwnedFd) -> ! {
-    // Killed with its maker at the latest. One that died before this was set is seen to have gone.
+    // Killed with its creator at the latest. A creator that died before this was set is detected.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let _ = setsid();
     if let Ok(children) = children_signals() {
@@ -101,8 +102,8 @@ fn children_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-/// Buries children: until one of these events (or the end) of the other descriptor, or, without one, until none is left or it
-/// is too late.
+/// Reaps children: until one of these events (or the end) of the other descriptor; or, without one, until none is left
+/// or time is up.
 fn bury_until(children: &SignalFd, until: Option<Instant>, other: Option<(&OwnedFd, PollFlags)>) {
     loop {
         while let Ok(Some(_)) = children.read_signal() {}
@@ -122,7 +123,7 @@ fn bury_until(children: &SignalFd, until: Option<Instant>, other: Option<(&Owned
     }
 }
 
-/// Takes the status of all children that have ended; whether none is left.
+/// Reaps all children that have ended; returns whether none is left.
 fn bury() -> bool {
     loop {
         match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {

@@ -1,4 +1,4 @@
-//! The right to make network namespaces: root's, or that of an ordinary user in a user namespace.
+//! The privilege to create network namespaces: root's, or that of an ordinary user in a user namespace.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid};
 use serde::Serialize;
 
-/// By what right the network was built.
+/// The privilege with which the network was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Privilege {
@@ -17,7 +17,7 @@ pub enum Privilege {
     UserNamespace,
 }
 
-/// Neither right is to be had.
+/// Neither privilege is available.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot make network namespaces: not root, and this kernel refuses unprivileged user namespaces ({0}); \
@@ -26,7 +26,7 @@ pub enum Privilege {
 )]
 pub struct NoPrivilege(io::Error);
 
-/// Acquires the right. The process must still be single-threaded; it is in a new network namespace afterwards.
+/// Acquires the privilege. The process must still be single-threaded; it is in a new network namespace afterwards.
 pub(crate) fn acquire() -> Result<Privilege, NoPrivilege> {
     match unshare(CloneFlags::CLONE_NEWNET) {
         Ok(()) => Ok(Privilege::Root),

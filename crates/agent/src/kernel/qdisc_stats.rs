@@ -28,7 +28,7 @@ pub(crate) struct QdiscStats {
     pub(crate) sent_bytes: u64,
     /// Dropped since the start, for whatever reason.
     pub(crate) drops: u64,
-    /// What the discipline tells about itself.
+    /// What the discipline reports about itself.
     pub(crate) own: OwnStats,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum OwnStats {
     None,
     /// `struct tc_red_xstats`.
     Red {
-        /// Dropped for the average's sake, be it below `max` or above: `early` in the kernel's structure.
+        /// Dropped because of the average, whether below `max` or above: `early` in the kernel's structure.
         early: u64,
         /// Dropped because the queue was at its limit (`pdrop`).
         overlimit: u64,
@@ -53,7 +53,7 @@ pub(crate) enum OwnStats {
         overlimit: u64,
         /// Marked instead of dropped.
         marked: u64,
-        /// Marked for exceeding `ce_threshold`, packets that were `marked` already included.
+        /// Marked for exceeding `ce_threshold`, including packets that already count as `marked`.
         over_threshold: u64,
     },
 }
@@ -75,7 +75,7 @@ pub(crate) fn read_one(netlink: &mut Netlink, interface: u32, handle: u32) -> io
     found.filter(asked_for).ok_or_else(|| Malformed("an answer is not about the qdisc asked for").into())
 }
 
-/// Hands every discipline of the socket's namespace to `each`.
+/// Passes every discipline of the socket's namespace to `each`.
 pub(crate) fn read(netlink: &mut Netlink, mut each: impl FnMut(QdiscStats)) -> io::Result<()> {
     netlink.dump(RTM_GETQDISC, &[0; TCMSG_BYTES], |kind, payload| {
         if kind == RTM_NEWQDISC {

@@ -1,4 +1,4 @@
-//! The kernel's random numbers, where the machine is the run's own (a guest): its hashes then follow the run's seed.
+//! The kernel's random numbers, where the machine belongs to the run (a guest): its hashes then follow the run's seed.
 #![allow(unsafe_code)]
 
 use std::fs::File;

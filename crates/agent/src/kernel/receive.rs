@@ -1,4 +1,4 @@
-//! Datagrams with the kernel's time of their arrival (`SO_TIMESTAMPNS`).
+//! Datagrams with the kernel's timestamp of their arrival (`SO_TIMESTAMPNS`).
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,7 +11,7 @@ use nix::sys::time::TimeSpec;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) bytes: usize,
-    /// On the real-time clock; `None` where the kernel does not tell.
+    /// On the real-time clock; `None` if the kernel does not report it.
     pub(crate) realtime_ns: Option<u64>,
 }
 

@@ -7,12 +7,12 @@ use super::ethtool::Ethtool;
 /// `ETHTOOL_GRINGPARAM` and `ETHTOOL_SRINGPARAM`.
 const READ: u32 = 0x10;
 const SET: u32 = 0x11;
-/// Words of `struct ethtool_ringparam`: command, four largest sizes, then those in force, of which the last is of packets to
-/// be sent.
+/// Words of `struct ethtool_ringparam`: command, four maximum sizes, then the four current ones, the last of which is
+/// that of the transmit ring.
 const WORDS: usize = 9;
 const SENDING: usize = 8;
 
-/// Sets the transmit ring of a device of the calling thread's namespace, and makes sure that it is.
+/// Sets the transmit ring of a device of the calling thread's namespace, and verifies it.
 pub(crate) fn resize(device: &str, size: u32) -> io::Result<()> {
     let ethtool = Ethtool::open()?;
     let read = || {

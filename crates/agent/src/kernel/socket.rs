@@ -22,12 +22,12 @@ const BACKLOG: i32 = 4096;
 /// Room for the datagrams of a flood while this program does something else.
 const DATAGRAM_BUFFER_BYTES: u32 = 8 << 20;
 
-/// What a TCP socket is made with.
+/// The parameters of a TCP socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpOptions {
     /// The sender's congestion control.
     pub(crate) congestion: Congestion,
-    /// Space packets also where the congestion control does not need it.
+    /// Pace packets even where the congestion control does not require it.
     pub(crate) pacing: bool,
     /// Differentiated services code point.
     pub(crate) dscp: u8,
@@ -45,14 +45,14 @@ pub(crate) fn tcp(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedF
         congestion.linux_name().ok_or_else(|| io::Error::other(format!("Linux has no {}", congestion.name())))?;
     set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
     if options.pacing {
-        // Any rate but the largest makes the kernel pace; this one does not limit.
+        // Any rate except the largest makes the kernel pace; this one does not limit.
         set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &UNLIMITED_RATE.to_ne_bytes())?;
     }
     bind(socket.as_raw_fd(), &SockaddrIn::from(local))?;
     Ok(socket)
 }
 
-/// A TCP socket that accepts; what it accepts has the same options.
+/// A TCP socket that accepts connections; these have the same options.
 pub(crate) fn listener(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedFd> {
     let socket = tcp(local, options)?;
     listen(&socket, Backlog::new(BACKLOG)?)?;
@@ -67,7 +67,7 @@ pub(crate) fn start_connect(socket: &OwnedFd, remote: SocketAddrV4) -> io::Resul
     }
 }
 
-/// A connection that is waiting, with its other end; `None` if there is none.
+/// A pending connection, with its other end; `None` if there is none.
 pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, SocketAddrV4)>> {
     // SAFETY: the address and its length are valid for writes of the given size, and the kernel initialises what it returns.
     let (fd, address) = unsafe {
@@ -87,8 +87,8 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, SocketAd
     Ok(Some((socket, SocketAddrV4::new(ip, u16::from_be(address.sin_port)))))
 }
 
-/// A raw ICMP socket that receives one type of message only, each with the kernel's time of arrival. The kernel answers a
-/// request with the code point that it came with.
+/// A raw ICMP socket that receives only one type of message, each with the kernel's time of arrival. The kernel answers
+/// a request with the code point of that request.
 pub(crate) fn icmp(local: Ipv4Addr, receives: u8, dscp: u8) -> io::Result<OwnedFd> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)?;
@@ -100,8 +100,8 @@ pub(crate) fn icmp(local: Ipv4Addr, receives: u8, dscp: u8) -> io::Result<OwnedF
     Ok(socket)
 }
 
-/// A UDP socket that hears only from `remote`, if that is given, and sends to it. Its buffers are large, so that neither a burst
-/// that waits to be read nor one in the queue of the host's own port is held up.
+/// A UDP socket that receives only from `remote`, if that is given, and sends to it. Its buffers are large, so that
+/// they do not hold up a burst that waits to be read, or one in the queue of the host's own port.
 pub(crate) fn udp(local: SocketAddrV4, remote: Option<SocketAddrV4>, dscp: u8) -> io::Result<OwnedFd> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Datagram, flags, SockProtocol::Udp)?;
@@ -131,7 +131,7 @@ pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> 
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
     stamp_arrivals(&socket)?;
-    // Frames that find it full are counted.
+    // Frames that find the buffer full are counted.
     set_buffer(&socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], buffer_bytes)?;
     // SAFETY: all-zero bytes are a valid sockaddr_ll, and its length is passed with it.
     let bound = unsafe {
@@ -152,7 +152,7 @@ pub(crate) fn send_past_queue(interface: u32, frame: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Frames that found the packet socket's buffer full since this was asked last.
+/// Frames that found the packet socket's buffer full since the last call.
 pub(crate) fn packets_missed(socket: &OwnedFd) -> io::Result<u32> {
     // struct tpacket_stats: u32 tp_packets, tp_drops.
     let mut stats = [0; 8];
@@ -177,7 +177,7 @@ pub(crate) fn take_error(socket: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Receives and throws away up to `most` bytes of a connection without copying them; 0 at its end.
+/// Receives and discards up to `most` bytes of a connection without copying them; 0 at its end.
 pub(crate) fn discard(socket: &OwnedFd, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer, which may then be null (tcp(7)).
     let length = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
@@ -199,8 +199,8 @@ fn stamp_arrivals(socket: &OwnedFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// Sets a buffer's size by the first of two options; an ordinary user's is bounded by `net.core.rmem_max` or `wmem_max`, and set by
-/// the second.
+/// Sets a buffer's size by the first of two options; for an ordinary user it is bounded by `net.core.rmem_max` or
+/// `wmem_max`, and set by the second.
 fn set_buffer(socket: &OwnedFd, [forced, bounded]: [c_int; 2], bytes: u32) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, forced, bytes as c_int)
         .or_else(|_| set_int(socket, libc::SOL_SOCKET, bounded, bytes as c_int))

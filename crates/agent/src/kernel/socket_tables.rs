@@ -4,7 +4,7 @@ use std::io;
 
 use super::namespace::Namespace;
 
-/// Those of sockets that somebody waits at or speaks through. A TCP socket is in its table once it listens or connects.
+/// Those of sockets that a program waits at or talks through. A TCP socket is in its table once it listens or connects.
 const TABLES: [&str; 7] = ["tcp", "tcp6", "udp", "udp6", "icmp", "raw", "packet"];
 
 /// Counts them. The calling thread is in the namespace afterwards.

@@ -1,6 +1,7 @@
-//! What a program of somebody else's is started in: a host's network, with its name, and names for its neighbours.
+//! The environment in which a third-party program is started: a host's network, with its name, and names for its
+//! neighbours.
 //!
-//! Everything but the network is the machine's own: its files, its users, its terminal.
+//! Everything except the network is the machine's own: its files, its users, its terminal.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -17,11 +18,12 @@ use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use nix::unistd::{getpid, sethostname, setsid, tcsetpgrp, write};
 
-/// Where a file lies for a moment on its way to its place. Every Linux has the directory, and sees a new one there next.
+/// Temporary place of a file on the way to its final place. Every Linux has the directory, and a new file there is
+/// visible at once.
 const DESK: &CStr = c"/sys";
 const DRAFT: &CStr = c"/sys/draft";
 
-/// How a program stands to the terminal.
+/// The program's relation to the terminal.
 #[derive(Debug)]
 pub(crate) enum Stance {
     /// It has the terminal, in a process group of its own.
@@ -32,19 +34,20 @@ pub(crate) enum Stance {
     Detached,
 }
 
-/// The surroundings.
+/// The environment.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     /// Its network namespace.
     pub(crate) network: OwnedFd,
-    /// What the machine is called there.
+    /// The host name of the machine there.
     pub(crate) name: String,
-    /// Files that it sees changed: path and content.
+    /// Files that the program sees changed: path and content.
     pub(crate) files: Vec<(CString, Vec<u8>)>,
 }
 
 impl Surroundings {
-    /// Starts a program in them. Its error is that of starting it; what else fails is told on the standard error as well.
+    /// Starts a program in it. Its error is that of starting the program; other failures are also reported on the
+    /// standard error.
     pub(crate) fn spawn(self, stance: Stance, command: &mut Command) -> io::Result<Child> {
         if matches!(stance, Stance::Foreground(_) | Stance::Group) {
             command.process_group(0);
@@ -73,7 +76,8 @@ impl Surroundings {
         for (path, content) in &self.files {
             attempt("see the hosts' names", replace(path, content))?;
         }
-        // Those of the machine would show its devices and processes. In some containers nobody may mount them anew.
+        // Those of the machine would show its devices and processes. In some containers mounting them anew is not
+        // allowed.
         let _ = mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), MsFlags::empty(), nothing);
         let _ = mount(Some(c"proc"), c"/proc", Some(c"proc"), MsFlags::empty(), nothing);
         if unshare(CloneFlags::CLONE_NEWUTS).is_ok() {
@@ -83,7 +87,7 @@ impl Surroundings {
     }
 }
 
-/// Puts a file with that content over one that there is. Where there is none, nobody looks for it.
+/// Mounts a file with that content over an existing one. If there is none, nobody looks for it.
 fn replace(path: &CStr, content: &[u8]) -> nix::Result<()> {
     let nothing = None::<&CStr>;
     mount(Some(c"tmpfs"), DESK, Some(c"tmpfs"), MsFlags::empty(), nothing)?;
@@ -100,7 +104,7 @@ fn replace(path: &CStr, content: &[u8]) -> nix::Result<()> {
     }
 }
 
-/// The parent is told the error's number alone, so that what was tried is told here.
+/// The parent only receives the error number, so the failed operation is reported here.
 fn attempt(what: &str, done: nix::Result<()>) -> io::Result<()> {
     done.map_err(|error| {
         for part in ["bufferscope: the program cannot ", what, ": ", error.desc(), "\n"] {

@@ -6,10 +6,11 @@ use super::netlink::{read_u32, read_u64};
 pub(crate) const TCP_INFO_BYTES: usize = 512;
 /// The kernel's "no slow-start threshold yet" (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// A pacing rate, in bytes a second, that stands for none: where pacing is asked for without a limit, and until it is measured.
+/// A pacing rate, in bytes per second, that means none: where pacing is requested without a limit, and until it is
+/// measured.
 pub(crate) const UNLIMITED_RATE: u64 = u64::MAX - 1;
 
-/// What is used of `struct tcp_info` (`include/uapi/linux/tcp.h`), by its names without the prefix.
+/// The fields in use of `struct tcp_info` (`include/uapi/linux/tcp.h`), by their names without the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
     pub(crate) ca_state: u8,
@@ -41,7 +42,7 @@ pub(crate) struct TcpInfo {
     pub(crate) busy_us: u64,
     /// ... of it, time in which the peer's window allowed no more ...
     pub(crate) rwnd_limited_us: u64,
-    /// ... and in which more could have been sent, had the program been asked for it in time.
+    /// ... and in which more could have been sent, had the program supplied it in time.
     pub(crate) sndbuf_limited_us: u64,
     pub(crate) snd_wnd: u32,
 }
@@ -55,7 +56,7 @@ impl TcpInfo {
     pub(crate) const WINDOW_SCALING: u8 = 4;
     /// `TCPI_OPT_ECN`.
     pub(crate) const ECN: u8 = 8;
-    /// Those of `options` that are agreed on in a handshake; the others come and go.
+    /// Those of `options` that are negotiated in a handshake; the others come and go.
     const AGREED: u8 = Self::TIMESTAMPS | Self::SACK | Self::WINDOW_SCALING | Self::ECN;
 
     /// Reads the structure as far as this kernel fills it; `None` if that is not far enough (before Linux 5.4).
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(info.in_flight(), 20 - 5 - 3 + 2);
     }
 
-    /// `TCPI_OPT_ECN_SEEN` and what lies beyond is not agreed on but observed.
+    /// `TCPI_OPT_ECN_SEEN` and the bits beyond it are not negotiated but observed.
     #[test]
     fn options_are_those_of_the_handshake() {
         assert_eq!(TcpInfo::parse(&with(&[(4, 0x0000_3f00)])).unwrap().options, 0x0f);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::dialogue::{self, Ended};
 use super::namespace::Namespace;
 
-/// What takes this long is stuck: a network of hundreds of devices is built in seconds.
+/// A command that takes this long is stuck: a network of hundreds of devices is built in seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Where distributions keep the tools; an ordinary user's PATH often leaves these out.
@@ -37,15 +37,15 @@ pub enum ToolError {
         /// What the tool said.
         answer: String,
     },
-    /// The tool did not come to an end.
+    /// The tool did not end in time.
     #[error("`{command}` in {namespace}: not done within {} s", LIMIT.as_secs())]
     Stuck {
-        /// The command, or the first and the last of those it was among.
+        /// The command, or the first and the last of the batch.
         command: String,
         /// Where it ran.
         namespace: String,
     },
-    /// The tool can't be spoken to.
+    /// Communication with the tool failed.
     #[error("`{tool}`: {source}")]
     Io {
         /// `ip` or `tc`.
@@ -55,7 +55,7 @@ pub enum ToolError {
     },
 }
 
-/// Runs commands one after the other; stops at the first that fails. `name` tells errors where that was.
+/// Runs commands one after the other; stops at the first that fails. `name` says where, for errors.
 pub(crate) fn run(tool: &'static str, namespace: &Namespace, name: &str, lines: &[String]) -> Result<(), ToolError> {
     if lines.is_empty() {
         return Ok(());
@@ -71,7 +71,7 @@ pub(crate) fn run(tool: &'static str, namespace: &Namespace, name: &str, lines: 
     Err(ToolError::Refused { command: format!("{tool} {line}"), namespace: name.to_owned(), answer: said(&answer) })
 }
 
-/// Tries commands independently of each other; tells for each whether it was carried out.
+/// Tries commands independently of each other; returns for each whether it was carried out.
 pub(crate) fn attempt(tool: &'static str, namespace: &Namespace, lines: &[String]) -> Result<Vec<bool>, ToolError> {
     let failed = |source| ToolError::Io { tool, source };
     let child = start(tool, namespace, &["-force"])?;
@@ -94,7 +94,7 @@ impl StandbyTc {
         Ok(Self { child: start("tc", namespace, &[])?, name: name.to_owned(), last: String::new() })
     }
 
-    /// Carries out a command; that it failed is told by [`finish`](Self::finish).
+    /// Carries out a command; [`finish`](Self::finish) reports a failure.
     pub(crate) fn run(&mut self, line: &str) {
         self.last = line.to_owned();
         if let Some(stdin) = &mut self.child.stdin {

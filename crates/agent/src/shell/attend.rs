@@ -1,4 +1,4 @@
-//! Waiting for a program: what becomes of it and of the terminal, and who else comes.
+//! Waiting for a program: what becomes of it and of the terminal, and who else joins.
 
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -21,7 +21,7 @@ use super::terminal::Terminal;
 use crate::kernel::pid_namespace::GRACE;
 use crate::kernel::surroundings::Stance;
 
-/// What is passed on to the program's group.
+/// Signals that are passed on to the program's group.
 const PASSED_ON: [Signal; 7] = [
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -52,12 +52,12 @@ impl Ending {
 }
 
 impl Ending {
-    /// Ends this process in the same way, so that whoever started it sees the program's end.
+    /// Ends this process in the same way, so that its parent sees how the program ended.
     pub fn pass_on(self) -> ExitCode {
         match self {
             Self::Exited(code) => ExitCode::from(code as u8),
             Self::Killed(signal) => {
-                // The program has left a core already, if it was to.
+                // The program has already left a core dump, if it was to.
                 let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
                 let mut own = SigSet::empty();
                 own.add(signal);
@@ -83,7 +83,7 @@ impl Display for Ending {
 pub(super) struct Attendant<'a> {
     signals: SignalFd,
     terminal: Terminal,
-    /// Commands beside the program.
+    /// Commands that run beside the program.
     pub(super) beside: Vec<Background>,
     /// Where others join, if the network is this process' own.
     door: Option<(Door, &'a Lab)>,
@@ -92,12 +92,12 @@ pub(super) struct Attendant<'a> {
 }
 
 impl<'a> Attendant<'a> {
-    /// From now on signals are passed on to the program. Threads that are started later must not take them, and don't.
+    /// From now on signals are passed on to the program. Threads started later must not receive them, and do not.
     pub(super) fn new() -> io::Result<Self> {
         let mut signals: SigSet = PASSED_ON.into_iter().collect();
         signals.add(Signal::SIGCHLD);
         let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        // Whoever changes the terminal's foreground from the background is stopped by this.
+        // A process that changes the terminal's foreground from the background is stopped by this.
         signals.add(Signal::SIGTTOU);
         signals.thread_block()?;
         Ok(Self { signals: descriptor, terminal: Terminal::find(), beside: Vec::new(), door: None, holder: None })
@@ -136,7 +136,7 @@ impl<'a> Attendant<'a> {
         Ok(ending)
     }
 
-    /// Waits until the commands beside the program have ended, or their time is over.
+    /// Waits until the commands beside the program have ended, or their time is up.
     pub(super) fn await_beside(&mut self) {
         let until = Instant::now() + GRACE;
         loop {
@@ -152,7 +152,7 @@ impl<'a> Attendant<'a> {
         }
     }
 
-    /// What has become of the program; its end, if that was it.
+    /// What became of the program; its end, if that was it.
     fn look_after(&mut self, group: Pid) -> io::Result<Option<Ending>> {
         match waited(group) {
             None => Err(io::Error::other("the program was waited for by somebody else")),
@@ -164,8 +164,8 @@ impl<'a> Attendant<'a> {
         }
     }
 
-    /// The program has stopped: because it wants the terminal, which it may get; otherwise this process stops, too, so that the
-    /// user's shell takes note, and when it goes on, so does the program.
+    /// The program has stopped. If it wants the terminal, it may get it. Otherwise this process stops, too, so that the
+    /// user's shell notices; when this process continues, so does the program.
     fn stopped(&mut self, group: Pid, signal: Signal) -> io::Result<()> {
         let wants_terminal = matches!(signal, Signal::SIGTTIN | Signal::SIGTTOU);
         if !(wants_terminal && self.terminal.give(group)) {
@@ -176,7 +176,7 @@ impl<'a> Attendant<'a> {
         Ok(killpg(group, Signal::SIGCONT)?)
     }
 
-    /// Waits for a signal, and lets in who comes meanwhile.
+    /// Waits for a signal, and meanwhile lets in who joins.
     fn wait(&mut self, timeout: PollTimeout) -> io::Result<()> {
         let mut watched = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         if let Some((door, _)) = &self.door {
@@ -193,7 +193,7 @@ impl<'a> Attendant<'a> {
     }
 }
 
-/// What has become of a child; `None` if it is none.
+/// What became of a child; `None` if it is none.
 pub(super) fn waited(process: Pid) -> Option<WaitStatus> {
     waitpid(process, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)).ok()
 }

@@ -1,7 +1,7 @@
 //! Where other shells join a network: a socket named after the process that holds it.
 //!
-//! Who joins asks for a host, and gets the descriptors of what it is to enter. The connection stays open for as long as both are
-//! there, so that each sees when the other has gone.
+//! A shell that joins asks for a host, and gets the descriptors of what it is to enter. The connection stays open for
+//! as long as both exist, so that each sees when the other has gone.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use crate::kernel::privilege::Privilege;
 use crate::kernel::surroundings::Surroundings;
 use crate::kernel::{local_socket, pid_namespace};
 
-/// A request is a host's name, an answer has names and addresses of all.
+/// A request is a host's name; an answer has the names and addresses of all hosts.
 const MESSAGE_BYTES: usize = 1 << 17;
 
 /// The door of a network's holder.
@@ -26,7 +26,7 @@ pub(super) struct Door {
     guests: Vec<OwnedFd>,
 }
 
-/// What who joins is told.
+/// What a joining shell is told.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 enum Answer {
@@ -40,12 +40,12 @@ impl Door {
         Ok(Self { listener: local_socket::listener(&name(std::process::id() as i32))?, guests: Vec::new() })
     }
 
-    /// What to watch for somebody to come or go.
+    /// What to watch for shells that come or go.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         std::iter::once(&self.listener).chain(&self.guests).map(AsFd::as_fd)
     }
 
-    /// Serves whoever has come, and forgets who has gone.
+    /// Serves new connections, and forgets closed ones.
     pub(super) fn serve(&mut self, lab: &Lab) {
         while let Ok(Some(guest)) = local_socket::accepted(&self.listener) {
             self.guests.push(guest);
@@ -79,7 +79,7 @@ fn answer(guest: &OwnedFd, host: &str, lab: &Lab) -> io::Result<()> {
     }
 }
 
-/// What was behind the door.
+/// What the holder provided.
 #[derive(Debug)]
 pub(super) struct Entry {
     host: String,
@@ -115,8 +115,8 @@ pub(super) fn knock(process: i32, host: &str) -> Result<Entry, Error> {
 }
 
 impl Entry {
-    /// Enters, as far as this process has to; the rest is for the program. The process must be single-threaded. Also gives the
-    /// connection that ends with the network.
+    /// Enters, as far as this process has to; the program does the rest. The process must be single-threaded. Also
+    /// returns the connection that ends with the network.
     pub(super) fn enter(self) -> Result<(Surroundings, OwnedFd), Error> {
         let enter = || -> io::Result<()> {
             if let Some(user) = &self.user {

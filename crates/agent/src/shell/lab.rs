@@ -1,4 +1,4 @@
-//! The network of a shell: it stands, and things go on in it.
+//! The network of a shell, with everything that runs in it.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -24,12 +24,12 @@ use crate::session;
 use crate::standing::Standing;
 use crate::warnings::Warnings;
 
-/// What glibc and others look names up in.
+/// Where glibc and others look up names.
 const HOSTS: &str = "/etc/hosts";
 /// Name servers: none can be reached, and a program that looks for one waits for seconds.
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
-/// The network with what belongs to it.
+/// The network with everything that belongs to it.
 #[derive(Debug)]
 pub(super) struct Lab {
     standing: Arc<Standing>,
@@ -50,11 +50,11 @@ impl Lab {
         let standing = if build.traffic {
             Standing::build(scenario, build.delay, kernel_seed)?
         } else {
-            // What only its traffic needs is no reason to refuse a network.
+            // What only the scenario's traffic needs is no reason to refuse a network.
             Standing::build(&Scenario { traffic: Vec::new(), ..scenario.clone() }, build.delay, kernel_seed)?
         };
         let processes = PidNamespace::create().map_err(Error::step("making a PID namespace"))?;
-        // Those of the machine remain: programs look up its own name, too.
+        // The machine's own names remain: programs look up its name, too.
         let machines = std::fs::read_to_string(HOSTS).unwrap_or_default();
         let hosts = standing.network.plan.hosts(scenario) + &machines;
         let names = scenario.nodes.iter().map(|node| node.name.clone()).collect();
@@ -93,13 +93,13 @@ impl Lab {
         &self.network().namespaces[host]
     }
 
-    /// By what right the network stands.
+    /// The privilege with which the network was built.
     pub(super) fn privilege(&self) -> Privilege {
         self.standing.capabilities.privilege
     }
 
-    /// Starts the propagation, and makes ready what is to go on when the program [starts](Self::begin): changes of rates, or the
-    /// traffic if it is asked for. After this the calling thread can start no threads, but programs.
+    /// Starts the propagation, and prepares what is to run when the program [starts](Self::begin): changes of rates, or
+    /// the traffic if it is requested. After this the calling thread cannot start threads, only programs.
     pub(super) fn animate(&mut self, build: &Build) -> Result<(), Error> {
         self.relay = self.standing.start_relay()?;
         if build.traffic {
@@ -120,7 +120,7 @@ impl Lab {
         background::start(self, wanted)
     }
 
-    /// Ends what still runs, and tells what disturbed the network.
+    /// Ends what is still running, and reports what disturbed the network.
     pub(super) fn end(&self, attendant: &mut Attendant<'_>, quiet: bool) {
         self.processes.ask_to_end();
         attendant.await_beside();
@@ -162,11 +162,11 @@ impl Lab {
         })
     }
 
-    /// A thread that waits for the program's start, and tells if it ended before its time.
+    /// A thread that waits for the program's start, and reports if it ended prematurely.
     fn prepare(&mut self, name: &str, body: impl FnOnce() -> Result<(), Error> + Send + 'static) -> Result<(), Error> {
         let (sender, begun) = channel();
         let thread = thread::Builder::new().name(name.into()).spawn(move || {
-            // Nothing is sent: the sender goes.
+            // Nothing is sent: the sender is dropped.
             let _ = begun.recv();
             if let Err(error) = body() {
                 eprintln!("bufferscope: {error}");

@@ -1,9 +1,9 @@
-//! A program of the user's inside an emulated host: a shell, or anything else that is to meet the same path.
+//! A user's program inside an emulated host: a shell, or anything else that is to use the same path.
 //!
-//! This process builds the network, holds it, and waits for the program, which has the user's terminal, files and rights, and
-//! of the host its network, its name and its neighbours' names. Programs run in a PID namespace that ends with this
-//! process, so that none of them outlives the network or keeps it from ending. Who wants to join runs this program as well: it
-//! asks the holder, through its [`door`], for the descriptors of what it is to enter.
+//! This process builds the network, holds it, and waits for the program. The program has the user's terminal, files and
+//! rights; from the host it has its network, its name and its neighbours' names. Programs run in a PID namespace that
+//! ends with this process, so that none of them outlives the network or keeps it from ending. A shell that joins runs
+//! this program as well: it asks the holder, through its [`door`], for the descriptors of what it is to enter.
 
 mod attend;
 mod background;
@@ -29,8 +29,8 @@ use door::Door;
 use lab::Lab;
 use program::Program;
 
-/// Reads a [`ShellRequest`] from an inherited descriptor, runs a program as it says, and tells how that ended. The process
-/// must be single-threaded.
+/// Reads a [`ShellRequest`] from an inherited descriptor, runs a program accordingly, and reports how it ended. The
+/// process must be single-threaded.
 pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
     let mut text = Vec::new();
     inherited::take(request).read_to_end(&mut text).map_err(Error::step("reading the request"))?;
@@ -46,12 +46,12 @@ pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
     }
 }
 
-/// Runs a program as a guest's console asks for it, with this process' standard streams, and tells how that ended. The
+/// Runs a program as requested by a guest's console, with this process' standard streams, and reports how it ended. The
 /// process must be single-threaded.
 pub fn in_guest(console: Console) -> Result<Ending, Error> {
     let program = Program::new(console.command.into_iter().map(OsString::from).collect());
     match &console.shell.network {
-        // A machine has one console: nobody could come to the door.
+        // A machine has one console, so nobody else could join.
         Wanted::Build(build) => in_own_network(&console.shell, build, &program, None),
         Wanted::Join(process) => {
             Err(Error::Join { process: *process, why: "a guest has no network but its own".into() })
@@ -59,7 +59,7 @@ pub fn in_guest(console: Console) -> Result<Ending, Error> {
     }
 }
 
-/// Makes that terminal this process' own, with so many rows and columns; the process becomes the leader of a session.
+/// Makes that terminal this process' own, with this many rows and columns; the process becomes the leader of a session.
 pub fn adopt_terminal(terminal: &impl AsFd, size: [u16; 2]) -> io::Result<()> {
     crate::kernel::terminal::adopt(terminal.as_fd(), size)
 }

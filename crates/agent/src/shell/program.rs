@@ -9,7 +9,7 @@ use crate::kernel::tool::search_path;
 
 /// The shell where the user has not chosen one.
 const SHELL: &str = "/bin/sh";
-/// Tells a program in which host it runs.
+/// Tells a program on which host it runs.
 const VARIABLE: &str = "BUFFERSCOPE_HOST";
 
 /// A program with its arguments.
@@ -17,7 +17,7 @@ const VARIABLE: &str = "BUFFERSCOPE_HOST";
 pub(super) struct Program(Vec<OsString>);
 
 impl Program {
-    /// Without words it is the user's shell.
+    /// Without arguments it is the user's shell.
     pub(super) fn new(words: Vec<OsString>) -> Self {
         let shell = || std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| SHELL.into());
         Self(if words.is_empty() { vec![shell()] } else { words })

@@ -1,4 +1,4 @@
-//! What the shell is asked for: one JSON document.
+//! What the shell is asked to do: one JSON document.
 
 use bufferscope_scenario::Scenario;
 use serde::Deserialize;
@@ -13,18 +13,18 @@ use crate::request::DelayChoice;
 pub struct ShellRequest {
     /// The node on which the program runs.
     pub on: String,
-    /// Say nothing but errors.
+    /// Print nothing but errors.
     #[serde(default)]
     pub quiet: bool,
     /// Which network.
     pub network: Wanted,
 }
 
-/// What a guest is asked for in the place of a run: `{"console": ...}`.
+/// What a guest is asked to do instead of a run: `{"console": ...}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Console {
-    /// Where the program runs; its network is one to be built.
+    /// Where the program runs; its network has to be built.
     pub shell: ShellRequest,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Build {
     /// Where the traffic's random numbers come from.
     #[serde(default)]
     pub seed: u64,
-    /// Who makes the propagation delay.
+    /// What implements the propagation delay.
     #[serde(default)]
     pub delay: DelayChoice,
     /// Mix the seed into the kernel's random numbers, see [`Options`](crate::Options::seed_kernel).

@@ -1,4 +1,4 @@
-//! Who has the terminal: its foreground process group gets what is typed, Ctrl-C and Ctrl-Z included.
+//! Which process group has the terminal: the foreground group gets what is typed, including Ctrl-C and Ctrl-Z.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
@@ -16,7 +16,7 @@ pub(crate) struct Terminal {
     descriptor: Option<OwnedFd>,
     /// This process' group.
     own: Pid,
-    /// Whether the program has it from this process.
+    /// Whether the program got it from this process.
     given: bool,
 }
 
@@ -27,8 +27,8 @@ impl Terminal {
         Self { descriptor, own: getpgrp(), given: false }
     }
 
-    /// How a program is started: with the terminal if its input is from there and it is this process' to give. In a pipeline
-    /// others may need it; whoever reads from it all the same is given it later.
+    /// How a program is started: with the terminal if its input is from there and this process may pass it on. In a
+    /// pipeline others may need it; a program that reads from it nevertheless is given it later.
     pub(super) fn stance(&mut self) -> Stance {
         match self.descriptor.as_ref().map(OwnedFd::try_clone) {
             Some(Ok(terminal)) if io::stdin().is_terminal() && self.is_own() => {
@@ -39,13 +39,13 @@ impl Terminal {
         }
     }
 
-    /// Gives it to a group if it is this process' to give; whether it was.
+    /// Gives it to a group if this process may pass it on; returns whether it did.
     pub(super) fn give(&mut self, group: Pid) -> bool {
         self.given = self.is_own() && self.set(group);
         self.given
     }
 
-    /// Takes it back if the program has it from here: from whatever group, as a job of a shell may have had it last.
+    /// Takes it back if the program has it from here: from whichever group, as a job of a shell may have had it last.
     pub(super) fn take_back(&mut self) {
         if std::mem::take(&mut self.given) {
             self.set(self.own);
@@ -60,8 +60,8 @@ impl Terminal {
         self.descriptor.as_ref().is_some_and(|terminal| tcsetpgrp(terminal, group).is_ok())
     }
 
-    /// Stops this process and those of its pipeline, as Ctrl-Z would have. Returns when they go on: at once where nobody is
-    /// there who could make them.
+    /// Stops this process and those of its pipeline, as Ctrl-Z would have. Returns when they continue: at once if
+    /// nobody could make them continue.
     pub(super) fn stop(&self) -> io::Result<()> {
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTSTP);

@@ -13,11 +13,11 @@ pub enum Told {
     Exited(i32),
     /// The number of the signal that ended it.
     Killed(i32),
-    /// There was no program: why, and the exit status of whoever was asked for it.
+    /// There was no program: why, and the exit status for whoever asked for it.
     Failed {
         /// In words.
         message: String,
-        /// As shells have it.
+        /// As in shells.
         status: u8,
     },
 }

@@ -35,14 +35,14 @@ pub(super) struct Connection {
     pub(super) interest: EpollFlags,
 }
 
-/// What became of a connection when it was served.
+/// The result of serving a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Served {
     /// Data received so far.
     pub(super) received: u64,
     /// The other end has closed: nothing is left to do.
     pub(super) done: bool,
-    /// The handshake was done just now, and this is what it led to.
+    /// The handshake has just completed, with this result.
     pub(super) agreed: Option<TcpInfo>,
 }
 
@@ -88,12 +88,12 @@ impl Connection {
         Ok(Served { received: self.received, done, agreed })
     }
 
-    /// Hands over what the program has written, once there is somebody to send it to.
+    /// Writes what the program has written, once the connection is established.
     pub(super) fn pump(&mut self) -> io::Result<()> {
         if self.stands { self.outgoing.pump(&self.socket) } else { Ok(()) }
     }
 
-    /// Has epoll watch for what is wanted now.
+    /// Makes epoll watch for what is wanted now.
     pub(super) fn watch(&mut self, number: u32, desk: &Desk<'_>) -> io::Result<()> {
         let wanted = self.wanted();
         if wanted != self.interest {
@@ -147,8 +147,8 @@ impl Connection {
     }
 }
 
-/// Takes what has arrived; how much, and whether that was all there will ever be. Less than was asked for is all there is
-/// now: epoll tells of what comes later, the end included.
+/// Reads what has arrived; returns how much, and whether this was the end of the stream. If less than requested was
+/// read, nothing more is there now: epoll reports what comes later, including the end.
 fn take(socket: &OwnedFd) -> io::Result<(u64, bool)> {
     let mut taken = 0;
     for _ in 0..TAKES_AT_ONCE {
@@ -168,7 +168,8 @@ fn take(socket: &OwnedFd) -> io::Result<(u64, bool)> {
     Ok((taken, false))
 }
 
-/// Whether the traffic or Linux' congestion control asks for pacing: the rate that the kernel works out for the others is of no effect.
+/// Whether the traffic or Linux' congestion control requires pacing: for other connections, the rate that the kernel
+/// computes has no effect.
 fn is_paced(sending: Sending) -> bool {
     sending.pacing || matches!(sending.congestion, Congestion::Bbr)
 }

@@ -22,7 +22,7 @@ pub(super) struct Flow {
     pub(super) exchange: Exchange,
 }
 
-/// What has become of a connection, and of which.
+/// What happened to which connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) traffic: usize,
@@ -37,7 +37,7 @@ impl Flow {
         Self { name, traffic, number, started_ns, ends: [None; 2], data_from, exchange: Exchange::new(expects) }
     }
 
-    /// The server answers the requests that it has whole.
+    /// The server answers the requests that it has received completely.
     pub(super) fn answer(&mut self, connection: &mut Connection, received: u64) -> io::Result<()> {
         if connection.side == Side::Client {
             return Ok(());
@@ -51,7 +51,7 @@ impl Flow {
         connection.pump()
     }
 
-    /// What the programs want to know after an end was served.
+    /// What the programs have to be told after an end was served.
     pub(super) fn news(&mut self, side: Side, served: &Served) -> Option<Told> {
         let arrived = side != self.data_from && self.exchange.has_arrived(served.received);
         let is_client = side == Side::Client;

@@ -5,16 +5,16 @@ pub(super) const REQUEST: u8 = 8;
 /// Type of an answer to one.
 pub(super) const REPLY: u8 = 0;
 const HEADER_BYTES: usize = 8;
-/// A payload at least this long carries the whole number of the probe, of which the header holds 16 bits.
+/// A payload of at least this length carries the whole number of the probe; the header holds 16 bits of it.
 const NUMBER_BYTES: usize = 8;
 
 /// What identifies an echo message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Echo {
     pub(super) identifier: u16,
-    /// As the header has it.
+    /// As in the header.
     pub(super) sequence: u16,
-    /// As the payload has it, where that is long enough.
+    /// As in the payload, if that is long enough.
     pub(super) number: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn request(identifier: u16, number: u64, payload_bytes: usize) -> Vec
     message
 }
 
-/// Reads an echo message of one type out of an IPv4 packet, as a raw socket receives it; `None` if it is none.
+/// Parses an echo message of one type from an IPv4 packet, as a raw socket receives it; `None` if it is none.
 pub(super) fn parse(packet: &[u8], kind: u8) -> Option<Echo> {
     let header_bytes = usize::from(packet.first()? & 0x0f) * 4;
     let message = packet.get(header_bytes.max(20)..)?;
@@ -44,7 +44,7 @@ pub(super) fn parse(packet: &[u8], kind: u8) -> Option<Echo> {
 }
 
 impl Echo {
-    /// The number of the probe, given the number of the latest one sent; `None` if it can't be one that was sent.
+    /// The number of the probe, given the number of the latest one sent; `None` if it cannot be one that was sent.
     pub(super) fn number(&self, latest: u64) -> Option<u64> {
         match self.number {
             Some(number) => (number as u16 == self.sequence && number <= latest).then_some(number),

@@ -1,6 +1,6 @@
-//! The scenario's traffic: real sockets in the hosts' namespaces, all served by one thread, so that no lock or scheduler
-//! comes between them. What a program on each host would do is written in [`ping`], [`datagrams`] and `crates/programs`,
-//! which [`streams`] carries out.
+//! The scenario's traffic: real sockets in the hosts' namespaces, all served by one thread, so that no lock or
+//! scheduler comes between them. [`ping`], [`datagrams`] and `crates/programs` define what a program on each host would
+//! do; [`streams`] carries out the last of these.
 
 mod connection;
 mod datagrams;
@@ -29,7 +29,7 @@ use datagrams::{Datagrams, End, Opener};
 use ping::Ping;
 use streams::Streams;
 
-/// What everybody who makes traffic works with.
+/// What everything that generates traffic works with.
 pub(crate) struct Desk<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) network: &'a Network,
@@ -68,14 +68,14 @@ pub(crate) struct Traffic {
 #[derive(Debug)]
 struct Source {
     random: Random,
-    /// How often it has begun something.
+    /// How many times it has begun something.
     begun: u64,
     /// Its place among the pings, if it is one.
     ping: usize,
 }
 
 impl Traffic {
-    /// Opens what must be there before the first packet, and plans the beginnings.
+    /// Opens what must exist before the first packet, and plans the beginnings.
     pub(crate) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
         let scenario = desk.scenario;
         let mut traffic = Self {
@@ -125,7 +125,7 @@ impl Traffic {
         self.datagrams[index as usize].as_mut().map_or(Ok(()), |datagrams| datagrams.ready(end, desk))
     }
 
-    /// A traffic stops: what goes on without end ends.
+    /// A traffic stops: whatever is endless ends.
     pub(crate) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         self.streams.stop(index, desk)
     }
@@ -150,7 +150,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// The scenario is over, but for the answers to probes and the packets of calls.
+    /// The scenario is over, except for the answers to probes and the packets of calls.
     pub(crate) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.streams.end(desk)?;
         self.pings.iter_mut().for_each(Ping::end);
@@ -185,8 +185,8 @@ impl Traffic {
         self.datagrams.iter_mut().flatten().try_for_each(|datagrams| datagrams.give_up(desk))
     }
 
-    /// Plans a probe so long after the traffic's start. They go on beyond the end, where they are sent only to see
-    /// which earlier ones are lost.
+    /// Plans a probe at this time after the traffic's start. Probes continue beyond the end, where they serve only to
+    /// detect which earlier ones are lost.
     fn plan(&mut self, index: usize, after_ns: u64, desk: &mut Desk<'_>) {
         let entry = &desk.scenario.traffic[index];
         let nominal_ns = entry.start_ns.saturating_add(after_ns);

@@ -8,19 +8,19 @@ use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
 
 /// Bytes handed to the kernel at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// What is sent: no experiment looks at it.
+/// What is sent: no experiment looks at the contents.
 static PAYLOAD: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 
 /// Payload on its way into a socket.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// Still to be handed to the kernel; `None`: without end.
+    /// Still to be passed to the kernel; `None`: endless.
     left: Option<u64>,
-    /// Handed over so far.
+    /// Passed so far.
     written: u64,
     /// What the kernel counted as acknowledged before the first byte of payload (a SYN counts as one).
     pub(super) acked_before: u64,
-    /// Whether to close this direction once all is handed over, and whether that is done.
+    /// Whether to close this direction once everything is passed on, and whether that is done.
     closes: bool,
     closed: bool,
 }
@@ -31,22 +31,22 @@ impl Outgoing {
         Self { left: Some(0), written: 0, acked_before: 0, closes: false, closed: false }
     }
 
-    /// So many bytes more; `u64::MAX` never runs out.
+    /// Adds this many bytes; `u64::MAX` never runs out.
     pub(super) fn write(&mut self, bytes: u64) {
         self.left = self.left.filter(|_| bytes != u64::MAX).map(|left| left.saturating_add(bytes));
     }
 
-    /// What the kernel has not taken yet is left out.
+    /// Drops what the kernel has not accepted yet.
     pub(super) fn hold(&mut self) {
         self.left = Some(0);
     }
 
-    /// The stream ends after all that is still to be handed over.
+    /// The stream ends after everything that is still to be passed on.
     pub(super) fn close(&mut self) {
         self.closes = true;
     }
 
-    /// Hands over as much as the kernel takes.
+    /// Passes on as much as the kernel accepts.
     pub(super) fn pump(&mut self, socket: &OwnedFd) -> io::Result<()> {
         while self.left != Some(0) {
             let length =
@@ -66,12 +66,12 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Whether the kernel is to be asked for room.
+    /// Whether to wait for room in the kernel's buffer.
     pub(super) fn wants_room(&self) -> bool {
         self.left != Some(0)
     }
 
-    /// Payload acknowledged, out of what the kernel counts (in which FIN and SYN are bytes, too).
+    /// Payload acknowledged, computed from the kernel's count (in which FIN and SYN also count as bytes).
     pub(super) fn delivered(&self, bytes_acked: u64) -> u64 {
         bytes_acked.saturating_sub(self.acked_before).min(self.written)
     }

@@ -23,7 +23,7 @@ pub(super) struct Ping {
     identifier: u16,
     payload_bytes: usize,
     prober: OwnedFd,
-    /// A second pair of eyes at the target, which tells the two ways apart.
+    /// A second observer at the target, which measures the two directions separately.
     target: OwnedFd,
     address: SockaddrStorage,
     probes: Probes,
@@ -77,8 +77,8 @@ impl Ping {
         Ok(())
     }
 
-    /// Answers may be back. What has come by now is taken before any probe counts as lost, and the requests before their
-    /// answers: this program may be late.
+    /// Answers may be back. Everything that has arrived by now is read before any probe counts as lost, and the
+    /// requests before their answers: this program may be late.
     pub(super) fn take_answers(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         let now_ns = desk.now_ns();
         self.take_requests(desk)?;
@@ -111,7 +111,7 @@ impl Ping {
         self.probes.times_out_ns()
     }
 
-    /// Takes one echo message, which may be another's; false if there is none.
+    /// Reads one echo message, which may be another's; false if there is none.
     fn take(&mut self, stage: Stage, desk: &mut Desk<'_>) -> io::Result<bool> {
         let (socket, kind) = match stage {
             Stage::Far => (&self.target, icmp::REQUEST),

@@ -1,7 +1,7 @@
-//! What is sent to see when it arrives: the echo requests of a ping, the packets of a call.
+//! What is sent to measure its arrival: the echo requests of a ping, the packets of a call.
 //!
-//! Each gets a row, in the order of sending, once it is known what has become of it: it has come to the last stage of its way,
-//! or its time is up. One that gets there later is lost.
+//! Each gets a row, in the order of sending, once its outcome is known: it has reached the last stage of its way, or
+//! has timed out. One that arrives after its timeout is lost.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub(super) struct Probes {
     sent: u64,
     /// Those without a row yet.
     awaited: VecDeque<Probe>,
-    /// Probes from this number on are sent only to see earlier ones overtaken, and have no rows.
+    /// Probes from this number on are sent only to show that earlier ones were overtaken, and have no rows.
     recorded: u64,
     /// The latest probe that has come to the last stage.
     latest: Option<u64>,
@@ -40,7 +40,7 @@ struct Probe {
 }
 
 impl Probes {
-    /// No probes yet of that name, which are lost unless they come to that stage within the timeout.
+    /// No probes yet of that name, which are lost unless they reach that stage within the timeout.
     pub(super) fn new(name: Name, last_stage: Stage, timeout_ns: u64) -> Self {
         Self { name, last_stage, timeout_ns, sent: 0, awaited: VecDeque::new(), recorded: u64::MAX, latest: None }
     }
@@ -56,7 +56,7 @@ impl Probes {
         self.sent += 1;
     }
 
-    /// A probe was seen; only the first time counts. Numbers come from the network: there need not be such a probe.
+    /// A probe was seen; only the first time counts. Numbers come from the network: such a probe need not exist.
     pub(super) fn see(&mut self, number: u64, stage: Stage, at_ns: u64) {
         if number >= self.sent {
             return;
@@ -70,7 +70,7 @@ impl Probes {
         }
     }
 
-    /// Writes the rows of the oldest, as far as it is known what has become of them.
+    /// Writes the rows of the oldest probes, as far as their outcome is known.
     pub(super) fn settle<S: Sink>(&mut self, now_ns: u64, recorder: &mut Recorder<S>) {
         while let Some(probe) = self.awaited.front_mut() {
             if probe.seen(self.last_stage).is_none() && now_ns < probe.sent_ns + self.timeout_ns {
@@ -95,15 +95,15 @@ impl Probes {
         self.recorded < u64::MAX
     }
 
-    /// Whether one that will have a row is still awaited, once the scenario is over. Then one that a later one has overtaken
-    /// is lost: none of the queueing disciplines reorders within a flow.
+    /// Whether one that will have a row is still awaited, once the scenario is over. A probe that a later one has
+    /// overtaken is then lost: none of the queueing disciplines reorders within a flow.
     pub(super) fn are_awaited<S: Sink>(&mut self, now_ns: u64, recorder: &mut Recorder<S>) -> bool {
         self.conclude_before(self.latest.unwrap_or(0), recorder);
         self.settle(now_ns, recorder);
         self.first() < self.recorded
     }
 
-    /// When the time of the last one is up.
+    /// When the last one times out.
     pub(super) fn times_out_ns(&self) -> Option<u64> {
         Some(self.awaited.back()?.sent_ns + self.timeout_ns)
     }

@@ -1,20 +1,21 @@
-//! Are the connections what the scenario means, and was it the network that bounded them?
+//! Checks that the connections are what the scenario means, and that the network was their limit.
 
 use super::Desk;
 use crate::kernel::tcp_info::TcpInfo;
 use crate::warnings::Warnings;
 
-/// Payload of a full packet of 1500 bytes: less 40 bytes of headers and 12 of timestamps. Windows in packets are in these.
+/// Payload of a full packet of 1500 bytes: minus 40 bytes of headers and 12 of timestamps. Windows in packets are in
+/// units of this.
 const FULL_SEGMENT_BYTES: u32 = 1448;
-/// What every connection of a scenario has; an administrator can have turned it off.
+/// Options that every connection of a scenario has; an administrator can have turned them off.
 const ALWAYS: u8 = TcpInfo::TIMESTAMPS | TcpInfo::SACK | TcpInfo::WINDOW_SCALING;
-/// A sender that was without data for more than this share of its time measured this machine.
+/// If a sender was without data for more than this share of its time, this machine was measured instead of the network.
 const STARVED: f64 = 0.02;
 /// Less than this is what one late wake-up takes.
 const LEAST_STARVED_US: u64 = 50_000;
 
-/// How long the senders of one traffic had something to send, and how long they waited for this program to hand them data
-/// though the network would have taken it.
+/// How long the senders of one traffic had something to send, and how long they waited for this program to supply data
+/// though the network would have accepted it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Supply {
     busy_us: u64,
@@ -28,7 +29,7 @@ impl Supply {
         self.starved_us += info.sndbuf_limited_us;
     }
 
-    /// Warns if the network was not what bounded them.
+    /// Warns if the network was not their limit.
     pub(super) fn check(self, traffic: &str, warnings: &mut Warnings) {
         let share = self.starved_us as f64 / self.busy_us.max(1) as f64;
         if self.starved_us > LEAST_STARVED_US && share > STARVED {
@@ -40,7 +41,7 @@ impl Supply {
     }
 }
 
-/// A handshake is done: checks what the two ends agreed on.
+/// A handshake is done: checks what the two ends negotiated.
 pub(super) fn check_handshake(info: &TcpInfo, asked_for_ecn: bool, traffic: usize, desk: &mut Desk<'_>) {
     let name = &desk.scenario.traffic[traffic].name;
     let expected = if asked_for_ecn { ALWAYS | TcpInfo::ECN } else { ALWAYS };

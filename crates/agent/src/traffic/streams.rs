@@ -1,4 +1,4 @@
-//! The programs that use TCP: tells them the time and what becomes of their connections, and carries out what they do.
+//! The programs that use TCP: tells them the time and what happens to their connections, and carries out their actions.
 
 use std::io;
 
@@ -20,7 +20,7 @@ pub(super) struct Streams {
     ended: bool,
 }
 
-/// A program, and for when its next turn is planned.
+/// A program, and the time for which its next turn is planned.
 #[derive(Debug)]
 struct Planned {
     program: Program<Random>,
@@ -50,7 +50,7 @@ impl Streams {
         Ok(streams)
     }
 
-    /// It is time for something that a program planned.
+    /// It is time for an action that a program planned.
     pub(super) fn begin(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         if self.ended {
             return Ok(());
@@ -92,7 +92,7 @@ impl Streams {
         self.tcp.sample(desk)
     }
 
-    /// The scenario is over: transfers that have not come to their end are unfinished, oldest first.
+    /// The scenario is over: transfers that have not completed are unfinished, oldest first.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.ended = true;
         self.tcp.end(desk)?;
@@ -108,7 +108,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Tells a program what has become of a connection of its own.
+    /// Tells a program what happened to a connection of its own.
     fn tell(&mut self, told: Told, desk: &mut Desk<'_>) -> io::Result<()> {
         let Told { traffic, number, news } = told;
         if let Some(Planned { program, .. }) = &mut self.programs[traffic] {

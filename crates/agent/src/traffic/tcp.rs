@@ -21,7 +21,8 @@ use crate::reactor::Token;
 
 /// Servers listen on this port and those after it, one for each entry of the scenario's traffic.
 const FIRST_SERVER_PORT: u16 = 5001;
-/// A SYN is sent again after one second and after two more; a connection that then still waits is worth a warning.
+/// A SYN is sent again after one second and after two more; a connection that still waits after that deserves a
+/// warning.
 const UNANSWERED_NS: u64 = 3_000_000_000;
 
 /// All connections and flows.
@@ -31,7 +32,7 @@ pub(super) struct Tcp {
     /// By traffic.
     services: Vec<Option<Service>>,
     connections: BTreeMap<u32, Connection>,
-    /// Number of the next connection; they are never used again, so that a late event can't reach the wrong one.
+    /// Number of the next connection; numbers are never reused, so that a late event cannot reach the wrong connection.
     next: u32,
     flows: Vec<Flow>,
     /// How well the senders of each traffic were supplied with data.
@@ -106,7 +107,7 @@ impl Tcp {
         Ok(())
     }
 
-    /// A connection is ready; returns what the programs want to know of it.
+    /// A connection is ready; returns what the programs have to be told about it.
     pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<Option<Told>> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(None) };
         let flow = &mut self.flows[connection.flow];
@@ -131,7 +132,7 @@ impl Tcp {
         Ok(news)
     }
 
-    /// The program of a flow's client does something; nothing if the connection is over.
+    /// The client program of a flow acts; does nothing if the connection is over.
     pub(super) fn act(
         &mut self,
         traffic: usize,
@@ -143,7 +144,7 @@ impl Tcp {
         let Some(end) = flow.ends[Side::Client as usize] else { return Ok(()) };
         let Some(connection) = self.connections.get_mut(&end) else { return Ok(()) };
         act(&mut connection.outgoing);
-        // What goes wrong is told when the socket is served.
+        // Errors are reported when the socket is served.
         let _ = connection.pump();
         connection.watch(end, desk)
     }
@@ -202,7 +203,8 @@ impl Tcp {
         self.flows.get_mut(flow)
     }
 
-    /// A connection has nothing left to do. Its last sample is of now: it may have come and gone since the one before.
+    /// A connection has nothing left to do. Its last sample is taken now: it may have opened and closed since the
+    /// previous sample.
     fn forget(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(connection) = self.connections.remove(&number) else { return Ok(()) };
         self.sample_one(&connection, desk)?;

@@ -1,7 +1,7 @@
-//! Walks a document along the schema and says in words what does not fit.
+//! Walks a document along the schema and describes in words what does not fit.
 //!
-//! serde would find the same mistakes, but not tell where they are inside tables told apart by a tag (`kind`, `qdisc`), nor
-//! what was meant. What passes here is accepted by serde too; a property test holds that.
+//! serde would find the same mistakes. But it cannot say where they are inside tables that a tag (`kind`, `qdisc`)
+//! distinguishes, nor what was meant. What passes here is also accepted by serde; a property test verifies that.
 
 mod describe;
 mod shape;
@@ -60,7 +60,7 @@ impl Shape {
         Problem { hint, ..Problem::new(path, found, self.describe()) }
     }
 
-    /// Notes what a value without parts, which fits, may not be meant to say.
+    /// Adds a note if a scalar value, which fits, may not mean what it says.
     fn note(&self, value: &Value, path: &str, problems: &mut Problems) {
         if let Self::Quantity(bounds) = self
             && let Some(note) = bounds.note(value)
@@ -69,7 +69,7 @@ impl Shape {
         }
     }
 
-    /// What to know of `value`, which is the whole document, if it fits.
+    /// Notes about `value`, which is the whole document, if it fits.
     pub(crate) fn verify(&self, value: &Value) -> Result<Notes, Problems> {
         let mut problems = Problems::default();
         self.check(value, "", &mut problems);
@@ -81,7 +81,7 @@ impl Shape {
         self.read_completed(tables, |_| {}).map(|(read, _)| read)
     }
 
-    /// Checks the tables, completes them from each other and reads them, and tells what to know of them.
+    /// Checks the tables, completes them from each other and reads them; returns notes about them.
     pub(crate) fn read_completed<T: DeserializeOwned>(
         &self,
         tables: Table,
@@ -92,7 +92,7 @@ impl Shape {
         if let Value::Table(tables) = &mut value {
             complete(tables);
         }
-        // What fits the shape serde can read (a property test holds that), so this message is never seen.
+        // What fits the shape can be read by serde (a property test verifies that), so this message is never seen.
         let read = serde_path_to_error::deserialize(value).map_err(|error| {
             let found = format!("a value that can't be read ({})", error.inner());
             Problem::new(error.path().to_string(), found, "what the schema says")
@@ -100,7 +100,7 @@ impl Shape {
         Ok((read, notes))
     }
 
-    /// Whether a value without parts fits.
+    /// Whether a scalar value fits.
     fn accepts_plain(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Boolean, Value::Boolean(_)) => true,
@@ -173,7 +173,7 @@ fn check_tagged(tag: &str, variants: &[(String, Keys)], table: &Table, path: &st
     }
 }
 
-/// Items are called by their `name` where they have one, else counted from 1.
+/// Items are called by their `name` if they have one, otherwise counted from 1.
 fn check_items<'a>(values: &[Value], shape: impl Fn(usize) -> Option<&'a Shape>, path: &str, problems: &mut Problems) {
     let mut names = HashSet::new();
     for (i, value) in values.iter().enumerate() {

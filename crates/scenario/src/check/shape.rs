@@ -1,7 +1,7 @@
-//! The schema in the form the checker walks along.
+//! The schema in the form that the checker walks along.
 //!
-//! Understands exactly the constructs that the file layer's structs give rise to. Anything else is a mistake in those
-//! structs, found by the first test that loads a file, hence the panics.
+//! Understands exactly the constructs that the file layer's structs produce. Anything else is a mistake in those
+//! structs, which the first test that loads a file finds; hence the panics.
 
 use std::sync::LazyLock;
 
@@ -28,7 +28,7 @@ pub(crate) enum Shape {
         tag: String,
         variants: Vec<(String, Keys)>,
     },
-    /// A table with keys of the file's choosing.
+    /// A table with arbitrary keys.
     Map(Box<Shape>),
     Array {
         items: Box<Shape>,
@@ -155,7 +155,7 @@ impl Reader<'_> {
         Shape::Tagged { tag, variants: variants.into_iter().map(|(_, word, keys)| (word, keys)).collect() }
     }
 
-    /// The tag's key, its value and the keys of one of several tables that are told apart by a tag.
+    /// The tag's key, its value and the keys of one of several tables that a tag distinguishes.
     fn variant<'n>(&self, branch: &'n Json) -> Option<(&'n str, String, Keys)> {
         let properties = branch.get("properties")?.as_object()?;
         let (tag, word) = properties.iter().find_map(|(key, node)| Some((key, node.get("const")?.as_str()?)))?;

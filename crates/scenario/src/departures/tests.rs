@@ -74,7 +74,7 @@ fn fixed_periods_are_kept_to_the_nanosecond() {
 
 #[test]
 fn periods_that_do_not_fit_the_distance_keep_the_rate() {
-    // Every 7 ms while on, on for 10 ms of 20: the distance goes on where it was when the flow went off.
+    // Every 7 ms while on, on for 10 ms of 20: the interval continues where it was when the flow went off.
     let on_off = OnOff { on_ns: 10 * MS, off_ns: 10 * MS, periods: Periods::Fixed };
     let udp = UdpTraffic { payload_bytes: 7, ..udp(8_000, Pattern::Constant, Some(on_off)) };
     let times = all(udp.departures(0, 14 * SECOND), 1);

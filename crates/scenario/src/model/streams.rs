@@ -8,9 +8,9 @@ use crate::congestion::Congestion;
 /// TCP connections that send data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpTraffic {
-    /// Number of connections at a time; may be 0.
+    /// Number of concurrent connections; may be 0.
     pub flows: u32,
-    /// How much later than the one before it each of them begins.
+    /// How much later each of them begins than the one before it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stagger_ns: u64,
     /// Payload each connection sends, then it closes; `None`: as much as fits until `stop`.
@@ -40,7 +40,7 @@ pub struct Sending {
     pub target_ns: Option<u64>,
     /// Negotiate and use ECN (RFC 3168).
     pub ecn: bool,
-    /// Space packets by the pacing rate also where the congestion control does not need it.
+    /// Pace packets even where the congestion control does not require it.
     pub pacing: bool,
 }
 

@@ -1,9 +1,9 @@
-//! What hosts have in common.
+//! Settings that hosts have in common.
 
 use toml::{Table, Value};
 
-/// Gives every host that the set-up lists the keys of the common `tcp` which it does not have itself. (A host that is not listed has
-/// the common ones anyway.)
+/// Adds to every host that the set-up lists those keys of the common `tcp` that it does not set itself. (A host that is
+/// not listed has the common ones anyway.)
 pub(crate) fn inherit_tcp(setup: &mut Table) {
     let Some(Value::Table(common)) = setup.get("tcp").cloned() else { return };
     let hosts = setup.get_mut("host").and_then(Value::as_array_mut).into_iter().flatten();

@@ -1,10 +1,10 @@
-//! Bounds on how much one run may record, so that a slip of the pen is an error at once and not a full disk tomorrow.
+//! Bounds on how much one run may record, so that a typo is an error at once and not a full disk tomorrow.
 
 use crate::error::{Problem, Problems};
 use crate::model::{OnOff, Port, Scenario, SojournDetail, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
 use crate::path::join;
 
-/// Flows there are from start to end.
+/// Flows that exist from start to end.
 const MOST_FLOWS: u64 = 10_000;
 /// Rows of one table.
 const MOST_ROWS: u64 = 50_000_000;
@@ -122,7 +122,7 @@ impl Scenario {
 }
 
 impl Port {
-    /// Bits that can be sent up to `end_ns`; none where there is no rate, as nothing queues there.
+    /// Bits that can be sent up to `end_ns`; none if there is no rate, as nothing queues there.
     fn capacity_bits(&self, end_ns: u64) -> u128 {
         let steps = self.rate.as_ref().map_or(&[][..], |rate| rate.steps());
         let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([end_ns]);

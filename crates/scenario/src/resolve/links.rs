@@ -49,7 +49,7 @@ fn link(table: &LinkTable, nodes: &Nodes<'_>, problems: &mut Problems) -> Option
     Some(Link { name: table.name.to_string(), ends, forward: forward?, reverse: reverse? })
 }
 
-/// What a direction has of its own comes before what the link has.
+/// A direction's own settings take precedence over those of the link.
 fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, problems: &mut Problems) -> Option<Port> {
     let own_path = join(link, direction);
     let (rate, rate_path) = match &own.rate {
@@ -77,7 +77,7 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
     })
 }
 
-/// A queue or ring beside a wire without rate is a rate forgotten.
+/// A queue or ring without a rate: the rate was forgotten.
 fn check_nothing_waits(has_queue: bool, has_ring: bool, path: &str, problems: &mut Problems) {
     for what in
         [("queue", has_queue), ("ring", has_ring)].into_iter().filter_map(|(what, is_there)| is_there.then_some(what))

@@ -1,6 +1,6 @@
-//! From the file's tables to the [`Scenario`] an engine runs: names become indices, defaults that depend on other keys are
-//! filled in, and what each key allows by itself but not together with the others is refused. (That names are unique is
-//! the checker's business: without it key paths would be ambiguous.)
+//! From the file's tables to the [`Scenario`] that an engine runs. Names become indices, and defaults that depend on
+//! other keys are filled in. Combinations of keys that are valid separately but not together are refused. (The checker
+//! ensures that names are unique: otherwise key paths would be ambiguous.)
 
 mod datagrams;
 mod inheritance;

@@ -28,7 +28,7 @@ fn resolve_codel(codel: &CodelQueue) -> Codel {
     }
 }
 
-/// Derives what is left out as iproute2's tc does, and refuses what tc or the kernel refuse.
+/// Derives omitted parameters as iproute2's tc does, and refuses what tc or the kernel refuses.
 ///
 /// Stricter than tc in one thing: max must be below limit, as tc-red(8) asks, or the tail drop hides RED.
 fn resolve_red(queue: &RedQueue, path: &str, problems: &mut Problems) -> Option<Red> {

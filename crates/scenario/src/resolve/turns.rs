@@ -1,11 +1,11 @@
-//! Sending and pausing by turns: keys that need one another.
+//! Sending and pausing in turn: keys that require each other.
 
 use crate::error::{Problem, Problems};
 use crate::file::{Interval, Turns};
 use crate::model::OnOff;
 use crate::path::join;
 
-/// Both lengths or none: one alone is the other forgotten.
+/// Both lengths or none: with only one, the other was forgotten.
 pub(super) fn resolve(keys: &Turns, path: &str, problems: &mut Problems) -> Option<OnOff> {
     let &Turns { on, off, periods } = keys;
     match (on, off) {

@@ -8,7 +8,7 @@ use crate::model::{
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
 /// The text of an experiment whose only point is this scenario: to run by hand what a property test found. Every key is
-/// written, also where it is the default.
+/// written, even if it has its default value.
 pub fn experiment_text(scenario: &Scenario) -> String {
     let links = scenario.links.iter().map(|link| {
         let name = |index: u16| Value::from(scenario.nodes[usize::from(index)].name.as_str());

@@ -15,8 +15,8 @@ enum Counts {
     BitsUnlessTc,
 }
 
-/// What to write instead of `number` with a unit that tc does not know, such as ` Mb/s`. Of `B` and `b` the one means bytes
-/// and the other bits; no other letter's case matters.
+/// What to write instead of `number` with a unit that tc does not know, such as ` Mb/s`. `B` means bytes and `b` means
+/// bits; the case of other letters does not matter.
 pub(crate) fn suggest(number: &str, unit: &str) -> Option<String> {
     let (prefix, counts) = read(unit.trim())?;
     let (bits, bytes) = (format!("{number}{prefix}bit"), format!("{number}{prefix}bps"));
@@ -31,7 +31,7 @@ pub(crate) fn suggest(number: &str, unit: &str) -> Option<String> {
     })
 }
 
-/// What to know of a rate in bytes per second; `None` for one in bits.
+/// Notes about a rate in bytes per second; `None` for one in bits.
 pub(crate) fn note(text: &str) -> Option<String> {
     let bits = RATE.parse(text).ok()?;
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);

@@ -1,4 +1,4 @@
-//! What one traffic has planned: it has one slot of the event queue, however many flows it has.
+//! What one traffic has planned: it has a single slot of the event queue, however many flows it has.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::events::Slot;
 use crate::network::Network;
 
-/// Times, each with what happens then; of the same time, the smaller `T` first.
+/// Times, each with what happens then; at the same time, the smaller `T` first.
 #[derive(Debug)]
 pub(super) struct Agenda<T> {
     slot: Slot,
@@ -22,7 +22,7 @@ impl<T: Ord + Copy> Agenda<T> {
         self.plans.push(Reverse((at_ns, what)));
     }
 
-    /// The next that is due.
+    /// The next entry that is due.
     pub(super) fn due(&mut self, now_ns: u64) -> Option<T> {
         let Reverse((at_ns, what)) = *self.plans.peek()?;
         (at_ns <= now_ns).then(|| {
@@ -31,7 +31,7 @@ impl<T: Ord + Copy> Agenda<T> {
         })
     }
 
-    /// Sees to it that the next is not missed.
+    /// Schedules an event so that the next entry is not missed.
     pub(super) fn arm(&self, net: &mut Network) {
         if let Some(Reverse((at_ns, _))) = self.plans.peek() {
             net.events.schedule(self.slot, (*at_ns).max(net.now()));

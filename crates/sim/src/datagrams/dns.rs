@@ -1,8 +1,8 @@
-//! `dns`: look-ups as the resolver of the C library makes them (resolv.conf(5)): a question, an answer; where none comes within
-//! the timeout, the same question again, until the attempts are used up.
+//! `dns`: look-ups as made by the resolver of the C library (resolv.conf(5)): a question and an answer. If no answer
+//! arrives within the timeout, the same question is repeated until the attempts are used up.
 //!
-//! The server answers at once. Each look-up has a row: from its first question to its first answer, without an end if it has
-//! failed or the run has ended before.
+//! The server answers at once. Each look-up has a row, from its first question to its first answer. It has no end if
+//! the look-up failed or the run ended first.
 
 use bufferscope_records::{Name, Sink, TransferRow};
 use bufferscope_scenario::{Departures, DnsTraffic};
@@ -36,9 +36,9 @@ pub(crate) struct Dns {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Plan {
-    /// To begin the next look-up.
+    /// Begin the next look-up.
     Begin,
-    /// To see whether the look-up of this number has its answer.
+    /// Check whether the look-up with this number has its answer.
     Check(u64),
 }
 
@@ -47,7 +47,7 @@ struct LookUp {
     started_ns: u64,
     /// Questions asked so far.
     asked: u32,
-    /// It has its row.
+    /// Its row has been written.
     is_over: bool,
 }
 
@@ -104,7 +104,7 @@ impl Dns {
         self.look_ups.numbers().for_each(|number| self.conclude(number, None, recording));
     }
 
-    /// Asks for the first time, or again, or gives up; of a look-up that is over, nothing.
+    /// Asks for the first time, or again, or gives up; does nothing if the look-up is over.
     fn ask<S: Sink>(&mut self, number: u64, net: &mut Network, recording: &mut Recording<S>) {
         let DnsTraffic { request_bytes, timeout_ns, attempts, .. } = self.parameters;
         let Some(look_up) = self.look_ups.get_mut(number).filter(|look_up| !look_up.is_over) else { return };

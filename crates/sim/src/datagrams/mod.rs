@@ -1,4 +1,4 @@
-//! The traffic over UDP. Its datagrams are never sent again by a transport, and nothing slows their senders down.
+//! Traffic over UDP. No transport retransmits its datagrams, and nothing slows down their senders.
 
 mod agenda;
 mod dns;
@@ -36,7 +36,7 @@ struct Hosts {
 }
 
 impl Datagrams {
-    /// It is time for something to be sent.
+    /// It is time to send something.
     pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         match self {
             Self::Udp(udp) => udp.begin(net, recording),
@@ -45,7 +45,7 @@ impl Datagrams {
         }
     }
 
-    /// A datagram has arrived at the host it was for.
+    /// A datagram has arrived at its destination.
     pub(crate) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
         match self {
             Self::Udp(udp) => udp.receive(datagram),
@@ -57,13 +57,13 @@ impl Datagrams {
     /// A datagram was dropped on the way.
     pub(crate) fn lose<S: Sink>(&mut self, datagram: Datagram, recording: &mut Recording<S>) {
         match self {
-            // Their hosts find out by themselves.
+            // Their hosts find out without being told.
             Self::Udp(_) | Self::Dns(_) => {}
             Self::Voip(voip) => voip.lose(datagram, recording),
         }
     }
 
-    /// The oldest of what is awaited may have timed out.
+    /// The oldest awaited item may have timed out.
     pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         match self {
             Self::Udp(_) | Self::Dns(_) => {}
@@ -87,7 +87,7 @@ impl Datagrams {
         }
     }
 
-    /// Whether the fate of something that gets a row is still open.
+    /// Whether the outcome of anything that gets a row is still open.
     pub(crate) fn is_waiting(&self) -> bool {
         match self {
             Self::Udp(_) | Self::Dns(_) => false,
@@ -101,7 +101,7 @@ impl Hosts {
         Self { traffic: setup.index, nodes: setup.nodes(net) }
     }
 
-    /// Sends a datagram, one of the account `flow`.
+    /// Sends a datagram that belongs to the account `flow`.
     fn send<S: Sink>(
         &self,
         datagram: Datagram,

@@ -1,7 +1,8 @@
-//! `udp`: flows that send at a rate, whatever becomes of their datagrams, as `iperf3 -u` does.
+//! `udp`: flows that send at a rate, regardless of what becomes of their datagrams, as `iperf3 -u` does.
 //!
-//! The receiver counts by number: what is missing below the highest number that has arrived is lost (RFC 3550, section A.3, as
-//! iperf3 counts, too). What was dropped after that is never found missing, and counts as being under way.
+//! The receiver counts by sequence number: a number missing below the highest one that has arrived is lost (RFC 3550,
+//! section A.3; iperf3 counts the same way). A datagram dropped after the highest one is never found missing, and
+//! counts as under way.
 
 use bufferscope_records::{Datagrams, FlowRow, Name, Sink};
 use bufferscope_scenario::{Departures, UdpTraffic};
@@ -25,7 +26,7 @@ pub(crate) struct Udp {
     /// The next datagram of each flow, by index.
     agenda: Agenda<u32>,
     random: Random,
-    /// A datagram leaves up to this much later than it should.
+    /// A datagram leaves up to this much later than due.
     slack_ns: u64,
     stop_ns: u64,
 }
@@ -37,7 +38,7 @@ struct UdpFlow {
     departures: Departures,
     sent: u64,
     received: u64,
-    /// The highest number that has arrived, and one more.
+    /// The highest number that has arrived, plus one.
     expected: u64,
 }
 
@@ -85,7 +86,7 @@ impl Udp {
         begun.map(|flow| recording.recorder.flow(flow.row(now_ns, self.payload_bytes.into()))).count() as u64
     }
 
-    /// Plans the next datagram of a flow. A sleeping sender wakes a little late, which does not accumulate.
+    /// Plans the next datagram of a flow. A sleeping sender wakes a little late; the delays do not accumulate.
     fn plan(&mut self, index: u32, now_ns: u64) {
         let random = &mut self.random;
         if let Some(nominal_ns) = self.flows[index as usize].departures.next(&mut || random.seed()) {

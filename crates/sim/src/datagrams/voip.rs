@@ -1,8 +1,8 @@
-//! `voip`: a call with G.711 over RTP, a packet every 20 ms from each side that speaks. Speech without pauses: no silence is
-//! suppressed.
+//! `voip`: a call with G.711 over RTP, with a packet every 20 ms from each side that speaks. Speech is without pauses:
+//! there is no silence suppression.
 //!
-//! Every packet gets a row, in the order of sending. One that was dropped is known to be lost at once; one that takes longer
-//! than [`VoipTraffic::TIMEOUT_NS`] is lost too.
+//! Every packet gets a row, in the order of sending. A dropped packet is known to be lost at once; one that takes
+//! longer than [`VoipTraffic::TIMEOUT_NS`] also counts as lost.
 
 use bufferscope_records::{Name, ProbeRow, Sink};
 use bufferscope_scenario::VoipTraffic;
@@ -36,7 +36,7 @@ struct Speech {
     name: Name,
     flow: u32,
     start_ns: u64,
-    /// Packets without a row yet; the first of them is always awaited.
+    /// Packets without a row yet; the first of them is always unsettled.
     packets: Awaited<Packet>,
 }
 
@@ -58,7 +58,7 @@ impl Voip {
         let mut random = setup.random();
         let mut stream = |number| {
             let (name, flow) = setup.flow(number, net);
-            // Two telephones have nothing that would keep them, or anything else, in phase.
+            // Nothing keeps two telephones in phase with each other, or with anything else.
             let start_ns = setup.traffic.start_ns + random.below(VoipTraffic::INTERVAL_NS);
             Speech { name, flow, start_ns, packets: Awaited::new() }
         };
@@ -98,7 +98,7 @@ impl Voip {
         self.streams[datagram.stream as usize].decide(datagram.seq, Fate::Lost, recording);
     }
 
-    /// The oldest packet awaited may have timed out.
+    /// The oldest awaited packet may have timed out.
     pub(super) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         for stream in &mut self.streams {
             let is_over = |packet: &&mut Packet| packet.sent_ns + VoipTraffic::TIMEOUT_NS <= net.now();
@@ -137,7 +137,7 @@ impl Speech {
         }
     }
 
-    /// Writes the rows of the oldest packets as far as their fate is known.
+    /// Writes the rows of the oldest packets as far as their outcome is known.
     fn write_rows<S: Sink>(&mut self, recording: &mut Recording<S>) {
         while let Some((seq, packet)) = self.packets.conclude(|packet| packet.fate != Fate::Open) {
             let arrived_ns = match packet.fate {

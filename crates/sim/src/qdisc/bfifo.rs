@@ -1,7 +1,7 @@
 //! `bfifo`: first in, first out, bounded in bytes.
 //!
-//! Source: Linux `net/sched/sch_fifo.c`, `bfifo`. A packet that would bring the backlog above `limit` is dropped, so a
-//! small packet may still find room where a large one did not. Bytes are frames: link-layer overhead counts.
+//! Source: Linux `net/sched/sch_fifo.c`, `bfifo`. A packet that would raise the backlog above `limit` is dropped, so a
+//! small packet may still fit where a large one did not. Bytes are those of frames: link-layer overhead counts.
 
 use bufferscope_records::DropReason;
 use bufferscope_scenario as scenario;

@@ -1,14 +1,15 @@
-//! `codel`: controlled delay. Drops at the head when packets have been standing in the queue for too long.
+//! `codel`: controlled delay. Drops at the head when packets have been in the queue for too long.
 //!
-//! Source: Nichols and Jacobson, RFC 8289, as Linux implements it (`include/net/codel_impl.h`, `net/sched/sch_codel.c`),
-//! which differs from the RFC's pseudocode and is what this file follows:
+//! Source: Nichols and Jacobson, RFC 8289, as implemented in Linux (`include/net/codel_impl.h`,
+//! `net/sched/sch_codel.c`). Linux differs from the RFC's pseudocode, and this file follows Linux:
 //! - the clock counts units of 1024 ns in 32 bits, compared by signed difference;
-//! - `1/sqrt(count)` is a 16-bit fraction improved by a single Newton step for each drop. It lags behind: the gaps that
-//!   follow the first one of 100 ms are 50, 56 and 49 ms where the RFC's law gives 71, 58 and 50 ms;
+//! - `1/sqrt(count)` is a 16-bit fraction improved by a single Newton step for each drop. It lags behind: after the
+//!   first gap of 100 ms, the gaps are 50, 56 and 49 ms where the RFC's law gives 71, 58 and 50 ms;
 //! - when dropping resumes within 16 intervals, it starts from the number of drops of the last time, not from one;
-//! - no packet is dropped while at most one MTU's worth of bytes stays behind.
+//! - no packet is dropped while at most one MTU's worth of bytes remains.
 //!
-//! Departures: none known. (Since 2025 some kernels stop after 256 drops for a single packet sent; not modelled.)
+//! Departures: none known. (Since 2025 some kernels stop after 256 drops for a single packet sent; this is not
+//! modelled.)
 
 use bufferscope_records::DropReason;
 use bufferscope_scenario as scenario;
@@ -33,7 +34,7 @@ pub(crate) struct Codel {
     mtu_bytes: u64,
     /// Packets dropped (or marked) since dropping began, roughly: see [`Codel::start_dropping`].
     count: u32,
-    /// `count` when dropping began the last time.
+    /// `count` when dropping last began.
     last_count: u32,
     dropping: bool,
     /// About `2^16 / sqrt(count)`.
@@ -42,7 +43,7 @@ pub(crate) struct Codel {
     above_for_interval_at: Option<Ticks>,
     /// When to drop next; while not dropping, when the next drop would have been.
     drop_next: Ticks,
-    /// Time the last packet stood in the queue.
+    /// How long the last packet was in the queue.
     delay: Ticks,
 }
 
@@ -137,7 +138,7 @@ impl Codel {
         let marked = self.mark(packet, pool, fates);
         let packet = if marked { Some(packet) } else { self.replace(packet, now, pool, fates).0 };
         self.dropping = true;
-        // The rate that was needed the last time is a better start than none, if that was not long ago.
+        // If the last dropping was recent, the rate that it needed is a better start than none.
         let drops_last_time = self.count.wrapping_sub(self.last_count);
         let recent = is_after(self.interval.wrapping_mul(16), now.wrapping_sub(self.drop_next));
         if drops_last_time > 1 && recent {
@@ -152,7 +153,7 @@ impl Codel {
         (packet, marked)
     }
 
-    /// Drops or marks what has become due; returns the packet to send and whether it was marked.
+    /// Drops or marks whatever is due; returns the packet to send and whether it was marked.
     fn keep_dropping(
         &mut self,
         packet: PacketId,
@@ -183,7 +184,7 @@ impl Codel {
         self.ecn && fates.mark(packet, DropReason::CodelMark, pool)
     }
 
-    /// Drops the packet; returns the one behind it and whether that may be dropped too.
+    /// Drops the packet; returns the one behind it and whether that may also be dropped.
     fn replace(&mut self, packet: PacketId, now: Ticks, pool: &Pool, fates: &mut Fates) -> (Option<PacketId>, bool) {
         fates.drop(packet, DropReason::Codel);
         let next = self.queue.pop(pool);

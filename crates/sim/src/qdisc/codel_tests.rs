@@ -6,14 +6,14 @@ fn parameters() -> scenario::Codel {
     scenario::Codel { limit_packets: 1000, target_ns: 5 * MS, interval_ns: 100 * MS, ecn: false, ce_threshold_ns: None }
 }
 
-/// A queue of `packets` full frames, all of which came at `now_ns`: until it is empty, delay grows with time.
+/// A queue of `packets` full frames, all of which arrived at `now_ns`: until it is empty, delay grows with time.
 fn standing_queue(parameters: scenario::Codel, packets: u32, now_ns: u64, ecn: Ecn) -> Bench {
     let mut bench = Bench::new(&scenario::Qdisc::Codel(parameters));
     (0..packets).for_each(|_| assert_eq!(bench.enqueue(now_ns, FRAME, ecn), None));
     bench
 }
 
-/// Dequeues once in every millisecond of the range; returns when packets were dropped or marked, one entry a packet.
+/// Dequeues once per millisecond of the range; returns when packets were dropped or marked, one entry per packet.
 fn dequeue_each_ms(bench: &mut Bench, ms: std::ops::Range<u64>) -> Vec<u64> {
     ms.flat_map(|ms| vec![ms; bench.dequeue(ms * MS).1.len()]).collect()
 }
@@ -59,9 +59,10 @@ fn codel_drops_nothing_when_at_most_an_mtu_stays_behind() {
 
 #[test]
 fn codel_resumes_at_the_pace_at_which_it_left_off() {
-    // As above until the fifth drop at 361 ms: count = 5, 1 when it began. Then all that waits is sent at once, and new
-    // packets come at 400 ms. They are above target at 405 ms, so dropping resumes at 505 ms with count = 5 - 1 = 4, one
-    // Newton step from y = 0.4415 with count 4: 0.4902. The next drop comes after 49.02 ms and not after 100 ms.
+    // As above until the fifth drop at 361 ms: count = 5, and 1 when it began. Then everything that waits is sent at
+    // once, and new packets arrive at 400 ms. They are above target at 405 ms, so dropping resumes at 505 ms with count
+    // = 5 - 1 = 4, one Newton step from y = 0.4415 with count 4: 0.4902. The next drop comes after 49.02 ms and not
+    // after 100 ms.
     let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
     assert_eq!(dequeue_each_ms(&mut bench, 0..362).len(), 5);
     while bench.backlog().0 > 0 {
@@ -86,7 +87,7 @@ fn codel_forgets_its_pace_after_16_intervals() {
 
 #[test]
 fn codel_makes_up_for_drops_that_became_due_between_two_dequeues() {
-    // The first drop at 105 ms; the next are due at 205, 255, 311 and 360 ms and nobody asks until 320 ms.
+    // The first drop is at 105 ms; the next are due at 205, 255, 311 and 360 ms, but nothing is dequeued until 320 ms.
     let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
     assert_eq!(dequeue_each_ms(&mut bench, 0..110), [105]);
     assert_eq!(dequeue_each_ms(&mut bench, 320..321), [320, 320, 320]);

@@ -1,8 +1,9 @@
-//! Queueing disciplines: one file each, one enum over all, so that a packet costs a branch and not a call through a table.
+//! Queueing disciplines: one file each, and one enum over all, so that a packet costs a branch instead of a virtual
+//! call.
 //!
-//! A discipline owns the packets it holds. It says what it did to a packet other than passing it on through [`Fates`];
-//! whoever calls it does the bookkeeping. Lengths are frames: the IP packet and the link's overhead, as Linux counts
-//! (`qdisc_pkt_len`).
+//! A discipline owns the packets it holds. It reports through [`Fates`] what it did to a packet other than passing it
+//! on; the caller does the bookkeeping. Lengths are those of frames: the IP packet and the link's overhead, as Linux
+//! counts (`qdisc_pkt_len`).
 
 mod bfifo;
 mod codel;
@@ -16,16 +17,16 @@ use crate::pool::{Fifo, PacketId, Pool};
 use crate::random::{Random, Stream};
 use crate::tcp::Xmit;
 
-/// What a discipline did to packets since it was last asked, in order. Reused from call to call.
+/// What a discipline did to packets since the last call, in order. The buffer is reused from call to call.
 #[derive(Debug, Default)]
 pub(crate) struct Fates(pub(crate) Vec<Fate>);
 
 /// What a discipline did to one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Given back to the caller, who ends its life.
+    /// Returned to the caller, who frees it.
     Dropped(PacketId, DropReason),
-    /// Marked with Congestion Experienced, and queued or passed on all the same.
+    /// Marked with Congestion Experienced, and still queued or passed on.
     Marked(PacketId, DropReason),
 }
 
@@ -38,7 +39,7 @@ pub(crate) enum Qdisc {
     Codel(codel::Codel),
 }
 
-/// Forwards to whichever discipline it is.
+/// Forwards to the actual discipline.
 macro_rules! each {
     ($self:expr, $qdisc:ident => $call:expr) => {
         match $self {
@@ -62,7 +63,7 @@ impl Qdisc {
         })
     }
 
-    /// Takes a packet in, or refuses it.
+    /// Accepts a packet, or refuses it.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
         pool.header_mut(packet).at_ns = now_ns;
@@ -80,7 +81,7 @@ impl Qdisc {
         }
     }
 
-    /// Tells that the wire found nothing to send at that time and that nothing was enqueued since.
+    /// Reports that the wire found nothing to send at that time and that nothing was enqueued since.
     #[inline]
     pub(crate) fn idle_since(&mut self, at_ns: u64) {
         match self {
@@ -96,7 +97,7 @@ impl Qdisc {
         each!(self, q => q.queue())
     }
 
-    /// What `tc` would warn of when setting the discipline up.
+    /// What `tc` would warn of when configuring the discipline.
     pub(crate) fn warning(&self) -> Option<String> {
         match self {
             Self::Red(q) => q.warning(),
@@ -106,8 +107,8 @@ impl Qdisc {
 }
 
 impl Fates {
-    /// What the host that sent this packet is told of it, which has been put into the queue of its own port (in Linux, what a
-    /// discipline's `enqueue` returns; of what `dequeue` drops, nobody is told).
+    /// What the sending host is told about a packet that was put into the queue of its own port (in Linux, what a
+    /// discipline's `enqueue` returns; drops by `dequeue` are not reported).
     #[inline]
     pub(crate) fn xmit(&self, packet: PacketId) -> Xmit {
         let reason = self.0.iter().find_map(|fate| match *fate {
@@ -126,7 +127,7 @@ impl Fates {
         self.0.push(Fate::Dropped(packet, reason));
     }
 
-    /// Marks the packet if its transport understands; says whether it does.
+    /// Marks the packet if its transport supports ECN; returns whether it does.
     fn mark(&mut self, packet: PacketId, reason: DropReason, pool: &mut Pool) -> bool {
         let class = &mut pool.header_mut(packet).class;
         let capable = class.ecn().is_capable();

@@ -1,17 +1,18 @@
-//! `red`: random early detection. Drops arriving packets at random, the more the larger the *average* backlog is.
+//! `red`: random early detection. Drops arriving packets at random; the larger the *average* backlog, the more it
+//! drops.
 //!
-//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as Linux implements it
-//! (`include/net/red.h`, `net/sched/sch_red.c`) with the tables that `tc red` works out ([`tables`]):
-//! - the average is updated by every arriving packet, with the backlog that it finds, and is a fixed-point number with
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as implemented in
+//! Linux (`include/net/red.h`, `net/sched/sch_red.c`), with the tables that `tc red` computes ([`tables`]):
+//! - every arriving packet updates the average with the backlog that it finds; the average is a fixed-point number with
 //!   `Wlog` fraction bits;
 //! - between `min` and `max`, one uniform number decides how many packets pass until the next drop, so that drops are
 //!   spaced evenly and not clustered;
 //! - from `max` on every packet is dropped; there is no "gentle" part;
-//! - an idle queue has its average aged by a table when the next packet comes, and that packet adds nothing to it;
-//! - the hard limit is that of the `bfifo` inside.
+//! - when the first packet after an idle time arrives, a table ages the average, and that packet adds nothing to it;
+//! - the hard limit is that of the inner `bfifo`.
 //!
-//! Departures: `harddrop`, `nodrop` and `adaptive` are not offered; a packet that is marked and then finds no room
-//! counts as dropped only.
+//! Departures: `harddrop`, `nodrop` and `adaptive` are not offered; a packet that is marked and then finds no room only
+//! counts as dropped.
 
 mod tables;
 
@@ -49,11 +50,11 @@ struct Average {
     /// The newest backlog weighs `2^-weight_log`.
     weight_log: u32,
     idle_table: IdleTable,
-    /// Since when the queue is empty and the wire free.
+    /// When the queue became empty with the wire free.
     idle_since_ns: Option<u64>,
 }
 
-/// What the average asks for.
+/// What the average requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Pass,

@@ -36,7 +36,7 @@ fn fill(bench: &mut Bench, bytes: u64, ecn: Ecn) {
     }
 }
 
-/// One packet comes and one leaves; returns what happened to the one that came.
+/// One packet arrives and one leaves; returns what happened to the one that arrived.
 fn pass_one(bench: &mut Bench, ecn: Ecn) -> Option<DropReason> {
     let fate = bench.enqueue(0, 1000, ecn);
     if fate.is_none_or(|reason| reason == DropReason::RedMark) {
@@ -69,7 +69,7 @@ fn an_idle_queue_has_its_average_aged() {
     let busy = average(&bench);
     bench.idle_since(11 * MS);
     bench.idle_since(12 * MS);
-    // A cell of the table is 2^15 us; half a cell after the first idle time counts, half of the value is gone.
+    // A cell of the table is 2^15 us; half a cell after the first idle time, half of the value is gone.
     bench.enqueue(11 * MS + 16_384_000, 1000, Ecn::NotEct);
     assert_eq!(average(&bench), busy - busy / 2);
 }
@@ -83,7 +83,7 @@ fn below_min_every_packet_passes() {
 
 #[test]
 fn between_min_and_max_drops_are_spaced_uniformly() {
-    // A backlog that always is 60 kB: half way, so the marking probability is 0.02 / 2 = 1/100. The gap between two drops
+    // A constant backlog of 60 kB: halfway, so the marking probability is 0.02 / 2 = 1/100. The gap between two drops
     // is uniform in 1..=100 (mean 50.5) and never longer; independent coin flips would have a mean of 100 and gaps of
     // several hundred. 20000 packets have 396 gaps; their mean has a standard error of 28.9 / sqrt(396) = 1.45.
     let mut bench = bench(parameters());
@@ -105,7 +105,7 @@ fn between_min_and_max_drops_are_spaced_uniformly() {
 
 #[test]
 fn above_max_every_packet_is_dropped() {
-    // Nothing leaves: the average climbs towards the backlog until it crosses `max`; from then on nothing enters either.
+    // Nothing leaves: the average rises towards the backlog until it crosses `max`; from then on nothing enters either.
     let mut bench = bench(scenario::Red { probability: 1e-9, ..parameters() });
     let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::NotEct)).collect();
     let first = fates.iter().position(Option::is_some).expect("the average crosses max");
@@ -129,7 +129,7 @@ fn capable_packets_are_marked_instead_up_to_the_hard_limit() {
 
 #[test]
 fn the_hard_limit_is_in_bytes() {
-    // A minimum that no average reaches: only the limit is left.
+    // With a minimum that no average reaches, only the limit is left.
     let far = scenario::Red { limit_bytes: 10_000, min_bytes: 54_000, max_bytes: 162_000, ..parameters() };
     let mut bench = bench(far);
     fill(&mut bench, 9000, Ecn::NotEct);
@@ -139,7 +139,8 @@ fn the_hard_limit_is_in_bytes() {
 
 #[test]
 fn an_average_that_the_kernel_has_no_room_for_is_refused() {
-    // Min, avpkt and burst give a weight of 2^-5; the kernel refuses 32 bits of max and exponent together, and takes 31.
+    // Min, avpkt and burst give a weight of 2^-5; the kernel rejects 32 bits of max and exponent together, and accepts
+    // 31.
     let of_max = |max_bytes| {
         let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, ..parameters() };
         Qdisc::new(&scenario::Qdisc::Red(red), 14, 1, 0)

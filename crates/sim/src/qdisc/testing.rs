@@ -28,7 +28,7 @@ impl Bench {
         Self { qdisc, pool: Pool::new(), fates: Fates::default(), sent: 0 }
     }
 
-    /// Enqueues one packet; returns its fate if it had any but being queued.
+    /// Enqueues one packet; returns its fate unless it was just queued.
     pub(super) fn enqueue(&mut self, now_ns: u64, frame_bytes: u32, ecn: Ecn) -> Option<DropReason> {
         let class = TrafficClass::new(0, ecn);
         let header = Header {
@@ -49,7 +49,7 @@ impl Bench {
         fates.first().map(|fate| fate.1)
     }
 
-    /// Dequeues; returns the packet's number and ECN field, and the fates of it and of those before it.
+    /// Dequeues; returns the packet's number and ECN field, and the fates of this packet and of those before it.
     pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
         let packet = self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates);
         let fates = self.take_fates();

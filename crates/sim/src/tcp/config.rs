@@ -14,8 +14,8 @@ pub struct Config {
     pub mss_bytes: u32,
     /// Initial congestion window in segments (RFC 6928: 10).
     pub initial_window_packets: u32,
-    /// Slow-start threshold that the connection starts with, `u32::MAX` for none (`TCP_METRIC_SSTHRESH`); of no effect where the
-    /// congestion control governs.
+    /// Slow-start threshold that the connection starts with, `u32::MAX` for none (`TCP_METRIC_SSTHRESH`). It has no
+    /// effect where the congestion control governs.
     pub ssthresh_packets: u32,
     /// Receive buffer the connection starts with (`net.ipv4.tcp_rmem[1]`).
     pub rmem_default_bytes: u64,
@@ -25,36 +25,39 @@ pub struct Config {
     pub wmem_default_bytes: u64,
     /// Largest send buffer that auto-tuning may reach (`net.ipv4.tcp_wmem[2]`).
     pub wmem_max_bytes: u64,
-    /// The application hands more over only while less than this is not sent yet (`net.ipv4.tcp_notsent_lowat`).
+    /// The application may write more only while less than this is unsent (`net.ipv4.tcp_notsent_lowat`).
     pub notsent_lowat_bytes: u64,
     /// Congestion control of the data this endpoint sends.
     pub congestion: Congestion,
-    /// The window of [`Congestion::Window`]; no other looks at it.
+    /// The window of [`Congestion::Window`]; other congestion controls ignore it.
     pub window_packets: u32,
-    /// Queueing delay that [`Congestion::Ledbat`] or [`Congestion::LedbatPlusPlus`] aims at; no other looks at it.
+    /// Queueing delay that [`Congestion::Ledbat`] or [`Congestion::LedbatPlusPlus`] aims at; other congestion controls
+    /// ignore it.
     pub target_ns: u64,
-    /// Space packets by the pacing rate also where the congestion control does not need it (`SO_MAX_PACING_RATE`).
+    /// Pace packets even where the congestion control does not require it (`SO_MAX_PACING_RATE`).
     pub pacing: bool,
-    /// Pacing rate in per cent of a window a round trip: in slow start (`net.ipv4.tcp_pacing_ss_ratio`), and from half of the
-    /// threshold on (`net.ipv4.tcp_pacing_ca_ratio`). Of no effect where the congestion control sets the rate.
+    /// Pacing rate in per cent of one window per round trip: in slow start (`net.ipv4.tcp_pacing_ss_ratio`), and from
+    /// half of the threshold on (`net.ipv4.tcp_pacing_ca_ratio`). It has no effect where the congestion control sets
+    /// the rate.
     pub pacing_percent: [u32; 2],
     /// Shrink the window after idle times, and while the application does not use it
     /// (`net.ipv4.tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
-    /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`).
+    /// Number of SYN timeouts before the timeout starts to double (`net.ipv4.tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
-    /// Send what the application writes at once, also where that does not fill a segment (`TCP_NODELAY`).
+    /// Send what the application writes at once, even if it does not fill a segment (`TCP_NODELAY`).
     pub no_delay: bool,
-    /// Most segments that leave as one packet (ip-link(8), `gso_max_segs`); 1 without segmentation offload.
+    /// Maximum number of segments that leave as one packet (ip-link(8), `gso_max_segs`); 1 without segmentation
+    /// offload.
     pub gso_max_segs: u32,
-    /// Seed of the random numbers that the congestion control draws: BBR's, so that flows that began together do not probe
-    /// together.
+    /// Seed of the random numbers that the congestion control draws. BBR uses them so that flows that began together do
+    /// not probe together.
     pub seed: u64,
     /// Ask for ECN (client) or accept it (server); used when both ends want it (RFC 3168, section 6.1.1).
     pub ecn: bool,
     /// Ask for accurate ECN, and accept it (RFC 9768; `net.ipv4.tcp_ecn` = 3 of kernels that have it).
     pub accurate_ecn: bool,
-    /// How exactly the host's timers keep time.
+    /// How precise the host's timers are.
     pub timers: Timers,
 }
 

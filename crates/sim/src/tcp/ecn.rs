@@ -2,12 +2,12 @@
 //!
 //! - *Classic* (RFC 3168): the receiver echoes congestion until the sender says that it has reduced its window.
 //! - *Exact* (DCTCP, RFC 8257, section 3.2): the receiver echoes for each packet whether it was marked. Nothing in the
-//!   handshake tells it from classic ECN: both ends must run such a control.
-//! - *Accurate* (RFC 9768): every segment carries the number of marked packets received, modulo 8. It is agreed on by a third
-//!   flag in the SYN, and falls back to classic ECN.
+//!   handshake distinguishes it from classic ECN: both ends must run such a control.
+//! - *Accurate* (RFC 9768): every segment carries the number of marked packets received, modulo 8. It is negotiated by
+//!   a third flag in the SYN, and falls back to classic ECN.
 //!
-//! Departs: accurate ECN goes without its TCP option (as with `net.ipv4.tcp_ecn_option` = 0), and neither end suspects that the
-//! path tampers with its bits.
+//! Departs: accurate ECN does not use its TCP option (as with `net.ipv4.tcp_ecn_option` = 0), and neither end checks
+//! whether the path tampers with its bits.
 
 use super::config::Config;
 use super::segment::Flags;
@@ -45,7 +45,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// As the connection is configured, and as the congestion control needs.
+    /// From the connection's configuration and the needs of the congestion control.
     pub(crate) fn new(config: &Config, needs: EcnUse) -> Self {
         let accurate = config.accurate_ecn && needs == EcnUse::AsConfigured;
         Self { configured: config.ecn, needs: if accurate { EcnUse::Accurate } else { needs } }
@@ -61,7 +61,7 @@ impl Offer {
         }
     }
 
-    /// What is agreed on when a SYN with `flags` arrives (RFC 3168, section 6.1.1; RFC 9768, section 3.1.1).
+    /// The mode agreed on when a SYN with `flags` arrives (RFC 3168, section 6.1.1; RFC 9768, section 3.1.1).
     pub(crate) fn on_syn(self, flags: Flags) -> Mode {
         match self.needs {
             _ if !flags.contains(Flags::ECE | Flags::CWR) => Mode::Off,
@@ -73,7 +73,7 @@ impl Offer {
         }
     }
 
-    /// What is agreed on when a SYN-ACK with `flags` answers (RFC 9768, table 2).
+    /// The mode agreed on when a SYN-ACK with `flags` answers (RFC 9768, table 2).
     pub(crate) fn on_syn_ack(self, flags: Flags) -> Mode {
         let (ae, cwr, ece) = (flags.contains(Flags::AE), flags.cwr(), flags.ece());
         match self.needs {
@@ -85,8 +85,8 @@ impl Offer {
         }
     }
 
-    /// The codepoint of new data, and of everything else, where ECN is agreed on. With other than classic ECN
-    /// retransmissions and acknowledgements have one too (`tcp_ca_needs_ecn`; RFC 9768, section 3.3).
+    /// The codepoints of new data and of everything else, where ECN is agreed on. With modes other than classic ECN,
+    /// retransmissions and acknowledgements also carry one (`tcp_ca_needs_ecn`; RFC 9768, section 3.3).
     pub(crate) fn codepoints(self) -> (Ecn, Ecn) {
         match self.needs {
             EcnUse::AsConfigured => (Ecn::Ect0, Ecn::NotEct),
@@ -116,7 +116,7 @@ impl Mode {
     }
 }
 
-/// How the accurate handshake tells which codepoint arrived (RFC 9768, tables 2 and 3).
+/// How the accurate handshake reports which codepoint arrived (RFC 9768, tables 2 and 3).
 pub(crate) fn handshake_ace(codepoint: Ecn) -> Flags {
     match codepoint {
         Ecn::NotEct => Flags::CWR,

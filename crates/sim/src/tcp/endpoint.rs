@@ -44,7 +44,7 @@ pub struct Endpoint {
     receiver: Receiver,
 }
 
-/// How far the handshake has come (RFC 9293, section 3.3.2). What follows it is told by the two halves.
+/// How far the handshake has progressed (RFC 9293, section 3.3.2). The two halves track what follows it.
 #[derive(Debug)]
 enum Phase {
     /// Closed (client) or listening (server).
@@ -62,12 +62,12 @@ enum Phase {
 struct PeerSyn {
     window_bytes: u32,
     ecn: Mode,
-    /// Codepoint it came with.
+    /// Codepoint that it arrived with.
     codepoint: Ecn,
 }
 
 impl Endpoint {
-    /// An endpoint that waits: a client for [`connect`](Self::connect), a server for a SYN.
+    /// An endpoint before the handshake: a client waits for [`connect`](Self::connect), a server for a SYN.
     pub fn new(config: &Config, role: Role) -> Self {
         Self {
             phase: Phase::Idle,
@@ -87,8 +87,8 @@ impl Endpoint {
         }
     }
 
-    /// The application has `bytes` more payload, and hands over what the send buffer takes, by and by; `u64::MAX` never runs out.
-    /// Ignored once it has finished.
+    /// The application has `bytes` more payload, and writes it as the send buffer accepts it; `u64::MAX` never runs
+    /// out. Ignored once it has finished.
     pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
         self.sender.offer(bytes);
         self.transmit(now_ns, out);
@@ -100,7 +100,7 @@ impl Endpoint {
         self.transmit(now_ns, out);
     }
 
-    /// The application keeps what the send buffer has not taken yet; more may be offered later.
+    /// The application keeps what the send buffer has not accepted yet; more may be offered later.
     pub fn hold(&mut self) {
         self.sender.hold();
     }
@@ -130,7 +130,7 @@ impl Endpoint {
         }
     }
 
-    /// Does what was due at [`deadline`](Self::deadline); harmless when called early.
+    /// Does what is due at [`deadline`](Self::deadline); harmless when called early.
     pub fn on_timer(&mut self, now_ns: u64, out: &mut dyn Egress) {
         match &mut self.phase {
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => {
@@ -189,8 +189,8 @@ impl Endpoint {
         self.receiver.is_finished()
     }
 
-    /// Have both sides' FINs arrived, as far as this side can tell? A closed endpoint still answers a repeated FIN (as in
-    /// TIME-WAIT), so keep it until its peer is closed too.
+    /// Have both sides' FINs arrived, as far as this side can tell? A closed endpoint still answers a repeated FIN (as
+    /// in TIME-WAIT), so keep it until its peer is closed too.
     pub fn is_closed(&self) -> bool {
         self.receiver.is_finished() && self.sender.fin_acked()
     }
@@ -200,7 +200,7 @@ impl Endpoint {
         self.sender.sample(now_ns)
     }
 
-    /// What there is to remember of the connection once it [is closed](Self::is_closed).
+    /// What to remember of the connection once it [is closed](Self::is_closed).
     pub(crate) fn ending(&self) -> Ending {
         self.sender.ending()
     }
@@ -239,7 +239,8 @@ impl Endpoint {
         self.phase = Phase::Established;
     }
 
-    /// In the kernel's order: the acknowledgement, the payload, new data, and an acknowledgement if none went along.
+    /// In the kernel's order: the acknowledgement, the payload, new data, and an acknowledgement if no data carried
+    /// one.
     fn on_established(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut dyn Egress) {
         let round_trip = self.round_trip();
         if self.receiver.accepts(now_ns, segment, round_trip) {

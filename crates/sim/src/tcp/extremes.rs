@@ -1,8 +1,8 @@
 //! The minimum or maximum over a sliding window of time, in constant space: Kathleen Nichols' algorithm (the kernel's
 //! `win_minmax.c`).
 //!
-//! The best, second best and third best of the window are kept, each newer than the one before, so that a good value can
-//! take over when the best one grows too old.
+//! It keeps the best, second best and third best of the window, each newer than the one before, so that a good value
+//! can take over when the best one expires.
 
 /// A minimum over a window. Times are in any unit: nanoseconds, or round trips counted.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl MinFilter {
         self.best.map(|best| best[0].value)
     }
 
-    /// Takes a value in.
+    /// Takes in a value.
     pub(crate) fn add(&mut self, now: u64, value: u64) {
         let new = Measured { at: now, value };
         let best = match &mut self.best {
@@ -67,13 +67,13 @@ impl MaxFilter {
         self.0.value().map(|complement| !complement)
     }
 
-    /// Takes a value in.
+    /// Takes in a value.
     pub(crate) fn add(&mut self, now: u64, value: u64) {
         self.0.add(now, !value);
     }
 }
 
-/// Lets the best go when it has left the window, and spreads the runners-up over the window's quarters.
+/// Drops the best when it has left the window, and spreads the runners-up over the window's quarters.
 fn age(best: &mut [Measured; 3], new: Measured, window: u64) {
     let age_of_best = new.at - best[0].at;
     if age_of_best > window {

@@ -4,23 +4,23 @@
 use super::sender::{HOST_BUSY_NS, RTO_INITIAL_NS, RTO_MAX_NS};
 use super::{Timers, timestamps};
 
-/// It, and how often it was sent.
+/// The segment, and how often it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     timers: Timers,
-    /// Timeouts after which the next is not yet doubled.
+    /// Number of timeouts before doubling starts.
     linear_timeouts: u32,
     first_ns: u64,
-    /// Times it was sent again.
+    /// Number of retransmissions.
     pub(super) resent: u32,
-    /// Times the timer went off.
+    /// Number of timer expiries.
     timeouts: u32,
-    /// When it goes off next.
+    /// When the timer expires next.
     pub(super) due_ns: u64,
 }
 
 impl Attempt {
-    /// A SYN is sent now, for the first time; `linear_timeouts` times the timeout stays the same when it is over
+    /// A SYN is sent now, for the first time; its first `linear_timeouts` timeouts do not double
     /// (`net.ipv4.tcp_syn_linear_timeouts`).
     pub(super) fn syn(now_ns: u64, timers: Timers, linear_timeouts: u32) -> Self {
         Self { timers, linear_timeouts, first_ns: now_ns, resent: 0, timeouts: 0, due_ns: 0 }.wait(now_ns)
@@ -31,29 +31,30 @@ impl Attempt {
         Self::syn(now_ns, timers, 0)
     }
 
-    /// It is sent again since there was no answer.
+    /// It is sent again, as there was no answer.
     pub(super) fn on_timeout(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, timeouts: self.timeouts + 1, ..self }.wait(now_ns)
     }
 
-    /// The host dropped the SYN that was to be sent again: it waits half a second, which doubles nothing
-    /// (`TCP_RESOURCE_PROBE_INTERVAL`).
+    /// The host dropped the SYN that was to be sent again: the next attempt follows after half a second, and the
+    /// timeout is not doubled (`TCP_RESOURCE_PROBE_INTERVAL`).
     pub(super) fn on_dropped(self, now_ns: u64) -> Self {
         let due_ns = self.timers.expiry_ns(now_ns, HOST_BUSY_NS);
         Self { linear_timeouts: self.linear_timeouts + 1, due_ns, ..self }
     }
 
-    /// A SYN-ACK is sent again since the SYN was: the timer begins anew (`tcp_check_req`).
+    /// A SYN-ACK is sent again because the SYN was: the timer restarts (`tcp_check_req`).
     pub(super) fn on_repeated_syn(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, ..self }.wait(now_ns)
     }
 
-    /// The round-trip time, given the timestamp that the answer echoes: by it if anything was sent again (RFC 6298, section 3).
+    /// The round-trip time, given the timestamp that the answer echoes; the timestamp is used if anything was sent
+    /// again (RFC 6298, section 3).
     pub(super) fn rtt_ns(&self, now_ns: u64, ts_ecr: u32) -> Option<u64> {
         if self.resent == 0 { Some(now_ns - self.first_ns) } else { timestamps::elapsed_ns(now_ns, ts_ecr) }
     }
 
-    /// Did more than one get lost? Not if it is the first that is answered (`tcp_try_undo_spurious_syn`).
+    /// Was more than one lost? Not if the first one is answered (`tcp_try_undo_spurious_syn`).
     pub(super) fn lost_several(&self, ts_ecr: u32) -> bool {
         self.resent > 1 && self.timeouts > 0 && ts_ecr != timestamps::clock(self.first_ns)
     }

@@ -35,11 +35,11 @@ pub struct Sample {
     pub delivered_ce: u64,
     /// Payload handed over by the application and not sent yet (`tcpi_notsent_bytes`).
     pub notsent_bytes: u64,
-    /// Time since the start in which there was something to send or to be acknowledged (`tcpi_busy_time`).
+    /// Time since the start in which there was data to send or to be acknowledged (`tcpi_busy_time`).
     pub busy_ns: u64,
-    /// Time of it in which the receiver's window was the limit (`tcpi_rwnd_limited`).
+    /// The part of that time in which the receiver's window was the limit (`tcpi_rwnd_limited`).
     pub rwnd_limited_ns: u64,
-    /// Time of it in which the send buffer was the limit (`tcpi_sndbuf_limited`).
+    /// The part of that time in which the send buffer was the limit (`tcpi_sndbuf_limited`).
     pub sndbuf_limited_ns: u64,
     /// State of the congestion machinery.
     pub state: State,

@@ -1,4 +1,4 @@
-//! The TCP segment as the simulator carries it: the header's meaning rather than its bits.
+//! The TCP segment as the simulator carries it: the meaning of the header rather than its bits.
 //!
 //! Sequence numbers are unwrapped to 64 bits and start at 0: the SYN is 0, the first payload byte 1. Windows are in bytes,
 //! already scaled (RFC 7323, section 2). Payload has a length and no content.
@@ -68,13 +68,13 @@ pub struct Outgoing {
 }
 
 impl Segment {
-    /// Length of the IP packet that carries the segment, or of those it is cut into in the end.
+    /// Length of the IP packet that carries the segment, or total length of those that it is eventually split into.
     #[inline]
     pub fn ip_bytes(&self) -> u32 {
         (IP_HEADER_BYTES + TCP_HEADER_BYTES + self.option_bytes()) * self.frames() + self.len
     }
 
-    /// Packets of at most 1500 bytes that it is cut into in the end: more than one with segmentation offload.
+    /// Packets of at most 1500 bytes that it is eventually split into: more than one with segmentation offload.
     #[inline]
     pub fn frames(&self) -> u32 {
         if self.len <= MSS_BYTES { 1 } else { self.len.div_ceil(MSS_BYTES) }
@@ -152,7 +152,7 @@ impl Flags {
         bit(Self::AE) << 2 | bit(Self::CWR) << 1 | bit(Self::ECE)
     }
 
-    /// The flags that tell `count`, modulo 8.
+    /// The flags that encode `count`, modulo 8.
     pub(crate) fn from_ace(count: u8) -> Self {
         let bit = |bit: u8, flag: Self| if count >> bit & 1 == 1 { flag } else { Self::NONE };
         bit(2, Self::AE) | bit(1, Self::CWR) | bit(0, Self::ECE)

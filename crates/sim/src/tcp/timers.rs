@@ -1,11 +1,12 @@
-//! How exactly a host's timers keep time (the kernel's `kernel/time/timer.c`).
+//! How precise a host's timers are (the kernel's `kernel/time/timer.c`).
 //!
-//! Linux counts in jiffies, 4 ms each with Debian's `CONFIG_HZ=250`, and sorts its timers into a wheel whose buckets are the coarser the
-//! further away they are: 4 ms up to 252 ms, 32 ms up to 2 s, 256 ms up to 16 s, and so on. No timer goes off early, so each is late
-//! by up to one bucket: a SYN is sent again 1.000 to 1.032 s after the first. What is sent again thus leaves the rhythm in which it was
-//! lost.
+//! Linux counts in jiffies, 4 ms each with Debian's `CONFIG_HZ=250`. It sorts its timers into a wheel whose buckets
+//! grow coarser with distance: 4 ms up to 252 ms, 32 ms up to 2 s, 256 ms up to 16 s, and so on. No timer expires
+//! early, so each is late by up to one bucket: a SYN is sent again 1.000 to 1.032 s after the first. So retransmissions
+//! drift out of the rhythm in which the originals were lost.
 //!
-//! What the kernel measures by its high-resolution clock is exact here: pacing, and the compression of acknowledgements.
+//! What the kernel measures with its high-resolution clock is exact here: pacing, and the compression of
+//! acknowledgements.
 
 /// One jiffy (`1 / CONFIG_HZ`).
 const TICK_NS: u64 = 4_000_000;
@@ -15,19 +16,19 @@ const FINEST: u64 = 63;
 const LEVEL_SHIFT: u32 = 3;
 const LEVELS: u32 = 8;
 
-/// How exactly a host's timers keep time.
+/// How precise a host's timers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timers {
-    /// To the nanosecond, as no kernel's do: for reasoning about everything else.
+    /// Exact to the nanosecond, as in no kernel: for reasoning about everything else.
     Exact,
-    /// By jiffies, of which the first began `age_ns` before time 0.
+    /// By jiffies, the first of which began `age_ns` before time 0.
     Jiffies {
         /// How long the host's clock has been ticking at time 0.
         age_ns: u64,
     },
 }
 
-/// The earlier of two times, of which either may not be set.
+/// The earlier of two times, either of which may be unset.
 #[inline]
 pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
@@ -37,7 +38,7 @@ pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 }
 
 impl Timers {
-    /// Ages below this differ in what they lead to, for timers of up to 16 s.
+    /// Ages below this lead to different results, for timers of up to 16 s.
     pub(crate) const AGES_NS: u64 = TICK_NS << (2 * LEVEL_SHIFT);
 
     /// A timeout as the kernel stores it: whole jiffies, at least as long.
@@ -58,7 +59,7 @@ impl Timers {
         }
     }
 
-    /// When a timer that is set now goes off (`calc_wheel_index`).
+    /// When a timer that is set now expires (`calc_wheel_index`).
     #[inline]
     pub(crate) fn expiry_ns(self, now_ns: u64, timeout_ns: u64) -> u64 {
         let Self::Jiffies { age_ns } = self else { return now_ns + timeout_ns };
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_short_timer_is_up_to_one_jiffy_late() {
-        // 40 ms are 10 jiffies, counted from the one under way: to be sure, an eleventh.
+        // 40 ms are 10 jiffies, counted from the current one; an eleventh to be safe.
         assert_eq!(YOUNG.expiry_ns(0, 40 * MS), 44 * MS);
         assert_eq!(YOUNG.expiry_ns(4 * MS - 1, 40 * MS), 44 * MS);
         assert_eq!(YOUNG.expiry_ns(4 * MS, 40 * MS), 48 * MS);

@@ -12,12 +12,13 @@ pub(crate) fn elapsed_ns(now_ns: u64, echo: u32) -> Option<u64> {
     (echo != 0).then(|| u64::from(clock(now_ns).wrapping_sub(echo)).max(1) * NS_PER_MS)
 }
 
-/// Was the clock that `echo` shows read before the clock showed `clock`? Not if nothing was echoed.
+/// Was the clock at `echo` earlier than at `clock`? Not if nothing was echoed.
 pub(crate) fn is_before(echo: u32, clock: u32) -> bool {
     echo != 0 && (echo.wrapping_sub(clock) as i32) < 0
 }
 
-/// The peer's clock `value` less ours when it showed `echo`, in ms; `None` if nothing was echoed. It wraps as the clocks do.
+/// The peer's clock `value` minus ours when it showed `echo`, in ms; `None` if nothing was echoed. It wraps as the
+/// clocks do.
 pub(crate) fn one_way_ms(value: u32, echo: u32) -> Option<u32> {
     (echo != 0).then(|| value.wrapping_sub(echo))
 }

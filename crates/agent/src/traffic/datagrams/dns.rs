@@ -1,4 +1,4 @@
-//! Look-ups: questions that are asked again, and a server that answers at once.
+//! Look-ups: questions that are repeated, and a server that answers at once.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -62,14 +62,14 @@ impl Dns {
         self.ask(number, desk)
     }
 
-    /// Asks for the first time, or again, or gives up; of a look-up that is over, nothing.
+    /// Asks for the first time, or again, or gives up; does nothing if the look-up is over.
     pub(super) fn ask(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
-        // The answer may have come in time and not have been looked at yet.
+        // The answer may have arrived in time without having been read yet.
         while self.take_answer(desk)? {}
         match self.look_ups.next(number) {
             Next::Ask { until_ns } => {
                 let question = bytes(&mut self.buffer, self.parameters.request_bytes);
-                // What the kernel does not take is lost like what a queue does not.
+                // What the kernel does not accept is lost, like what a queue does not accept.
                 send_number(&self.sockets[1], number, question)?;
                 desk.reactor.at(until_ns, Event::Check(self.index, number));
             }
@@ -140,7 +140,7 @@ impl Dns {
     }
 }
 
-/// A datagram of that size, of which only the number means anything.
+/// A datagram of that size, of which only the number matters.
 fn bytes(buffer: &mut [u8], size: u32) -> &mut [u8] {
     let most = buffer.len();
     &mut buffer[..(size as usize).clamp(NUMBER_BYTES, most)]

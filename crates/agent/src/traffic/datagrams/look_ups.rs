@@ -1,7 +1,7 @@
-//! The look-ups that have no answer yet, and until when each may have one.
+//! The look-ups that have no answer yet, and until when each may get one.
 //!
-//! An answer is judged by when the kernel saw it arrive, and by when the questions were due, not by when this program gets to
-//! look or to ask again: one that comes after the last timeout is too late even if the program was later still.
+//! An answer is judged by when the kernel saw it arrive and when the questions were due, not by when this program reads
+//! or repeats: an answer after the last timeout is too late even if the program was later still.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) struct LookUp {
     asked: u32,
 }
 
-/// What is to be done about a look-up whose timer has expired.
+/// What to do about a look-up whose timer has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Ask, and look again at this time.
@@ -49,7 +49,8 @@ impl LookUps {
         number
     }
 
-    /// It is time to ask: for the first time, or again. All that has arrived until now must have been told before.
+    /// It is time to ask: for the first time, or again. Everything that has arrived until now must have been reported
+    /// before.
     pub(super) fn next(&mut self, number: u64) -> Next {
         let Some(look_up) = self.open.get_mut(&number) else { return Next::Nothing };
         if look_up.asked == self.attempts {
@@ -59,7 +60,8 @@ impl LookUps {
         Next::Ask { until_ns: look_up.started_ns.saturating_add(self.timeout_ns.saturating_mul(look_up.asked.into())) }
     }
 
-    /// An answer arrived at that time. The look-up that it ends; nothing if that is over, or the answer came too late.
+    /// An answer arrived at that time. Returns the look-up that it ends; nothing if that is over, or the answer came
+    /// too late.
     pub(super) fn answered(&mut self, number: u64, at_ns: u64) -> Option<LookUp> {
         let look_up = self.open.get(&number)?;
         let patience_ns = self.timeout_ns.saturating_mul(self.attempts.into());
@@ -100,7 +102,7 @@ mod tests {
         assert!(look_ups.answered(0, 110).is_some());
     }
 
-    /// The program was held up, in asking again or in looking: neither lets a look-up wait for longer than twice 5.
+    /// The program was delayed in repeating or in reading: neither lets a look-up wait for longer than twice 5.
     #[test]
     fn an_answer_after_the_last_timeout_does_not_count_however_late_the_program_is() {
         let mut look_ups = asked_once();

@@ -1,4 +1,4 @@
-//! Traffic over UDP: what programs on the hosts do that send datagrams, hold a call or look names up.
+//! Traffic over UDP: programs on the hosts that send datagrams, hold a call or look up names.
 
 mod dns;
 mod look_ups;
@@ -25,13 +25,13 @@ use voip::Voip;
 
 /// The ends that others send to have this port and those after it, one for each entry of the scenario's traffic.
 const FIRST_PORT: u16 = 5001;
-/// The other ends have these, in the order in which they are opened, so that each flow is one of its own to whoever looks at ports.
+/// The other ends have these, in the order in which they are opened, so that each flow has ports of its own.
 const FIRST_SENDER_PORT: u16 = 20_000;
 /// The largest datagram; a packet of 1500 bytes holds less.
 const DATAGRAM_BYTES: usize = 2048;
-/// The number that a datagram begins with; nobody looks at what follows it.
+/// The number at the beginning of a datagram; what follows it is ignored.
 const NUMBER_BYTES: usize = 8;
-/// Datagrams taken from a socket, or sent late, in a row: then others get their turn.
+/// Datagrams read from a socket, or sent late, in a row, before others get their turn.
 const AT_ONCE: usize = 256;
 
 /// One traffic.
@@ -42,7 +42,7 @@ pub(super) enum Datagrams {
     Dns(Dns),
 }
 
-/// Opens traffic after traffic, with ports that are in nobody's way.
+/// Opens traffic after traffic, with ports that do not conflict.
 #[derive(Debug)]
 pub(super) struct Opener {
     seed: u64,
@@ -62,7 +62,7 @@ impl Opener {
         Self { seed, next_port: FIRST_SENDER_PORT }
     }
 
-    /// Opens the traffic of that index, and plans its beginning; `None`: it is of another kind.
+    /// Opens the traffic with that index, and plans its beginning; `None`: it is of another kind.
     pub(super) fn open(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<Option<Datagrams>> {
         let scenario = desk.scenario;
         Ok(Some(match &scenario.traffic[index].kind {
@@ -96,7 +96,7 @@ fn address(index: usize, node: usize, desk: &Desk<'_>) -> io::Result<SocketAddrV
     Ok(SocketAddrV4::new(desk.network.plan.addresses[node], port))
 }
 
-/// Two sockets that send to one another: at `from` and at `to`, the one of them on the port where others send to.
+/// Two sockets that send to each other, at `from` and at `to`; one of them uses the port that others send to.
 fn open_pair(index: usize, fixed: End, opener: &mut Opener, desk: &Desk<'_>) -> io::Result<[OwnedFd; 2]> {
     let entry = &desk.scenario.traffic[index];
     let nodes = [entry.from, entry.to].map(usize::from);
@@ -125,7 +125,7 @@ pub(super) enum End {
     To,
 }
 
-/// Sends a numbered datagram; false if the kernel takes no more from this socket now.
+/// Sends a numbered datagram; false if the kernel accepts no more from this socket now.
 fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Result<bool> {
     datagram[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
     match send(socket.as_raw_fd(), datagram, MsgFlags::empty()) {
@@ -136,7 +136,7 @@ fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Result
     }
 }
 
-/// Takes a datagram; `None`: there is none. One without a number has the largest there is, which nobody sends.
+/// Reads a datagram; `None`: there is none. One without a number gets the largest there is, which nobody sends.
 fn take(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Received>> {
     let Some(arrival) = receive(socket, buffer)? else { return Ok(None) };
     let number =
@@ -154,7 +154,7 @@ impl Datagrams {
         }
     }
 
-    /// A look-up may have waited for long enough.
+    /// A look-up may have timed out.
     pub(super) fn check(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
             Self::Udp(_) | Self::Voip(_) => Ok(()),
@@ -178,7 +178,7 @@ impl Datagrams {
         }
     }
 
-    /// The scenario is over, but for the packets of a call that are under way.
+    /// The scenario is over, except for the packets of a call that are under way.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
             Self::Udp(udp) => udp.end(desk),
@@ -190,7 +190,7 @@ impl Datagrams {
         }
     }
 
-    /// Whether the fate of something that gets a row is still open.
+    /// Whether the outcome of anything that gets a row is still open.
     pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         match self {
             Self::Udp(_) | Self::Dns(_) => Ok(false),
@@ -198,7 +198,7 @@ impl Datagrams {
         }
     }
 
-    /// When waiting has no use any more.
+    /// When waiting becomes pointless.
     pub(super) fn times_out_ns(&self) -> Option<u64> {
         match self {
             Self::Udp(_) | Self::Dns(_) => None,

@@ -1,5 +1,5 @@
-//! Datagrams at a rate. Those that are due while this program does something else are sent together as soon as it can, as iperf3
-//! does, so that the rate holds; many that are late are told.
+//! Datagrams at a rate. Those that become due while this program does something else are sent together as soon as
+//! possible, as iperf3 does, so that the average rate is kept; if many are late, this is reported.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,7 +16,7 @@ use bufferscope_programs::Random;
 
 /// A datagram that leaves later than this is late: much more than a timer's wake-up takes.
 const LATE_NS: u64 = 1_000_000;
-/// One in so many may be late.
+/// At most one in this many may be late.
 const LATE_ONE_IN: u64 = 100;
 
 /// The flows of one traffic.
@@ -24,12 +24,13 @@ const LATE_ONE_IN: u64 = 100;
 pub(in crate::traffic) struct Udp {
     index: usize,
     flows: Vec<Flow>,
-    /// Where all of them arrive. A datagram's number says which flow it is of: it counts in steps of their number.
+    /// Where all of them arrive. A datagram's number identifies its flow: each flow counts in steps of the number of
+    /// flows.
     receiver: OwnedFd,
     random: Random,
     payload: Vec<u8>,
     buffer: Vec<u8>,
-    /// Datagrams that left late, and that the kernel did not take.
+    /// Datagrams that left late, and those that the kernel did not accept.
     late: u64,
     refused: u64,
 }
@@ -43,7 +44,7 @@ struct Flow {
     next_ns: Option<u64>,
     sent: u64,
     received: u64,
-    /// The highest number that has arrived, and one more.
+    /// The highest number that has arrived, plus one.
     expected: u64,
 }
 
@@ -86,7 +87,7 @@ impl Udp {
         })
     }
 
-    /// Sends what a flow has to send by now, and plans what comes then.
+    /// Sends what is due in a flow by now, and plans the next datagram.
     pub(super) fn send(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
         let stride = self.flows.len() as u64;
         let Some(flow) = self.flows.get_mut(number as usize) else { return Ok(()) };
@@ -136,7 +137,7 @@ impl Udp {
         }
     }
 
-    /// The scenario is over: tells what this machine did to the traffic.
+    /// The scenario is over: reports what this machine did to the traffic.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         let name = &desk.scenario.traffic[self.index].name;
         let missed = socket::datagrams_missed(&self.receiver)?;

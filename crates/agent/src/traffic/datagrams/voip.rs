@@ -41,7 +41,7 @@ impl Voip {
         let mut random = opener.random(index);
         let mut streams = Vec::new();
         for number in 0..parameters.streams() {
-            // Two telephones have nothing that would keep them, or anything else, in phase.
+            // Nothing keeps two telephones in phase with each other, or with anything else.
             let start_ns = entry.start_ns + random.below(VoipTraffic::INTERVAL_NS);
             let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
             if start_ns < entry.stop_ns {
@@ -58,7 +58,7 @@ impl Voip {
     pub(super) fn send(&mut self, number: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(stream) = self.streams.get_mut(number) else { return Ok(()) };
         let sent_ns = desk.now_ns();
-        // What the kernel does not take is lost like what a queue does not.
+        // What the kernel does not accept is lost, like what a queue does not accept.
         send_number(&self.sockets[number], stream.packets.sent(), &mut self.payload)?;
         stream.packets.push(sent_ns);
         self.listen(number, desk)?;
@@ -76,8 +76,8 @@ impl Voip {
         self.listen(usize::from(end == End::From), desk)
     }
 
-    /// Takes what has come by now of what a speaker says; only then what is still missing may count as lost, since this program
-    /// may be late.
+    /// Reads what has arrived by now from a speaker. Only then may what is still missing count as lost, since this
+    /// program may be late.
     fn listen(&mut self, speaker: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(stream) = self.streams.get_mut(speaker) else { return Ok(()) };
         let now_ns = desk.now_ns();
@@ -88,7 +88,7 @@ impl Voip {
         Ok(())
     }
 
-    /// The scenario is over: what is sent from now on has no rows. A stream that had stopped goes on for that.
+    /// The scenario is over: what is sent from now on has no rows. A stream that had stopped resumes for that.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) {
         for (number, stream) in (0..).zip(&mut self.streams) {
             stream.packets.end();
@@ -104,7 +104,7 @@ impl Voip {
     pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         let now_ns = desk.now_ns();
         let mut any = false;
-        // Each of them, since asking writes rows.
+        // Asks each of them, since asking writes rows.
         for speaker in 0..self.streams.len() {
             self.listen(speaker, desk)?;
             any |= self.streams[speaker].packets.are_awaited(now_ns, &mut desk.recorder);

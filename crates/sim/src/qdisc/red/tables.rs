@@ -1,19 +1,19 @@
-//! The constants that `tc red` works out from the user's parameters and hands to the kernel.
+//! The constants that `tc red` computes from the user's parameters and passes to the kernel.
 //!
-//! Source: iproute2 `tc/tc_red.c`, checked against the messages that `tc` 6.1 sends. The logarithm is a sum of our own:
-//! machines round additions and multiplications alike, but not what their mathematical libraries compute.
+//! Source: iproute2 `tc/tc_red.c`, checked against the messages that `tc` 6.1 sends. The logarithm is computed here as
+//! a sum: additions and multiplications round the same way on all machines, but mathematical libraries differ.
 
 use bufferscope_scenario as scenario;
 
 /// `tc` measures transmission times in the packet scheduler's ticks of 64 ns (`/proc/net/psched`).
 const TICKS_PER_SECOND: f64 = 15_625_000.0;
-/// The average is halved at most this often in one step.
+/// The average is halved at most this many times in one step.
 const LARGEST_SHIFT: u8 = 31;
 
-/// How the average fades while the queue is idle: a table of shifts over idle time (`Stab`, `Scell_log`).
+/// How the average decays while the queue is idle: a table of shifts over idle time (`Stab`, `Scell_log`).
 ///
-/// The kernel looks it up by microseconds, while `tc` makes it for ticks of 64 ns, so that on Linux the average fades
-/// 15.6 times slower than by Floyd's rule. That is how it behaves and so it is modelled.
+/// The kernel indexes it by microseconds, while `tc` builds it for ticks of 64 ns. So on Linux the average decays 15.6
+/// times slower than by Floyd's rule, and this is modelled.
 #[derive(Debug)]
 pub(super) struct IdleTable {
     shifts: [u8; 256],
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// The cells at which the table's value rises, as far as it does not jump to its end.
+    /// The cells at which the table's value rises, up to the jump to its end.
     fn steps(table: &IdleTable) -> Vec<usize> {
         (1..255).filter(|&cell| table.shifts[cell] != table.shifts[cell - 1]).collect()
     }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn an_idle_average_fades_linearly_at_first_then_by_halves() {
         let table = IdleTable::new(&red(83_333, 250_000, 138, 10 * MBIT), 6).unwrap();
-        // Half a cell (2^15 us) takes half of the value away, as does anything up to the first halving at 13 cells.
+        // Half a cell (2^15 us) removes half of the value, as does any time up to the first halving at 13 cells.
         assert_eq!(table.aged(1_000_000, 0), 1_000_000);
         assert_eq!(table.aged(1_000_000, 1 << 14), 750_000);
         assert_eq!(table.aged(1_000_000, 1 << 15), 500_000);

@@ -1,6 +1,7 @@
-//! How many packets are acknowledged at once beyond what the bandwidth explains: links that send in bursts, and receivers
-//! that acknowledge rarely, need a window that much larger (the kernel's `bbr_update_ack_aggregation`;
-//! draft-ietf-ccwg-bbr-06, section 5.5.9). Both versions of BBR count so, and differ in how long they remember.
+//! How many packets are acknowledged at once beyond what the bandwidth explains. Links that send in bursts and
+//! receivers that acknowledge rarely need a window larger by that number (the kernel's `bbr_update_ack_aggregation`;
+//! draft-ietf-ccwg-bbr-06, section 5.5.9). Both versions of BBR count this way; they differ in how long they remember
+//! the result.
 
 use super::bandwidth::Bandwidth;
 
@@ -20,8 +21,8 @@ impl AckEpoch {
         *self = Self { start_ns: now_ns, acked: 0 };
     }
 
-    /// Takes in that `acked` more packets were delivered; returns how many more than `bandwidth` explains since the epoch
-    /// began.
+    /// Records that `acked` more packets were delivered; returns how many more than `bandwidth` explains were delivered
+    /// since the epoch began.
     pub(crate) fn excess(&mut self, bandwidth: Bandwidth, now_ns: u64, acked: u32) -> u32 {
         let mut expected = bandwidth.packets_in(now_ns.saturating_sub(self.start_ns));
         if self.acked <= expected || self.acked + acked >= EPOCH_MAX_PACKETS {

@@ -1,15 +1,15 @@
-//! Bandwidths and gains in fixed point, and what follows from them: windows, pacing rates. The arithmetic of the kernel's
-//! `tcp_bbr.c`, which both versions of BBR share.
+//! Bandwidths and gains in fixed point, and the windows and pacing rates computed from them. The arithmetic is that of
+//! the kernel's `tcp_bbr.c`; both versions of BBR share it.
 
 use super::{Context, RateSample};
 
-/// Binary digits after the point of a bandwidth in packets per µs (`BW_SCALE`): its unit is some 715 bit/s.
+/// Fractional bits of a bandwidth in packets per µs (`BW_SCALE`): the unit is some 715 bit/s.
 const BANDWIDTH_SHIFT: u32 = 24;
-/// Binary digits after the point of a gain (`BBR_SCALE`).
+/// Fractional bits of a gain (`BBR_SCALE`).
 const GAIN_SHIFT: u32 = 8;
 const NS_PER_US: u64 = 1_000;
 const US_PER_S: u128 = 1_000_000;
-/// Packets leave this many per cent slower than the bandwidth says, so that queues do not grow
+/// Packets leave at a rate this many per cent below the bandwidth, so that queues do not grow
 /// (`bbr_pacing_margin_percent`; draft-ietf-ccwg-bbr-06, section 5.6.2).
 const PACING_MARGIN_PERCENT: u128 = 1;
 
@@ -30,34 +30,34 @@ impl Gain {
         Self((numerator << GAIN_SHIFT) / denominator)
     }
 
-    /// 1/256 more.
+    /// The next larger gain, by 1/256.
     pub(crate) const fn next_up(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// 1 less this.
+    /// 1 minus this gain.
     pub(crate) const fn complement(self) -> Self {
         Self(Self::ONE.0 - self.0)
     }
 
-    /// So much of `packets`, rounded down.
+    /// `packets` times this gain, rounded down.
     pub(crate) fn times(self, packets: u32) -> u32 {
         clamp((u128::from(packets) * u128::from(self.0)) >> GAIN_SHIFT)
     }
 
-    /// So much of `packets`, rounded up.
+    /// `packets` times this gain, rounded up.
     pub(crate) fn times_rounded_up(self, packets: u32) -> u32 {
         clamp((u128::from(packets) * u128::from(self.0)).div_ceil(1 << GAIN_SHIFT))
     }
 
-    /// `packets` over this gain, rounded down.
+    /// `packets` divided by this gain, rounded down.
     pub(crate) fn divide(self, packets: u32) -> u32 {
         clamp((u128::from(packets) << GAIN_SHIFT) / u128::from(self.0))
     }
 }
 
 impl Bandwidth {
-    /// Nothing known.
+    /// Unknown.
     pub(crate) const ZERO: Self = Self(0);
     /// No limit.
     pub(crate) const UNBOUNDED: Self = Self(u64::MAX);
@@ -67,27 +67,27 @@ impl Bandwidth {
         (packets << BANDWIDTH_SHIFT).checked_div(interval_ns / NS_PER_US).map(Self)
     }
 
-    /// What a sample shows, rounded down; `None` if it says nothing about the path.
+    /// The bandwidth of a sample, rounded down; `None` if the sample says nothing about the path.
     pub(crate) fn sampled(sample: &RateSample) -> Option<Self> {
         Self::of(u64::from(sample.delivered), sample.interval_ns?)
     }
 
-    /// The next larger one.
+    /// The next larger bandwidth.
     pub(crate) fn next_up(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// As a plain number, to be kept in a filter.
+    /// As a plain number, to be stored in a filter.
     pub(crate) fn raw(self) -> u64 {
         self.0
     }
 
-    /// Out of a filter.
+    /// From the plain number stored in a filter.
     pub(crate) fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
 
-    /// So much of it.
+    /// This bandwidth times `gain`.
     pub(crate) fn times(self, gain: Gain) -> Self {
         Self(u64::try_from((u128::from(self.0) * u128::from(gain.0)) >> GAIN_SHIFT).unwrap_or(u64::MAX))
     }
@@ -97,12 +97,12 @@ impl Bandwidth {
         Self(self.0.abs_diff(other.0))
     }
 
-    /// Half way between two.
+    /// The midpoint between two.
     pub(crate) fn midpoint(self, other: Self) -> Self {
         Self(self.0.midpoint(other.0))
     }
 
-    /// Whole packets in that time.
+    /// Whole packets delivered in that time.
     pub(crate) fn packets_in(self, time_ns: u64) -> u32 {
         clamp((u128::from(self.0) * u128::from(time_ns / NS_PER_US)) >> BANDWIDTH_SHIFT)
     }
@@ -114,15 +114,15 @@ impl Bandwidth {
         clamp((product.saturating_mul(u128::from(gain.0)) >> GAIN_SHIFT).div_ceil(1 << BANDWIDTH_SHIFT))
     }
 
-    /// Payload bytes a second at which packets leave (`bbr_rate_bytes_per_sec`).
+    /// Pacing rate in payload bytes per second (`bbr_rate_bytes_per_sec`).
     pub(crate) fn pacing_bytes_per_s(self, gain: Gain, mss_bytes: u32) -> u64 {
         let scaled = (u128::from(self.0) * u128::from(mss_bytes) * u128::from(gain.0)) >> GAIN_SHIFT;
         let bytes = scaled.saturating_mul(US_PER_S / 100 * (100 - PACING_MARGIN_PERCENT)) >> BANDWIDTH_SHIFT;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// How much of `in_flight` is still in the network when the pacer lets the next packet go, given that this is how fast the
-    /// network empties (`bbr_packets_in_net_at_edt`).
+    /// How much of `in_flight` is still in the network when the pacer releases the next packet, if the network drains
+    /// at this bandwidth (`bbr_packets_in_net_at_edt`).
     pub(crate) fn left_at_next_send(self, in_flight: u32, context: &Context) -> u32 {
         in_flight.saturating_sub(self.packets_in(context.next_send_ns.saturating_sub(context.now_ns)))
     }

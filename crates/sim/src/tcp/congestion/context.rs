@@ -1,8 +1,8 @@
-//! What a congestion control may know: of the connection, of an acknowledgement, of a packet that was lost.
+//! What a congestion control may know of the connection, of an acknowledgement, and of a lost packet.
 //!
-//! All of them are plain values, so that a test can make them up. Names in brackets are the kernel's.
+//! All of them are plain values, so that a test can construct them. Names in brackets are the kernel's.
 
-// An interface: that no control asks for something yet does not make it superfluous.
+// This is an interface: a field that no control reads yet is not superfluous.
 #![allow(dead_code)]
 
 use super::super::sample::State;
@@ -24,7 +24,7 @@ pub(crate) struct Context {
     pub(crate) packets_out: u32,
     /// Packets delivered so far, each counted once (`delivered`).
     pub(crate) delivered: u64,
-    /// Those of them of which the peer said that they met congestion (`delivered_ce`).
+    /// Those of them that the peer reported as marked (`delivered_ce`).
     pub(crate) delivered_ce: u64,
     /// When the last of them was reported (`delivered_mstamp`).
     pub(crate) delivered_ns: u64,
@@ -40,30 +40,31 @@ pub(crate) struct Context {
     pub(crate) cwnd_limited: bool,
     /// The window was used up at some time in the last round trip (`is_cwnd_limited`); unlike above, also below the threshold.
     pub(crate) window_full: bool,
-    /// The application has not given enough to send for as long as what is in flight now is under way (`app_limited`).
+    /// The application has not supplied enough data for the time that the packets in flight are under way
+    /// (`app_limited`).
     pub(crate) app_limited: bool,
-    /// The sender spaces its packets by the pacing rate.
+    /// The sender paces its packets.
     pub(crate) paced: bool,
-    /// Pacing rate in per cent of a window a round trip, for controls that set none: in slow start, and from half of the threshold
-    /// on.
+    /// Pacing rate in per cent of one window per round trip, for controls that set none: in slow start, and from half
+    /// of the threshold on.
     pub(crate) pacing_percent: [u32; 2],
-    /// When the pacer allows the next packet; in the past if it holds nothing back (`tcp_wstamp_ns`).
+    /// When the pacer allows the next packet; in the past if it is not holding any back (`tcp_wstamp_ns`).
     pub(crate) next_send_ns: u64,
     /// When data was last sent (`lsndtime`).
     pub(crate) last_sent_ns: u64,
 }
 
-/// What an acknowledgement newly acknowledged, before anything was concluded from it (`struct ack_sample`).
+/// What an acknowledgement newly acknowledged, before any conclusions are drawn from it (`struct ack_sample`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     /// Packets, cumulatively or selectively acknowledged for the first time; may be 0.
     pub(crate) packets: u32,
-    /// Round-trip time of the newest of them; `None` if it cannot be told.
+    /// Round-trip time of the newest of them; `None` if unknown.
     pub(crate) rtt_ns: Option<u64>,
-    /// The peer's clock when it sent the acknowledgement less ours when it was sent what this newly acknowledges, in ms: the
-    /// delay of that direction plus the difference of the two clocks. `None` if it cannot be told.
+    /// The peer's clock when it sent the acknowledgement, minus our clock when the newly acknowledged data was sent, in
+    /// ms. This is the delay of that direction plus the offset of the two clocks. `None` if unknown.
     pub(crate) one_way_ms: Option<u32>,
-    /// Packets that the peer says met congestion: with classic or exact ECN all that an echo acknowledges.
+    /// Packets that the peer reports as marked; with classic or exact ECN, all packets that an echo acknowledges.
     pub(crate) ce_packets: u32,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct Ack {
     pub(crate) prior_in_flight: u32,
     /// Round-trip time of the newest packet delivered (`rtt_us`).
     pub(crate) rtt_ns: Option<u64>,
-    /// It may have been delayed by the receiver, so its round-trip time may be too long (`is_ack_delayed`).
+    /// The receiver may have delayed the acknowledgement, so its round-trip time may be too long (`is_ack_delayed`).
     pub(crate) may_be_delayed: bool,
     /// The delivery rate; `None` if nothing was delivered.
     pub(crate) rate: Option<RateSample>,
@@ -94,8 +95,8 @@ pub(crate) struct RateSample {
     pub(crate) delivered_ce: u32,
     /// Packets marked lost in the interval (BBRv3's `rs.lost`).
     pub(crate) lost: u32,
-    /// The interval: the longer of the time it took to send these packets and the time it took to get them acknowledged.
-    /// `None` if shorter than the smallest round-trip time, so that it says nothing about the path.
+    /// The interval: the longer of the time taken to send these packets and the time taken to acknowledge them. `None`
+    /// if shorter than the smallest round-trip time: the sample then says nothing about the path.
     pub(crate) interval_ns: Option<u64>,
     /// Packets delivered in all when the newest packet was sent (`prior_delivered`).
     pub(crate) prior_delivered: u64,
@@ -107,7 +108,7 @@ pub(crate) struct RateSample {
     pub(crate) is_retransmission: bool,
 }
 
-/// A packet that has just been marked lost, as it was when it was sent.
+/// A packet that has just been marked lost, with the state from when it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LostPacket {
     /// Packets in flight just after it was sent, itself included.
@@ -118,7 +119,7 @@ pub(crate) struct LostPacket {
     pub(crate) is_app_limited: bool,
 }
 
-/// What happens to the sending of a connection (`enum tcp_ca_event`).
+/// Events in the sending of a connection (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Data is sent while nothing is in flight (`CA_EVENT_TX_START`); [`Context::last_sent_ns`] tells since when.
@@ -132,7 +133,7 @@ pub(crate) enum Event {
 }
 
 impl RateSample {
-    /// Packets a second, multiplied by `scale`; `None` if the sample says nothing about the path.
+    /// Packets per second, multiplied by `scale`; `None` if the sample says nothing about the path.
     pub(crate) fn packets_per_s(&self, scale: u64) -> Option<u64> {
         let interval_ns = self.interval_ns.filter(|&ns| ns > 0)?;
         let scaled = u128::from(self.delivered) * u128::from(scale) * 1_000_000_000;
@@ -168,7 +169,7 @@ impl Context {
 }
 
 impl Ack {
-    /// One that brings nothing.
+    /// An acknowledgement of nothing.
     pub(crate) const NOTHING: Self =
         Self { acked: 0, lost: 0, prior_in_flight: 0, rtt_ns: None, may_be_delayed: false, rate: None };
 }

@@ -1,6 +1,6 @@
-//! The control of one connection together with its window, made from the list of all controls.
+//! The congestion control of one connection together with its window, constructed from the list of all controls.
 
-/// Declares the enum of all controls, and passes each hook on to the one that a connection has.
+/// Declares the enum of all controls, and forwards each hook to the connection's control.
 macro_rules! controls {
     ($($name:ident($control:ty),)+) => {
         /// The congestion control of one connection, and the window it sets. The hooks are those of [`Control`].
@@ -10,7 +10,8 @@ macro_rules! controls {
             rules: Rules,
         }
 
-        // There is one per connection, and it is used for every acknowledgement: not boxed, however large the largest is.
+        // There is one per connection, and every acknowledgement uses it, so it is not boxed, however large the largest
+        // variant is.
         #[allow(clippy::large_enum_variant)]
         #[derive(Debug)]
         enum Rules {
@@ -36,7 +37,7 @@ macro_rules! controls {
                 &self.window
             }
 
-            /// The window, for the sender to change: it does during recovery, and undoes.
+            /// The window, for the sender to change: during recovery, and when it undoes a reduction.
             #[inline]
             pub(crate) fn window_mut(&mut self) -> &mut Window {
                 &mut self.window

@@ -1,8 +1,9 @@
 //! CUBIC (RFC 9438), in the integer arithmetic of the kernel's `tcp_cubic.c`.
 //!
-//! The window follows W(t) = C (t - K)^3 + W_max, with t since the last reduction, in units of 1/1024 s, and C = 410/1024.
-//! Where Reno would be faster, it follows Reno (section 4.3). As in the kernel, t is told by the clock of jiffies, which is out of
-//! step with the sawtooth, so that no two of its teeth are quite the same; and the target is set at most once a jiffy.
+//! The window follows W(t) = C (t - K)^3 + W_max, where t is the time since the last reduction in units of 1/1024 s,
+//! and C = 410/1024. Where Reno would be faster, it follows Reno (section 4.3). As in the kernel, t is read from the
+//! jiffies clock. That clock is out of step with the sawtooth, so no two of its teeth are quite the same. The target is
+//! updated at most once a jiffy.
 //!
 //! Departs: the cube root is exact (the kernel's is within 0.2 %).
 
@@ -15,7 +16,7 @@ const BETA: u32 = 717;
 const BETA_SCALE: u32 = 1024;
 /// C in 1/1024 packets per s^3, about 0.4 (section 5).
 const C_SCALED: u64 = 410;
-/// Binary digits of C_SCALED's scale (10) and of the cube of the time unit (3 * 10).
+/// Fractional bits of C_SCALED's scale (10) and of the cube of the time unit (3 * 10).
 const CUBE_SHIFT: u32 = 40;
 const NS_PER_S: u64 = 1_000_000_000;
 /// The target is kept for this long while the window does not change.
@@ -25,7 +26,7 @@ const SETTLING_NS: u64 = NS_PER_S;
 /// Packets per increment of the Reno window, in windows: 15/8 = (1 + beta) / (3 (1 - beta)) (section 4.3).
 const RENO_PACKETS: (u32, u32) = (15, 8);
 
-/// What CUBIC remembers.
+/// The state of CUBIC.
 #[derive(Debug)]
 pub(crate) struct Cubic {
     timers: Timers,
@@ -44,7 +45,7 @@ struct Curve {
     min_rtt_ns: Option<u64>,
 }
 
-/// One stretch of growth between two reductions.
+/// One period of growth between two reductions.
 #[derive(Debug)]
 struct Epoch {
     start_ns: u64,
@@ -55,7 +56,7 @@ struct Epoch {
     /// The window Reno would have, and packets acknowledged towards its next increment.
     reno: u32,
     reno_credit: u32,
-    /// When and at which window the pace was last set, and the pace.
+    /// When and at which window the pace was last set, and the pace itself.
     updated_ns: u64,
     updated_cwnd: u32,
     per_increment: u32,
@@ -93,7 +94,7 @@ impl Control for Cubic {
         self.curve.reduce(window.cwnd).max(MIN_SSTHRESH_PACKETS)
     }
 
-    /// After a timeout what was learnt no longer holds.
+    /// After a timeout, what was learnt no longer holds.
     fn on_state(&mut self, _window: &mut Window, context: &Context, state: State) {
         if state == State::Loss {
             self.curve = Curve::default();
@@ -138,7 +139,7 @@ impl Curve {
         scaled(cwnd, BETA)
     }
 
-    /// Takes note of a round-trip time; the smallest so far, or `None` if this one says nothing about the path.
+    /// Takes in a round-trip time; returns the smallest so far, or `None` if this one says nothing about the path.
     fn note_rtt(&mut self, now_ns: u64, rtt_ns: u64) -> Option<u64> {
         if self.epoch.as_ref().is_some_and(|epoch| now_ns - epoch.start_ns < SETTLING_NS) {
             return None;
@@ -181,14 +182,14 @@ impl Epoch {
             100 * cwnd
         };
         if first {
-            // Before the first reduction there is no plateau to respect: at least 5 % a round trip.
+            // Before the first reduction there is no plateau to respect: grow by at least 5 % per round trip.
             per_increment = per_increment.min(20);
         }
         self.per_increment = per_increment;
         self.keep_up(cwnd);
     }
 
-    /// The pace, which is not slower than Reno's; at most every other packet makes the window grow.
+    /// The pace, which is no slower than Reno's; the window grows by at most one packet per two packets acknowledged.
     fn keep_up(&mut self, cwnd: u32) -> u32 {
         self.per_increment = self.per_increment.min(self.reno_pace(cwnd)).max(2);
         self.per_increment

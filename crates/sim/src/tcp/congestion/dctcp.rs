@@ -1,24 +1,24 @@
-//! DCTCP (RFC 8257; Alizadeh et al., *Data Center TCP*, SIGCOMM 2010), as the kernel's `tcp_dctcp.c` has it: Reno, but marks
-//! reduce the window by as much as there were of them.
+//! DCTCP (RFC 8257; Alizadeh et al., *Data Center TCP*, SIGCOMM 2010), as implemented in the kernel's `tcp_dctcp.c`. It
+//! is Reno, but marks reduce the window in proportion to their share.
 //!
-//! The receiver echoes for each packet whether it was marked ([`EcnUse::Exact`]). Both ends run this control, so they always
-//! agree on that, and there is no falling back to Reno for peers that do not know ECN.
+//! The receiver echoes for each packet whether it was marked ([`EcnUse::Exact`]). Both ends run this control, so they
+//! always agree on that; it does not fall back to Reno for peers that do not support ECN.
 //!
-//! Departs: an acknowledgement that ends a round counts for it, as section 3.3 has it and kernels from 6.16 on; older ones count
-//! it for the next.
+//! Departs: an acknowledgement that ends a round counts towards that round, as in section 3.3 and kernels from 6.16 on;
+//! older kernels count it towards the next one.
 
 use super::rounds::SequenceRounds;
 use super::{Ack, Acked, Context, Control, EcnUse, Event, MIN_SSTHRESH_PACKETS, Window};
 use crate::tcp::{Config, State};
 
-/// Binary digits of [`Dctcp::alpha`] after the point.
+/// Fractional bits of [`Dctcp::alpha`].
 const ALPHA_SHIFT: u32 = 10;
 /// 1 (`DCTCP_MAX_ALPHA`).
 const ALPHA_MAX: u32 = 1 << ALPHA_SHIFT;
-/// A round's share of marks counts for 1/16 (`dctcp_shift_g`; section 4.2: g).
+/// Weight of a round's share of marks: 1/16 (`dctcp_shift_g`; section 4.2: g).
 const GAIN_SHIFT: u32 = 4;
 
-/// What DCTCP remembers.
+/// The state of DCTCP.
 #[derive(Debug)]
 pub(crate) struct Dctcp {
     /// Share of packets that are marked, averaged over rounds, in 1/1024; 1 at first, so that the first mark halves
@@ -57,7 +57,7 @@ impl Control for Dctcp {
         }
     }
 
-    /// The window less half of alpha (section 3.3: cwnd * (1 - alpha / 2)).
+    /// The window reduced by alpha / 2 of it (section 3.3: cwnd * (1 - alpha / 2)).
     fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
         self.loss_cwnd = window.cwnd;
         let cut = (u64::from(window.cwnd) * u64::from(self.alpha)) >> (ALPHA_SHIFT + 1);
@@ -68,7 +68,7 @@ impl Control for Dctcp {
         window.cwnd.max(self.loss_cwnd)
     }
 
-    /// Losses halve, whatever the marks say (section 3.5).
+    /// Losses halve the window, whatever the marks say (section 3.5).
     fn on_state(&mut self, window: &mut Window, context: &Context, state: State) {
         if state == State::Recovery && context.state != State::Recovery {
             self.react_to_loss(window);
@@ -89,7 +89,7 @@ impl Dctcp {
 
     /// alpha = (1 - g) * alpha + g * (share of marked packets in the round) (section 3.3, `dctcp_update_alpha`).
     fn update_alpha(&mut self, context: &Context) {
-        // The last sixteenth is too small to shrink by a sixteenth: it goes as a whole.
+        // The last sixteenth is too small to shrink by a sixteenth: it is dropped as a whole.
         let faded = if self.alpha >> GAIN_SHIFT == 0 { 0 } else { self.alpha - (self.alpha >> GAIN_SHIFT) };
         let (delivered, marked) = (context.delivered - self.delivered, context.delivered_ce - self.delivered_ce);
         let share = (marked << (ALPHA_SHIFT - GAIN_SHIFT)) / delivered.max(1);
@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn alpha_settles_at_the_share_of_marks() {
-        // With F of all packets marked, alpha = F: 1/4 is 256, within what the last sixteenth rounds away.
+        // With a share F of the packets marked, alpha = F: 1/4 is 256, give or take what rounding of the last sixteenth
+        // loses.
         for (marked, settled) in [(25, 256), (50, 512), (100, 1024)] {
             let (mut dctcp, mut context) = begun();
             (0..200).for_each(|_| round(&mut dctcp, &mut context, 100, marked));
@@ -192,7 +193,7 @@ mod tests {
         window.ssthresh = 97;
         dctcp.on_event(&mut window, &context, Event::Timeout);
         assert_eq!(window.ssthresh, 50);
-        // Entering CWR leaves it as marks made it.
+        // Entering CWR leaves the window as marks made it.
         window.ssthresh = 97;
         dctcp.on_state(&mut window, &context, State::Cwr);
         assert_eq!(window.ssthresh, 97);

@@ -1,18 +1,18 @@
-//! A window that never changes: no congestion control at all, but the ruler by which others are measured.
+//! A window that never changes: no congestion control at all, but the yardstick for the others.
 //!
-//! With a window of W the path carries W / RTT as long as that is less than its rate R. Beyond, the queue takes the rest:
-//! W - R * RTT of the path stand in it, and the delay grows by that over R. So a sweep of the window draws a path's throughput
+//! With a window of W the path carries W / RTT as long as that is less than its rate R. Beyond that, W - R * RTT stands
+//! in the path's queue, and the delay grows by that divided by R. So a sweep of the window plots a path's throughput
 //! against its delay (Gettys and Nichols, *Bufferbloat: dark buffers in the Internet*, 2011, figure 1).
 //!
-//! What is lost is repaired, but nothing is held back because of it, but for the retransmission timeout: the
-//! sender then begins with one packet, and has its window back with the next acknowledgement. The peer's receive window limits as
-//! it always does.
+//! Losses are repaired but do not reduce the window, with one exception: after a retransmission timeout the sender
+//! begins with one packet, and gets its window back with the next acknowledgement. The peer's receive window limits as
+//! always.
 
 use super::super::sender::pacing;
 use super::{Ack, Context, Control, Window};
 use crate::tcp::Config;
 
-/// Keeps to its window.
+/// Keeps its window.
 #[derive(Debug)]
 pub(crate) struct FixedWindow {
     packets: u32,

@@ -1,7 +1,7 @@
 //! Hybrid slow start (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011), as in the kernel's `tcp_cubic.c`.
 //!
-//! Slow start ends when either the train of acknowledgements of one round is half as long as the path is (so the pipe is
-//! full) or the round-trip time of a round's first packets has risen (so a queue builds up).
+//! Slow start ends on either of two signs. The train of acknowledgements of one round is half as long as the path, so
+//! the pipe is full. Or the round-trip time of a round's first packets has risen, so a queue is building up.
 //!
 use super::{Context, Window};
 use crate::tcp::sender::pacing;
@@ -10,16 +10,16 @@ use crate::tcp::sender::pacing;
 const LOW_WINDOW_PACKETS: u32 = 16;
 /// Acknowledgements closer together than this belong to one train.
 const TRAIN_GAP_NS: u64 = 2_000_000;
-/// Most that segmentation offload may add to a train's length, and of how many bytes the sending is waited for at most
+/// The most that segmentation offload may add to a train's length, and the most bytes whose sending time it allows for
 /// (`hystart_ack_delay`: four segments of the largest size).
 const OFFLOAD_NS: u64 = 1_000_000;
 const OFFLOAD_BYTES: u64 = 4 * 65_536;
-/// Samples of a round that make its round-trip time known.
+/// A round's round-trip time is known after this many samples.
 const MIN_SAMPLES: u32 = 8;
-/// Bounds of the rise that counts: an eighth of the smallest round-trip time, but within these.
+/// Bounds of the rise that counts: it is an eighth of the smallest round-trip time, clamped to these.
 const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
 
-/// What was seen in the current round.
+/// State of the current round.
 #[derive(Debug, Default)]
 pub(crate) struct HyStart {
     round: Round,
@@ -48,7 +48,8 @@ impl HyStart {
         if self.found {
             return false;
         }
-        // At every window, as since Linux 6.14 (`hystart_update`): else the first round that counts would begin in its middle.
+        // At every window, as since Linux 6.14 (`hystart_update`). Otherwise the first round that counts would begin
+        // halfway through.
         if context.una > self.round.end {
             self.round = Round::begin(context);
         }
@@ -61,7 +62,7 @@ impl HyStart {
     }
 }
 
-/// How long a train may be: the path, and what offload adds. Half of that where nothing paces the packets (a pacer spreads
+/// How long a train may be: the path, plus what offload adds. Half of that where packets are not paced (a pacer spreads
 /// them over the round trip).
 fn train_limit_ns(window: &Window, context: &Context, min_rtt_ns: u64) -> u64 {
     let rate = if context.paced { window.pacing_bytes_per_s } else { pacing::rate_of_window(window, context) };

@@ -1,12 +1,12 @@
-//! LEDBAT (RFC 6817): for transfers that have time. It aims at a queueing delay of `target`, at most 100 ms, and so gives way to
-//! whoever fills the queue further.
+//! LEDBAT (RFC 6817), for transfers that are not urgent. It aims at a queueing delay of `target`, at most 100 ms, and
+//! so yields to flows that fill the queue further.
 //!
-//! The delay is that of one direction, from the timestamps that both hosts send anyhow (RFC 7323): the peer's clock when it
-//! acknowledges less ours when the packet left, in whole milliseconds. Section 2.4.2's pseudo-code is followed as it stands: it has
-//! no slow start, so the window grows by at most one packet a round trip.
+//! The delay is that of one direction, from the timestamps that both hosts send anyway (RFC 7323): the peer's clock
+//! when it acknowledges, minus ours when the packet left, in whole milliseconds. This follows the pseudo-code of
+//! section 2.4.2 literally: there is no slow start, so the window grows by at most one packet per round trip.
 //!
-//! Departs: a loss reduces the window to its half packet by packet, as all controls here do; and after a
-//! timeout it is the sender, not this file, that begins with one packet (section 2.4.2 asks for the same).
+//! Departs: a loss halves the window packet by packet, as in all controls here; and after a timeout the sender, not
+//! this file, begins with one packet (section 2.4.2 asks for the same).
 
 use super::queueing_delay::QueueingDelay;
 use super::{Ack, Acked, Context, Control, Window};
@@ -15,16 +15,16 @@ use crate::tcp::Config;
 /// Packets of the initial window (`INIT_CWND`), and the fewest (`MIN_CWND`; section 2.5).
 const INIT_CWND: u32 = 2;
 const MIN_CWND: u32 = 2;
-/// The window is at most so much larger than what was outstanding (`ALLOWED_INCREASE`; section 2.5).
+/// The window may exceed what was outstanding by at most this much (`ALLOWED_INCREASE`; section 2.5).
 const ALLOWED_INCREASE: u32 = 1;
 const NS_PER_MS: i64 = 1_000_000;
 
-/// What LEDBAT remembers.
+/// The state of LEDBAT.
 #[derive(Debug)]
 pub(crate) struct Ledbat {
     target_ns: i64,
     delay: QueueingDelay,
-    /// The peer's clock less ours at the first measurement: the others are counted from it.
+    /// The peer's clock minus ours at the first measurement: the others are relative to it.
     origin_ms: Option<u32>,
     /// Fractions of packets by which the window is still to change, in packets * window * target.
     credit: i64,
@@ -46,7 +46,7 @@ impl Control for Ledbat {
 
     fn on_acked(&mut self, _window: &mut Window, context: &Context, acked: &Acked) {
         let Some(one_way_ms) = acked.one_way_ms else { return };
-        // Clocks wrap, and the difference between two hosts' is whatever it is.
+        // Clocks wrap, and the offset between two hosts' clocks is arbitrary.
         let origin_ms = *self.origin_ms.get_or_insert(one_way_ms);
         let delay_ms = one_way_ms.wrapping_sub(origin_ms) as i32;
         self.delay.add(context.now_ns, i64::from(delay_ms) * NS_PER_MS);
@@ -60,7 +60,7 @@ impl Control for Ledbat {
         window.cwnd = cwnd.min(outstanding.saturating_add(ALLOWED_INCREASE)).max(MIN_CWND);
     }
 
-    /// Halves (section 2.4.2, "on data loss").
+    /// Halves the window (section 2.4.2, "on data loss").
     fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
         window.half()
     }

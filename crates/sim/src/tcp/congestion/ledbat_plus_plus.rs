@@ -1,13 +1,15 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-06): LEDBAT that shares with its like, and does not take its own queue for the path.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-06): LEDBAT that shares fairly with other LEDBAT++ flows, and does not
+//! mistake its own queue for the path.
 //!
-//! Section by section: slow start by `GAIN` packets for each acknowledged, the first of which ends at three quarters of the target
-//! (4.1); `GAIN` packets a round trip below the target, less the shorter the path (4.2); above the target less by as much of the
-//! window as the queue is too long, at most half of it, a round trip (4.3); and slowdowns, in which the queue can drain: two packets
-//! for two round trips, then slow start back to where it was, first two round trips after the first slow start and then so that
-//! they take a tenth of the time (4.4). The delay is the round trip's (4.5), of which RFC 6817's filters are kept.
+//! By section of the draft. Slow start grows by `GAIN` packets for each one acknowledged; the first slow start ends at
+//! three quarters of the target (4.1). Below the target the window grows by `GAIN` packets per round trip, less on
+//! shorter paths (4.2). Above the target it shrinks per round trip in proportion to the excess of the queue, by at most
+//! half of the window (4.3). Slowdowns let the queue drain: two packets for two round trips, then slow start back to
+//! the previous window. The first slowdown comes two round trips after the first slow start; the later ones are spaced
+//! so that they take a tenth of the time (4.4). The delay is that of the round trip (4.5), with RFC 6817's filters.
 //!
-//! Departs: a loss during a slowdown halves the window and the one to return to (the draft leaves it open); a loss reduces the window
-//! packet by packet, as all controls here do.
+//! Departs: a loss during a slowdown halves both the window and the one to return to (the draft leaves this open); a
+//! loss reduces the window packet by packet, as in all controls here.
 
 use super::queueing_delay::QueueingDelay;
 use super::{Ack, Acked, Context, Control, MIN_SSTHRESH_PACKETS, Window};
@@ -15,17 +17,18 @@ use crate::tcp::Config;
 
 /// Packets of the initial window (section 4.1), of a slowdown (4.4), and the fewest there are.
 const MIN_CWND: u32 = 2;
-/// Most by which growth is slowed on short paths (section 4.2).
+/// The most by which growth is slowed on short paths (section 4.2).
 const MAX_DIVISOR: u64 = 16;
-/// Round trips from the end of the first slow start to the first slowdown, and those that a slowdown stays at its smallest window.
+/// Round trips from the end of the first slow start to the first slowdown; also how long a slowdown keeps its smallest
+/// window.
 const SLOWDOWN_ROUND_TRIPS: u64 = 2;
-/// Time between two slowdowns, in durations of the one before.
+/// Time between two slowdowns, as a multiple of the duration of the last one.
 const SLOWDOWN_SPACING: u64 = 9;
-/// Fractions of a packet that are kept.
+/// Resolution of the stored fractions of a packet.
 const FRACTIONS: i64 = 1 << 16;
 const NS_PER_US: u64 = 1000;
 
-/// What LEDBAT++ remembers.
+/// The state of LEDBAT++.
 #[derive(Debug)]
 pub(crate) struct LedbatPlusPlus {
     target_ns: u64,
@@ -37,16 +40,16 @@ pub(crate) struct LedbatPlusPlus {
     resume: u32,
 }
 
-/// Where between two slowdowns the connection is (section 4.4).
+/// Where the connection is between two slowdowns (section 4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slowdown {
     /// Still in the first slow start.
     NotYet,
-    /// The next one begins at this time.
+    /// The next slowdown begins at this time.
     At(u64),
-    /// One began at `since_ns`; the window stays at its smallest until `until_ns`.
+    /// A slowdown began at `since_ns`; the window stays at its smallest until `until_ns`.
     Frozen { since_ns: u64, until_ns: u64 },
-    /// One began at `since_ns`; the window grows back.
+    /// A slowdown began at `since_ns`; the window grows back.
     Returning { since_ns: u64 },
 }
 
@@ -104,8 +107,8 @@ impl LedbatPlusPlus {
         (2 * self.target_ns).div_ceil(base_ns).min(MAX_DIVISOR) as i64
     }
 
-    /// Fractions of packets by which the window changes (section 4.3): of every window acknowledged GAIN below the target, and
-    /// max(GAIN - window (delay / target - 1), - window / 2) above it.
+    /// Fractions of packets by which the window changes per window acknowledged (section 4.3): GAIN below the target,
+    /// and max(GAIN - window (delay / target - 1), - window / 2) above it.
     fn change(&self, cwnd: u32, queueing_ns: u64, acked: u32) -> i64 {
         let acked = i64::from(acked);
         let growth = acked * FRACTIONS / (self.divisor() * i64::from(cwnd));
@@ -126,7 +129,7 @@ impl LedbatPlusPlus {
         let cwnd = i64::from(window.cwnd) + packets;
         window.cwnd = cwnd.clamp(MIN_CWND.into(), most.max(MIN_CWND).into()) as u32;
         if !slow_start {
-            // A window that shrinks because of the delay must not find itself in slow start again.
+            // A window that shrinks because of the delay must not re-enter slow start.
             window.ssthresh = window.ssthresh.min(window.cwnd);
         }
     }
@@ -134,7 +137,7 @@ impl LedbatPlusPlus {
     /// Begins slowdowns, and ends them (section 4.4).
     fn keep_slowdowns(&mut self, window: &mut Window, now_ns: u64, srtt_ns: u64) {
         if matches!(self.slowdown, Slowdown::Frozen { .. } | Slowdown::Returning { .. }) {
-            // A loss has set the threshold to less.
+            // A loss has lowered the threshold.
             window.ssthresh = self.resume;
         }
         let slow_start = window.in_slow_start();
@@ -169,7 +172,7 @@ mod tests {
         ledbat
     }
 
-    /// Packet by packet, a window is acknowledged with a queue of `queue_ms` on a path of 20 ms.
+    /// Acknowledges a window packet by packet, with a queue of `queue_ms` on a path of 20 ms.
     fn round(ledbat: &mut LedbatPlusPlus, window: &mut Window, now_ms: u64, queue_ms: u64) -> u32 {
         let rtt_ns = (20 + queue_ms) * MS;
         let context = Context { now_ns: now_ms * MS, srtt_ns: Some(rtt_ns), cwnd_limited: true, ..Context::EMPTY };
@@ -242,7 +245,7 @@ mod tests {
             round(&mut ledbat, &mut window, 20 * n, 0);
         });
         assert!((52..=56).contains(&window.cwnd), "{}", window.cwnd);
-        // Without the window in use it does not.
+        // Without the window in full use it does not grow.
         let cwnd = window.cwnd;
         let unused = Context { srtt_ns: Some(20 * MS), cwnd_limited: false, ..Context::EMPTY };
         ledbat.on_ack(&mut window, &unused, &Ack::of(100));

@@ -1,11 +1,11 @@
 //! Congestion control: how much may be in flight, and how fast it leaves.
 //!
-//! Each control is a file that implements [`Control`], the counterpart of the kernel's `struct tcp_congestion_ops`, and one
-//! line at the end of this one. Dispatch is by enum: it happens for every acknowledgement, and a closed set inlines where a
-//! box would not.
+//! Each control is a file that implements [`Control`], the counterpart of the kernel's `struct tcp_congestion_ops`,
+//! plus one line at the end of this file. Dispatch is by enum: it happens for every acknowledgement, and a closed set
+//! can be inlined where a box cannot.
 //!
-//! What is lost, how the window shrinks during recovery and when a reduction is undone is not decided here but in `sender`.
-//! A control that *governs* ([`Control::GOVERNS`]) decides about its window alone, in recovery too.
+//! `sender` decides what is lost, how the window shrinks during recovery and when a reduction is undone. A control that
+//! *governs* ([`Control::GOVERNS`]) is the sole authority over its window, in recovery too.
 
 mod aggregation;
 mod bandwidth;
@@ -38,22 +38,23 @@ use super::sample::State;
 pub(crate) use context::{Ack, Acked, Context, Event, LostPacket, RateSample};
 pub(crate) use window::{MIN_SSTHRESH_PACKETS, UNPACED, Window};
 
-/// A congestion control. Every hook gets the window, which it may change, and what there is to know of the connection.
+/// A congestion control. Every hook gets the window, which it may change, and the state of the connection.
 ///
-/// The hooks come in the kernel's order; for one acknowledgement: [`on_acked`](Self::on_acked), then, as losses are found,
-/// [`on_lost`](Self::on_lost), [`ssthresh`](Self::ssthresh), [`undo`](Self::undo) and [`on_state`](Self::on_state), then
-/// [`on_ack`](Self::on_ack), and [`on_event`](Self::on_event) when data is sent.
+/// The hooks are called in the kernel's order. For one acknowledgement: [`on_acked`](Self::on_acked); then, as losses
+/// are found, [`on_lost`](Self::on_lost), [`ssthresh`](Self::ssthresh), [`undo`](Self::undo) and
+/// [`on_state`](Self::on_state); then [`on_ack`](Self::on_ack); and [`on_event`](Self::on_event) when data is sent.
 pub(crate) trait Control: Sized {
-    /// It decides about the window in every state (the kernel's `cong_control`): proportional rate reduction does not touch the
-    /// window, [`on_ack`](Self::on_ack) is called for every acknowledgement, and it sets the pacing rate.
+    /// The control decides about the window in every state (the kernel's `cong_control`): proportional rate reduction
+    /// does not touch the window, [`on_ack`](Self::on_ack) is called for every acknowledgement, and the control sets
+    /// the pacing rate.
     const GOVERNS: bool = false;
-    /// The sender paces even if the connection was not asked to.
+    /// The sender paces even if the connection did not ask for it.
     const PACES: bool = false;
-    /// What it needs of explicit congestion notification; both ends of the connection do it then.
+    /// What it needs of explicit congestion notification; both ends of the connection then provide it.
     const ECN: EcnUse = EcnUse::AsConfigured;
-    /// The send buffer grows to so many windows (`sndbuf_expand`).
+    /// The send buffer grows to this many windows (`sndbuf_expand`).
     const BUFFERED_WINDOWS: u64 = 2;
-    /// It is to be told of every packet lost ([`on_lost`](Self::on_lost)).
+    /// It wants to be told of every lost packet ([`on_lost`](Self::on_lost)).
     const WATCHES_LOSSES: bool = false;
 
     /// For a connection with these settings.
@@ -62,18 +63,19 @@ pub(crate) trait Control: Sized {
     /// The handshake is complete (`init`). The window has its initial value.
     fn init(&mut self, _window: &mut Window, _context: &Context) {}
 
-    /// An acknowledgement has arrived for something outstanding, and what it newly acknowledges has been counted
-    /// (`pkts_acked`, `in_ack_event`). Called in every state; losses have not been looked for yet.
+    /// An acknowledgement has arrived for outstanding data, and what it newly acknowledges has been counted
+    /// (`pkts_acked`, `in_ack_event`). Called in every state, before looking for losses.
     fn on_acked(&mut self, _window: &mut Window, _context: &Context, _acked: &Acked) {}
 
-    /// Time to grow (`cong_avoid`): packets were delivered and the window is not being reduced. Look at
-    /// [`Context::cwnd_limited`] before growing. For a control that governs (`cong_control`): every acknowledgement.
+    /// Time to grow (`cong_avoid`): packets were delivered and the window is not being reduced. Check
+    /// [`Context::cwnd_limited`] before growing. For a control that governs (`cong_control`), this is called for every
+    /// acknowledgement.
     fn on_ack(&mut self, window: &mut Window, context: &Context, ack: &Ack);
 
-    /// The threshold after congestion: losses, an ECN echo, or a timeout (`ssthresh`). The window is left to the sender.
+    /// The threshold after congestion: losses, an ECN echo, or a timeout (`ssthresh`). The sender sets the window.
     fn ssthresh(&mut self, window: &mut Window, context: &Context) -> u32;
 
-    /// The window after a reduction that was unfounded (`undo_cwnd`).
+    /// The window after an unfounded reduction is undone (`undo_cwnd`).
     fn undo(&mut self, window: &mut Window, _context: &Context) -> u32 {
         window.undone()
     }

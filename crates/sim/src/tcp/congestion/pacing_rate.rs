@@ -1,17 +1,17 @@
-//! How BBR's pacing rate follows from its bandwidth: a guess from the initial window, until the bandwidth is known
+//! Derives BBR's pacing rate from its bandwidth; until the bandwidth is known, guesses it from the initial window
 //! (`bbr_init_pacing_rate_from_rtt`, `bbr_set_pacing_rate`; draft-ietf-ccwg-bbr-06, section 5.6.2).
 
 use super::bandwidth::{Bandwidth, Gain};
 use super::{Context, Window};
 
-/// The round trip for as long as none was measured.
+/// The round trip assumed until one is measured.
 const NOMINAL_RTT_NS: u64 = 1_000_000;
 
 /// Sets the pacing rate of a connection.
 #[derive(Debug)]
 pub(crate) struct PacingRate {
     startup_gain: Gain,
-    /// The guess was made with a measured round trip (`has_seen_rtt`).
+    /// The guess is based on a measured round trip (`has_seen_rtt`).
     has_seen_rtt: bool,
 }
 
@@ -21,7 +21,7 @@ impl PacingRate {
         Self { startup_gain, has_seen_rtt: false }
     }
 
-    /// The first rate: startup's gain times the window a round trip.
+    /// The first rate: startup's gain times one window per round trip.
     pub(crate) fn begin(&mut self, window: &mut Window, context: &Context) {
         self.has_seen_rtt = context.srtt_ns.is_some();
         let rtt_ns = context.srtt_ns.unwrap_or(NOMINAL_RTT_NS).max(1_000);
@@ -30,8 +30,8 @@ impl PacingRate {
         }
     }
 
-    /// `gain` times `bandwidth`. For as long as the pipe was never full, the rate only rises: samples are small because little
-    /// was sent.
+    /// `gain` times `bandwidth`. Until the pipe has been full once, the rate only rises: samples are small because
+    /// little was sent.
     pub(crate) fn update(
         &mut self,
         window: &mut Window,

@@ -1,43 +1,44 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP made fit for the Internet. It counts marks as that does, on
-//! packets that say so ([`EcnUse::L4s`]), grows for whatever is not marked, and does not gain from a short round trip.
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP adapted to the Internet. It counts marks as DCTCP
+//! does, on packets that declare L4S ([`EcnUse::L4s`]), grows for every packet that is not marked, and gains no
+//! advantage from a short round trip.
 //!
-//! What the draft leaves open is as in its reference, the module `tcp_prague` of L4STeam/linux: arithmetic, the window that
-//! follows its target packet by packet, and the pace.
+//! What the draft leaves open follows its reference, the module `tcp_prague` of L4STeam/linux: the arithmetic, the
+//! window that follows its target packet by packet, and the pace.
 //!
-//! Departs: the window leaves slow start at the first mark, as the draft has it, where that module waits for an
-//! acknowledgement of nothing but marked packets. Falling back for queues that mark as for classic ECN, which the module does not do
-//! unless told to, is left out, and so is falling back for peers without accurate ECN: both ends run this control.
+//! Departs: the window leaves slow start at the first mark, as in the draft; that module waits for an acknowledgement
+//! that covers only marked packets. Two fallbacks are left out. One is for queues that mark as for classic ECN; the
+//! module does not do this by default. The other is for peers without accurate ECN: both ends run this control.
 
 use super::rounds::SequenceRounds;
 use super::{Ack, Acked, Context, Control, EcnUse, Event, UNPACED, Window};
 use crate::tcp::{Config, State};
 
-/// Binary digits after the point of a window and of alpha (`CWND_UNIT`, `PRAGUE_ALPHA_BITS`).
+/// Fractional bits of a window and of alpha (`CWND_UNIT`, `PRAGUE_ALPHA_BITS`).
 const FRACTION_BITS: u32 = 20;
 const ONE: u64 = 1 << FRACTION_BITS;
-/// A round's share of marks counts for 1/16 (section 2.3.2: g).
+/// Weight of a round's share of marks: 1/16 (section 2.3.2: g).
 const GAIN_SHIFT: u32 = 4;
-/// Windows do not fall below (`MIN_CWND`); the pace still does, down to 100 kbit/s (`MINIMUM_RATE`).
+/// Windows do not fall below this (`MIN_CWND`); the pace can fall further, down to 100 kbit/s (`MINIMUM_RATE`).
 const MIN_CWND: u32 = 2;
 const MIN_PACE_BYTES_PER_S: u64 = 12_500;
-/// A flow takes as much as one whose round trip is this long, if its own is shorter (section 2.4.4: RTT_virt;
-/// `prague_rtt_target`), once it has sent for so many rounds (`prague_rtt_transition`).
+/// A flow with a shorter round trip takes as much as one whose round trip is this long (section 2.4.4: RTT_virt;
+/// `prague_rtt_target`), once it has sent for this many rounds (`prague_rtt_transition`).
 const TARGET_RTT_NS: u64 = 25_000_000;
 const TRANSITION_ROUNDS: u32 = 500;
 const NS_PER_US: u64 = 1_000;
 const NS_PER_S: u128 = 1_000_000_000;
-/// Headers of IP and TCP, which the pace counts as well (`tcp_mss_to_mtu`).
+/// Headers of IP and TCP, which the pace also counts (`tcp_mss_to_mtu`).
 const HEADER_BYTES: u32 = 20 + 32;
 
-/// What Prague remembers.
+/// The state of Prague.
 #[derive(Debug)]
 pub(crate) struct Prague {
-    /// The window to come to, in packets with a fraction (`frac_cwnd`).
+    /// The target window, in packets with a fraction (`frac_cwnd`).
     target: u64,
-    /// 16 times the average share of marked packets, which keeps what rounding would lose; 1 until there was a mark
+    /// 16 times the average share of marked packets, which keeps what rounding would lose; 1 until the first mark
     /// (`upscaled_alpha`).
     alpha_16: u64,
-    /// When it was last updated, and when marks last reduced the window.
+    /// When alpha was last updated, and when marks last reduced the window.
     alpha_at_ns: u64,
     reduced_at_ns: u64,
     rounds: SequenceRounds,
@@ -50,7 +51,7 @@ pub(crate) struct Prague {
     increase: u64,
     /// Packets of this acknowledgement that were marked.
     marked: u32,
-    /// There was a mark ever: there is something that marks.
+    /// There has been a mark: something on the path marks.
     saw_mark: bool,
     /// The window is being reduced for a loss.
     in_loss: bool,
@@ -107,7 +108,7 @@ impl Control for Prague {
         self.pace(window, context);
     }
 
-    /// The threshold is set when the state changes: only then it is known why.
+    /// The threshold is set when the state changes, as only then the reason is known.
     fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
         window.ssthresh
     }
@@ -148,7 +149,7 @@ impl Prague {
         self.target += increase.max(u64::from(unmarked));
     }
 
-    /// The window follows its target by a packet an acknowledgement.
+    /// The window follows its target by one packet per acknowledgement.
     fn follow(&self, window: &mut Window) {
         let target = self.target_packets().max(MIN_CWND);
         if window.cwnd > target {
@@ -181,19 +182,19 @@ impl Prague {
         self.increase = self.scaled_increase(context.srtt_ns.unwrap_or(TARGET_RTT_NS));
     }
 
-    /// A round trip has passed, and the target's.
+    /// A round trip has passed, and so has the target round trip.
     fn is_alpha_due(&mut self, window: &Window, context: &Context) -> bool {
         let waits = self.is_scaled(window) && context.now_ns < self.alpha_at_ns + TARGET_RTT_NS;
         !waits && self.rounds.advance(context.una, context.nxt)
     }
 
-    /// Is the flow old enough not to gain from a short round trip?
+    /// Is the flow old enough to give up the advantage of a short round trip?
     fn is_scaled(&self, window: &Window) -> bool {
         !window.in_slow_start() && self.age >= TRANSITION_ROUNDS
     }
 
-    /// A packet a target's round trip, for as many packets as a flow of the same rate has in flight there: so a packet times
-    /// (RTT / target)^2 a round trip (section 2.4.4).
+    /// One packet per target round trip, for as many packets as a flow of the same rate has in flight there. So (RTT /
+    /// target)^2 packets per round trip (section 2.4.4).
     fn scaled_increase(&self, srtt_ns: u64) -> u64 {
         if self.age < TRANSITION_ROUNDS || srtt_ns >= TARGET_RTT_NS {
             return ONE;
@@ -202,7 +203,7 @@ impl Prague {
         ((rtt_us * rtt_us) << FRACTION_BITS).div_ceil(target_us * target_us)
     }
 
-    /// The target less half of alpha, once a round trip (section 2.4.2).
+    /// The target reduced by alpha / 2 of it, once per round trip (section 2.4.2).
     fn react_to_marks(&mut self, window: &mut Window, context: &Context) {
         if self.is_scaled(window) && context.now_ns < self.reduced_at_ns + TARGET_RTT_NS {
             return;
@@ -215,7 +216,7 @@ impl Prague {
         window.ssthresh = self.target_packets().max(MIN_CWND);
     }
 
-    /// Half of the target, as Reno (section 2.4.1).
+    /// Half of the target, as in Reno (section 2.4.1).
     fn react_to_loss(&mut self, window: &mut Window) {
         self.before_loss = (window.cwnd, self.target);
         self.target -= self.target / 2;
@@ -223,7 +224,7 @@ impl Prague {
         window.ssthresh = self.target_packets().max(MIN_CWND);
     }
 
-    /// The target a round trip, twice that early in slow start (section 2.5.1); not less than packets that leave now and then, as
+    /// One target window per round trip, twice that early in slow start (section 2.5.1). The rate has a minimum:
     /// otherwise a flow whose every packet was marked would hardly send any that could show that this is over.
     fn pace(&self, window: &mut Window, context: &Context) {
         let Some(srtt_ns) = context.srtt_ns.filter(|&ns| ns > 0) else { return };

@@ -4,7 +4,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// A connection as its control sees it.
+/// A connection as seen by its control.
 struct Run {
     prague: Prague,
     window: Window,
@@ -31,8 +31,8 @@ impl Run {
         self.prague.on_ack(&mut self.window, &self.context, &Ack::of(packets));
     }
 
-    /// A round trip: a window is acknowledged packet by packet, the first `marked` of them marked; what was sent in the round
-    /// before ends with the last.
+    /// A round trip: a window is acknowledged packet by packet, the first `marked` of them marked. What was sent in the
+    /// round before ends with the last.
     fn round(&mut self, marked: u32) {
         let cwnd = self.window.cwnd;
         for n in 0..cwnd {
@@ -132,7 +132,7 @@ fn after_500_rounds_a_short_round_trip_is_no_advantage() {
     run.prague.begin_round(&run.window, &run.context);
     // (5/25)^2 = 1/25 of a packet a round trip: 1/5 of a packet in 25 ms, as much for its rate as 1 packet at 25 ms.
     assert_eq!(run.prague.increase, ONE.div_ceil(25));
-    // Longer round trips are not touched.
+    // Longer round trips are left alone.
     let mut run = Run::with(100, 40);
     run.prague.age = TRANSITION_ROUNDS;
     run.prague.begin_round(&run.window, &run.context);
@@ -144,7 +144,7 @@ fn old_flows_with_short_round_trips_reduce_and_average_once_in_25_ms() {
     let mut run = Run::with(100, 5);
     (run.prague.age, run.prague.saw_mark) = (TRANSITION_ROUNDS, true);
     run.prague.alpha_at_ns = run.context.now_ns;
-    // 4 round trips are 20 ms: alpha stands; after the fifth it has forgotten a sixteenth.
+    // 4 round trips are 20 ms: alpha stays; after the fifth it has lost a sixteenth.
     (0..4).for_each(|_| run.round(0));
     assert_eq!(run.alpha(), 1024);
     run.round(0);
@@ -168,7 +168,7 @@ fn a_loss_halves_and_undoing_brings_everything_back() {
     run.prague.alpha_16 = 0;
     run.enter(State::Recovery);
     assert_eq!((run.target(), run.window.ssthresh), (50 * 1024, 50));
-    // Nothing grows while losses are repaired.
+    // Nothing grows during loss recovery.
     (0..60).for_each(|_| run.acknowledge(1, 0));
     assert_eq!((run.target(), run.window.cwnd), (50 * 1024, 50));
     let cwnd = run.prague.undo(&mut run.window, &run.context);
@@ -199,7 +199,7 @@ fn the_pace_is_the_target_a_round_trip_and_twice_that_in_slow_start() {
     run.window.ssthresh = u32::MAX;
     run.prague.pace(&mut run.window, &run.context);
     assert_eq!(run.window.pacing_bytes_per_s, 6_000_000);
-    // Below two packets the window stays, and the pace falls on: half a packet in 50 ms.
+    // Below two packets the window stays, and the pace continues to fall: half a packet in 50 ms.
     run.prague.target = ONE / 2;
     (run.window.cwnd, run.window.ssthresh) = (2, 2);
     run.prague.pace(&mut run.window, &run.context);

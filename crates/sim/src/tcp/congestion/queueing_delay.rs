@@ -1,13 +1,13 @@
-//! How much of the delay is queue: the delay now less the smallest of the last minutes (RFC 6817, section 2.4.2).
+//! How much of the delay is queue: the current delay minus the smallest of the last minutes (RFC 6817, section 2.4.2).
 
-/// Minutes of which the smallest delay is remembered (`BASE_HISTORY`; section 2.5: 10).
+/// The smallest delay is remembered for this many minutes (`BASE_HISTORY`; section 2.5: 10).
 const BASE_HISTORY: usize = 10;
-/// Delays of which the smallest counts as the delay now, none older than a round trip (`CURRENT_FILTER`: at least four): so a
-/// delayed acknowledgement does not look like a queue.
+/// The smallest of this many delays counts as the current delay; none of them is older than a round trip
+/// (`CURRENT_FILTER`: at least four). So a delayed acknowledgement does not look like a queue.
 const CURRENT_FILTER: usize = 4;
 const MINUTE_NS: u64 = 60_000_000_000;
 
-/// The delays measured so far, in ns. What they are measured from does not matter, as long as it stays the same.
+/// The delays measured so far, in ns. Their zero point does not matter, as long as it stays the same.
 #[derive(Debug)]
 pub(crate) struct QueueingDelay {
     /// The smallest of each minute, the current one last.
@@ -44,7 +44,8 @@ impl QueueingDelay {
         self.base_ns.iter().copied().min().filter(|_| self.minute.is_some())
     }
 
-    /// The queue's part of the delay now: of what was measured last and in the last `rtt_ns`. `None` before the first measurement.
+    /// The queue's part of the current delay: of what was measured last and in the last `rtt_ns`. `None` before the
+    /// first measurement.
     pub(crate) fn now_ns(&self, now_ns: u64, rtt_ns: u64) -> Option<u64> {
         let base_ns = self.base_ns()?;
         let newest = (self.next + CURRENT_FILTER - 1) % CURRENT_FILTER;
@@ -104,7 +105,7 @@ mod tests {
         // The route changed by 40 ms: for the rest of the ten minutes it looks like a queue.
         assert!((1..10).all(|minute| queue_after(&mut delays, minute) == Some(40 * MS)));
         assert_eq!(queue_after(&mut delays, 10), Some(0));
-        // A shorter one is believed at once.
+        // A shorter one is trusted at once.
         delays.add(10 * MINUTE_NS + 1, 30 * MS_DELAY);
         assert_eq!(delays.base_ns(), Some(30 * MS_DELAY));
     }

@@ -1,4 +1,5 @@
-//! Reno: one packet a round trip more, half the window less (RFC 5681, section 3.1; the kernel's `tcp_cong.c`).
+//! Reno: grows by one packet per round trip, halves the window on congestion (RFC 5681, section 3.1; the kernel's
+//! `tcp_cong.c`).
 
 use super::{Ack, Context, Control, Window};
 use crate::tcp::Config;

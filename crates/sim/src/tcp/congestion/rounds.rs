@@ -1,17 +1,17 @@
 //! Counting round trips, in the two ways that congestion controls do.
 
-/// Rounds by what was delivered: one ends when a packet is delivered that was sent after it began
+/// Rounds by what was delivered: a round ends when a packet is delivered that was sent after the round began
 /// (draft-ietf-ccwg-bbr-06, section 5.5.1; BBR's `next_rtt_delivered`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DeliveryRounds {
     count: u64,
-    /// The round ends with the first packet that was sent when at least this much had been delivered.
+    /// The round ends with the first packet that was sent after at least this much had been delivered.
     next: u64,
 }
 
 impl DeliveryRounds {
-    /// Takes in a rate sample: `delivered` packets in all, of which `prior_delivered` when the newest of them was sent.
-    /// Returns whether a new round begins with it.
+    /// Takes in a rate sample: `delivered` packets in total, `prior_delivered` of them before the newest one was sent.
+    /// Returns whether this begins a new round.
     pub(crate) fn advance(&mut self, delivered: u64, prior_delivered: u64) -> bool {
         let begins = prior_delivered >= self.next;
         if begins {
@@ -21,7 +21,7 @@ impl DeliveryRounds {
         begins
     }
 
-    /// Begins a round now, uncounted.
+    /// Begins a round now, without counting it.
     pub(crate) fn restart(&mut self, delivered: u64) {
         self.next = delivered;
     }
@@ -32,7 +32,7 @@ impl DeliveryRounds {
     }
 }
 
-/// Rounds by sequence number: one ends when everything is acknowledged that had been sent when it began (Vegas'
+/// Rounds by sequence number: a round ends when everything that had been sent when it began is acknowledged (Vegas'
 /// `beg_snd_nxt`, DCTCP's `next_seq`).
 #[allow(dead_code)] // for controls that count so
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct SequenceRounds {
 
 #[allow(dead_code)] // as above
 impl SequenceRounds {
-    /// Takes in an acknowledgement up to `una`, `nxt` being the next to be sent. Returns whether a round has ended with it.
+    /// Takes in an acknowledgement up to `una`; `nxt` is the next to be sent. Returns whether this ends a round.
     pub(crate) fn advance(&mut self, una: u64, nxt: u64) -> bool {
         let ended = una >= self.end;
         if ended {

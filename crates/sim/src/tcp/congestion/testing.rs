@@ -1,4 +1,4 @@
-//! Acknowledgements for the tests of controls that model the path: whatever path they need, without a network.
+//! Acknowledgements for the tests of controls that model the path: any path, without a network.
 
 use super::{Ack, Context, Control, LostPacket, RateSample, Window};
 use crate::tcp::{Config, State};
@@ -7,12 +7,12 @@ pub(crate) const MS: u64 = 1_000_000;
 /// Round-trip time, unless a test says otherwise.
 pub(crate) const RTT_NS: u64 = 20 * MS;
 
-/// A connection as its congestion control sees it.
+/// A connection as seen by its congestion control.
 pub(crate) struct Run<C> {
     pub(crate) control: C,
     pub(crate) window: Window,
     pub(crate) context: Context,
-    /// The next acknowledgements say that what they deliver was sent while the application was the limit.
+    /// Whether the next acknowledgements deliver packets that were sent while the application was the limit.
     pub(crate) app_limited: bool,
     /// The round-trip time that they show.
     pub(crate) rtt_ns: u64,
@@ -58,7 +58,7 @@ impl<C: Control> Run<C> {
         self.deliver(packets, 0, interval_ns, 0);
     }
 
-    /// A packet is marked lost: so many were in flight when it was sent, and of those that many are lost now.
+    /// A packet is marked lost. When it was sent, this many were in flight; this many of those are lost now.
     pub(crate) fn lose(&mut self, tx_in_flight: u32, lost_since: u32) {
         self.context.lost += 1;
         self.newly_lost += 1;

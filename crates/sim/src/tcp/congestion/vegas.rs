@@ -1,9 +1,10 @@
-//! Vegas (Brakmo and Peterson, *TCP Vegas: end to end congestion avoidance on a global internet*, 1995), as the kernel's
-//! `tcp_vegas.c` has it.
+//! Vegas (Brakmo and Peterson, *TCP Vegas: end to end congestion avoidance on a global internet*, 1995), as implemented
+//! in the kernel's `tcp_vegas.c`.
 //!
-//! Once a round trip the window is compared with what would be on the way without any queue: window * base RTT / RTT. The
-//! difference is what the connection itself keeps queued, and is held between two and four packets. As in the kernel, the window
-//! doubles every round trip in slow start (in the paper every other one), and losses are found and answered as in Reno.
+//! Once per round trip the window is compared with what would be in flight without any queue: window * base RTT / RTT.
+//! The difference is what the connection itself keeps queued; Vegas holds it between two and four packets. As in the
+//! kernel, the window doubles every round trip in slow start (every other one in the paper), and losses are detected
+//! and handled as in Reno.
 
 use super::reno::Reno;
 use super::{Ack, Acked, Context, Control, Event, Window};
@@ -15,18 +16,18 @@ const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 /// More queued packets than this end slow start (`gamma`).
 const GAMMA: u64 = 1;
-/// With fewer measurements in a round they may all be of delayed acknowledgements.
+/// With fewer measurements than this, all of a round may come from delayed acknowledgements.
 const ENOUGH_SAMPLES: u32 = 3;
 /// Smallest window.
 const MIN_CWND: u32 = 2;
 
-/// What Vegas remembers.
+/// The state of Vegas.
 #[derive(Debug, Default)]
 pub(crate) struct Vegas {
-    /// Smallest round-trip time since the connection last was idle: the path without a queue (`baseRTT`).
+    /// Smallest round-trip time since the connection was last idle: the path without a queue (`baseRTT`).
     base_us: Option<u64>,
     round: Round,
-    /// Nothing is lost or out of order: measurements are trusted (`doing_vegas_now`).
+    /// Nothing is lost or out of order, so measurements are trusted (`doing_vegas_now`).
     enabled: bool,
 }
 
@@ -53,7 +54,7 @@ impl Control for Vegas {
 
     fn on_acked(&mut self, _window: &mut Window, _context: &Context, acked: &Acked) {
         let Some(rtt_ns) = acked.rtt_ns else { return };
-        // One more, so that it is never zero.
+        // Plus one, so that it is never zero.
         let rtt_us = rtt_ns / 1000 + 1;
         self.base_us = Some(self.base_us.map_or(rtt_us, |base_us| base_us.min(rtt_us)));
         self.round.min_us = Some(self.round.min_us.map_or(rtt_us, |min_us| min_us.min(rtt_us)));
@@ -87,7 +88,7 @@ impl Control for Vegas {
         }
     }
 
-    /// After an idle time the path may be another.
+    /// After an idle time the path may have changed.
     fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
         if matches!(event, Event::TxStart | Event::Restart) {
             self.init(window, context);
@@ -96,7 +97,7 @@ impl Control for Vegas {
 }
 
 impl Vegas {
-    /// Measures from what is sent next.
+    /// Measures from the next data sent on.
     fn enable(&mut self, context: &Context) {
         self.enabled = true;
         self.round = Round { end: context.nxt, ..Round::default() };
@@ -110,7 +111,7 @@ fn adjust(window: &mut Window, base_us: u64, rtt_us: u64, acked: u32) {
     let queued = cwnd * (rtt_us - base_us) / base_us;
     if window.in_slow_start() {
         if queued > GAMMA {
-            // What fits without a queue, and one for what the division takes away.
+            // What fits without a queue, plus one for what the division rounds off.
             let fitting = cwnd * base_us / rtt_us + 1;
             window.cwnd = cwnd.min(fitting) as u32;
             window.ssthresh = window.ssthresh.min(window.cwnd);
@@ -133,12 +134,12 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Lets a round trip pass in which every packet of the window is acknowledged, alone, after `rtt_ms`.
+    /// Runs a round trip in which every packet of the window is acknowledged separately, after `rtt_ms`.
     fn round(vegas: &mut Vegas, window: &mut Window, una: &mut u64, rtt_ms: u64) {
         let nxt = *una + u64::from(window.cwnd);
         while *una < nxt {
             *una += 1;
-            // The kernel's measurements are a microsecond longer; here they are to be round.
+            // The kernel's measurements are a microsecond longer; here they should be round numbers.
             let acked = Acked { packets: 1, rtt_ns: Some(rtt_ms * MS - 1000), one_way_ms: None, ce_packets: 0 };
             let context = Context { una: *una, nxt, ..Context::EMPTY };
             vegas.on_acked(window, &context, &acked);
@@ -157,7 +158,8 @@ mod tests {
         (vegas, window, una)
     }
 
-    /// What a round with this smallest round-trip time makes of a window of 40 above its threshold; 100 ms without a queue.
+    /// The window after a round with this smallest round-trip time, from a window of 40 above its threshold; 100 ms
+    /// without a queue.
     fn after(rtt_ms: u64) -> u32 {
         let mut window = Window { ssthresh: 20, ..Window::new(40) };
         adjust(&mut window, 100_000, rtt_ms * 1000, 1);
@@ -184,7 +186,7 @@ mod tests {
     #[test]
     fn slow_start_ends_with_more_than_one_packet_queued() {
         let mut window = Window::new(20);
-        // 20 * 9 / 100 = 1.8 queued: one whole packet, so it goes on (two acknowledged).
+        // 20 * 9 / 100 = 1.8 queued: one whole packet, so it continues (two acknowledged).
         adjust(&mut window, 100_000, 109_000, 2);
         assert_eq!(window.cwnd, 22);
         // 22 * 10 / 100 = 2.2: it ends. 22 * 100 / 110 = 20 packets fit, and one more.
@@ -202,7 +204,8 @@ mod tests {
 
     #[test]
     fn two_measurements_a_round_are_too_few() {
-        // A window of 2 acknowledged in one go: the round trip of 200 ms would be two packets queued, but is not trusted.
+        // A window of 2 acknowledged at once: the round trip of 200 ms would mean two packets queued, but it is not
+        // trusted.
         let (mut vegas, mut window, una) = avoiding(2);
         let context = |una: u64| Context { una, nxt: una + 2, ..Context::EMPTY };
         for n in 1..=3 {
@@ -218,7 +221,7 @@ mod tests {
     fn while_something_is_amiss_it_is_reno() {
         let (mut vegas, mut window, mut una) = avoiding(10);
         vegas.on_state(&mut window, &Context::EMPTY, State::Disorder);
-        // 10 packets acknowledged with twice the round-trip time, ten queued: one more all the same.
+        // 10 packets acknowledged with twice the round-trip time, ten queued: it grows by one nevertheless.
         round(&mut vegas, &mut window, &mut una, 200);
         assert_eq!(window.cwnd, 11);
     }

@@ -1,12 +1,13 @@
-//! Westwood+ (Mascolo et al., *TCP Westwood: bandwidth estimation for enhanced transport over wireless links*, 2001; Grieco and
-//! Mascolo 2004), as the kernel's `tcp_westwood.c` has it.
+//! Westwood+ (Mascolo et al., *TCP Westwood: bandwidth estimation for enhanced transport over wireless links*, 2001;
+//! Grieco and Mascolo 2004), as implemented in the kernel's `tcp_westwood.c`.
 //!
-//! It grows as Reno, and measures how fast acknowledgements come in. After a loss it goes on with the window that fits the
-//! path without a queue, bandwidth * smallest RTT, instead of half the window; so a loss that no queue caused costs little.
+//! It grows like Reno, and measures the rate at which acknowledgements arrive. After a loss it continues with the
+//! window that fits the path without a queue, bandwidth * smallest RTT, instead of half the window. So a loss that was
+//! not caused by a queue costs little.
 //!
-//! Both factors are in the kernel's clock ticks and so as coarse as there: a round-trip time is rounded up to a tick, by up to
-//! 20 % on a path of 20 ms. Departs: the fast path of the kernel's input, which counts a cumulative acknowledgement whole where
-//! duplicates before it had been counted, is not told apart.
+//! Both factors are in the kernel's clock ticks and so as coarse as there: a round-trip time is rounded up to a tick,
+//! by up to 20 % on a path of 20 ms. Departs: the kernel's fast path for input, which counts a cumulative
+//! acknowledgement as a whole even where earlier duplicates had been counted, is not distinguished.
 
 use super::reno::Reno;
 use super::{Ack, Acked, Context, Control, Event, MIN_SSTHRESH_PACKETS, Window};
@@ -20,7 +21,7 @@ const SHORTEST_TICKS: u64 = TICKS_PER_S / 20;
 /// Round-trip time before the first measurement (`TCP_WESTWOOD_INIT_RTT`).
 const INITIAL_RTT_TICKS: u64 = 20 * TICKS_PER_S;
 
-/// What Westwood remembers.
+/// The state of Westwood.
 #[derive(Debug)]
 pub(crate) struct Westwood {
     bandwidth: Bandwidth,
@@ -28,7 +29,7 @@ pub(crate) struct Westwood {
     /// The last round-trip time.
     rtt_ticks: u64,
     min_rtt_ticks: u64,
-    /// The smallest round-trip time begins anew with the next acknowledgement: after a timeout the path may be another.
+    /// The smallest round-trip time restarts with the next acknowledgement: after a timeout the path may have changed.
     forget_min: bool,
 }
 
@@ -68,7 +69,8 @@ impl Control for Westwood {
         self.arrivals.since_ticks = context.now_ns / TICK_NS;
     }
 
-    /// The kernel measures the bandwidth before it takes in the acknowledgement's round-trip time: so that is the one before.
+    /// The kernel measures the bandwidth before it takes in the round-trip time of the acknowledgement, so it uses the
+    /// previous one.
     fn on_acked(&mut self, _window: &mut Window, context: &Context, acked: &Acked) {
         self.measure_bandwidth(context);
         self.min_rtt_ticks = if self.forget_min { self.rtt_ticks } else { self.min_rtt_ticks.min(self.rtt_ticks) };
@@ -82,7 +84,7 @@ impl Control for Westwood {
         Reno.on_ack(window, context, ack);
     }
 
-    /// While the window is being reduced; what counts is what it is set to at the end.
+    /// While the window is being reduced; what counts is its final value.
     fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
         window.half()
     }
@@ -114,7 +116,7 @@ impl Westwood {
         self.arrivals.count(context.una, u64::from(context.mss_bytes));
     }
 
-    /// Packets that are on the way without a queue.
+    /// Packets in flight without a queue.
     fn fitting_packets(&self, context: &Context) -> u32 {
         let packets = self.bandwidth.twice * self.min_rtt_ticks / u64::from(context.mss_bytes);
         u32::try_from(packets).unwrap_or(u32::MAX).max(MIN_SSTHRESH_PACKETS)
@@ -133,9 +135,9 @@ impl Bandwidth {
 }
 
 impl Arrivals {
-    /// An acknowledgement tells that something arrived: what it newly covers or, if that is nothing, one segment.
+    /// An acknowledgement shows that something arrived: what it newly covers or, if that is nothing, one segment.
     fn count(&mut self, una: u64, mss_bytes: u64) {
-        // The first only tells where to count from.
+        // The first one only sets the starting point.
         let covered = una - self.una.unwrap_or(una);
         self.una = Some(una);
         self.bytes += if covered == 0 {
@@ -184,7 +186,7 @@ mod tests {
         stream(&mut westwood, &mut context, 1000, 120, 10_000, 20_000);
         let mut window = Window { ssthresh: 60, ..Window::new(60) };
         westwood.on_event(&mut window, &context, Event::ReductionComplete);
-        // A measurement may lie one segment beside: 1 of the 30 in 124 ms or 1 of the 13 in 52 ms, smoothed twice.
+        // A measurement may be off by one segment: 1 of the 30 in 124 ms or 1 of the 13 in 52 ms, smoothed twice.
         assert!((39..=40).contains(&window.cwnd), "{}", window.cwnd);
         assert_eq!(window.ssthresh, window.cwnd);
     }
@@ -226,7 +228,7 @@ mod tests {
         let mut arrivals = Arrivals { una: Some(1), ..Arrivals::default() };
         (0..5).for_each(|_| arrivals.count(1, MSS));
         assert_eq!(arrivals.bytes, 5 * MSS);
-        // The hole is filled: six segments are acknowledged at once, five of which were known to be there.
+        // The hole is filled: six segments are acknowledged at once; five of them were already known to have arrived.
         arrivals.count(1 + 6 * MSS, MSS);
         assert_eq!((arrivals.bytes, arrivals.accounted), (6 * MSS, 0));
         // A delayed acknowledgement of two is two.
@@ -251,7 +253,7 @@ mod tests {
         westwood.on_event(&mut window, &context, Event::Timeout);
         assert!((19..=20).contains(&window.ssthresh), "{}", window.ssthresh);
         assert_eq!(window.cwnd, 100, "the sender sets it");
-        // The route changed: 80 ms, which the second acknowledgement finds as the last round trip.
+        // The route changed: 80 ms, which the second acknowledgement sees as the last round trip.
         stream(&mut westwood, &mut context, 1000, 80, 5000, 10_000);
         assert_eq!(westwood.min_rtt_ticks, 5, "the first one still is of before");
         westwood.on_event(&mut window, &context, Event::Timeout);

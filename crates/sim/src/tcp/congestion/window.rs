@@ -2,10 +2,10 @@
 //!
 //! Windows are counted in packets, as in the kernel.
 
-/// Fewest packets a threshold falls to on congestion (RFC 5681, section 3.1, equation 4).
+/// A threshold does not fall below this many packets on congestion (RFC 5681, section 3.1, equation 4).
 pub(crate) const MIN_SSTHRESH_PACKETS: u32 = 2;
 
-/// Pacing rate of a sender that is not held back.
+/// Pacing rate of a sender that is not paced.
 pub(crate) const UNPACED: u64 = u64::MAX;
 
 /// The congestion window and what goes with it.
@@ -17,18 +17,19 @@ pub(crate) struct Window {
     pub(crate) ssthresh: u32,
     /// Packets acknowledged towards the next increment in congestion avoidance (`snd_cwnd_cnt`).
     pub(crate) credit: u32,
-    /// The window before the last reduction or timeout began, which undoing it brings back (`prior_cwnd`); 0 before the first.
+    /// The window before the last reduction or timeout began, which an undo restores (`prior_cwnd`); 0 before the
+    /// first.
     pub(crate) prior_cwnd: u32,
-    /// Payload bytes a second at which packets leave where the sender paces (`sk_pacing_rate`); [`UNPACED`]: no limit. Set
-    /// by controls that govern; for the others the sender sets it.
+    /// Pacing rate in payload bytes per second, where the sender paces (`sk_pacing_rate`); [`UNPACED`]: no limit.
+    /// Controls that govern set it; for the others the sender does.
     pub(crate) pacing_bytes_per_s: u64,
-    /// The control itself leaves the path underused: rate samples of what is in flight now shall count as limited by the
-    /// application (BBR while it probes the round-trip time). The sender takes note and clears it.
+    /// The control itself leaves the path underused: rate samples of what is in flight now should count as limited by
+    /// the application (BBR during ProbeRTT). The sender reads and clears it.
     pub(crate) mark_app_limited: bool,
 }
 
 impl Window {
-    /// The window that a connection starts with.
+    /// The initial window of a connection.
     pub(crate) fn new(cwnd: u32) -> Self {
         Self {
             cwnd,
@@ -46,14 +47,15 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// The threshold that undoing brings back (`tcp_current_ssthresh`): unless a reduction is under way, at least three
+    /// The threshold that an undo restores (`tcp_current_ssthresh`): unless a reduction is under way, at least three
     /// quarters of the window.
     pub(crate) fn current_ssthresh(&self, reducing: bool) -> u32 {
         if reducing { self.ssthresh } else { self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4) }
     }
 
-    /// Grows by one packet for each packet acknowledged, up to the threshold (RFC 5681, section 3.1, with the appropriate
-    /// byte counting of RFC 3465 and no limit, as the kernel). Returns the packets left over for congestion avoidance.
+    /// Grows by one packet for each packet acknowledged, up to the threshold (RFC 5681, section 3.1, with the
+    /// appropriate byte counting of RFC 3465 without a limit, as in the kernel). Returns the packets left over for
+    /// congestion avoidance.
     pub(crate) fn slow_start(&mut self, acked: u32) -> u32 {
         let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let left = acked - (grown - self.cwnd);
@@ -73,8 +75,8 @@ impl Window {
         self.cwnd += increments;
     }
 
-    /// Reno's growth: slow start, then one packet a window (RFC 5681, section 3.1; `tcp_reno_cong_avoid`). Many controls use
-    /// it and differ in how they shrink.
+    /// Reno's growth: slow start, then one packet per window (RFC 5681, section 3.1; `tcp_reno_cong_avoid`). Many
+    /// controls use it and differ only in how they shrink.
     pub(crate) fn grow_as_reno(&mut self, acked: u32) {
         let left = if self.in_slow_start() { self.slow_start(acked) } else { acked };
         if left > 0 {
@@ -87,7 +89,7 @@ impl Window {
         (self.cwnd / 2).max(MIN_SSTHRESH_PACKETS)
     }
 
-    /// What undoing a reduction brings back, for most controls (`tcp_reno_undo_cwnd`).
+    /// The window that undoing a reduction restores, for most controls (`tcp_reno_undo_cwnd`).
     pub(crate) fn undone(&self) -> u32 {
         self.cwnd.max(self.prior_cwnd)
     }

@@ -1,13 +1,14 @@
-//! Compression of selective acknowledgements (the kernel's `tcp_comp_sack_*`): while packets arrive out of order, after the first
-//! three not every one is acknowledged at once, but what has come after a twentieth of the round-trip time is told together.
+//! Compression of selective acknowledgements (the kernel's `tcp_comp_sack_*`). While packets arrive out of order, the
+//! first three are acknowledged at once. After that, one acknowledgement covers what arrives within a twentieth of the
+//! round-trip time.
 //!
 //! Departs: the timer is exact (the kernel allows it 100 µs of slack).
 
-/// Acknowledgements that are never held back (`TCP_FASTRETRANS_THRESH`).
+/// The number of acknowledgements that are never held back (`TCP_FASTRETRANS_THRESH`).
 const UNCOMPRESSED: u32 = 3;
-/// Most that are (`tcp_comp_sack_nr`).
+/// The most that are held back (`tcp_comp_sack_nr`).
 const MOST: u32 = 44;
-/// Longest time (`tcp_comp_sack_delay_ns`).
+/// The longest time that they are held back (`tcp_comp_sack_delay_ns`).
 const LONGEST_NS: u64 = 1_000_000;
 
 /// What is held back.
@@ -22,8 +23,8 @@ pub(crate) struct Compression {
 }
 
 impl Compression {
-    /// Another packet has arrived beyond a gap. Returns how long its acknowledgement can be held back, if it can; `rtt_ns` is the
-    /// round-trip time.
+    /// Another packet has arrived beyond a gap. Returns how long its acknowledgement can be held back, if at all;
+    /// `rtt_ns` is the round-trip time.
     pub(crate) fn hold(&mut self, ack: u64, rtt_ns: u64) -> Option<u64> {
         if ack != self.ack {
             (self.ack, self.repeats) = (ack, 0);

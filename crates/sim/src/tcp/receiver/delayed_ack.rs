@@ -1,11 +1,11 @@
 //! When an acknowledgement is sent (RFC 9293, section 3.8.6.3; RFC 5681, section 4.2; the kernel's `__tcp_ack_snd_check`,
 //! `tcp_event_data_recv`, `tcp_send_delayed_ack` and `__tcp_cleanup_rbuf`).
 //!
-//! Every second full segment is acknowledged at once, a lone one after the delay. The delay is 40 ms or more, following the
-//! gaps between arrivals. At the start, after a long silence, and when something is wrong, every segment is acknowledged at
-//! once ("quick" acknowledgements), so that the sender's window grows fast; so is the end of what the other application wrote,
-//! as soon as it has been read. A connection that answers what it receives ("pingpong" mode) does neither: its
-//! acknowledgements travel with its answers.
+//! Every second full segment is acknowledged at once, a lone one after a delay. The delay is 40 ms or more and adapts
+//! to the gaps between arrivals. At the start, after a long silence, and when something is wrong, every segment is
+//! acknowledged at once ("quick" acknowledgements), so that the sender's window grows fast. The end of what the other
+//! application wrote is also acknowledged at once, as soon as it has been read. A connection that answers what it
+//! receives ("pingpong" mode) does neither: its acknowledgements travel with its answers.
 
 use super::super::Timers;
 use super::super::timers::earlier;
@@ -13,27 +13,27 @@ use super::compression::Compression;
 
 /// Smallest delay (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const DELAY_MIN_NS: u64 = 40_000_000;
-/// Largest delay (`HZ / 2`), and the largest where somebody waits for an answer (`TCP_DELACK_MAX`).
+/// Largest delay (`HZ / 2`), and the largest where the peer waits for an answer (`TCP_DELACK_MAX`).
 const DELAY_MAX_NS: u64 = 500_000_000;
 const DELAY_MAX_INTERACTIVE_NS: u64 = 200_000_000;
 /// Most quick acknowledgements in a row (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u64 = 16;
 
-/// The pending acknowledgement and the habits behind it.
+/// The pending acknowledgement and the state that decides when to send it.
 #[derive(Debug)]
 pub(crate) struct DelayedAck {
     timers: Timers,
     due: Due,
-    /// Acknowledgements that will still be sent at once.
+    /// Quick acknowledgements left.
     quick: u64,
-    /// How long to wait (`ato`); `None` before the first data.
+    /// The current delay (`ato`); `None` before the first data.
     delay_ns: Option<u64>,
     last_data_ns: u64,
     /// Data goes back in answer to what is received (`pingpong`).
     answers: bool,
     pushed: Pushed,
     compression: Compression,
-    /// When what is held back is acknowledged.
+    /// When the pending acknowledgement is sent.
     held_until_ns: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ enum Pushed {
 pub(crate) enum Urgency {
     /// It can be delayed.
     Normal,
-    /// It repeats `ack` and tells of packets beyond a gap; the round trip takes `rtt_ns`.
+    /// It repeats `ack` and reports packets beyond a gap; the round trip takes `rtt_ns`.
     Repeats { ack: u64, rtt_ns: u64 },
     /// It has to be sent at once.
     AtOnce,
@@ -93,8 +93,8 @@ impl DelayedAck {
         }
     }
 
-    /// Data arrived in order: follows the gaps between arrivals. A segment that is not `full`, or carries the push flag, is
-    /// the end of what the other application wrote (`tcp_measure_rcv_mss`).
+    /// Data arrived in order: adapts to the gap between arrivals. A segment that is not `full`, or carries the push
+    /// flag, is the end of what the other application wrote (`tcp_measure_rcv_mss`).
     #[inline]
     pub(crate) fn on_data(&mut self, now_ns: u64, full: bool, pushes: bool, pace: Pace) {
         if !full && self.pushed > Pushed::No {
@@ -118,7 +118,7 @@ impl DelayedAck {
         }
     }
 
-    /// Up to `most` of the next acknowledgements are sent at once.
+    /// Sends up to `most` of the next acknowledgements at once.
     fn acknowledge_quickly(&mut self, most: u64, pace: Pace) {
         let wanted = if pace.half_window_segments == 0 { 2 } else { pace.half_window_segments };
         self.quick = self.quick.max(wanted.min(most));
@@ -138,7 +138,7 @@ impl DelayedAck {
         self.delay_ns = Some(DELAY_MIN_NS);
     }
 
-    /// Data is sent: soon after some was received it is an answer (`tcp_event_data_sent`).
+    /// Data is sent: if some was received shortly before, it is an answer (`tcp_event_data_sent`).
     #[inline]
     pub(crate) fn on_data_sent(&mut self, now_ns: u64) {
         if self.delay_ns.is_some_and(|delay_ns| now_ns - self.last_data_ns < delay_ns) {
@@ -146,12 +146,12 @@ impl DelayedAck {
         }
     }
 
-    /// The other side has finished: what is to come are answers.
+    /// The other side has finished: what is sent from now on are answers.
     pub(crate) fn on_finish(&mut self) {
         self.answers = true;
     }
 
-    /// At least one more is sent at once: the window has just been opened.
+    /// At least one more is sent at once: the window has just opened.
     pub(crate) fn one_quick(&mut self) {
         self.quick |= 1;
     }
@@ -184,14 +184,15 @@ impl DelayedAck {
         let at_ns = self.timers.expiry_ns(now_ns, delay_ns);
         self.due = match self.due {
             Due::Now => Due::Now,
-            // One that is nearly due is sent along.
+            // One that is nearly due goes along.
             Due::At(earlier_ns) if earlier_ns <= now_ns + delay_ns / 4 => Due::Now,
             Due::At(earlier_ns) => Due::At(earlier_ns.min(at_ns)),
             Due::No => Due::At(at_ns),
         };
     }
 
-    /// The application has read everything: where it does not answer, the end of what the other one wrote is acknowledged.
+    /// The application has read everything. If it does not answer, the end of what the other application wrote is
+    /// acknowledged.
     #[inline]
     pub(crate) fn on_read(&mut self) {
         let acknowledges = self.pushed == Pushed::Twice || (self.pushed == Pushed::Once && !self.answers);
@@ -220,12 +221,12 @@ impl DelayedAck {
         matches!(self.due, Due::At(_)) || self.is_holding()
     }
 
-    /// Is one held back that tells of packets beyond a gap?
+    /// Is one held back that reports packets beyond a gap?
     pub(crate) fn is_holding(&self) -> bool {
         self.compression.is_holding()
     }
 
-    /// Has an acknowledgement to leave now?
+    /// Must an acknowledgement be sent now?
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
         self.due == Due::Now || self.deadline().is_some_and(|at_ns| at_ns <= now_ns)
     }
@@ -240,8 +241,8 @@ impl DelayedAck {
         earlier(delayed_ns, self.held_until_ns)
     }
 
-    /// The delay ended without a second segment: waits longer next time, or if an answer was expected in vain, expects none any
-    /// more (`tcp_delack_timer_handler`).
+    /// The delay ended without a second segment: the next delay is longer. If an answer was expected in vain, none is
+    /// expected any more (`tcp_delack_timer_handler`).
     pub(crate) fn on_delay_over(&mut self, now_ns: u64, rto_ns: u64) {
         if !matches!(self.due, Due::At(at_ns) if at_ns <= now_ns) {
             return;
@@ -352,7 +353,7 @@ mod tests {
         ack.owe(1020 * MS, Urgency::Normal, PACE);
         ack.on_read();
         assert_eq!(ack.deadline(), Some(1060 * MS));
-        // No answer came: none is expected the next time.
+        // No answer came, so none is expected the next time.
         ack.on_delay_over(1060 * MS, 220 * MS);
         assert!(!ack.answers);
     }

@@ -1,5 +1,5 @@
-//! The receiver's part of ECN: what it tells the sender of marked packets (RFC 3168, section 6.1.3; RFC 8257, section 3.2;
-//! RFC 9768, section 3.2; the kernel's `tcp_ecn_check_ce` and `dctcp_ece_ack_update`).
+//! The receiver's part of ECN: what it reports to the sender about marked packets (RFC 3168, section 6.1.3; RFC 8257,
+//! section 3.2; RFC 9768, section 3.2; the kernel's `tcp_ecn_check_ce` and `dctcp_ece_ack_update`).
 
 use super::super::ecn::{Mode, handshake_ace};
 use super::super::segment::{Flags, Segment};
@@ -12,11 +12,12 @@ pub(crate) const FIRST_COUNT: u8 = 5;
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     mode: Mode,
-    /// Congestion is echoed: until the sender has reduced its window (classic), or since the last packet was marked (exact).
+    /// Congestion is echoed: until the sender has reduced its window (classic), or while the last packet was marked
+    /// (exact).
     echoing: bool,
     /// Marked packets received, modulo 8 (accurate).
     count: u8,
-    /// The codepoint of the SYN-ACK, told by the acknowledgement that completes the handshake (accurate).
+    /// The codepoint of the SYN-ACK, reported by the acknowledgement that completes the handshake (accurate).
     of_syn_ack: Option<Ecn>,
     /// The last data packet was marked.
     last_marked: bool,
@@ -24,12 +25,12 @@ pub(crate) struct Echo {
     seen: bool,
 }
 
-/// What a packet's marks ask for.
+/// What a packet's marks require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// An acknowledgement now.
     pub(crate) at_once: bool,
-    /// The next two quickly.
+    /// Quick acknowledgement of the next two segments.
     pub(crate) hurry: bool,
 }
 
@@ -41,7 +42,7 @@ impl Echo {
         self.of_syn_ack = of_syn_ack;
     }
 
-    /// The flags that tell of it in the next segment.
+    /// The flags that report it in the next segment.
     #[inline]
     pub(crate) fn flags(&mut self) -> Flags {
         match self.mode {
@@ -52,7 +53,7 @@ impl Echo {
         }
     }
 
-    /// An exact echo changes with this packet: what is owed has to be acknowledged first, as it was.
+    /// An exact echo changes with this packet: the pending acknowledgement has to be sent first, with the old echo.
     #[inline]
     pub(crate) fn changes(&self, codepoint: Ecn) -> bool {
         self.mode == Mode::Exact && codepoint != Ecn::NotEct && (codepoint == Ecn::Ce) != self.echoing
@@ -92,7 +93,7 @@ impl Echo {
         Request { at_once: changes || segment.flags.cwr(), hurry }
     }
 
-    /// RFC 9768, section 3.2.2.5.1: an acknowledgement at once when marking begins.
+    /// RFC 9768, section 3.2.2.5.1: acknowledge at once when marking begins.
     fn accurate(&mut self, segment: &Segment, codepoint: Ecn) -> Request {
         let marked = codepoint == Ecn::Ce;
         if marked {
@@ -106,8 +107,8 @@ impl Echo {
         Request { at_once: begins, hurry: false }
     }
 
-    /// Delaying acknowledgements would be bad when congestion begins, as the sender's window may be very low; and a packet
-    /// without codepoint among others is probably a retransmission.
+    /// When congestion begins, delayed acknowledgements would hurt, as the sender's window may be very small. A packet
+    /// without codepoint among others with one is probably a retransmission.
     fn wants_hurry(&mut self, codepoint: Ecn) -> bool {
         let hurry = match codepoint {
             Ecn::NotEct => self.seen,

@@ -1,7 +1,8 @@
-//! The half of an endpoint that receives data: what has arrived ([`reassembly`]), how much more may come ([`window`]), and
-//! when to say so ([`delayed_ack`], [`compression`]), and which marks came with it ([`ecn`]); the kernel's `tcp_data_queue`.
+//! The half of an endpoint that receives data. It tracks what has arrived ([`reassembly`]), how much more may arrive
+//! ([`window`]), when to acknowledge it ([`delayed_ack`], [`compression`]), and which marks came with it ([`ecn`]); the
+//! kernel's `tcp_data_queue`.
 //!
-//! The application reads everything in order at once, so nothing in order ever occupies the buffer.
+//! The application reads all in-order data at once, so such data never occupies the buffer.
 
 mod compression;
 mod delayed_ack;
@@ -18,7 +19,8 @@ use ecn::Echo;
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 
-/// Blocks that are surely told, though segments carry three and acknowledgements get lost (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Blocks that are sure to be reported, although segments carry three and acknowledgements get lost
+/// (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_SURELY_TOLD: usize = 2;
 
 /// The receiving half of an endpoint.
@@ -37,7 +39,7 @@ pub(crate) struct Receiver {
     echo: Echo,
 }
 
-/// What every segment tells about the receiving half.
+/// What every segment reports about the receiving half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgement {
     /// Next sequence number expected.
@@ -48,7 +50,7 @@ pub(crate) struct Acknowledgement {
     pub(crate) ts_ecr: u32,
     /// What arrived out of order.
     pub(crate) sack: SackBlocks,
-    /// ACK, and what there is to tell of congestion.
+    /// ACK, and the congestion flags.
     pub(crate) flags: Flags,
 }
 
@@ -67,7 +69,7 @@ const AFTER_SYN: u64 = 1;
 impl Receiver {
     /// A receiver that waits for the handshake.
     pub(crate) fn new(config: &Config, role: Role) -> Self {
-        // A client does not know yet that timestamps will be used: it counts on segments that are 12 bytes longer.
+        // A client does not know yet that timestamps will be used: it assumes segments that are 12 bytes longer.
         let mss_bytes = config.mss_bytes + if role == Role::Client { 12 } else { 0 };
         Self {
             mss_bytes: config.mss_bytes,
@@ -113,8 +115,8 @@ impl Receiver {
         self.fin_end.is_some_and(|end| self.reassembly.next() >= end)
     }
 
-    /// Does the segment lie in the window (RFC 9293, section 3.10.7.4, first check)? If not, it is worth no more than the
-    /// acknowledgement that is now owed.
+    /// Does the segment lie in the window (RFC 9293, section 3.10.7.4, first check)? If not, it is dropped, and an
+    /// acknowledgement is now owed.
     pub(crate) fn accepts(&mut self, now_ns: u64, segment: &Segment, round_trip: RoundTrip) -> bool {
         let next = self.reassembly.next();
         if segment.end() >= self.acked && segment.seq <= next + self.window.offered(next) {
@@ -129,9 +131,9 @@ impl Receiver {
         false
     }
 
-    /// Has an acknowledgement that waits to be sent before a segment with this codepoint is taken in? Since that changes what is
-    /// told of congestion (RFC 8257, section 3.2), or the blocks that are told first (`tcp_sack_new_ofo_skb`): one of those behind
-    /// them may never be told, where acknowledgements get lost.
+    /// Must a pending acknowledgement be sent before a segment with this codepoint is taken in? Yes if the segment
+    /// changes the congestion that is reported (RFC 8257, section 3.2), or the order of the blocks
+    /// (`tcp_sack_new_ofo_skb`): the later blocks may never be reported if acknowledgements get lost.
     #[inline]
     pub(crate) fn owes_before(&self, segment: &Segment, codepoint: packet::Ecn) -> bool {
         (self.echo.changes(codepoint) && self.delayed.is_waiting())
@@ -189,8 +191,8 @@ impl Receiver {
         }
     }
 
-    /// The acknowledgement that leaves with a segment now. SACK blocks go only where there is no payload (the kernel shortens
-    /// the payload by them): with payload, what is missing still has to be told.
+    /// The acknowledgement that leaves with a segment now. SACK blocks are sent only without payload (the kernel
+    /// shortens the payload to fit them): with payload, gaps still have to be reported.
     #[inline]
     pub(crate) fn acknowledge(&mut self, pure: bool) -> Acknowledgement {
         let ack = self.reassembly.next();
@@ -219,7 +221,7 @@ impl Receiver {
         self.delayed.on_data_sent(now_ns);
     }
 
-    /// Has a pure acknowledgement to leave now?
+    /// Must a pure acknowledgement be sent now?
     #[inline]
     pub(crate) fn owes(&self, now_ns: u64) -> bool {
         self.delayed.is_due(now_ns)
@@ -246,7 +248,7 @@ impl Receiver {
         self.window.adjust(now_ns, segment.seq + u64::from(segment.len));
     }
 
-    /// The window opens, and is told at once.
+    /// The window opens; this is announced at once.
     fn open_window(&mut self, len: u32) {
         if self.window.open(len, self.reassembly.held_bytes()) {
             self.delayed.one_quick();
@@ -276,7 +278,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const ROUND_TRIP: RoundTrip = RoundTrip { srtt_ns: Some(20 * MS), rto_ns: 220 * MS };
 
-    /// A receiver past its quick acknowledgements, with a window that is open as far as it goes.
+    /// A receiver past its quick acknowledgements, with the window fully open.
     fn receiver() -> Receiver {
         let config = Config { rmem_default_bytes: 100_000, rmem_max_bytes: 100_000, ..Config::default() };
         let mut receiver = Receiver::new(&config, Role::Server);
@@ -365,12 +367,13 @@ mod tests {
                 receiver.acknowledge(true);
             }
         };
-        // Round trips of 51 ms: the first ends with the first segment. Of the second, a segment comes last, and 19 wait for it.
+        // Round trips of 51 ms: the first ends with the first segment. Of the second, one segment comes last, and 19
+        // wait for it.
         at(51, 0..10);
         at(60, 11..30);
         at(102, 10..11);
-        // Ten segments were read then, no more than is assumed. In the third it is the 19, and one: 2 * 20 + 16 segments, and for the
-        // growth by 10 of 10 twice as much in addition: 168. As soon as the window is open:
+        // Ten segments were read then, no more than assumed. In the third round it is the 19 and one more: 2 * 20 + 16
+        // segments, plus twice as much again for the growth by 10 of 10: 168. As soon as the window is open:
         at(153, 30..31);
         at(154, 31..131);
         assert_eq!(u64::from(receiver.acknowledge(true).window_bytes), (168 * 1460_u64).next_multiple_of(128));

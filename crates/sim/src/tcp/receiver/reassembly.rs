@@ -1,4 +1,4 @@
-//! What has arrived, in order and out of order, and which SACK blocks tell so (RFC 2018, section 4; RFC 2883).
+//! What has arrived, in order and out of order, and the SACK blocks that report it (RFC 2018, section 4; RFC 2883).
 
 use super::super::segment::{SackBlock, SackBlocks};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ pub(crate) struct Reassembly {
     duplicate: Option<SackBlock>,
 }
 
-/// What a segment was to the reassembly.
+/// What a segment was for the reassembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The next in order, with nothing missing before or after.
@@ -70,18 +70,18 @@ impl Reassembly {
         self.insert_slowly(SackBlock { start, end })
     }
 
-    /// Nothing was received, but the other side should hear what it sent twice.
+    /// Nothing was received, but the other side should be told what it sent twice.
     pub(crate) fn report_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = Some(SackBlock { start, end });
     }
 
-    /// Is there anything to tell in SACK blocks?
+    /// Is there anything to report in SACK blocks?
     pub(crate) fn has_blocks(&self) -> bool {
         self.has_gap() || self.duplicate.is_some()
     }
 
-    /// How many blocks have changed later than the one that these sequence numbers extend, or than a new one if they extend
-    /// none; `None` if they don't come too early.
+    /// How many blocks have changed more recently than the one that these sequence numbers extend, or than a new one if
+    /// they extend none; `None` unless they lie beyond a gap.
     pub(crate) fn recency(&self, start: u64, end: u64) -> Option<usize> {
         let blocks = || self.recent.blocks.iter().flatten();
         let extended = blocks().position(|block| block.start <= end && start <= block.end);
@@ -115,7 +115,7 @@ impl Reassembly {
         if had_gap { Arrival::FilledGap } else { Arrival::InOrder }
     }
 
-    /// Keeps a block that came too early.
+    /// Stores a block that came too early.
     fn hold(&mut self, new: SackBlock) -> Arrival {
         let first = self.held.partition_point(|block| block.end < new.start);
         let touched = self.held.iter().skip(first).take_while(|block| block.start <= new.end).count();
@@ -140,11 +140,11 @@ impl Reassembly {
         Arrival::OutOfOrder
     }
 
-    /// Moves what has become in order out of the held blocks.
+    /// Removes the blocks that are now in order.
     fn release(&mut self) {
         while let Some(block) = self.held.front().copied().filter(|block| block.start <= self.next) {
             if block.start < self.next && self.duplicate.is_none() {
-                // Of several, the first is told (`tcp_dsack_extend`).
+                // Of several duplicates, the first is reported (`tcp_dsack_extend`).
                 self.duplicate = Some(SackBlock { start: block.start, end: block.end.min(self.next) });
             }
             self.next = self.next.max(block.end);
@@ -156,7 +156,7 @@ impl Reassembly {
 }
 
 impl Recent {
-    /// Puts a block first; it replaces those that it has grown from.
+    /// Moves a block to the front; it replaces those that it has grown from.
     fn update(&mut self, block: SackBlock) {
         let others = self.blocks.into_iter().flatten();
         let mut kept = others.filter(|other| other.end < block.start || block.end < other.start);

@@ -1,23 +1,24 @@
 //! The receive window and its growth with the connection: Linux' dynamic right-sizing (Fisk and Feng, "Dynamic
 //! right-sizing in TCP", 2001; the kernel's `tcp_rcv_space_adjust`, `tcp_grow_window` and `__tcp_select_window`).
 //!
-//! Half of the buffer is window, the other half is left to the packets' overhead (`tcp_adv_win_scale` = 1, Linux' default up
-//! to 6.6). The buffer starts at `tcp_rmem[1]` and grows, once a round trip, to twice what the application read in it and
-//! more while that increases, up to `tcp_rmem[2]`. The application reads at once, packet by packet: of what a gap held back it has read
-//! the first packet when a round trip ends there.
+//! Half of the buffer is window, the other half is left for the packets' overhead (`tcp_adv_win_scale` = 1, Linux'
+//! default up to 6.6). The buffer starts at `tcp_rmem[1]`. Once per round trip it grows to twice what the application
+//! read in that time, and more while that increases, up to `tcp_rmem[2]`. The application reads at once, packet by
+//! packet: if a round trip ends just when a gap is filled, the application has read only the first of the packets
+//! behind it.
 //!
 //! Departs: packets held out of order take as much overhead as payload (the kernel counts each packet's true size).
 
 use super::super::timestamps;
 
-/// Segments of cushion above twice what was read (`tcp_rcv_space_adjust`).
+/// Segments of margin above twice what was read (`tcp_rcv_space_adjust`).
 const CUSHION_SEGMENTS: u64 = 16;
 /// Segments that the first round trip is assumed to bring (`TCP_INIT_CWND`).
 const INITIAL_SEGMENTS: u64 = 10;
 /// Memory that a packet takes beside its payload: two descriptors and the room for headers (`SKB_TRUESIZE` and `MAX_TCP_HEADER`, as
 /// Debian's 6.1 for clouds has them).
 const OVERHEAD_BYTES: u64 = 832;
-/// In such steps a packet's share of the buffer is made large enough for its window.
+/// A packet's share of the buffer grows in steps of this size until it is large enough for its window.
 const STEP_BYTES: u64 = 128;
 /// Largest window of a SYN, which is not scaled (RFC 7323, section 2.2).
 const MAX_UNSCALED: u64 = 65_535;
@@ -41,7 +42,7 @@ pub(crate) struct ReceiveWindow {
     rtt: ReceiverRtt,
 }
 
-/// The current measurement of what the application reads in a round trip (`rcvq_space`).
+/// The current measurement of how much the application reads in a round trip (`rcvq_space`).
 #[derive(Debug)]
 struct Round {
     start_ns: u64,
@@ -50,7 +51,7 @@ struct Round {
     most_bytes: u64,
 }
 
-/// The round-trip time as the receiving side sees it (`rcv_rtt_est`), from the echo of its own timestamps.
+/// The round-trip time as measured by the receiving side (`rcv_rtt_est`), from the echo of its own timestamps.
 #[derive(Debug, Default)]
 struct ReceiverRtt {
     /// 8 times the value; 0 before the first.
@@ -58,7 +59,7 @@ struct ReceiverRtt {
     last_echo: u32,
 }
 
-/// The buffer that a segment of the window takes: as much as a packet does, and twice its payload at least.
+/// Buffer space for a segment of the window: as much as a packet takes, and at least twice its payload.
 fn charge_bytes(mss_bytes: u64) -> u64 {
     let packet_bytes = mss_bytes + OVERHEAD_BYTES;
     packet_bytes + (2 * mss_bytes).saturating_sub(packet_bytes).next_multiple_of(STEP_BYTES)
@@ -70,7 +71,7 @@ fn window_of(buffer_bytes: u64) -> u64 {
 }
 
 impl ReceiveWindow {
-    /// A window out of a buffer of `buffer_bytes` that may grow to `buffer_max_bytes`.
+    /// A window from a buffer of `buffer_bytes` that may grow to `buffer_max_bytes`.
     pub(crate) fn new(mss_bytes: u32, buffer_bytes: u64, buffer_max_bytes: u64) -> Self {
         let mss_bytes = u64::from(mss_bytes);
         let full = window_of(buffer_bytes);
@@ -105,12 +106,12 @@ impl ReceiveWindow {
         self.round.most_bytes = self.round.most_bytes.min(self.opened_bytes);
     }
 
-    /// Window left of what was offered.
+    /// What is left of the window offered.
     pub(crate) fn offered(&self, next: u64) -> u64 {
         self.edge.saturating_sub(next)
     }
 
-    /// Window to offer from `next` on, with `held_bytes` waiting out of order.
+    /// Window to offer from `next` on, with `held_bytes` buffered out of order.
     #[inline]
     pub(crate) fn offer(&mut self, next: u64, held_bytes: u64) -> u32 {
         let window = self.select(held_bytes).max(self.offered(next)).next_multiple_of(self.unit_bytes);
@@ -146,12 +147,12 @@ impl ReceiveWindow {
         }
     }
 
-    /// The round-trip time as the receiving side sees it; 0 if not measured yet.
+    /// The round-trip time as measured by the receiving side; 0 if not measured yet.
     pub(crate) fn rtt_ns(&self) -> u64 {
         self.rtt.rtt8_ns / 8
     }
 
-    /// The application has read a packet, and so everything up to `next`: grows the buffer at the end of a round trip
+    /// The application has read a packet, and so everything up to `next`. Grows the buffer at the end of a round trip
     /// (`tcp_rcv_space_adjust`).
     #[inline]
     pub(crate) fn adjust(&mut self, now_ns: u64, next: u64) {
@@ -171,7 +172,7 @@ impl ReceiveWindow {
     fn grow(&mut self, read: u64) {
         let most = self.round.most_bytes;
         let twice = 2 * read + CUSHION_SEGMENTS * self.mss_bytes;
-        // While it increases from round to round, leave room for it to go on (slow start doubles).
+        // While it increases from round to round, leave room for more growth (slow start doubles).
         let increase = (u128::from(twice) * u128::from(read - most) / u128::from(most.max(1))) as u64;
         let segments = (twice + 2 * increase) / self.mss_bytes;
         let buffer = (segments * charge_bytes(self.mss_bytes)).min(self.buffer_max_bytes);
@@ -186,7 +187,7 @@ impl ReceiveWindow {
         window_of(self.buffer_bytes).saturating_sub(held_bytes)
     }
 
-    /// RFC 9293, section 3.8.6.2.2: no silly window, so none at all rather than less than a segment.
+    /// RFC 9293, section 3.8.6.2.2: avoid a silly window, so offer none at all rather than less than a segment.
     fn select(&self, held_bytes: u64) -> u64 {
         let (full, free) = (window_of(self.buffer_bytes), self.free(held_bytes));
         let segment = self.mss_bytes.min(full);
@@ -197,7 +198,7 @@ impl ReceiveWindow {
     }
 }
 
-/// Window scale that lets 16 bits tell a window of half of `space` (`tcp_select_initial_window`).
+/// Window scale with which 16 bits can express a window of half of `space` (`tcp_select_initial_window`).
 fn scale(space: u64) -> u32 {
     space.max(1).ilog2().saturating_sub(15).min(14)
 }

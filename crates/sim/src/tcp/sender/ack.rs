@@ -11,7 +11,7 @@ use super::recovery::Progress;
 use super::timer::Wait;
 use super::{PeerWindow, Sender, State};
 
-/// What there was before an acknowledgement.
+/// The state before an acknowledgement.
 #[derive(Debug)]
 struct Before {
     packets_out: u32,
@@ -23,8 +23,8 @@ struct Before {
 }
 
 impl Sender {
-    /// Takes an acknowledgement in, and repairs what it shows to be lost. Sending new data is left to
-    /// [`transmit`](Sender::transmit).
+    /// Takes in an acknowledgement, and repairs the losses that it shows. [`transmit`](Sender::transmit) sends new
+    /// data.
     pub(crate) fn on_ack(&mut self, segment: &Segment, output: &mut Output) {
         if segment.ack > self.nxt {
             return;
@@ -83,7 +83,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement while nothing is outstanding: a duplicate may be reported late, or the window open.
+    /// An acknowledgement while nothing is outstanding: it may report a duplicate late, or open the window.
     fn on_idle_ack(&mut self, segment: &Segment, mut news: News, output: &mut Output) {
         if news.duplicate.is_some() {
             self.on_alarm(output.now_ns, &mut news);
@@ -157,8 +157,8 @@ impl Sender {
         }
     }
 
-    /// The receiver got `block` twice (`tcp_check_dsack`, `tcp_dsack_seen`). Returns the first sequence number of a segment
-    /// that was thus shown to have been overtaken, or SND.NXT.
+    /// The receiver got `block` twice (`tcp_check_dsack`, `tcp_dsack_seen`). Returns the first sequence number of a
+    /// segment that was overtaken, as the duplicate shows, or SND.NXT.
     #[cold]
     fn take_duplicate(&mut self, block: SackBlock, ack: u64, news: &mut News) -> u64 {
         let segments = (block.end - block.start).div_ceil(u64::from(self.mss_bytes)) as u32;
@@ -229,7 +229,7 @@ impl Sender {
         }
     }
 
-    /// Measures what there is to measure, and tells the congestion control what was acknowledged.
+    /// Takes the measurements, and tells the congestion control what was acknowledged.
     fn measure(&mut self, now_ns: u64, before: &Before, news: &News) -> Ack {
         let one_alone = news.popped == 1 && before.sacked == 0 && !news.sacked && !news.echo;
         let may_be_delayed = one_alone
@@ -245,8 +245,8 @@ impl Sender {
         Ack { acked: news.delivered, prior_in_flight: before.in_flight, rtt_ns, may_be_delayed, ..Ack::NOTHING }
     }
 
-    /// Measures the round trip on segments that were sent once (Karn's rule: RFC 6298, section 3), or else by timestamp.
-    /// Returns that of the newest segment.
+    /// Measures the round trip on segments that were sent only once (Karn's rule: RFC 6298, section 3), otherwise by
+    /// timestamp. Returns the round-trip time of the newest segment.
     fn take_rtt(&mut self, now_ns: u64, news: &News, may_be_delayed: bool) -> Option<u64> {
         let acked = news.acked_span.filter(|_| !news.repair_acked);
         let (oldest, newest) = match (acked, news.sacked_span) {
@@ -261,7 +261,7 @@ impl Sender {
             newest_ns = rtt_ns;
         }
         let (rtt_ns, newest_ns) = (rtt_ns?, newest_ns?);
-        // One that the receiver may have held back does not raise the minimum.
+        // A round trip that the receiver may have prolonged does not raise the minimum.
         if !may_be_delayed || newest_ns <= self.min_rtt_ns() {
             self.rtt.add_min(now_ns, newest_ns);
         }
@@ -270,7 +270,8 @@ impl Sender {
         Some(newest_ns)
     }
 
-    /// RFC 8985, section 7.4: a probe that repaired a loss is congestion, and over at once (`tcp_process_tlp_ack`).
+    /// RFC 8985, section 7.4: a probe that repaired a loss is congestion, which is over at once
+    /// (`tcp_process_tlp_ack`).
     fn check_probe(&mut self, now_ns: u64, ack: u64, news: &News) {
         let answer = Answer { ack, duplicate: news.probe_was_duplicate, pure_repeat: news.repeats && !news.sacked };
         if self.probe.on_ack(answer) {
@@ -285,8 +286,9 @@ impl Sender {
         self.keep_open(now_ns);
     }
 
-    /// Does the acknowledgement restart the timer? Anything newly acknowledged does, unless the timer now waits for reordered
-    /// segments; a selective acknowledgement does if what it acknowledges was sent before the head was last sent.
+    /// Does the acknowledgement restart the timer? It does if anything is newly acknowledged, unless the timer now
+    /// waits for reordered segments. A selective acknowledgement does if what it acknowledges was sent before the head
+    /// was last sent.
     fn sets_timer(&self, now_ns: u64, news: &News) -> bool {
         if news.waits_for_reordered {
             return false;
@@ -305,7 +307,7 @@ impl Sender {
 
     /// Lets the window shrink or grow by what was delivered (`tcp_cong_control`).
     fn adjust_window(&mut self, now_ns: u64, news: &News, ack: &Ack) {
-        // With reordering, selective acknowledgements are progress too.
+        // With reordering, selective acknowledgements also count as progress.
         let progress = ack.acked > 0 && (news.popped > 0 || (self.rack.reorders() && news.sacked));
         if self.cc.governs() {
             self.cc.on_ack(&self.context(now_ns), ack);
@@ -313,7 +315,8 @@ impl Sender {
             self.reduce_window(Progress { delivered: ack.acked, lost: ack.lost, advanced: news.advanced });
         } else if progress {
             self.cc.on_ack(&self.context(now_ns), ack);
-            // Whether or not it grows (`tcp_cong_avoid`): so the window of a slow application stays while it is answered.
+            // Whether or not it grows (`tcp_cong_avoid`): so the window of a slow application is kept while
+            // acknowledgements come in.
             self.usage.stamp(now_ns);
         }
         self.update_pacing(now_ns);
@@ -330,7 +333,7 @@ impl Sender {
         }
     }
 
-    /// While the window is closed: stops probing when it has opened far enough, else goes on.
+    /// While the window is closed: stops probing if it has opened far enough, otherwise continues.
     fn check_persist(&mut self, now_ns: u64) {
         if self.timer.wait() != Some(Wait::Persist) {
             return;

@@ -1,4 +1,4 @@
-//! The congestion states: what to make of an acknowledgement when something is or was amiss (the kernel's
+//! The congestion states: what an acknowledgement means when something is or was wrong (the kernel's
 //! `tcp_fastretrans_alert`).
 
 use super::news::News;
@@ -11,7 +11,7 @@ const REORDER_SLACK_NS: u64 = 2_000_000;
 /// What to send after an acknowledgement, before new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repair {
-    /// Nothing again.
+    /// No retransmission.
     Nothing,
     /// What is lost.
     Lost,
@@ -20,7 +20,7 @@ pub(crate) enum Repair {
 }
 
 impl Sender {
-    /// Leaves states that are over, undoes what was unfounded, looks for losses, enters states that begin.
+    /// Leaves states that are over, undoes unfounded reductions, looks for losses, enters new states.
     #[inline(never)]
     pub(super) fn on_alarm(&mut self, now_ns: u64, news: &mut News) -> Repair {
         if news.echo {
@@ -41,7 +41,7 @@ impl Sender {
     /// Everything that was outstanding when the state began has been acknowledged.
     fn leave_finished_state(&mut self, now_ns: u64, news: &News) {
         match self.recovery.state() {
-            // One more must be acknowledged, so that the CWR flag has reached the receiver.
+            // One more must be acknowledged: then the CWR flag has reached the receiver.
             State::Cwr if self.una > self.recovery.end() => {
                 self.end_reduction(now_ns);
                 self.set_state(now_ns, State::Open);
@@ -56,8 +56,8 @@ impl Sender {
 
     fn in_recovery(&mut self, now_ns: u64, news: &mut News) -> Repair {
         if news.advanced && self.was_delayed(news.ecr) {
-            // Luck: the hole is filled by a delayed packet. Without retransmissions under way there was no loss at all;
-            // with some, nothing more is believed lost until they are answered.
+            // A delayed packet fills the hole. If no retransmission is under way there was no loss at all; otherwise
+            // nothing more is considered lost until the retransmissions are answered.
             self.note_reordering(news.una_before);
             if self.board.retransmitted() > 0 {
                 return Repair::Nothing;
@@ -116,7 +116,8 @@ impl Sender {
         }
     }
 
-    /// Fast recovery begins. A reduction for an ECN echo that is under way goes on: the window is reduced once.
+    /// Fast recovery begins. A reduction for an ECN echo that is already under way continues: the window is reduced
+    /// only once.
     pub(super) fn enter_recovery(&mut self, now_ns: u64, echo: bool) {
         self.forget_repairs_if_none();
         let reducing = self.recovery.is_reducing();
@@ -155,7 +156,8 @@ impl Sender {
         }
     }
 
-    /// Congestion that is no loss: reduces the window unless that is under way, and nothing undoes it (`tcp_enter_cwr`).
+    /// Congestion without loss: reduces the window unless a reduction is under way; this reduction is never undone
+    /// (`tcp_enter_cwr`).
     #[cold]
     pub(super) fn enter_cwr(&mut self, now_ns: u64) {
         self.undo.keep_reduced();
@@ -180,7 +182,7 @@ impl Sender {
         }
     }
 
-    /// Was anything that is outstanding sent again (`tcp_any_retrans_done`)?
+    /// Has any outstanding segment been sent again (`tcp_any_retrans_done`)?
     fn any_repair(&self) -> bool {
         self.board.retransmitted() > 0 || self.board.head().is_some_and(|head| head.ever_retransmitted)
     }

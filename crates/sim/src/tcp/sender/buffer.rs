@@ -1,48 +1,50 @@
-//! The send buffer: how much of what the application has to send it may hand over (the kernel's `tcp_sendmsg_locked`,
+//! The send buffer: how much of its data the application may write (the kernel's `tcp_sendmsg_locked`,
 //! `sk_stream_memory_free`, `sk_stream_write_space` and `tcp_sndbuf_expand`).
 //!
-//! The buffer holds what is not sent yet and what is not acknowledged yet. Counted is what the kernel charges for a packet, not what
-//! is in it. An application that finds it full goes on once a third is free. It grows with the congestion window, up to
-//! `tcp_wmem`'s maximum: never the limit by itself, but what stands in it has yet to be sent after the application has stopped.
-//! `tcp_notsent_lowat` bounds what is not sent, and so the time that data waits in the sender itself.
+//! The buffer holds unsent and unacknowledged data. Its fill level counts what the kernel charges for a packet, not the
+//! payload. An application that finds it full continues once a third is free. The buffer grows with the congestion
+//! window, up to `tcp_wmem`'s maximum. So it is never the limit by itself, but its contents have yet to be sent after
+//! the application has stopped. `tcp_notsent_lowat` bounds the unsent data, and so the time that data waits in the
+//! sender itself.
 //!
-//! Departs: the application goes on at once; the kernel does not join packets that were sent again with others selectively
-//! acknowledged.
+//! Departs: the application continues at once; the kernel does not join retransmitted packets with others that are
+//! selectively acknowledged.
 
 use super::output::Output;
 use super::small_queue::OVERHEAD_BYTES;
 use super::{Config, Sender};
 
-/// What the buffer grows by for a packet of the window: a full frame's linear part, rounded up to a power of two, and its descriptor
-/// (`per_mss`, as Debian's 6.1 for clouds has it; kernels with wireless networks reserve longer headers, and 4352).
+/// The buffer grows by this much per packet of the window: a full frame's linear part, rounded up to a power of two,
+/// and its descriptor (`per_mss`, as in Debian's 6.1 for clouds; kernels with wireless networks reserve longer headers,
+/// and 4352).
 const RESERVED_BYTES: u64 = 2304;
-/// The application hands over no more in one go: as much as the programs of the kernel engines do.
+/// The most that the application writes at once: as much as the programs of the kernel engines.
 const WRITE_BYTES: u64 = 64 * 1024;
 /// It has room for this many packets at least (`TCP_INIT_CWND`).
 const LEAST_PACKETS: u32 = 10;
 
-/// How large it is, and whether the application waits for it.
+/// The size of the buffer, and whether the application waits for it.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     /// `sk_sndbuf`.
     size_bytes: u64,
-    /// With more payload than this, however few packets hold it, too little is free to wake the application. (Rounding, which
-    /// [`Sender::has_room_to_wake`] does not do, is allowed for.)
+    /// With more payload than this, too little is free to wake the application, however few packets hold it. (This
+    /// allows for rounding, which [`Sender::has_room_to_wake`] does not do.)
     most_payload_bytes: u64,
     /// Packets of the largest window for which room was made.
     packets: u32,
     piece_bytes: u64,
     max_bytes: u64,
-    /// Less than this is not sent yet when the application hands more over (`tcp_notsent_lowat`).
+    /// The application may write more while less than this is unsent (`tcp_notsent_lowat`).
     unsent_bytes: u64,
-    /// It has room for so many windows (`sndbuf_expand`).
+    /// It has room for this many windows (`sndbuf_expand`).
     windows: u64,
     /// The application has found it full (`SOCK_NOSPACE`).
     is_full: bool,
 }
 
 impl SendBuffer {
-    /// The buffer of a connection that begins; it will have room for a number of windows.
+    /// The buffer of a new connection; it will have room for a number of windows.
     pub(crate) fn new(config: &Config, windows: u64) -> Self {
         let mut buffer = Self {
             size_bytes: 0,
@@ -64,13 +66,13 @@ impl SendBuffer {
         self.is_full
     }
 
-    /// What is written is put together to pieces of this size.
+    /// Written data is joined into pieces of this size.
     #[inline]
     pub(crate) fn piece_bytes(&self) -> u64 {
         self.piece_bytes
     }
 
-    /// Makes room for a window of so many packets (`tcp_sndbuf_expand`).
+    /// Makes room for a window of this many packets (`tcp_sndbuf_expand`).
     #[inline]
     fn expand(&mut self, packets: u32) {
         if packets > self.packets {
@@ -90,12 +92,13 @@ impl SendBuffer {
 }
 
 impl Sender {
-    /// The handshake is done: what the buffer is made for (`tcp_init_buffer_space`).
+    /// The handshake is done: sets the initial size (`tcp_init_buffer_space`).
     pub(super) fn open_buffer(&mut self) {
         self.buffer.expand(self.packets_provided_for());
     }
 
-    /// Lets the application hand over what the buffer takes, and sends it, if it has something and doesn't wait.
+    /// Lets the application write what the buffer accepts, and sends it, if the application has data and is not
+    /// waiting.
     #[inline]
     pub(super) fn run_application(&mut self, output: &mut Output) {
         if self.data.end < self.data.offered && self.una > 0 && (!self.buffer.is_full || self.is_writable()) {
@@ -103,7 +106,7 @@ impl Sender {
         }
     }
 
-    /// `sent` packets have just been sent: where the application waits and the window has room, the buffer is too small for it
+    /// `sent` packets have just been sent: if the application waits and the window has room, the buffer is too small
     /// (`tcp_check_space`, which the kernel calls after every single packet, and `tcp_should_expand_sndbuf`).
     #[inline]
     pub(super) fn check_space(&mut self, now_ns: u64, sent: u32) {
@@ -113,12 +116,12 @@ impl Sender {
         }
     }
 
-    /// Payload handed over and not sent yet.
+    /// Payload written and not sent yet.
     pub(super) fn unsent_bytes(&self) -> u64 {
         self.data.end.saturating_sub(self.nxt)
     }
 
-    /// One run of the application: it writes until the buffer takes no more.
+    /// One run of the application: it writes until the buffer is full.
     #[inline(never)]
     fn hand_over(&mut self, output: &mut Output) {
         self.buffer.is_full = false;
@@ -146,19 +149,19 @@ impl Sender {
 
     #[inline]
     fn is_writable(&self) -> bool {
-        // Short of counting packets, which could only be more.
+        // A shortcut that avoids counting packets, which could only give more.
         let is_short = !self.board.joins() && self.data.end - self.una > self.buffer.most_payload_bytes;
         !is_short && self.has_room_to_wake()
     }
 
-    /// Is there room enough to wake an application that waits (`__sk_stream_is_writeable`)?
+    /// Is there enough room to wake an application that waits (`__sk_stream_is_writeable`)?
     #[inline(never)]
     fn has_room_to_wake(&self) -> bool {
         let queued_bytes = self.queued_bytes();
         self.buffer.size_bytes >= queued_bytes + queued_bytes / 2 && self.unsent_bytes() * 2 < self.buffer.unsent_bytes
     }
 
-    /// Payload that fits now: what the last piece lacks, and whole pieces as long as there is room when one begins.
+    /// Payload that fits now: the rest of the last piece, and whole pieces as long as there is room when one begins.
     fn room_bytes(&self) -> u64 {
         let (piece_bytes, unsent_bytes) = (self.buffer.piece_bytes, self.unsent_bytes());
         let free_bytes = self.buffer.size_bytes.saturating_sub(self.queued_bytes());
@@ -167,7 +170,7 @@ impl Sender {
         self.last_piece_lacks_bytes() + pieces * piece_bytes
     }
 
-    /// Payload that may still be put into the last of the pieces that are not sent yet.
+    /// Payload that can still be added to the last of the unsent pieces.
     fn last_piece_lacks_bytes(&self) -> u64 {
         let piece_bytes = self.buffer.piece_bytes;
         let last_bytes = (self.unsent_bytes() - self.begun_piece_bytes()) % piece_bytes;

@@ -1,37 +1,36 @@
-//! For how long the sender had something to do, and what kept it from doing more (the kernel's `tcp_chrono_start` and
-//! `tcp_chrono_stop`).
+//! How long the sender was busy, and what limited it (the kernel's `tcp_chrono_start` and `tcp_chrono_stop`).
 //!
-//! Departs: to the nanosecond (the kernel counts jiffies).
+//! Departs: precise to the nanosecond (the kernel counts jiffies).
 
 use super::Sender;
 
-/// What the sender is about. Of two that hold the greater counts.
+/// What the sender is doing. If two apply, the greater one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Chrono {
-    /// Nothing is to be sent or to be acknowledged.
+    /// There is nothing to send or to be acknowledged.
     #[default]
     Idle,
-    /// Something is (`TCP_CHRONO_BUSY`).
+    /// There is data to send or to be acknowledged (`TCP_CHRONO_BUSY`).
     Busy,
     /// More could be sent if the receiver's window allowed it (`TCP_CHRONO_RWND_LIMITED`).
     WindowLimited,
-    /// More could be sent if the send buffer let the application hand it over (`TCP_CHRONO_SNDBUF_LIMITED`).
+    /// More could be sent if the send buffer let the application write it (`TCP_CHRONO_SNDBUF_LIMITED`).
     BufferLimited,
 }
 
-/// Stopwatches, of which one runs at most.
+/// Stopwatches, at most one of which is running.
 #[derive(Debug, Default)]
 pub(crate) struct Chronograph {
     running: Chrono,
     since_ns: u64,
-    /// Time spent so far with each but [`Chrono::Idle`].
+    /// Time spent so far in each state except [`Chrono::Idle`].
     busy_ns: u64,
     window_limited_ns: u64,
     buffer_limited_ns: u64,
 }
 
 impl Chronograph {
-    /// Which one runs.
+    /// Which one is running.
     #[inline]
     pub(crate) fn running(&self) -> Chrono {
         self.running
@@ -44,8 +43,8 @@ impl Chronograph {
         (self.running, self.since_ns) = (chrono, now_ns);
     }
 
-    /// Time in which there was something to do and nothing but the congestion window or the path limited; in which the receiver's
-    /// window did; and in which the send buffer did.
+    /// Three times: while the sender was busy and limited only by the congestion window or the path; while the
+    /// receiver's window was the limit; and while the send buffer was.
     pub(crate) fn times_ns(&self, now_ns: u64) -> [u64; 3] {
         let lap_ns = |chrono| if self.running == chrono { now_ns - self.since_ns } else { 0 };
         [
@@ -57,7 +56,7 @@ impl Chronograph {
 }
 
 impl Sender {
-    /// There is something to do (the first data in `tcp_add_write_queue_tail`).
+    /// There is data to send (the first data in `tcp_add_write_queue_tail`).
     pub(super) fn note_busy(&mut self, now_ns: u64) {
         let established = self.una > 0;
         if established
@@ -68,7 +67,7 @@ impl Sender {
         }
     }
 
-    /// What was sent is acknowledged, all of it; if nothing is left to be sent there is nothing to do.
+    /// All that was sent is acknowledged; if nothing is left to send, the sender is idle.
     #[cold]
     pub(super) fn note_idle(&mut self, now_ns: u64) {
         if self.next_new().is_none() {
@@ -76,7 +75,7 @@ impl Sender {
         }
     }
 
-    /// The next segment could be sent but for the receiver's window, or this is not so any more (`tcp_write_xmit`).
+    /// Only the receiver's window holds back the next segment, or this is no longer so (`tcp_write_xmit`).
     #[inline]
     pub(super) fn note_window_limit(&mut self, now_ns: u64, limits: bool) {
         if limits != (self.chronograph.running() == Chrono::WindowLimited) {
@@ -84,21 +83,21 @@ impl Sender {
         }
     }
 
-    /// The window has room, and all is sent that the buffer let the application hand over (`tcp_cwnd_validate`).
+    /// The window has room, and all is sent that the buffer let the application write (`tcp_cwnd_validate`).
     pub(super) fn note_buffer_limit(&mut self, now_ns: u64) {
         if self.buffer.is_full() && self.next_new().is_none() {
             self.note_limit(now_ns, Chrono::BufferLimited);
         }
     }
 
-    /// The buffer lets the application go on (`tcp_check_space`).
+    /// The buffer lets the application continue (`tcp_check_space`).
     pub(super) fn note_buffer_room(&mut self, now_ns: u64) {
         if self.chronograph.running() == Chrono::BufferLimited {
             self.note_limit(now_ns, Chrono::Busy);
         }
     }
 
-    /// A limit that is already known to be a greater one stays.
+    /// A greater limit that is already known stays.
     #[cold]
     fn note_limit(&mut self, now_ns: u64, chrono: Chrono) {
         if chrono == Chrono::Busy || self.chronograph.running() < chrono {

@@ -20,7 +20,7 @@ impl Sender {
         }
     }
 
-    /// The pacer lets go: repairs come first (`tcp_tsq_write`).
+    /// The pacer allows sending again: repairs come first (`tcp_tsq_write`).
     fn on_pace(&mut self, output: &mut Output) {
         if self.recovery.state() >= State::Recovery {
             self.repair(output);
@@ -28,7 +28,7 @@ impl Sender {
         self.transmit(output);
     }
 
-    /// The reordering window has passed: what it protected is lost now (`tcp_rack_reo_timeout`).
+    /// The reordering window has passed: the segments that it protected are now lost (`tcp_rack_reo_timeout`).
     fn on_reorder_timeout(&mut self, output: &mut Output) {
         let now_ns = output.now_ns;
         let (lost_before, in_flight) = (self.board.lost_total(), self.board.in_flight());

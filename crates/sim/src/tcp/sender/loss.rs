@@ -1,5 +1,5 @@
-//! The retransmission timeout and what follows it: everything outstanding is lost, unless F-RTO finds out that the timeout was
-//! spurious (RFC 6298, rules 5.4 to 5.6; RFC 5682; the kernel's `tcp_enter_loss` and `tcp_process_loss`).
+//! The retransmission timeout and its consequences: everything outstanding is lost, unless F-RTO finds that the timeout
+//! was spurious (RFC 6298, rules 5.4 to 5.6; RFC 5682; the kernel's `tcp_enter_loss` and `tcp_process_loss`).
 
 use super::super::congestion::Event;
 use super::alarm::Repair;
@@ -8,7 +8,7 @@ use super::output::{HOST_BUSY_NS, Output};
 use super::timer::Wait;
 use super::{Sender, State};
 
-/// Selectively acknowledged segments at a timeout that show reordering to be overestimated (`tcp_reordering`).
+/// This many selectively acknowledged segments at a timeout show that reordering was overestimated (`tcp_reordering`).
 const REORDERING_DEFAULT: u32 = 3;
 
 /// State of F-RTO (RFC 5682, section 3.1, the variant with selective acknowledgements).
@@ -36,7 +36,7 @@ impl Sender {
         self.timer.arm(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
     }
 
-    /// Everything outstanding is lost, unless it was sent just now; the window starts from one packet.
+    /// Everything outstanding is lost, unless it was sent very recently; the window restarts from one packet.
     fn enter_loss(&mut self, now_ns: u64) {
         let state = self.recovery.state();
         self.rack.detect_after_timeout(&mut self.board, now_ns);
@@ -80,7 +80,7 @@ impl Sender {
                     self.frto.suspects = false;
                 }
             } else if news.advanced && !recovered {
-                // Step 2.b: new data, if there is some and room for it, will tell.
+                // Step 2.b: new data decides, if there is some and room for it.
                 self.recovery.extend(self.nxt);
                 if self.next_new().is_some() && self.una + self.peer.bytes > self.nxt {
                     return Repair::NewFirst;
@@ -96,7 +96,7 @@ impl Sender {
         Repair::Lost
     }
 
-    /// F-RTO, step 2.b: sends new data instead of repairing; if nothing could be sent, repairs after all.
+    /// F-RTO, step 2.b: sends new data instead of repairing; if nothing could be sent, repairs instead.
     pub(super) fn send_new_first(&mut self, output: &mut Output) {
         self.transmit(output);
         if self.nxt <= self.recovery.end() {

@@ -1,5 +1,5 @@
-//! The sender's part of ECN: what an acknowledgement says of marked packets, and which codepoint packets are sent with
-//! (RFC 3168, section 6.1.2; RFC 9768, section 3.2.2.5 and appendix A.2).
+//! The sender's part of ECN: what an acknowledgement says about marked packets, and the codepoint of packets sent (RFC
+//! 3168, section 6.1.2; RFC 9768, section 3.2.2.5 and appendix A.2).
 
 use super::super::ecn::Mode;
 use super::super::receiver::ecn::FIRST_COUNT;
@@ -17,7 +17,7 @@ pub(crate) struct Marks {
     codepoints: (Ecn, Ecn),
     /// The next new segment tells the peer that the window was reduced.
     cwr_due: bool,
-    /// Marked packets that the peer has told of, counted as it does (accurate).
+    /// Marked packets that the peer has reported, by its own count (accurate).
     count: u32,
 }
 
@@ -35,7 +35,7 @@ impl Marks {
         }
     }
 
-    /// Packets of `delivered` that met congestion, as the flags of an acknowledgement tell.
+    /// How many of `delivered` packets met congestion, by the flags of an acknowledgement.
     #[inline]
     pub(crate) fn told(&mut self, flags: Flags, delivered: u32) -> u32 {
         match self.mode {
@@ -45,8 +45,8 @@ impl Marks {
         }
     }
 
-    /// An acknowledgement of more packets than the count can tell apart may hide that it went round: as many times as it can
-    /// have (`tcp_accecn_process`).
+    /// If an acknowledgement covers more packets than the count can distinguish, the count may have wrapped. It is then
+    /// assumed to have wrapped as often as possible (`tcp_accecn_process`).
     fn told_accurately(&mut self, ace: u32, delivered: u32) -> u32 {
         if delivered == 0 {
             return 0;
@@ -57,7 +57,7 @@ impl Marks {
         marked
     }
 
-    /// Does an acknowledgement with these flags echo congestion, of which `marked` packets are new?
+    /// Does an acknowledgement with these flags echo congestion? `marked` packets are newly reported as marked.
     #[inline]
     pub(crate) fn echoes(&self, flags: Flags, marked: u32) -> bool {
         match self.mode {
@@ -67,7 +67,7 @@ impl Marks {
         }
     }
 
-    /// The window was reduced: the peer is to know.
+    /// The window was reduced: the peer has to be told.
     pub(crate) fn on_reduction(&mut self) {
         self.cwr_due = matches!(self.mode, Mode::Classic | Mode::Exact);
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_count_that_has_risen_by_two_tells_of_two() {
-        // From 5 to 7, then round to 1 (9 modulo 8).
+        // From 5 to 7, then wrapping to 1 (9 modulo 8).
         let mut marks = accurate();
         assert_eq!(marks.told(Flags::from_ace(7), 3), 2);
         assert_eq!(marks.told(Flags::from_ace(1), 4), 2);
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(accurate().told(Flags::from_ace(6), 10), 9);
         // Of 8 with a rise of 1, 1: 9 would be more than there are.
         assert_eq!(accurate().told(Flags::from_ace(6), 8), 1);
-        // Of 8 with no rise at all, 8 or 0: the worse.
+        // Of 8 with no rise at all, 8 or 0: assume the worse.
         assert_eq!(accurate().told(Flags::from_ace(5), 8), 8);
     }
 

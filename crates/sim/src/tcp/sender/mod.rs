@@ -1,13 +1,14 @@
 //! The half of an endpoint that sends data: what to send, when, and what acknowledgements mean.
 //!
-//! Each question has a file of its own: what is in flight ([`scoreboard`]), what is lost ([`rack`], [`probe`], [`loss`]), in
-//! which state that puts the sender ([`alarm`], [`reduction`]), how the window shrinks ([`recovery`]), when that was wrong
-//! ([`undo`]), whether the window is used ([`usage`]) and filled ([`buffer`]) and how it otherwise grows (`congestion`), how long
-//! a round trip takes ([`rtt`]), what the timer waits for ([`timer`]), how fast packets are delivered ([`rate`]) and may leave
-//! ([`pacing`], [`small_queue`]), and how many at a time ([`offload`]). [`ack`] and [`transmit`] put them together in the order of
-//! the kernel's `tcp_ack` and `tcp_write_xmit`; others see of it what is in [`view`].
+//! Each question has a file of its own: what is in flight ([`scoreboard`]); what is lost ([`rack`], [`probe`],
+//! [`loss`]); which state that puts the sender in ([`alarm`], [`reduction`]); how the window shrinks ([`recovery`]),
+//! and when that was wrong ([`undo`]); whether the window is used ([`usage`]) and filled ([`buffer`]), and how it
+//! otherwise grows (`congestion`); how long a round trip takes ([`rtt`]); what the timer waits for ([`timer`]); how
+//! fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]), and how many at a time
+//! ([`offload`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
+//! `tcp_write_xmit`. [`view`] is what others see of the sender.
 //!
-//! Departs: a receiver never takes selective acknowledgements back.
+//! Departs: a receiver never reneges on selective acknowledgements.
 
 mod ack;
 mod alarm;
@@ -103,9 +104,9 @@ pub(crate) struct Sender {
     slow_start_after_idle: bool,
     no_delay: bool,
     gso_max_segs: u32,
-    /// End of the piece that the next packet is taken from, with segmentation offload.
+    /// End of the piece from which the next packet is taken, with segmentation offload.
     piece_end: u64,
-    /// Where that was cut; one behind `nxt` is of the past.
+    /// Where that was cut; a value behind `nxt` is obsolete.
     cut_end: u64,
     pacing_percent: [u32; 2],
 }
@@ -115,9 +116,9 @@ pub(crate) struct Sender {
 struct Data {
     /// Sequence number after the last byte that the application has for us.
     offered: u64,
-    /// The same of what it has handed over: all there is to send for now (`write_seq`).
+    /// The same for what it has written: all there is to send for now (`write_seq`).
     end: u64,
-    /// Where the parts end that it handed over, as far as they are not sent yet.
+    /// Where its separate writes end, as far as they are unsent.
     pushes: Pushes,
     /// A FIN follows.
     finish: bool,
@@ -136,7 +137,7 @@ struct PeerWindow {
     updated_by: u64,
 }
 
-/// What the handshake found out.
+/// The result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Established {
     /// Window offered by the peer.
@@ -149,7 +150,7 @@ pub(crate) struct Established {
     pub(crate) resent: u32,
     /// More than one got lost.
     pub(crate) lost_several: bool,
-    /// What was agreed on.
+    /// The ECN mode agreed on.
     pub(crate) ecn: Mode,
 }
 
@@ -205,7 +206,7 @@ impl Sender {
         self.retransmits = u64::from(handshake.resent);
         if handshake.lost_several {
             // RFC 5681, section 3.1 asks for one segment after any loss; with an initial timeout of only 1 s the kernel
-            // forgives the first.
+            // tolerates the first one.
             self.set_cwnd(1);
         }
         if let Some(rtt_ns) = handshake.rtt_ns {
@@ -233,7 +234,7 @@ impl Sender {
         self.note_busy(now_ns);
     }
 
-    /// What the application could not hand over yet, it keeps.
+    /// Payload that the application has not been able to write yet stays with it.
     pub(crate) fn hold(&mut self) {
         self.data.offered = self.data.end;
     }
@@ -300,7 +301,7 @@ impl Sender {
         }
     }
 
-    /// Did the application keep the sender waiting? Asked when it hands more over (`tcp_rate_check_app_limited`).
+    /// Did the application keep the sender waiting? Checked when it writes more (`tcp_rate_check_app_limited`).
     fn check_app_limited(&mut self) {
         let in_flight = self.board.in_flight();
         let repaired = self.board.lost() <= self.board.retransmitted();

@@ -1,20 +1,20 @@
-//! What one acknowledgement brought to light (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
+//! What one acknowledgement revealed (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
 
 use super::super::segment::{SackBlock, Segment};
 use super::super::timestamps;
 
-/// What an acknowledgement tells, filled in step by step.
+/// What an acknowledgement reports, filled in step by step.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// The peer's echo of our clock; 0: none.
     pub(crate) ecr: u32,
-    /// The peer's clock less that echo; `None` without echo.
+    /// The peer's clock minus that echo; `None` without echo.
     pub(crate) one_way_ms: Option<u32>,
     /// SND.UNA before.
     pub(crate) una_before: u64,
     /// SND.UNA advanced.
     pub(crate) advanced: bool,
-    /// Packets acknowledged cumulatively that had not been selectively acknowledged, or had.
+    /// Packets acknowledged cumulatively: those not selectively acknowledged before, and those that were.
     pub(crate) popped: u32,
     /// Packets delivered, cumulatively or selectively acknowledged for the first time, or reported as duplicates.
     pub(crate) delivered: u32,
@@ -22,15 +22,15 @@ pub(crate) struct News {
     pub(crate) sacked: bool,
     /// A retransmitted segment was acknowledged cumulatively.
     pub(crate) repair_acked: bool,
-    /// A segment that was outstanding when the present state began was acknowledged and had never been sent again.
+    /// A segment that was outstanding when the present state began was acknowledged and had never been retransmitted.
     pub(crate) original_delivered: bool,
     /// The receiver reports a duplicate (RFC 2883).
     pub(crate) duplicate: Option<SackBlock>,
-    /// The duplicate is that of a tail loss probe.
+    /// The duplicate is a tail loss probe.
     pub(crate) probe_was_duplicate: bool,
-    /// Packets that met congestion, as the receiver tells.
+    /// Packets that met congestion, as reported by the receiver.
     pub(crate) ce_packets: u32,
-    /// The receiver tells of congestion.
+    /// The receiver reports congestion.
     pub(crate) echo: bool,
     /// A retransmission was lost.
     pub(crate) repair_lost: bool,
@@ -38,14 +38,14 @@ pub(crate) struct News {
     pub(crate) waits_for_reordered: bool,
     /// Neither data, nor a new window, nor a new acknowledgement.
     pub(crate) repeats: bool,
-    /// When the first and last of the segments newly acknowledged and sent once were sent.
+    /// When the first and last of the newly acknowledged segments were sent, counting only those sent once.
     pub(crate) acked_span: Option<(u64, u64)>,
-    /// The same of those selectively acknowledged.
+    /// The same for those selectively acknowledged.
     pub(crate) sacked_span: Option<(u64, u64)>,
 }
 
 impl News {
-    /// Of `segment`, before anything was looked at.
+    /// From `segment`, before processing it.
     pub(crate) fn of(segment: &Segment, una: u64) -> Self {
         let one_way_ms = timestamps::one_way_ms(segment.ts_val, segment.ts_ecr);
         let advanced = segment.ack > una;

@@ -1,44 +1,45 @@
 //! Segmentation offload: segments that leave together travel as one packet (the kernel's `tcp_tso_autosize`,
 //! `tcp_tso_should_defer` and `tcp_mss_split_point`).
 //!
-//! A packet holds about a millisecond's worth at the pacing rate, more where the round trip is short, and two segments at least. So a
-//! window that has room for less waits for the next acknowledgement, if that is due within a millisecond ("tcp: fix
-//! tcp_tso_should_defer() vs large RTT", Linux 6.18 and the stable series).
+//! A packet holds about a millisecond's worth at the pacing rate, more where the round trip is short, and at least two
+//! segments. If the window has room for less, the sender waits for the next acknowledgement, provided that is due
+//! within a millisecond ("tcp: fix tcp_tso_should_defer() vs large RTT", Linux 6.18 and the stable series).
 //!
-//! What is written is put together to pieces of up to `gso_max_segs` segments at once, of which only the last may still become larger
-//! (`tcp_sendmsg_locked`). A packet is a piece or the beginning of one: the rest is a piece of its own, however small.
+//! Written data is joined into pieces of up to `gso_max_segs` segments. Only the last piece may still grow
+//! (`tcp_sendmsg_locked`). A packet is a piece or the beginning of one: the rest then becomes a piece of its own,
+//! however small.
 //!
-//! Departs: two segments are the least for `bbr`, too, below 1.2 Mbit/s.
+//! Departs: two segments are also the minimum for `bbr` below 1.2 Mbit/s.
 
 use super::{Sender, State, pacing};
 
-/// Payload that fits a packet (`GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` + 1).
+/// Payload that fits a packet (`GSO_LEGACY_MAX_SIZE` minus room for headers, `MAX_TCP_HEADER` + 1).
 const MOST_BYTES: u64 = 65_536 - 257;
 /// The part of a second at the pacing rate (`sk_pacing_shift`).
 const RATE_SHIFT: u32 = 10;
 /// A packet may be as large as possible for round trips of up to 512 us, and half as large for every 512 us more
 /// (`tcp_tso_rtt_log`).
 const RTT_SHIFT: u32 = 9;
-/// Least segments (`tcp_min_tso_segs`).
+/// Minimum number of segments (`tcp_min_tso_segs`).
 const LEAST_SEGMENTS: u32 = 2;
-/// A third of the window is enough to be sent at once (`tcp_tso_win_divisor`).
+/// A third of the window is large enough to be sent at once (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
-/// Later than this after the last packet there is nothing to wait for.
+/// Do not wait if the last packet was sent longer ago than this.
 const RECENT_NS: u64 = 1_000_000;
-/// An acknowledgement that is further away comes too late, as does one that is half a round trip away.
+/// An acknowledgement further away than this comes too late, as does one that is half a round trip away.
 const NEAR_NS: u64 = 1_000_000;
 
 /// The next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
-    /// Holds up to so many segments.
+    /// Holds up to this many segments.
     Of(u32),
     /// Waits to become larger, because of the congestion window (`true`) or the peer's.
     Waits(bool),
 }
 
 impl Sender {
-    /// How large is the next packet, where more than one segment may leave as one?
+    /// The size of the next packet, if more than one segment may leave as one.
     #[cold]
     pub(super) fn next_packet(&mut self, now_ns: u64) -> Packet {
         let mss_bytes = u64::from(self.mss_bytes);
@@ -59,13 +60,13 @@ impl Sender {
         let quota = cwnd.saturating_sub(self.board.in_flight()).min((cwnd / 2).max(1));
         let segments = most.min(quota).max(1);
         if segments < piece {
-            // It stays cut, also where the host's queue has no room for the packet now.
+            // The cut stays, even if the host's queue has no room for the packet now.
             self.cut_end = self.nxt + u64::from(segments) * mss_bytes;
         }
         Packet::Of(segments.min(piece))
     }
 
-    /// The application is about to hand over data up to `end`: fills up the piece that comes next, where that is the last.
+    /// The application is about to write data up to `end`: if the next piece is the last, fills it up.
     #[inline]
     pub(super) fn fill_piece(&mut self, end: u64) {
         if self.piece_end == self.data.end {
@@ -73,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// Payload left of a piece that is partly sent, or cut, and to which nothing is added any more.
+    /// Payload left in a piece that is partly sent or cut, and that no longer grows.
     #[inline]
     pub(super) fn begun_piece_bytes(&self) -> u64 {
         let end = if self.piece_end < self.data.end { self.piece_end } else { self.cut_end };
@@ -106,7 +107,7 @@ impl Sender {
         if limited {
             return Some(Packet::Waits(limited_by_cwnd));
         }
-        // What is complete has nothing to wait for.
+        // A complete packet has nothing to wait for.
         let is_last = self.data.finish && self.data.end == self.data.offered && !has_more_behind;
         (!is_last).then_some(Packet::Waits(false))
     }

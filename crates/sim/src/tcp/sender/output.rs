@@ -8,7 +8,7 @@ use super::super::timestamps;
 use super::Sender;
 use crate::packet;
 
-/// Where segments leave: the way out of the host, and the receiving half, whose acknowledgement each segment carries.
+/// Where segments go: the way out of the host, and the receiving half, whose acknowledgement each segment carries.
 pub(crate) struct Output<'a> {
     /// Now.
     pub(crate) now_ns: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Output<'a> {
     pub(crate) out: &'a mut (dyn Egress + 'a),
 }
 
-/// Wait until the next attempt where the host took neither a retransmission nor a probe of a closed window
+/// Delay until the next attempt when the host dropped a retransmission or a probe of a closed window
 /// (`TCP_RESOURCE_PROBE_INTERVAL`).
 pub(crate) const HOST_BUSY_NS: u64 = 500_000_000;
 
@@ -31,13 +31,13 @@ pub(super) struct Parcel {
     pub(super) bytes: u32,
     /// The FIN behind it.
     pub(super) fin: bool,
-    /// Segments that it is cut into in the end.
+    /// Segments that it is eventually split into.
     pub(super) segments: u32,
 }
 
 impl Output<'_> {
-    /// Sends a segment with `len` bytes of payload. Also one that the host drops carries what acknowledgement is owed, for the
-    /// receiving half hears nothing of that.
+    /// Sends a segment with `len` bytes of payload. A segment that the host drops still carries the pending
+    /// acknowledgement: the receiving half does not learn of the drop.
     pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: packet::Ecn) -> Xmit {
         if len > 0 {
             self.receiver.on_data_sent(self.now_ns);
@@ -59,7 +59,8 @@ impl Output<'_> {
 }
 
 impl Sender {
-    /// Hands a packet to the host, with these flags and those that what it carries asks for; returns whether the host took it.
+    /// Passes a packet to the host, with these flags and those that its contents require; returns whether the host
+    /// accepted it.
     #[inline]
     pub(super) fn hand_down(
         &mut self,
@@ -92,7 +93,8 @@ impl Sender {
         is_taken
     }
 
-    /// A packet was handed to the host: if its own queue is too long for it, that is congestion (`__tcp_transmit_skb`).
+    /// A packet was passed to the host: if the host's own queue is too long, that counts as congestion
+    /// (`__tcp_transmit_skb`).
     #[inline]
     pub(crate) fn heed(&mut self, now_ns: u64, xmit: Xmit) {
         if xmit.is_congested() {

@@ -1,8 +1,8 @@
 //! Pacing: packets leave one after the other at a rate, instead of in bursts as acknowledgements allow (the kernel's internal
 //! pacing, `tcp_pacing_check` and `tcp_update_skb_after_send`).
 //!
-//! The rate is the congestion control's where it governs, else a little more than a window a round trip, so that the window
-//! stays what limits.
+//! The congestion control sets the rate if it governs; otherwise the rate is a little more than a window per round
+//! trip, so that the window stays the limit.
 
 use super::super::congestion::{Context, UNPACED, Window};
 
@@ -18,7 +18,7 @@ pub(crate) struct Pacer {
     next_ns: u64,
     /// Data segments sent so far, counted up to [`UNPACED_SEGMENTS`].
     segments: u32,
-    /// When sending goes on, where the pacer holds something back.
+    /// When sending resumes, if the pacer holds something back.
     wake_ns: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Pacer {
         Self { enabled, ..Self::default() }
     }
 
-    /// Does it space packets at all?
+    /// Does it pace packets at all?
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
@@ -39,7 +39,7 @@ impl Pacer {
         self.next_ns
     }
 
-    /// Must the next packet wait? If so, sending goes on at [`wake_ns`](Self::wake_ns).
+    /// Must the next packet wait? If so, sending resumes at [`wake_ns`](Self::wake_ns).
     #[inline]
     pub(crate) fn holds_back(&mut self, now_ns: u64) -> bool {
         let waits = self.enabled && self.next_ns > now_ns;
@@ -49,23 +49,23 @@ impl Pacer {
         waits
     }
 
-    /// When to go on sending.
+    /// When to resume sending.
     pub(crate) fn wake_ns(&self) -> Option<u64> {
         self.wake_ns
     }
 
-    /// Is it time to go on sending?
+    /// Is it time to resume sending?
     pub(crate) fn wakes(&mut self, now_ns: u64) -> bool {
         self.wake_ns.take_if(|at_ns| *at_ns <= now_ns).is_some()
     }
 
-    /// Time that the next packet still has to wait: timers that wait for its answer wait longer by it.
+    /// How long the next packet still has to wait: timers that wait for its answer are extended by this.
     #[inline]
     pub(crate) fn delay_ns(&self, now_ns: u64) -> u64 {
         self.next_ns.saturating_sub(now_ns)
     }
 
-    /// A packet leaves, with so many bytes of payload in so many segments.
+    /// A packet leaves, with `len` bytes of payload in `segments` segments.
     #[inline]
     pub(crate) fn on_sent(&mut self, now_ns: u64, len: u32, segments: u32, bytes_per_s: u64) {
         if self.enabled {
@@ -81,7 +81,7 @@ impl Pacer {
             return;
         }
         let length_ns = u64::from(len) * NS_PER_S / bytes_per_s;
-        // What was sent later than it might have been is made up for, by up to half of the space.
+        // Up to half of the spacing makes up for a packet that was sent late.
         let late_ns = self.next_ns - before_ns;
         self.next_ns += length_ns - late_ns.min(length_ns / 2);
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn packets_are_spaced_by_their_length_over_the_rate() {
         let mut pacer = pacer();
-        // The first comes 100 ms late and gains half of its space: 1000 B / (1 MB/s) = 1 ms, so 0.5 ms.
+        // The first comes 100 ms late and gains half of its spacing: 1000 B / (1 MB/s) = 1 ms, so 0.5 ms.
         pacer.on_sent(100 * MS, 1000, 1, 1_000_000);
         assert_eq!(pacer.next_ns(), 100 * MS + MS / 2);
         // Those that leave in time get all of it.
@@ -144,7 +144,7 @@ mod tests {
         let context = Context { srtt_ns: Some(100 * MS), ..Context::EMPTY };
         assert_eq!(rate_of_window(&Window::new(10), &context), 289_600);
         assert_eq!(rate_of_window(&Window { ssthresh: 20, ..Window::new(10) }, &context), 173_760);
-        // More may be out than the window, after it was reduced.
+        // More than the window may be in flight, after it was reduced.
         let context = Context { packets_out: 20, ..context };
         assert_eq!(rate_of_window(&Window { ssthresh: 10, ..Window::new(10) }, &context), 347_520);
     }

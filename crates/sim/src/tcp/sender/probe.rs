@@ -1,19 +1,19 @@
 //! Tail loss probe (RFC 8985, section 7; the kernel's `tcp_send_loss_probe`).
 //!
-//! When acknowledgements cease, one more segment is sent after two round trips, so that the loss of a flight's last
-//! segments is found by RACK instead of by a timeout.
+//! When acknowledgements stop, one more segment is sent after two round trips, so that RACK detects the loss of a
+//! flight's last segments before a timeout does.
 
 use super::Sender;
 use super::output::Output;
 use super::rtt::RTO_INITIAL_NS;
 use super::transmit::Limit;
 
-/// Delayed acknowledgement that a lone segment may meet (the kernel adds `TCP_RTO_MIN`).
+/// Delayed acknowledgement that a lone segment may see (the kernel adds `TCP_RTO_MIN`).
 const LONE_SEGMENT_NS: u64 = 200_000_000;
 /// Slack otherwise (`TCP_TIMEOUT_MIN_US`).
 const SLACK_NS: u64 = 2_000_000;
 
-/// The probe of which the fate is not known yet.
+/// The probe whose outcome is not known yet.
 #[derive(Debug, Default)]
 pub(crate) struct TailProbe {
     under_way: Option<UnderWay>,
@@ -21,20 +21,20 @@ pub(crate) struct TailProbe {
 
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
-    /// The fate is known when this is acknowledged (TLP.end_seq).
+    /// The outcome is known when this is acknowledged (TLP.end_seq).
     end: u64,
     /// The probe repeated the last segment (TLP.is_retrans).
     repeats: bool,
 }
 
-/// What an acknowledgement tells about a probe.
+/// What an acknowledgement says about a probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     /// The cumulative acknowledgement.
     pub(crate) ack: u64,
     /// It reports the probe itself as a duplicate.
     pub(crate) duplicate: bool,
-    /// It repeats the previous acknowledgement and tells nothing new.
+    /// It repeats the previous acknowledgement and says nothing new.
     pub(crate) pure_repeat: bool,
 }
 
@@ -45,7 +45,7 @@ impl TailProbe {
         srtt_ns.map_or(RTO_INITIAL_NS, |srtt_ns| 2 * srtt_ns + slack_ns)
     }
 
-    /// Is the fate of a probe still open? There is never more than one.
+    /// Is the outcome of a probe still open? There is never more than one.
     pub(crate) fn is_under_way(&self) -> bool {
         self.under_way.is_some()
     }
@@ -60,7 +60,7 @@ impl TailProbe {
         self.under_way = Some(UnderWay { end, repeats });
     }
 
-    /// Recovery has begun, which takes care of everything.
+    /// Recovery has begun, which takes over.
     pub(crate) fn cancel(&mut self) {
         self.under_way = None;
     }
@@ -77,7 +77,7 @@ impl TailProbe {
 }
 
 impl Sender {
-    /// Sends a tail loss probe: new data if there is some, else the last segment again (RFC 8985, section 7.3;
+    /// Sends a tail loss probe: new data if there is some, otherwise the last segment again (RFC 8985, section 7.3;
     /// `tcp_send_loss_probe`).
     pub(super) fn send_probe(&mut self, output: &mut Output) {
         if !self.probe.is_under_way() && self.send_probe_segment(output) {
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_repeated_segment_without_a_duplicate_has_repaired_a_loss() {
-        // The first acknowledgement of everything may be for the original; one beyond that, without a word of a duplicate,
-        // shows that the original never arrived.
+        // The first acknowledgement of everything may be for the original. One beyond that, without a report of a
+        // duplicate, shows that the original never arrived.
         let mut probe = probe(true);
         assert!(!probe.on_ack(TOLD_NOTHING));
         assert!(probe.is_under_way());

@@ -1,19 +1,22 @@
-//! Which segments carry the push flag (RFC 9293, section 3.9.1.2; the kernel's `tcp_push` and `tcp_mark_push`): each that holds the
-//! last byte of what the application handed over in one go. Where more is put into the same packet before it leaves, the flag moves on
-//! to the end of that (`tcp_sendmsg_locked`). Packets of several segments carry it always ("tcp: force a PSH flag on TSO packets").
+//! Which segments carry the push flag (RFC 9293, section 3.9.1.2; the kernel's `tcp_push` and `tcp_mark_push`): each
+//! that holds the last byte of one write of the application. If more is added to the same packet before it leaves, the
+//! flag moves to the new end (`tcp_sendmsg_locked`). Packets of several segments always carry it ("tcp: force a PSH
+//! flag on TSO packets").
 //!
-//! A receiver acknowledges such a segment at once, whether it is a first or a second one. So the pairs in which segments of a long
-//! transfer are acknowledged begin anew every so often, and flows that share a queue don't stay in step with one another.
+//! A receiver acknowledges such a segment at once, whether it is the first or second of a pair. So the pairing in which
+//! segments of a long transfer are acknowledged restarts now and then, and flows that share a queue do not stay in step
+//! with one another.
 //!
-//! Departs: retransmissions do not carry it; no segment carries it in the middle of a single write, as those do in the kernel that
-//! are half of the largest window ever offered apart (`forced_push`).
+//! Departs: retransmissions do not carry it. No segment carries it in the middle of a single write; the kernel sets it
+//! there on segments that are half of the largest window ever offered apart (`forced_push`).
 
 use std::collections::VecDeque;
 
-/// Ends of what was written and is not sent yet.
+/// Ends of writes that are not sent yet.
 #[derive(Debug)]
 pub(super) struct Pushes {
-    /// The first of them; `u64::MAX`: there is none. Looked at for every segment, so it does not lie elsewhere.
+    /// The first of them; `u64::MAX`: there is none. It is checked for every segment, so it is stored here and not in
+    /// `later`.
     first: u64,
     later: VecDeque<u64>,
 }
@@ -25,8 +28,8 @@ impl Default for Pushes {
 }
 
 impl Pushes {
-    /// A write ends at `end`. If it `fills_up` the packet that the last one ended in, that carries the flag no more on its account: so
-    /// there is one end for each packet at most.
+    /// A write ends at `end`. If it `fills_up` the packet in which the last write ended, that packet no longer carries
+    /// the flag for the earlier write: so there is at most one end per packet.
     pub(super) fn mark(&mut self, end: u64, fills_up: bool) {
         let last = self.later.back_mut().unwrap_or(&mut self.first);
         if fills_up || *last == u64::MAX {
@@ -36,13 +39,13 @@ impl Pushes {
         }
     }
 
-    /// Does a segment that ends at `end`, the next to be sent, hold the end of a write?
+    /// Does the next segment to be sent, which ends at `end`, hold the end of a write?
     #[inline]
     pub(super) fn holds(&self, end: u64) -> bool {
         self.first <= end
     }
 
-    /// It is sent.
+    /// It was sent.
     #[inline]
     pub(super) fn forget(&mut self, end: u64) {
         while self.first <= end {
@@ -55,7 +58,7 @@ impl Pushes {
 mod tests {
     use super::*;
 
-    /// Which of the segments of 100 bytes from sequence number 1 on carry the flag after writes that end there.
+    /// Which of the segments of 100 bytes from sequence number 1 on carry the flag after writes with these ends.
     fn pushed(ends: &[u64], segments: u64) -> Vec<bool> {
         let mut pushes = writes(ends);
         (1..=segments).map(|n| take(&mut pushes, 1 + 100 * n)).collect()
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_segment_that_is_filled_up_later_is_pushed_no_more() {
-        // `tcp_sendmsg_locked` takes the flag from the packet that it adds to.
+        // `tcp_sendmsg_locked` removes the flag from the packet that it adds to.
         assert_eq!(pushed(&[250, 401], 5), [false, false, false, true, false]);
         assert_eq!(pushed(&[201, 250, 401], 4), [false, true, false, true]);
     }

@@ -1,17 +1,18 @@
 //! Loss detection by time: RACK (RFC 8985, section 6; the kernel's `tcp_recovery.c`).
 //!
-//! A segment is lost when one sent after it has been delivered and the time a delivery takes has passed, plus a reordering
-//! window. The window is nothing once three segments are selectively acknowledged, unless reordering was seen.
+//! A segment is lost when one sent after it has been delivered, and the time a delivery takes plus a reordering window
+//! has passed. The window is zero once three segments are selectively acknowledged, unless reordering was seen.
 //!
-//! First transmissions are in order of sequence number and of time at once, so a cursor into the scoreboard replaces the
+//! First transmissions are ordered both by sequence number and by time, so a cursor into the scoreboard replaces the
 //! kernel's time-sorted list; only retransmissions are queued.
 
 use super::scoreboard::{Scoreboard, Sent, SentId};
 use std::collections::VecDeque;
 
-/// Selectively acknowledged segments that make a loss (RFC 5681, section 3.2), before any reordering is seen.
+/// Number of selectively acknowledged segments that indicates a loss (RFC 5681, section 3.2), before any reordering is
+/// seen.
 const DUP_THRESHOLD: u32 = 3;
-/// Most packets of reordering that are believed (`tcp_max_reordering`).
+/// Upper limit of the reordering estimate, in packets (`tcp_max_reordering`).
 const MAX_REORDERING: u64 = 300;
 /// Recoveries for which a widened reordering window is kept (RFC 8985, section 6.2, step 4).
 const WIDENED_RECOVERIES: u32 = 16;
@@ -20,15 +21,15 @@ const MAX_STEPS: u64 = 255;
 /// State of RACK (RFC 8985, section 5.2).
 #[derive(Debug)]
 pub(crate) struct Rack {
-    /// The latest transmission of which the segment was delivered (what RACK.xmit_ts and RACK.end_seq approximate).
+    /// The latest transmission of a delivered segment (what RACK.xmit_ts and RACK.end_seq approximate).
     newest: u64,
     /// Its round-trip time (RACK.rtt).
     rtt_ns: u64,
     /// Something was delivered since losses were last looked for.
     advanced: bool,
-    /// First transmissions before this one are delivered, lost, or sent again.
+    /// First transmissions before this one are delivered, lost, or retransmitted.
     first_open: SentId,
-    /// Retransmissions, each with the number of its transmission; entries that no longer hold are skipped.
+    /// Retransmissions, each with the number of its transmission; obsolete entries are skipped.
     retransmissions: VecDeque<(SentId, u64)>,
     reordering: Reordering,
 }
@@ -43,13 +44,13 @@ struct Reordering {
     steps: u64,
     /// Recoveries after which `steps` returns to one (RACK.reo_wnd_persist).
     recoveries_left: u32,
-    /// A duplicate was reported that widens the window (`dsack_seen`).
+    /// A duplicate was reported, which widens the window (`dsack_seen`).
     duplicate: bool,
     /// Packets delivered when it was last widened (`last_delivered`; RACK.dsack_round).
     widened_at: u64,
 }
 
-/// What a search for losses needs to know.
+/// The state that a search for losses needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
     /// Now.
@@ -92,7 +93,7 @@ impl Rack {
     pub(crate) fn on_delivered(&mut self, sent: &Sent, now_ns: u64, min_rtt_ns: u64) {
         let rtt_ns = now_ns - sent.sent_ns;
         if sent.ever_retransmitted && rtt_ns < min_rtt_ns {
-            // Too early for the retransmission: it was the original that arrived.
+            // Too early for the retransmission: the original arrived.
             return;
         }
         self.advanced = true;
@@ -107,13 +108,14 @@ impl Rack {
         self.reordering.seen = true;
     }
 
-    /// The receiver got something twice: if there is reordering, a retransmission was perhaps too early.
+    /// The receiver got something twice: if there is reordering, a retransmission may have been too early.
     pub(crate) fn on_duplicate(&mut self) {
         self.reordering.duplicate |= self.reordering.seen;
     }
 
-    /// Widens the window after a duplicate, once a round trip (step 4; `tcp_rack_update_reo_wnd`). `prior_delivered` packets had been
-    /// delivered when the newest packet delivered was sent, `delivered` have been now.
+    /// Widens the window after a duplicate, at most once per round trip (step 4; `tcp_rack_update_reo_wnd`).
+    /// `prior_delivered` packets had been delivered when the newest delivered packet was sent; `delivered` have been
+    /// now.
     #[inline]
     pub(crate) fn update_window(&mut self, prior_delivered: u64, delivered: u64) {
         let reordering = &mut self.reordering;
@@ -126,27 +128,27 @@ impl Rack {
         }
     }
 
-    /// A recovery has ended that was not undone (step 4).
+    /// A recovery that was not undone has ended (step 4).
     pub(crate) fn on_recovered(&mut self) {
         self.reordering.recoveries_left = self.reordering.recoveries_left.saturating_sub(1);
     }
 
-    /// A recovery was undone since all of its retransmissions were duplicates.
+    /// A recovery was undone because all of its retransmissions were duplicates.
     pub(crate) fn on_disproved(&mut self) {
         self.reordering.recoveries_left = (self.reordering.recoveries_left + 1).min(WIDENED_RECOVERIES);
     }
 
-    /// Losses are to be looked for with the next acknowledgement whatever it delivers.
+    /// The next acknowledgement triggers a search for losses, whatever it delivers.
     pub(crate) fn look_again(&mut self) {
         self.advanced = true;
     }
 
-    /// There is less reordering than was believed.
+    /// There is less reordering than estimated.
     pub(crate) fn limit_reordering(&mut self, packets: u32) {
         self.reordering.packets = self.reordering.packets.min(packets);
     }
 
-    /// Packets by which the path is believed to reorder.
+    /// Packets by which the path reorders, as estimated.
     pub(crate) fn reordering_packets(&self) -> u32 {
         self.reordering.packets
     }
@@ -156,13 +158,13 @@ impl Rack {
         self.reordering.packets > DUP_THRESHOLD
     }
 
-    /// Marks what is lost (step 5). Returns the time at which to look again, if something may yet turn out to be lost. Does
-    /// nothing if nothing was delivered since the last time.
+    /// Marks what is lost (step 5). Returns when to look again, if something may yet turn out to be lost. Does nothing
+    /// if nothing was delivered since the last time.
     pub(crate) fn detect_after_ack(&mut self, board: &mut Scoreboard, situation: Situation) -> Option<u64> {
         std::mem::take(&mut self.advanced).then(|| self.detect(board, situation)).flatten()
     }
 
-    /// As [`detect_after_ack`](Self::detect_after_ack), in any case.
+    /// Like [`detect_after_ack`](Self::detect_after_ack), but unconditionally.
     pub(crate) fn detect(&mut self, board: &mut Scoreboard, situation: Situation) -> Option<u64> {
         let patience_ns = self.rtt_ns + self.window_ns(board, situation);
         let originals = self.detect_originals(board, situation.now_ns, patience_ns);
@@ -170,7 +172,8 @@ impl Rack {
         originals.max(repeated)
     }
 
-    /// After a timeout everything is lost that was not sent so recently that it may yet arrive (RFC 8985, section 6.3).
+    /// After a timeout everything is lost except what was sent recently enough that it may yet arrive (RFC 8985,
+    /// section 6.3).
     pub(crate) fn detect_after_timeout(&mut self, board: &mut Scoreboard, now_ns: u64) {
         let head = board.ids().start;
         for id in board.ids() {

@@ -1,8 +1,8 @@
 //! How fast packets are delivered (draft-ietf-ccwg-bbr, section 4.1; the kernel's `tcp_rate.c`).
 //!
-//! Every packet carries a note of how much had been delivered when it was sent. When it is delivered itself, the difference
-//! and the time between are a sample of the delivery rate. The time is that of sending or that of acknowledging, whichever
-//! is longer, so that acknowledgements that arrive bunched do not make the path look faster than it is.
+//! Every packet carries a note of how much had been delivered when it was sent. When the packet itself is delivered,
+//! the difference and the elapsed time give a sample of the delivery rate. The time is that of sending or that of
+//! acknowledging, whichever is longer, so that bunched acknowledgements do not make the path look faster than it is.
 
 use super::super::congestion::RateSample;
 use super::scoreboard::Sent;
@@ -14,7 +14,7 @@ pub(crate) struct Note {
     pub(crate) delivered_ns: u64,
     /// When the first packet of the sending interval was sent.
     pub(crate) first_sent_ns: u64,
-    /// Packets delivered before, modulo 2^32; likewise the next two.
+    /// Packets delivered before, modulo 2^32; likewise for the next two.
     pub(crate) delivered: u32,
     /// Those of them that met congestion.
     pub(crate) delivered_ce: u32,
@@ -34,13 +34,13 @@ pub(crate) struct Delivery {
     first_sent_ns: u64,
     /// What is sent counts as limited by the application until this much is delivered.
     app_limited_until: Option<u64>,
-    /// The newest packet delivered by the acknowledgement that is being looked at, and the time it took to send what was sent
-    /// since the one before.
+    /// The newest packet delivered by the current acknowledgement, and the time it took to send what was sent since the
+    /// one before.
     newest: Option<(Sent, u64)>,
     measured: Measured,
 }
 
-/// What is told of the delivery rate: the last that the application did not limit, or a greater one that it did.
+/// The delivery rate that is reported: the last one that the application did not limit, or a greater one that it did.
 #[derive(Debug, Default)]
 struct Measured {
     packets: u32,
@@ -55,12 +55,12 @@ impl Delivery {
         self.delivered
     }
 
-    /// Those of them that met congestion.
+    /// How many of them met congestion.
     pub(crate) fn delivered_ce(&self) -> u64 {
         self.delivered_ce
     }
 
-    /// When the last was reported.
+    /// When the last delivery was reported.
     pub(crate) fn delivered_ns(&self) -> u64 {
         self.delivered_ns
     }
@@ -71,7 +71,7 @@ impl Delivery {
         self.app_limited_until.is_some()
     }
 
-    /// Rate measured last, in bits of payload per second (`tcp_compute_delivery_rate`).
+    /// Last measured rate, in bits of payload per second (`tcp_compute_delivery_rate`).
     pub(crate) fn rate_bps(&self, mss_bytes: u32) -> Option<u64> {
         let Measured { packets, interval_ns, .. } = self.measured;
         let bits = u64::from(packets) * u64::from(8 * mss_bytes);
@@ -121,21 +121,21 @@ impl Delivery {
         }
     }
 
-    /// Packets delivered in all when the newest packet that it delivers was sent.
+    /// Total packets delivered when the newest packet that it delivers was sent.
     #[inline]
     pub(crate) fn prior_delivered(&self) -> Option<u64> {
         let (newest, _) = self.newest?;
         Some(self.delivered - u64::from((self.delivered as u32).wrapping_sub(newest.note.delivered)))
     }
 
-    /// Everything that it delivers is known: so many packets, of which so many met congestion.
+    /// Everything that it delivers is known: `packets` packets, `ce_packets` of which met congestion.
     #[inline]
     pub(crate) fn count(&mut self, packets: u32, ce_packets: u32) {
         self.delivered += u64::from(packets);
         self.delivered_ce += u64::from(ce_packets);
     }
 
-    /// Ends the acknowledgement; `lost` packets were ever marked lost.
+    /// Ends the acknowledgement; `lost` packets have been marked lost so far.
     #[inline]
     pub(crate) fn sample(&mut self, now_ns: u64, packets: u32, lost: u64, min_rtt_ns: u64) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
@@ -168,7 +168,7 @@ impl Delivery {
 impl Measured {
     #[inline]
     fn update(&mut self, packets: u32, interval_ns: u64, app_limited: bool) {
-        // As products, to do without a division.
+        // As products, to avoid a division.
         let is_greater =
             || u128::from(packets) * u128::from(self.interval_ns) >= u128::from(self.packets) * u128::from(interval_ns);
         if !app_limited || is_greater() {
@@ -243,7 +243,7 @@ mod tests {
         delivery.mark_app_limited(1);
         let second = send(&mut delivery, 1, 5 * MS);
         assert!(!acknowledge(&mut delivery, &[first], 20 * MS).is_app_limited);
-        // One was in flight when the application ran dry: the second one delivered is past it.
+        // One was in flight when the application ran out of data: the second one delivered is past it.
         assert!(delivery.is_app_limited());
         assert!(acknowledge(&mut delivery, &[second], 25 * MS).is_app_limited);
         assert!(!delivery.is_app_limited());

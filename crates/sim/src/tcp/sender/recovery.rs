@@ -1,9 +1,9 @@
-//! The congestion states and the window's way down: proportional rate reduction (RFC 9937, before RFC 6937; the kernel's
-//! `tcp_cwnd_reduction`).
+//! The congestion states and how the window is reduced: proportional rate reduction (RFC 9937, before RFC 6937; the
+//! kernel's `tcp_cwnd_reduction`).
 
 use super::super::sample::State;
 
-/// Where the congestion machinery stands.
+/// The state of the congestion machinery.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     state: State,
@@ -35,7 +35,7 @@ pub(crate) struct Progress {
 }
 
 impl Recovery {
-    /// All is well.
+    /// No congestion.
     pub(crate) fn new() -> Self {
         Self { state: State::Open, end: 0, reduction: Reduction::default() }
     }
@@ -98,7 +98,8 @@ impl Reduction {
             let due = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.prior_cwnd));
             (due as u32).saturating_sub(self.sent)
         } else {
-            // Below the threshold: keep what is in flight, or slow-start back to it if nothing more was lost.
+            // Below the threshold: keep what is in flight, or slow-start back to the threshold if nothing more was
+            // lost.
             let kept = self.delivered.saturating_sub(self.sent).max(progress.delivered);
             let growing = u32::from(progress.advanced && progress.lost == 0);
             (kept + growing).min(ssthresh - in_flight)
@@ -157,7 +158,7 @@ mod tests {
         let progress = Progress { delivered: 1, lost: 0, advanced: true };
         assert_eq!(recovery.reduced_cwnd(progress, 4, 10), Some(6));
         recovery.on_sent(2);
-        // More was lost: only what left is replaced.
+        // More was lost: only packets that left are replaced.
         assert_eq!(recovery.reduced_cwnd(Progress { lost: 1, ..progress }, 4, 10), Some(5));
         // Never beyond the threshold.
         assert_eq!(recovery.reduced_cwnd(Progress { delivered: 8, ..progress }, 9, 10), Some(10));
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_fast_retransmit_is_never_held_back() {
-        // Exactly the threshold is in flight: no room, but the first segment goes all the same.
+        // Exactly the threshold is in flight: no room, but the first segment is sent nevertheless.
         let mut recovery = Recovery::new();
         recovery.begin_reduction(20);
         recovery.enter(State::Recovery, 0);

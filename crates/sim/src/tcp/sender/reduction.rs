@@ -1,4 +1,4 @@
-//! Enters the congestion states and leaves them, with what that does to the window and its threshold: the kernel's
+//! Enters and leaves the congestion states, with the effects on the window and its threshold: the kernel's
 //! `tcp_init_cwnd_reduction`, `tcp_end_cwnd_reduction` and `tcp_set_ca_state`.
 
 use super::super::congestion::Event;
@@ -15,7 +15,7 @@ impl Sender {
         self.enter(now_ns, state, self.nxt);
     }
 
-    /// Sets the threshold after congestion, and lets the peer know.
+    /// Sets the threshold after congestion, and tells the peer.
     pub(super) fn reduce_threshold(&mut self, now_ns: u64) {
         let ssthresh = self.cc.ssthresh(&self.context(now_ns));
         let window = self.cc.window_mut();
@@ -24,7 +24,7 @@ impl Sender {
         self.marks.on_reduction();
     }
 
-    /// The reduction is over: the window is what it was reduced to (`tcp_end_cwnd_reduction`).
+    /// The reduction is over: the window keeps the value that it was reduced to (`tcp_end_cwnd_reduction`).
     pub(super) fn end_reduction(&mut self, now_ns: u64) {
         if self.cc.governs() {
             return;

@@ -1,4 +1,4 @@
-//! What is sent again (the kernel's `tcp_xmit_retransmit_queue` and `__tcp_retransmit_skb`).
+//! Retransmissions (the kernel's `tcp_xmit_retransmit_queue` and `__tcp_retransmit_skb`).
 
 use super::super::segment::Flags;
 use super::super::timestamps;
@@ -27,8 +27,8 @@ impl Sender {
         }
     }
 
-    /// Retransmits a segment, and with it up to `most` in all that left in the same packet and are lost, too. Returns whether the
-    /// host took them.
+    /// Retransmits a segment, together with other lost segments that left in the same packet, up to `most` in all.
+    /// Returns whether the host accepted them.
     pub(super) fn retransmit(&mut self, id: SentId, most: u32, output: &mut Output) -> bool {
         let now_ns = output.now_ns;
         let segments = match self.gso_max_segs {
@@ -53,8 +53,8 @@ impl Sender {
         is_sent
     }
 
-    /// Sends the last segment again, as a tail loss probe. That does not count as a retransmission in flight. Returns whether the
-    /// host took it.
+    /// Sends the last segment again, as a tail loss probe. That does not count as a retransmission in flight. Returns
+    /// whether the host accepted it.
     pub(super) fn repeat_last(&mut self, id: SentId, output: &mut Output) -> bool {
         let now_ns = output.now_ns;
         let is_sent = self.send_again(id, 1, output);
@@ -68,8 +68,8 @@ impl Sender {
         is_sent
     }
 
-    /// Hands `segments` from `id` on to the host once more, as one packet; returns whether it took them. They count as sent again if
-    /// not, too (`__tcp_retransmit_skb`).
+    /// Passes `segments` from `id` on to the host once more, as one packet; returns whether it accepted them. They
+    /// count as retransmitted even if not (`__tcp_retransmit_skb`).
     fn send_again(&mut self, id: SentId, segments: u32, output: &mut Output) -> bool {
         self.retransmits += u64::from(segments);
         self.hand_down(self.board.parcel(id, segments), Flags::NONE, self.marks.other(), output)

@@ -1,7 +1,7 @@
 //! Round-trip time and retransmission timeout (RFC 6298; the kernel's `tcp_rtt_estimator`).
 //!
-//! As the kernel does, the mean deviation reacts slowly when the round-trip time falls, its largest value of each round
-//! trip is what counts, and that never falls below the minimum timeout: RTO = SRTT + max(200 ms, 4 mdev).
+//! As in the kernel, the mean deviation reacts slowly when the round-trip time falls; its largest value of each round
+//! trip is what counts; and that never falls below the minimum timeout: RTO = SRTT + max(200 ms, 4 mdev).
 
 use super::super::extremes::MinFilter;
 
@@ -42,7 +42,7 @@ impl Rtt {
         Self { smoothed: None, min: MinFilter::new(MIN_RTT_WINDOW_NS) }
     }
 
-    /// Takes a measurement in; `una` and `nxt` delimit the round trip.
+    /// Takes in a measurement; `una` and `nxt` delimit the round trip.
     pub(crate) fn add(&mut self, rtt_ns: u64, una: u64, nxt: u64) {
         match &mut self.smoothed {
             Some(smoothed) => smoothed.add(rtt_ns as i64, una, nxt),
@@ -50,7 +50,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a measurement in for the minimum: that of the newest packet acknowledged.
+    /// Takes in a measurement for the minimum: that of the newest packet acknowledged.
     pub(crate) fn add_min(&mut self, now_ns: u64, rtt_ns: u64) {
         self.min.add(now_ns, rtt_ns);
     }
@@ -84,7 +84,7 @@ impl Smoothed {
         self.srtt8 += error;
         let mut excess = error.abs() - (self.mdev4 >> 2);
         if error < 0 && excess > 0 {
-            // The path became faster: that is no reason to wait longer.
+            // The path became faster, which is no reason to wait longer.
             excess >>= 3;
         }
         self.mdev4 += excess;

@@ -1,8 +1,8 @@
-//! What is in flight: one entry a segment, from the first unacknowledged to the last sent (RFC 6675, section 4).
+//! What is in flight: one entry per segment, from the first unacknowledged to the last sent (RFC 6675, section 4).
 //!
-//! A ring: sending appends, a cumulative acknowledgement removes from the front, and a sequence number is found by
-//! dividing, since nearly all segments are full. The counters are the kernel's (`packets_out`, `sacked_out`, `lost_out`,
-//! `retrans_out`), kept in step with the marks, so nothing is ever counted by walking.
+//! This is a ring: sending appends, a cumulative acknowledgement removes from the front, and a sequence number is found
+//! by division, since nearly all segments are full. The counters are the kernel's (`packets_out`, `sacked_out`,
+//! `lost_out`, `retrans_out`). They are kept in step with the marks, so nothing is ever counted by walking.
 
 use super::super::congestion::LostPacket;
 use super::super::segment::{SackBlock, SackBlocks};
@@ -20,10 +20,10 @@ pub(crate) struct Sent {
     pub(crate) seq: u64,
     /// When it was last transmitted.
     pub(crate) sent_ns: u64,
-    /// Number of the packet that it was transmitted in, among all of the connection: tells which of two was sent later even at the
-    /// same time.
+    /// Number of the packet that it was transmitted in, counted over the connection. It tells which of two was sent
+    /// later, even at the same time.
     pub(crate) order: u64,
-    /// What was noted for the delivery rate at that transmission.
+    /// The delivery-rate note of that transmission.
     pub(crate) note: Note,
     /// Payload bytes.
     pub(crate) len: u16,
@@ -31,9 +31,9 @@ pub(crate) struct Sent {
     pub(crate) fin: bool,
     /// Selectively acknowledged.
     pub(crate) sacked: bool,
-    /// Believed lost (and stays so when retransmitted, until acknowledged).
+    /// Considered lost (and stays so when retransmitted, until acknowledged).
     pub(crate) lost: bool,
-    /// Its latest retransmission is believed to be in flight.
+    /// Its latest retransmission is considered to be in flight.
     pub(crate) retransmitted: bool,
     /// It was retransmitted at least once.
     pub(crate) ever_retransmitted: bool,
@@ -48,13 +48,14 @@ pub(crate) struct Scoreboard {
     first_id: SentId,
     mss_bytes: u32,
     sacked: u32,
-    /// Neighbours that left in one packet, or are both selectively acknowledged: the kernel joins those (`tcp_shift_skb_data`).
+    /// Neighbours that left in one packet, or are both selectively acknowledged: the kernel joins these
+    /// (`tcp_shift_skb_data`).
     joined: u32,
     lost: u32,
     retransmitted: u32,
-    /// Lost and not retransmitted since: what there is to repair.
+    /// Lost and not retransmitted since: the segments to repair.
     to_repair: u32,
-    /// Nothing before this is to be repaired.
+    /// Nothing before this needs repair.
     repair_from: SentId,
     /// Packets transmitted so far.
     transmissions: u64,
@@ -64,7 +65,7 @@ pub(crate) struct Scoreboard {
     highest_sacked: u64,
     /// The blocks of the last acknowledgement: they need not be walked again.
     known: [SackBlock; SackBlocks::MAX],
-    /// The segments marked lost since they were last taken, where somebody wants to know.
+    /// The segments marked lost since they were last taken, if reporting is on.
     reported: Option<Vec<LostPacket>>,
 }
 
@@ -112,7 +113,7 @@ impl Scoreboard {
         self.ring.len() as u32
     }
 
-    /// Segments believed to be in the network: the "pipe" of RFC 6675, section 4.
+    /// Segments considered to be in the network: the "pipe" of RFC 6675, section 4.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         self.packets_out() - self.sacked - self.lost + self.retransmitted
@@ -123,18 +124,18 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Buffers that hold the segments outstanding: [joined](Self::joined) ones share theirs.
+    /// Buffers that hold the segments outstanding: [joined](Self::joined) segments share one.
     pub(crate) fn buffers(&self) -> u32 {
         self.packets_out() - self.joined
     }
 
-    /// Do any share one?
+    /// Do any segments share a buffer?
     #[inline]
     pub(crate) fn joins(&self) -> bool {
         self.joined > 0
     }
 
-    /// Segments believed lost.
+    /// Segments considered lost.
     pub(crate) fn lost(&self) -> u32 {
         self.lost
     }
@@ -185,7 +186,7 @@ impl Scoreboard {
         (id + 1..).take(most as usize - 1).take_while(belongs).count() as u32 + 1
     }
 
-    /// What so many segments from `id` on carry together.
+    /// What `segments` segments from `id` on carry together.
     pub(crate) fn parcel(&self, id: SentId, segments: u32) -> Parcel {
         let sent = || self.ring.range((id - self.first_id) as usize..).take(segments as usize);
         Parcel {
@@ -235,7 +236,7 @@ impl Scoreboard {
         self.known = [0, 1, 2].map(|i| blocks.get(i).copied().unwrap_or(NO_BLOCK));
     }
 
-    /// Marks a segment lost, or its retransmission.
+    /// Marks a segment, or its retransmission, lost.
     pub(crate) fn mark_lost(&mut self, id: SentId) {
         let sent = &mut self.ring[(id - self.first_id) as usize];
         debug_assert!(!sent.sacked && (!sent.lost || sent.retransmitted));
@@ -294,7 +295,7 @@ impl Scoreboard {
         self.ring[index]
     }
 
-    /// A segment was to be sent again, and the host dropped it: a round trip can't be measured on it any more
+    /// The host dropped a retransmission: the segment can no longer serve to measure a round trip
     /// (`__tcp_retransmit_skb`).
     pub(crate) fn try_in_vain(&mut self, id: SentId, now_ns: u64) -> Sent {
         let sent = &mut self.ring[(id - self.first_id) as usize];
@@ -302,8 +303,8 @@ impl Scoreboard {
         *sent
     }
 
-    /// The receiver got the segments of `block` twice: calls `on_duplicate` with each that had been retransmitted, of which no
-    /// retransmission is in flight any more.
+    /// The receiver got the segments of `block` twice. Calls `on_duplicate` with each of them that had been
+    /// retransmitted; its retransmission is then no longer in flight.
     pub(crate) fn duplicate(&mut self, block: SackBlock, mut on_duplicate: impl FnMut(&Sent)) {
         let first = self.index_of(block.start);
         for sent in self.ring.iter_mut().skip(first).take_while(|sent| sent.end() <= block.end) {
@@ -335,7 +336,7 @@ impl Scoreboard {
             let sent = &mut self.ring[index];
             sent.sacked = true;
             if before.lost {
-                // One that does not count as lost any more was undone: its retransmission is still in flight.
+                // Only if it still counts as lost: after an undo, its retransmission is still in flight.
                 (sent.lost, sent.retransmitted) = (false, false);
                 self.forget_marks(&before);
             }
@@ -355,7 +356,7 @@ impl Scoreboard {
         neighbours.map(|at| u32::from(self.ring.get(at).is_some_and(joins))).iter().sum()
     }
 
-    /// Takes a segment's marks out of the counters.
+    /// Subtracts a segment's marks from the counters.
     fn forget_marks(&mut self, sent: &Sent) {
         self.lost -= u32::from(sent.lost);
         self.retransmitted -= u32::from(sent.retransmitted);

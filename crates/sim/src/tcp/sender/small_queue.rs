@@ -1,13 +1,14 @@
-//! TCP small queues: how much of a connection may stand in its own host's queue (the kernel's `tcp_small_queue_check`,
+//! TCP small queues: how much of a connection may be in its own host's queue (the kernel's `tcp_small_queue_check`,
 //! `tcp_wfree` and `tcp_tsq_write`).
 //!
-//! About a millisecond's worth at the pacing rate, whether or not the connection is paced, and at least two packets. What the
-//! window allows beyond that stays with the connection until a packet leaves the queue. So where the bottleneck is the host's own
-//! port, its queue stays short however large the window; of other queues' packets the host knows nothing.
+//! The limit is about a millisecond's worth at the pacing rate, whether or not the connection is paced, and at least
+//! two packets. What the window allows beyond that stays with the connection until a packet leaves the queue. So where
+//! the bottleneck is the host's own port, its queue stays short however large the window is. The host knows nothing
+//! about packets in other queues.
 //!
-//! Counted is what the kernel charges for a packet, not what is in it. Only packets with payload or a FIN are charged.
+//! The count is what the kernel charges for a packet, not the payload. Only packets with payload or a FIN are charged.
 //!
-//! What still stands there is not sent again, whatever the timer says (`skb_still_in_host_queue`).
+//! What is still in that queue is not retransmitted, even if the timer expires (`skb_still_in_host_queue`).
 
 use std::collections::VecDeque;
 
@@ -15,36 +16,36 @@ use super::output::Output;
 use super::scoreboard::SentId;
 use super::{Sender, State, pacing};
 
-/// Memory that a packet takes beside its payload: two descriptors and the room for headers (`SKB_TRUESIZE` of a linear part of
-/// `MAX_TCP_HEADER` bytes, which the allocator rounds up, on 64-bit Linux 6.1).
+/// Memory that a packet takes in addition to its payload: two descriptors and the room for headers (`SKB_TRUESIZE` of a
+/// linear part of `MAX_TCP_HEADER` bytes, which the allocator rounds up, on 64-bit Linux 6.1).
 pub(super) const OVERHEAD_BYTES: u64 = 1280;
-/// The part of a second at the pacing rate (`sk_pacing_shift`).
+/// The fraction of a second at the pacing rate (`sk_pacing_shift`).
 const RATE_SHIFT: u32 = 10;
 /// Largest limit where the connection is not paced (`tcp_limit_output_bytes`).
 const LIMIT_BYTES: u64 = 1 << 20;
 /// Retransmissions may fill the queue to twice the limit.
 const REPAIR_FACTOR: u64 = 2;
 
-/// What stands in the host's queue.
+/// What is in the host's queue.
 #[derive(Debug, Default)]
 pub(crate) struct SmallQueue {
     /// `sk_wmem_alloc`.
     charged_bytes: u64,
-    /// Numbers of the packets that it is charged for, in the order in which they came and will leave.
+    /// Numbers of the packets that it is charged for, in the order in which they were queued and will leave.
     standing: VecDeque<u64>,
     /// Something is held back (`TSQ_THROTTLED`).
     holds_back: bool,
 }
 
 impl SmallQueue {
-    /// Packet number `order` was put into it, with `len` bytes of payload.
+    /// Packet number `order` was queued, with `len` bytes of payload.
     #[inline]
     pub(crate) fn on_queued(&mut self, order: u64, len: u32) {
         self.charged_bytes += charge_bytes(len);
         self.standing.push_back(order);
     }
 
-    /// Does nothing of the connection stand in the queue?
+    /// Is nothing of the connection in the queue?
     pub(crate) fn is_empty(&self) -> bool {
         self.charged_bytes == 0
     }
@@ -59,19 +60,20 @@ impl SmallQueue {
 }
 
 impl Sender {
-    /// Has a new packet with `len` bytes of payload to wait until another one leaves the host's queue?
+    /// Must a new packet with `len` bytes of payload wait until another one leaves the host's queue?
     #[inline]
     pub(super) fn awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
         self.exceeds(now_ns, len, 1)
     }
 
-    /// The same for one that is sent again.
+    /// The same for a retransmission.
     #[inline]
     pub(super) fn repair_awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
         self.exceeds(now_ns, len, REPAIR_FACTOR)
     }
 
-    /// A packet with `len` bytes of payload has left the host's queue: goes on sending where that was awaited, repairs first.
+    /// A packet with `len` bytes of payload has left the host's queue: resumes sending if something waited for that,
+    /// repairs first.
     #[inline]
     pub(crate) fn on_left_host(&mut self, len: u32, output: &mut Output) {
         if self.small_queue.on_left(len) {
@@ -82,7 +84,7 @@ impl Sender {
         }
     }
 
-    /// Does the packet still stand in the host's queue, as it was last sent? Then sending goes on when it has left.
+    /// Is the packet still in the host's queue, as it was last sent? Then sending resumes when it has left.
     #[inline]
     pub(super) fn still_in_host_queue(&mut self, id: SentId) -> bool {
         let Some(sent) = self.board.get(id) else { return false };
@@ -94,7 +96,7 @@ impl Sender {
     #[inline]
     fn exceeds(&mut self, now_ns: u64, len: u32, factor: u64) -> bool {
         let least_bytes = 2 * charge_bytes(len);
-        // The kernel's count begins with one; and with nothing or one packet outstanding it always sends.
+        // The kernel's count begins with one; and with at most one packet outstanding it always sends.
         if self.small_queue.charged_bytes < factor * least_bytes || self.board.packets_out() <= 1 {
             return false;
         }
@@ -104,7 +106,7 @@ impl Sender {
         exceeds
     }
 
-    /// The kernel works a rate out for connections that are not paced, too.
+    /// The kernel computes a rate for connections that are not paced, too.
     fn rate_limit_bytes(&self, now_ns: u64) -> u64 {
         let window = self.cc.window();
         if self.pacer.is_enabled() {

@@ -54,8 +54,8 @@ impl Timer {
         self.armed.map(|(wait, _)| wait)
     }
 
-    /// What the timer has waited for, if it has expired. Like the kernel's, it still counts as waiting for a probe or for
-    /// reordered segments while that is dealt with, which must set it anew.
+    /// What the timer waited for, if it has expired. As in the kernel, it still counts as waiting for a probe or for
+    /// reordered segments while that is handled, and the handler must rearm it.
     pub(crate) fn expired(&mut self, now_ns: u64) -> Option<Wait> {
         let (wait, _) = self.armed.filter(|&(_, deadline_ns)| deadline_ns <= now_ns)?;
         if matches!(wait, Wait::Retransmit | Wait::Persist) {
@@ -91,7 +91,7 @@ impl Timer {
         self.backoff = (self.backoff + 1).min(10);
     }
 
-    /// A measurement: the timeout is the plain one again.
+    /// A new measurement: the timeout is no longer backed off.
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
@@ -108,8 +108,8 @@ impl Sender {
         true
     }
 
-    /// Arms the timer for a timeout counted from now, or disarms it when nothing is in flight (RFC 6298, rules 5.1 to 5.3).
-    /// A probe or reordering wait that this replaces has used up part of the time already.
+    /// Arms the timer for a timeout counted from now, or disarms it when nothing is in flight (RFC 6298, rules 5.1 to
+    /// 5.3). If it replaces a wait for a probe or for reordering, that has already used up part of the time.
     pub(super) fn rearm_retransmit(&mut self, now_ns: u64) {
         if self.board.packets_out() == 0 {
             return self.timer.disarm();
@@ -121,7 +121,7 @@ impl Sender {
         self.arm_after(Wait::Retransmit, now_ns, rto_ns);
     }
 
-    /// Arms the timer, which waits longer where the pacer holds the next packet back (`tcp_reset_xmit_timer`).
+    /// Arms the timer, with a longer delay if the pacer holds the next packet back (`tcp_reset_xmit_timer`).
     pub(super) fn arm_after(&mut self, wait: Wait, now_ns: u64, delay_ns: u64) {
         self.timer.arm(wait, now_ns, delay_ns + self.pacer.delay_ns(now_ns));
     }

@@ -1,4 +1,4 @@
-//! What is sent for the first time, and when (the kernel's `tcp_write_xmit` and `tcp_write_wakeup`).
+//! First transmissions: what is sent, and when (the kernel's `tcp_write_xmit` and `tcp_write_wakeup`).
 
 use super::super::egress::Xmit;
 use super::super::segment::Flags;
@@ -13,25 +13,25 @@ use super::timer::Wait;
 pub(super) enum Limit {
     /// No.
     Cwnd,
-    /// One may (a tail loss probe).
+    /// One segment may (a tail loss probe).
     OneMore,
 }
 
 impl Sender {
-    /// Sends what the windows allow, and lets the application go on where there is room now.
+    /// Sends what the windows allow, and lets the application continue if there is room now.
     pub(crate) fn transmit(&mut self, output: &mut Output) {
         self.send_written(output);
         self.run_application(output);
     }
 
-    /// Sends what was handed over, as far as the windows allow.
+    /// Sends written data, as far as the windows allow.
     pub(super) fn send_written(&mut self, output: &mut Output) {
         let sent = self.transmit_new(output, Limit::Cwnd);
         if sent > 0 {
             self.schedule_probe(output.now_ns, self.head_rto_ns(output.now_ns));
         }
         if self.board.packets_out() == 0 && self.timer.wait().is_none() && self.next_new().is_some() {
-            // Something is left to send and nothing is under way: the peer's window is (nearly) closed.
+            // Data is left to send and nothing is under way: the peer's window is (nearly) closed.
             self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
         }
     }
@@ -41,7 +41,7 @@ impl Sender {
         let Some((len, fin)) = self.next_new() else { return };
         let room = self.room();
         if room > 0 && len > 0 {
-            // There is room, only less than for a whole segment.
+            // There is room, but for less than a whole segment.
             let part = len.min(room as u32);
             if self.send_new((part, fin && part == len && u64::from(len) < room), 1, output) > 0 {
                 return self.rearm_retransmit(output.now_ns);
@@ -68,7 +68,7 @@ impl Sender {
         self.new_after(0)
     }
 
-    /// The same of the segment that follows when `taken_bytes` more have been sent.
+    /// The same for the segment that follows after `taken_bytes` more have been sent.
     #[inline]
     fn new_after(&self, taken_bytes: u64) -> Option<(u32, bool)> {
         let left = self.unsent_bytes() - taken_bytes;
@@ -117,8 +117,8 @@ impl Sender {
         sent
     }
 
-    /// Sends a packet of new data, or a FIN: a segment, and up to `most` in all as far as they are there and fit the peer's window.
-    /// Returns how many; 0 if the host dropped the packet, whose data then counts as not sent.
+    /// Sends a packet of new data, or a FIN: a segment, and up to `most` in all if they are available and fit the
+    /// peer's window. Returns how many; 0 if the host dropped the packet, whose data then counts as unsent.
     fn send_new(&mut self, first: (u32, bool), most: u32, output: &mut Output) -> u32 {
         let now_ns = output.now_ns;
         let begins = self.board.packets_out() == 0;
@@ -154,7 +154,7 @@ impl Sender {
         segments
     }
 
-    /// What a packet of new data carries that begins with the segment `(len, fin)`.
+    /// The contents of a packet of new data that begins with the segment `(len, fin)`.
     #[inline]
     fn gather(&self, (bytes, fin): (u32, bool), most: u32) -> Parcel {
         let mut parcel = Parcel { seq: self.nxt, bytes, fin, segments: 1 };
@@ -169,8 +169,8 @@ impl Sender {
         parcel
     }
 
-    /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such is in flight (RFC 9293,
-    /// section 3.7.4), unless it is the last one or the application wants no delay.
+    /// Nagle's rule in Minshall's variant: a segment that is not full waits while another such segment is in flight
+    /// (RFC 9293, section 3.7.4), unless it is the last one or the application disabled this.
     fn is_held_back(&self, len: u32) -> bool {
         len < self.mss_bytes && !self.no_delay && !self.data.finish && self.data.small_end > self.una
     }

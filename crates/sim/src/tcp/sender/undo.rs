@@ -1,21 +1,21 @@
-//! Undoing a reduction of the window that was unfounded (the kernel's `tcp_try_undo_*`).
+//! Undoing an unfounded reduction of the window (the kernel's `tcp_try_undo_*`).
 //!
-//! A reduction is unfounded if nothing was lost: either every retransmission of the episode is reported as a duplicate
-//! (RFC 3708), or the acknowledgement that ends it echoes a clock older than the first retransmission, so it was the
-//! original that arrived (the Eifel algorithm, RFC 3522; RFC 4015 for the response). A reduction after an ECN echo is never
-//! undone.
+//! A reduction is unfounded if nothing was lost. There are two ways to tell. Every retransmission of the episode is
+//! reported as a duplicate (RFC 3708). Or the acknowledgement that ends the episode echoes a clock older than the first
+//! retransmission, so the original arrived (the Eifel algorithm, RFC 3522; RFC 4015 for the response). A reduction
+//! after an ECN echo is never undone.
 
 use super::super::timestamps;
 use super::{Sender, State};
 
-/// What has to be known to undo the reduction under way.
+/// What is needed to undo the current reduction.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     /// SND.UNA when it began; `None` if there is nothing to undo (`undo_marker`).
     marker: Option<u64>,
     /// Retransmissions not yet reported as duplicates; `None` until the first (`undo_retrans`).
     unproven: Option<u32>,
-    /// The threshold to return to; `None` if the reduction was founded (`prior_ssthresh`).
+    /// The threshold to return to; `None` if the reduction was justified (`prior_ssthresh`).
     prior_ssthresh: Option<u32>,
     /// The timestamp of the first retransmission (`retrans_stamp`).
     first_repair: Option<u32>,
@@ -40,7 +40,7 @@ impl Undo {
         self.prior_ssthresh = None;
     }
 
-    /// Congestion is certain: window and threshold stay, whatever turns out about the losses.
+    /// Congestion is certain: window and threshold stay, whatever the losses turn out to be.
     pub(crate) fn keep_reduced(&mut self) {
         self.prior_ssthresh = None;
     }
@@ -75,7 +75,7 @@ impl Undo {
         self.first_repair.is_none_or(|first| timestamps::is_before(ecr, first))
     }
 
-    /// Either of both.
+    /// Either of the two.
     fn is_unfounded(&self, ecr: u32) -> bool {
         self.is_possible() && (self.unproven == Some(0) || self.was_only_delayed(ecr))
     }
@@ -102,7 +102,7 @@ impl Sender {
         disproved
     }
 
-    /// A timeout was spurious (`tcp_try_undo_loss`): as F-RTO found out, or the acknowledgement tells.
+    /// A timeout was spurious (`tcp_try_undo_loss`), as shown by F-RTO or by the acknowledgement.
     pub(super) fn undo_timeout(&mut self, now_ns: u64, ecr: u32, by_frto: bool) -> bool {
         let undoes = by_frto || self.undo.is_unfounded(ecr);
         if undoes {
@@ -113,7 +113,7 @@ impl Sender {
         undoes
     }
 
-    /// The hole was filled by a delayed original, not by its retransmission (`tcp_try_undo_partial`).
+    /// A delayed original filled the hole, not its retransmission (`tcp_try_undo_partial`).
     pub(super) fn was_delayed(&self, ecr: u32) -> bool {
         self.undo.is_possible() && self.undo.was_only_delayed(ecr)
     }

@@ -1,5 +1,5 @@
-//! Whether the congestion window is used: one that is not must not grow, and shrinks in time (RFC 2861, RFC 7661 in spirit;
-//! the kernel's `tcp_cwnd_validate`, `tcp_cwnd_application_limited` and `tcp_cwnd_restart`).
+//! Whether the congestion window is used: a window that is not used must not grow, and shrinks over time (RFC 2861, RFC
+//! 7661 in spirit; the kernel's `tcp_cwnd_validate`, `tcp_cwnd_application_limited` and `tcp_cwnd_restart`).
 
 use super::super::congestion::Event;
 use super::{Sender, State};
@@ -7,15 +7,15 @@ use super::{Sender, State};
 /// How much of the window was used.
 #[derive(Debug, Default)]
 pub(crate) struct WindowUsage {
-    /// The window, not the application or the peer, was what limited (`is_cwnd_limited`).
+    /// The window was the limit, not the application or the peer (`is_cwnd_limited`).
     limited: bool,
     /// Most packets that were out (`max_packets_out`).
     max_packets_out: u32,
     /// The observation holds until this is acknowledged (`cwnd_usage_seq`).
     until: u64,
-    /// Most packets that were out since `stamp_ns` without the window being the limit (`snd_cwnd_used`).
+    /// Most packets that were out since `stamp_ns` while the window was not the limit (`snd_cwnd_used`).
     used: u32,
-    /// When the window was last in full use, set, or offered to be raised by an acknowledgement (`snd_cwnd_stamp`).
+    /// When the window was last in full use, set, or could have been raised by an acknowledgement (`snd_cwnd_stamp`).
     stamp_ns: u64,
 }
 
@@ -41,7 +41,7 @@ impl Sender {
         self.usage.limited || (window.in_slow_start() && window.cwnd < 2 * self.usage.max_packets_out)
     }
 
-    /// `sent` packets have just been sent, or nothing could be; or something waits for more room in the window, little as it needs.
+    /// `sent` packets have just been sent, or none could be; or data waits for more room in the window, however little.
     pub(super) fn validate_window(&mut self, now_ns: u64, sent: u32, waits_for_more: bool) {
         let limited = waits_for_more || self.board.in_flight() >= self.cc.window().cwnd;
         if sent == 0 && !limited {
@@ -68,8 +68,9 @@ impl Sender {
         self.note_buffer_limit(now_ns);
     }
 
-    /// For a whole timeout the window was not the limit: it goes half the way to what was used, but not below the initial
-    /// window. If the application waits for room in the send buffer, not it is the limit, and the window stays.
+    /// For a whole timeout the window was not the limit: it shrinks halfway to what was used, but not below the initial
+    /// window. If the application waits for room in the send buffer, the application is not the limit, and the window
+    /// stays.
     #[cold]
     fn shrink_unused_window(&mut self, now_ns: u64) {
         if self.recovery.state() == State::Open && !self.buffer.is_full() {
@@ -84,8 +85,8 @@ impl Sender {
         self.usage.stamp_ns = now_ns;
     }
 
-    /// There is something to send: if nothing was sent for longer than the timeout, the window restarts from its initial
-    /// size, halved once for each timeout that has passed (`tcp_slow_start_after_idle_check`).
+    /// There is data to send. If nothing was sent for longer than the timeout, the window is halved once for each
+    /// timeout that has passed, but not below its initial size (`tcp_slow_start_after_idle_check`).
     pub(super) fn restart_after_idle(&mut self, now_ns: u64) {
         if !self.slow_start_after_idle || self.board.packets_out() > 0 || self.cc.governs() {
             return;

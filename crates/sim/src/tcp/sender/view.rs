@@ -1,4 +1,4 @@
-//! What others get to see of a sender: the records, the congestion control, and the search for losses.
+//! What others see of a sender: the records, the congestion control, and the search for losses.
 
 use super::super::congestion::{Context, UNPACED};
 use super::super::sample::Sample;
@@ -36,13 +36,13 @@ impl Sender {
         }
     }
 
-    /// What there is to remember of the connection, now that it has ended.
+    /// What to remember of the connection, now that it has ended.
     pub(crate) fn ending(&self) -> Ending {
         let window = self.cc.window();
         Ending { cwnd: window.cwnd, ssthresh: window.ssthresh, is_open: self.recovery.state() == State::Open }
     }
 
-    /// What there is to know for the congestion control.
+    /// The state for the congestion control.
     #[inline]
     pub(super) fn context(&self, now_ns: u64) -> Context {
         Context {
@@ -69,7 +69,7 @@ impl Sender {
         }
     }
 
-    /// What there is to know for the search for losses.
+    /// The state for the search for losses.
     pub(super) fn situation(&self, now_ns: u64) -> rack::Situation {
         rack::Situation {
             now_ns,

@@ -1,14 +1,14 @@
-//! How many packets a burst has, which the window has to leave room for.
+//! How many packets a burst has; the window has to leave room for them.
 
-/// A burst is what leaves in 1/1024 s (`sk_pacing_shift`), and at most what fits one IP packet with its headers
+/// A burst is what leaves in 1/1024 s (`sk_pacing_shift`), but no more than fits into one IP packet with its headers
 /// (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`).
 const BURST_SHIFT: u32 = 10;
 const BURST_MAX_BYTES: u64 = 65_536 - 1 - 320;
 const BURST_MAX_PACKETS: u64 = 0x7f;
-/// From 1.2 Mbit/s on a burst is two packets at least (`bbr_min_tso_rate`).
+/// From 1.2 Mbit/s on a burst has at least two packets (`bbr_min_tso_rate`).
 const SINGLE_BELOW_BYTES_PER_S: u64 = 1_200_000 / 8;
 
-/// Packets that the kernel would hand down at once at this rate (`bbr_tso_segs_goal`).
+/// Packets that the kernel would pass to the lower layer at once at this rate (`bbr_tso_segs_goal`).
 pub(super) fn burst_packets(pacing_bytes_per_s: u64, mss_bytes: u32) -> u32 {
     let bytes = (pacing_bytes_per_s >> BURST_SHIFT).min(BURST_MAX_BYTES);
     let least = if pacing_bytes_per_s < SINGLE_BELOW_BYTES_PER_S { 1 } else { 2 };

@@ -1,4 +1,4 @@
-//! BBR's second phase: the queue that startup built up is sent off, in about a round trip.
+//! BBR's second phase: it drains the queue that startup built up, in about a round trip.
 
 use super::super::bandwidth::Gain;
 use super::super::{Context, Window};
@@ -12,7 +12,7 @@ impl Bbr {
     pub(super) fn check_drained(&mut self, window: &mut Window, context: &Context) {
         if self.phase == Phase::Startup && self.full_pipe.is_reached() {
             self.phase = Phase::Drain;
-            // BBR itself has no use for a threshold; but it is seen from outside.
+            // BBR itself does not use a threshold, but it is visible from outside.
             window.ssthresh = self.in_flight_of(Gain::ONE, window, context.mss_bytes);
         }
         if self.phase == Phase::Drain

@@ -1,19 +1,19 @@
-//! BBR, version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: *BBR: Congestion-Based Congestion Control*, ACM Queue 14(5),
-//! 2016), as the kernel's `tcp_bbr.c` has it.
+//! BBR, version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson: *BBR: Congestion-Based Congestion Control*, ACM Queue
+//! 14(5), 2016), as implemented in the kernel's `tcp_bbr.c`.
 //!
-//! BBR measures how fast packets are delivered and how short a round trip can be, and sends as fast as the one, with as
-//! much in flight as the product of both asks for, whatever is lost. It learns the path by sending faster and slower in turn:
+//! BBR measures the delivery rate and the minimum round-trip time. It sends at that rate, with as much in flight as the
+//! product of the two, regardless of losses. It learns the path by sending faster and slower in turn:
 //!
-//! - [`startup`]: twice as fast each round trip, until that delivers no more;
-//! - [`drain`]: slower, until the queue that built up is gone;
-//! - [`probe_bw`]: in cycles, a quarter faster, a quarter slower, then just as fast;
-//! - [`probe_rtt`]: every 10 s a moment with next to nothing in flight, to see the round trip without a queue.
+//! - [`startup`]: doubles the rate each round trip until the delivery rate stops growing;
+//! - [`drain`]: sends slower until the queue that built up is gone;
+//! - [`probe_bw`]: in cycles, sends a quarter faster, a quarter slower, then at the delivery rate;
+//! - [`probe_rtt`]: every 10 s, briefly keeps next to nothing in flight, to measure the round trip without a queue.
 //!
-//! What it knows of the path is [`path`]; the window follows from that by [`window`], with room for what a [`burst`] is. [`policer`]
-//! notices a rate limit that drops instead of queueing.
+//! [`path`] holds what BBR knows of the path. [`window`] derives the window from that, with room for a [`burst`].
+//! [`policer`] detects a rate limit that drops instead of queueing.
 //!
-//! Departs: times are exact, where the kernel's 10 s and 200 ms are counted in jiffies; what the rate allows a burst is budgeted
-//! for in the window as in the kernel, although packets leave one by one.
+//! Departs from the kernel: times are exact, where the kernel counts its 10 s and 200 ms in jiffies. The window leaves
+//! room for the bursts that the kernel would send at this rate, although packets leave one by one.
 
 mod burst;
 mod drain;
@@ -32,7 +32,7 @@ use super::{Ack, Context, Control, Event, Window};
 use crate::random::Random;
 use crate::tcp::{Config, State};
 
-/// What the sender is about (`enum bbr_mode`).
+/// What the sender is doing (`enum bbr_mode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Startup,
@@ -41,7 +41,7 @@ enum Phase {
     ProbeRtt,
 }
 
-/// What BBR remembers.
+/// The state of BBR.
 #[derive(Debug)]
 pub(crate) struct Bbr {
     phase: Phase,
@@ -56,7 +56,7 @@ pub(crate) struct Bbr {
     policer: policer::Policer,
     saved: window::Saved,
     pacing: PacingRate,
-    /// Nothing was in flight, and of what is sent since nothing is delivered yet.
+    /// The sender was idle, and nothing sent since has been delivered yet.
     idle_restart: bool,
     random: Random,
 }
@@ -101,7 +101,7 @@ impl Control for Bbr {
         self.update_window(window, context, ack);
     }
 
-    /// Losses do not reduce the window; but the one before them is good to come back to.
+    /// Losses do not reduce the window, but the window before them is saved, to be restored later.
     fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
         self.save_window(window.cwnd);
         window.ssthresh
@@ -130,7 +130,7 @@ impl Control for Bbr {
         self.idle_restart = true;
         self.path.restart_aggregation(context.now_ns);
         match self.phase {
-            // There is no need to hurry: the pipe is empty.
+            // Pace at the bandwidth itself: the pipe is empty.
             Phase::ProbeBw => self.pace(window, context, Gain::ONE),
             Phase::ProbeRtt => self.end_dip_if_over(window, context),
             Phase::Startup | Phase::Drain => {}
@@ -139,7 +139,7 @@ impl Control for Bbr {
 }
 
 impl Bbr {
-    /// The bandwidth to reckon with: the path's, or the policer's (`bbr_bw`).
+    /// The bandwidth in use: the path's, or the policer's (`bbr_bw`).
     fn bandwidth(&self) -> Bandwidth {
         self.policer.bandwidth().unwrap_or(self.path.max_bandwidth())
     }
@@ -148,7 +148,7 @@ impl Bbr {
         self.pacing.update(window, context, (self.bandwidth(), gain), self.full_pipe.is_reached());
     }
 
-    /// What a new sample of the delivery rate tells (`bbr_update_bw`).
+    /// Takes in a new sample of the delivery rate (`bbr_update_bw`).
     fn update_bandwidth(&mut self, context: &Context, ack: &Ack) {
         self.path.round_begins = false;
         let Some(sample) = ack.rate else { return };
@@ -171,7 +171,7 @@ impl Bbr {
         };
     }
 
-    /// Back from an interlude (`bbr_reset_mode`).
+    /// Returns from ProbeRTT (`bbr_reset_mode`).
     fn resume(&mut self, context: &Context) {
         if self.full_pipe.is_reached() {
             self.enter_probe_bw(context);

@@ -1,5 +1,5 @@
-//! BBR's model of the path: how fast it delivers, how short its round trip is, how it aggregates; and the window that this asks
-//! for.
+//! BBR's model of the path: its delivery rate, its minimum round-trip time, its aggregation of acknowledgements; and
+//! the window that follows from them.
 
 use super::super::aggregation::AckEpoch;
 use super::super::bandwidth::{Bandwidth, Gain};
@@ -9,13 +9,14 @@ use super::burst::burst_packets;
 use super::{Bbr, Phase};
 use crate::tcp::extremes::MaxFilter;
 
-/// The bandwidth is the largest of so many round trips: a cycle and two more (`bbr_bw_rtts`).
+/// The bandwidth is the maximum over this many round trips: a cycle and two more (`bbr_bw_rtts`).
 const BANDWIDTH_WINDOW_ROUNDS: u64 = 10;
-/// The window without any measurement of the round trip (`TCP_INIT_CWND`).
+/// The window before the first measurement of the round trip (`TCP_INIT_CWND`).
 const BLIND_WINDOW_PACKETS: u32 = 10;
-/// Round trips for which the largest excess is kept, at least; at most twice as many (`bbr_extra_acked_win_rtts`).
+/// The largest excess is kept for at least this many round trips, and at most twice as many
+/// (`bbr_extra_acked_win_rtts`).
 const AGGREGATION_ROUNDS: u32 = 5;
-/// The window grows for aggregation by what the path delivers in this time at most (`bbr_extra_acked_max_us`).
+/// For aggregation the window grows by at most what the path delivers in this time (`bbr_extra_acked_max_us`).
 const AGGREGATION_MAX_NS: u64 = 100_000_000;
 
 /// What is known of the path.
@@ -23,14 +24,14 @@ const AGGREGATION_MAX_NS: u64 = 100_000_000;
 pub(super) struct Path {
     bandwidth: MaxFilter,
     rounds: DeliveryRounds,
-    /// The acknowledgement being looked at begins a round (`round_start`).
+    /// The current acknowledgement begins a round (`round_start`).
     pub(super) round_begins: bool,
     /// Smallest round-trip time of the last 10 s; `None` before the first.
     pub(super) min_rtt_ns: Option<u64>,
     /// When it was measured.
     pub(super) min_rtt_at_ns: u64,
     epoch: AckEpoch,
-    /// Largest excess of the current stretch of round trips, and of the one before; which of them is the current one.
+    /// Largest excess of the current period of round trips, and of the one before; which of them is the current one.
     excess: [u32; 2],
     excess_index: usize,
     excess_rounds: u32,
@@ -65,7 +66,7 @@ impl Path {
         self.bandwidth.value().map_or(Bandwidth::ZERO, Bandwidth::from_raw)
     }
 
-    /// Takes in a sample: does it begin a round?
+    /// Takes in a sample; returns whether it begins a round.
     pub(super) fn advance_round(&mut self, delivered: u64, prior_delivered: u64) -> bool {
         self.round_begins = self.rounds.advance(delivered, prior_delivered);
         self.round_begins
@@ -76,8 +77,8 @@ impl Path {
         self.rounds.restart(context.delivered);
     }
 
-    /// Takes in a bandwidth. While the application was the limit it shows less than the path could do, and counts only if it
-    /// is more than what is known.
+    /// Takes in a bandwidth. A sample taken while the application was the limit underestimates the path, so it counts
+    /// only if it exceeds the known bandwidth.
     pub(super) fn add_bandwidth(&mut self, bandwidth: Bandwidth, is_app_limited: bool) {
         if !is_app_limited || bandwidth >= self.max_bandwidth() {
             self.bandwidth.add(self.rounds.count(), bandwidth.raw());
@@ -107,7 +108,7 @@ impl Path {
         self.epoch.restart(now_ns);
     }
 
-    /// Packets that the window grows by for aggregation (`bbr_ack_aggregation_cwnd`).
+    /// Packets by which the window grows for aggregation (`bbr_ack_aggregation_cwnd`).
     fn aggregation_packets(&self, bandwidth: Bandwidth) -> u32 {
         self.excess[0].max(self.excess[1]).min(bandwidth.packets_in(AGGREGATION_MAX_NS))
     }
@@ -124,7 +125,7 @@ impl Bbr {
         self.with_budget(self.path.window(self.path.max_bandwidth(), gain), window, mss_bytes)
     }
 
-    /// The window to aim at.
+    /// The target window.
     pub(super) fn target_window(&self, window: &Window, mss_bytes: u32) -> u32 {
         let bandwidth = self.bandwidth();
         let mut target = self.path.window(bandwidth, self.cwnd_gain);

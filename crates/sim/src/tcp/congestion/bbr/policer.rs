@@ -1,38 +1,39 @@
-//! A policer drops what exceeds its rate, once its tokens are used up, instead of queueing it. BBR notices it by two stretches of
-//! time in a row that lost much and delivered equally fast, and then sends at that rate, without probing, for 48 round
-//! trips (Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016; the kernel's `bbr_lt_bw_sampling`).
+//! A policer drops what exceeds its rate once its tokens are used up, instead of queueing it. BBR detects one by two
+//! consecutive intervals with heavy loss and equal delivery rates. It then sends at that rate, without probing, for 48
+//! round trips (Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016; the kernel's
+//! `bbr_lt_bw_sampling`).
 
 use super::super::Context;
 use super::super::bandwidth::{Bandwidth, Gain};
 use super::{Bbr, Phase};
 
-/// A stretch takes so many rounds (`bbr_lt_intvl_min_rtts`), and is useless after four times as many.
+/// An interval takes at least this many rounds (`bbr_lt_intvl_min_rtts`), and is discarded after four times as many.
 const STRETCH_ROUNDS: u32 = 4;
 const STRETCH_MAX_ROUNDS: u32 = 4 * STRETCH_ROUNDS;
-/// Losses of so many 256ths of what was delivered are much (`bbr_lt_loss_thresh`).
+/// An interval is lossy if it lost this many 256ths of what was delivered (`bbr_lt_loss_thresh`).
 const LOSSY_256THS: u64 = 50;
-/// Bandwidths that differ by an eighth (`bbr_lt_bw_ratio`), or 4 kbit/s (`bbr_lt_bw_diff`), are equal.
+/// Bandwidths that differ by no more than an eighth (`bbr_lt_bw_ratio`), or 4 kbit/s (`bbr_lt_bw_diff`), are equal.
 const EQUAL_WITHIN: Gain = Gain::of(1, 8);
 const EQUAL_WITHIN_BYTES_PER_S: u64 = 4_000 / 8;
-/// The policer's rate is believed for so many rounds (`bbr_lt_bw_max_rtts`).
+/// The policer's rate is used for this many rounds (`bbr_lt_bw_max_rtts`).
 const BELIEVED_ROUNDS: u32 = 48;
 const NS_PER_MS: u64 = 1_000_000;
 
 /// What is known of a policer.
 #[derive(Debug, Default)]
 pub(super) struct Policer {
-    /// The rate of the last lossy stretch.
+    /// The rate of the last lossy interval.
     rate: Option<Bandwidth>,
-    /// It is a policer's: two stretches agreed.
+    /// It is a policer's: two intervals agreed.
     believed: bool,
-    /// A stretch has begun.
+    /// An interval has begun.
     sampling: bool,
-    /// Rounds since it began, or since the rate is believed.
+    /// Rounds since the interval began, or since the rate has been in use.
     rounds: u32,
     start: Start,
 }
 
-/// How things were when a stretch began.
+/// The counters when an interval began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     delivered: u64,
@@ -77,14 +78,14 @@ impl Policer {
             self.reset(context);
             return false;
         }
-        // A stretch ends with a loss, too, when again there are no tokens left.
+        // An interval also has to end with a loss, when the tokens are used up again.
         if self.rounds < STRETCH_ROUNDS || lost == 0 {
             return false;
         }
         self.stretch_rate(context).is_some_and(|rate| self.end_stretch(context, rate))
     }
 
-    /// The delivery rate of the stretch up to now; `None` if it did not lose much.
+    /// The delivery rate of the interval so far; `None` if it did not lose enough.
     fn stretch_rate(&self, context: &Context) -> Option<Bandwidth> {
         let lost = context.lost - self.start.lost;
         let delivered = context.delivered - self.start.delivered;

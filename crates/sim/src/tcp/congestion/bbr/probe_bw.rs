@@ -1,5 +1,6 @@
-//! BBR's usual phase: in cycles of eight, one round trip each, it sends a quarter faster to see whether there is more bandwidth,
-//! a quarter slower to remove the queue that this built up, and then just as fast as the path delivers.
+//! BBR's usual phase, in cycles of eight parts of one round trip each. It sends a quarter faster to look for more
+//! bandwidth, then a quarter slower to drain the queue that this built up, and then at the rate at which the path
+//! delivers.
 
 use super::super::bandwidth::Gain;
 use super::super::{Ack, Context, Window};
@@ -9,19 +10,19 @@ use super::{Bbr, Phase};
 /// Twice the bandwidth-delay product, so that delayed and bunched acknowledgements do not bring the sender to a halt
 /// (`bbr_cwnd_gain`).
 pub(super) const CWND_GAIN: Gain = Gain::of(2, 1);
-/// The rates of a cycle (`bbr_pacing_gain`).
+/// The gains of a cycle (`bbr_pacing_gain`).
 const PACING_GAINS: [Gain; 8] = {
     let (probe, drain, cruise) = (Gain::of(5, 4), Gain::of(3, 4), Gain::ONE);
     [probe, drain, cruise, cruise, cruise, cruise, cruise, cruise]
 };
-/// The cycle begins anywhere but in its second part, which is for after the first (`bbr_cycle_rand`).
+/// The cycle begins in any part but the second, which drains the queue of the first (`bbr_cycle_rand`).
 const BEGINNINGS: u64 = 7;
 
-/// Where in the cycle the sender is.
+/// The sender's place in the cycle.
 #[derive(Debug, Default)]
 pub(super) struct Cycle {
     index: usize,
-    /// Since when.
+    /// When this part began.
     since_ns: u64,
 }
 
@@ -43,7 +44,7 @@ impl Cycle {
 }
 
 impl Bbr {
-    /// Flows that began together do not probe together (`bbr_reset_probe_bw_mode`).
+    /// Randomised, so that flows that began together do not probe together (`bbr_reset_probe_bw_mode`).
     pub(super) fn enter_probe_bw(&mut self, context: &Context) {
         self.phase = Phase::ProbeBw;
         self.cycle.index = PACING_GAINS.len() - 1 - self.random.below(BEGINNINGS) as usize;
@@ -57,8 +58,8 @@ impl Bbr {
         }
     }
 
-    /// Each part takes a round trip; but probing goes on until there is as much in flight as it aims at, or losses show that
-    /// this does not fit, and draining ends as soon as the queue is gone (`bbr_is_next_cycle_phase`).
+    /// Each part takes a round trip, with two exceptions (`bbr_is_next_cycle_phase`). Probing continues until as much
+    /// is in flight as it aims at, or losses show that this does not fit. Draining ends as soon as the queue is gone.
     fn is_part_over(&self, window: &Window, context: &Context, ack: &Ack) -> bool {
         let elapsed_ns = context.delivered_ns.saturating_sub(self.cycle.since_ns);
         let is_full_length = self.path.min_rtt_ns.is_some_and(|rtt_ns| elapsed_ns > rtt_ns);
@@ -74,7 +75,7 @@ impl Bbr {
         }
     }
 
-    /// What will be in the network when the next packet leaves, that one included if there shall be more
+    /// What will be in the network when the next packet leaves, including that packet if the window is to grow
     /// (`bbr_packets_in_net_at_edt`).
     pub(super) fn in_network_at_next_send(&self, in_flight: u32, window: &Window, context: &Context) -> u32 {
         let accelerates = self.pacing_gain > Gain::ONE;

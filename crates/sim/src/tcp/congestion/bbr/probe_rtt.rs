@@ -1,16 +1,16 @@
-//! BBR's interlude: when no round trip as short as the shortest known was seen for 10 s, next to nothing is in flight for
-//! 200 ms, so that the queue drains, and that of other BBR flows with it, and shows the path's true round trip.
+//! ProbeRTT: when no round trip as short as the shortest known was seen for 10 s, BBR keeps next to nothing in flight
+//! for 200 ms. Its queue and those of other BBR flows drain, and the path's true round trip shows.
 
 use super::super::{Ack, Context, Window};
 use super::window::MIN_WINDOW_PACKETS;
 use super::{Bbr, Phase};
 
-/// The shortest round trip is believed for this long (`bbr_min_rtt_win_sec`).
+/// The minimum round-trip time is valid for this long (`bbr_min_rtt_win_sec`).
 const MIN_RTT_WINDOW_NS: u64 = 10_000_000_000;
-/// So long little is in flight (`bbr_probe_rtt_mode_ms`), and a round trip at least.
+/// Little is in flight for this long (`bbr_probe_rtt_mode_ms`), and for at least one round trip.
 const DIP_NS: u64 = 200_000_000;
 
-/// The interlude.
+/// The state of ProbeRTT.
 #[derive(Debug, Default)]
 pub(super) struct Dip {
     /// When it may end; `None` while there is still too much in flight.
@@ -43,7 +43,7 @@ impl Bbr {
     }
 
     fn dip(&mut self, window: &mut Window, context: &Context) {
-        // How fast so little is delivered says nothing about the path.
+        // The delivery rate with so little in flight says nothing about the path.
         window.mark_app_limited = true;
         if self.dip.until_ns.is_none() {
             if context.in_flight <= MIN_WINDOW_PACKETS {

@@ -6,12 +6,12 @@ use super::Bbr;
 
 /// 2/ln 2, the smallest gain that lets a paced sender double its rate each round trip; rounded up.
 pub(super) const HIGH_GAIN: Gain = Gain::of(2885, 1000).next_up();
-/// The bandwidth has grown if it is a quarter more.
+/// Growth by a quarter counts as growth.
 const GROWTH: Gain = Gain::of(5, 4);
-/// After so many rounds without growth the pipe is full (`bbr_full_bw_cnt`).
+/// The pipe is full after this many rounds without growth (`bbr_full_bw_cnt`).
 const FULL_ROUNDS: u32 = 3;
 
-/// Looks for the point from which on sending faster delivers no more.
+/// Looks for the point where sending faster stops increasing the delivery rate.
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
     /// The bandwidth to compare with.
@@ -27,7 +27,7 @@ impl FullPipe {
         self.reached
     }
 
-    /// What was concluded from losses that were none is taken back.
+    /// Takes back what was concluded from spurious losses.
     pub(super) fn restart(&mut self) {
         self.base = None;
         self.rounds = 0;
@@ -38,7 +38,7 @@ impl FullPipe {
         self.base = None;
     }
 
-    /// A round ends with this bandwidth (`bbr_check_full_bw_reached`).
+    /// A round has ended with this bandwidth (`bbr_check_full_bw_reached`).
     fn on_round(&mut self, bandwidth: Bandwidth) {
         if self.base.is_none_or(|base| bandwidth >= base.times(GROWTH)) {
             self.base = Some(bandwidth);
@@ -51,7 +51,7 @@ impl FullPipe {
 }
 
 impl Bbr {
-    /// Rounds in which the application was the limit say nothing.
+    /// Rounds limited by the application are ignored.
     pub(super) fn check_full_pipe(&mut self, ack: &Ack) {
         let app_limited = ack.rate.is_some_and(|sample| sample.is_app_limited);
         if !self.full_pipe.reached && self.path.round_begins && !app_limited {
@@ -64,7 +64,7 @@ impl Bbr {
 mod tests {
     use super::*;
 
-    /// The bandwidths of rounds as packets in 100 ms; returns the round from which on the pipe is full.
+    /// Takes the bandwidths of rounds as packets in 100 ms; returns the round at which the pipe is full.
     fn full_after(rounds: &[u64]) -> Option<usize> {
         let mut pipe = FullPipe::default();
         rounds.iter().position(|&packets| {
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_pipe_is_full_after_three_rounds_of_less_than_a_quarter_more() {
         assert_eq!(full_after(&[10, 20, 40, 80, 99, 99, 99]), Some(6));
-        // 100 is a quarter more than 80: counting starts anew.
+        // 100 is a quarter more than 80: counting starts over.
         assert_eq!(full_after(&[10, 20, 40, 80, 99, 99, 100, 100, 100, 100]), Some(9));
         assert_eq!(full_after(&[10, 13, 17, 22, 28, 35]), None);
     }

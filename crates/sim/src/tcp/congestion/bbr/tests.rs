@@ -1,4 +1,5 @@
-//! BBR's phases, acknowledgement by acknowledgement. Windows and rates are worked out from the equations of `tcp_bbr.c`.
+//! BBR's phases, acknowledgement by acknowledgement. The expected windows and rates are worked out from the equations
+//! of `tcp_bbr.c`.
 
 use super::super::bandwidth::{Bandwidth, Gain};
 use super::super::testing::{self, MS, RTT_NS};
@@ -8,7 +9,7 @@ use crate::tcp::{Config, State};
 
 type Run = testing::Run<Bbr>;
 
-/// As after startup and draining on a path of 1 packet a millisecond, that is 20 packets a round trip.
+/// The state after startup and drain on a path of 1 packet per millisecond, that is 20 packets per round trip.
 fn steady() -> Run {
     let mut run = Run::begin();
     (0..5).for_each(|_| run.round(20));
@@ -79,7 +80,7 @@ fn rounds_that_the_application_limits_do_not_fill_the_pipe() {
     run.app_limited = true;
     (0..10).for_each(|_| run.round(5));
     assert_eq!(run.control.phase, Phase::Startup);
-    // Nor do they lower the bandwidth, however many they are: 20 packets in 20 ms; but they may raise it.
+    // However many losses there are, they do not lower the bandwidth of 20 packets in 20 ms; but they may raise it.
     assert_eq!(run.control.bandwidth(), Bandwidth::of(20, RTT_NS).unwrap());
     run.round(30);
     assert_eq!(run.control.bandwidth(), Bandwidth::of(30, RTT_NS).unwrap());
@@ -89,7 +90,7 @@ fn rounds_that_the_application_limits_do_not_fill_the_pipe() {
 fn a_cycle_has_eight_parts_of_a_round_trip() {
     let mut run = steady();
     assert_eq!(run.control.phase, Phase::ProbeBw);
-    // In flight as the pacing makes it: 1.25 times 20 and the budget while probing.
+    // What is in flight follows from the pacing: 1.25 times 20 and the budget while probing.
     let mut gains = vec![];
     for _ in 0..24 {
         run.context.in_flight = if run.control.cycle.is_probing() { 40 } else { 27 };
@@ -192,7 +193,7 @@ fn the_bandwidth_is_the_largest_of_ten_rounds() {
     assert_eq!(run.control.bandwidth(), Bandwidth::of(20, RTT_NS).unwrap());
 }
 
-/// Goes on for so many round trips of 25 ms: the queue never empties.
+/// Runs this many round trips of 25 ms: the queue never empties.
 fn with_queue(run: &mut Run, rounds: u32) {
     run.rtt_ns = 25 * MS;
     run.context.in_flight = 25;
@@ -203,13 +204,13 @@ fn with_queue(run: &mut Run, rounds: u32) {
 fn after_ten_seconds_without_a_shorter_round_trip_the_pipe_is_emptied_for_200_ms() {
     let mut run = steady();
     let began_ns = run.context.now_ns;
-    // The handshake's was not undercut since: 10 s after it at 20 ms.
+    // No round trip was shorter than the handshake's: 10 s after it at 20 ms.
     with_queue(&mut run, (10_000 + 20 - began_ns as u32 / MS as u32) / 25);
     assert_eq!(run.control.phase, Phase::ProbeBw);
     run.round(25);
     assert_eq!((run.control.phase, run.window.cwnd), (Phase::ProbeRtt, 4));
     assert!(run.window.mark_app_limited, "what is delivered now says nothing about the path");
-    // 200 ms count from when no more than 4 are in flight; then the round trip is the path's again.
+    // The 200 ms begin once no more than 4 are in flight; then the round trip is the path's again.
     run.context.in_flight = 4;
     run.app_limited = true;
     run.round(4);
@@ -253,14 +254,14 @@ fn the_first_round_of_a_recovery_conserves_packets_and_its_end_restores_the_wind
     let cwnd = run.window.cwnd;
     run.context.in_flight = 30;
     run.enter(State::Recovery);
-    // As many as are delivered may be sent: 30 in flight after 2 were acknowledged.
+    // As many packets may be sent as are delivered: 30 in flight after 2 were acknowledged.
     run.acknowledge(2, 3, MS);
     assert_eq!(run.window.cwnd, 32);
-    // The same in the rest of the round: what was sent before it began comes back.
+    // The rest of the round is the same: what was sent before it began is delivered.
     run.context.in_flight = 31;
     run.acknowledge_early(3, MS);
     assert_eq!(run.window.cwnd, 34);
-    // From the next round on the window grows as always, by what was delivered, less what was lost.
+    // From the next round on the window grows as usual, by what was delivered, minus what was lost.
     run.acknowledge(6, 0, MS);
     assert_eq!(run.window.cwnd, 40);
     run.acknowledge(1, 6, MS);
@@ -298,7 +299,7 @@ fn undoing_a_recovery_looks_for_the_full_pipe_anew() {
     assert_ne!(run.control.phase, Phase::Startup);
 }
 
-/// Rounds of 20 packets of which so many are lost.
+/// Rounds of 20 packets of which `lost` are lost.
 fn policed(run: &mut Run, rounds: u32, delivered: u32, lost: u32) {
     for _ in 0..rounds {
         run.acknowledge(delivered, lost, RTT_NS);
@@ -316,7 +317,7 @@ fn two_stretches_that_lose_a_fifth_and_deliver_the_same_are_a_policer() {
     let rate = run.control.policer.bandwidth().expect("policed");
     assert!(rate.abs_diff(Bandwidth::of(20, RTT_NS).unwrap()).raw() <= 1, "{rate:?}");
     run.context.in_flight = 20;
-    // For 48 rounds there is no probing, then the cycle begins anew.
+    // There is no probing for 48 rounds, then the cycle starts over.
     let gains: Vec<u32> = (0..48)
         .map(|_| {
             policed(&mut run, 1, 25, 0);

@@ -1,23 +1,23 @@
-//! BBR's window: normally a multiple of the bandwidth-delay product; in the first round of a recovery no more than what was
-//! delivered; and afterwards what it was before.
+//! BBR's window. Normally it is a multiple of the bandwidth-delay product. In the first round of a recovery it is no
+//! more than what was delivered; afterwards the previous window is restored.
 
 use super::super::{Ack, Context, Window};
 use super::{Bbr, Phase};
 use crate::tcp::State;
 
-/// So many are in flight at least: two for each end, where every other packet is acknowledged (`bbr_cwnd_min_target`).
+/// At least this many are in flight: two for each end, as every other packet is acknowledged (`bbr_cwnd_min_target`).
 pub(super) const MIN_WINDOW_PACKETS: u32 = 4;
-/// Until so much was delivered the window grows in any case (`TCP_INIT_CWND`).
+/// The window always grows until this much was delivered (`TCP_INIT_CWND`).
 const FIRST_PACKETS: u64 = 10;
 
-/// What the window was, and why it is not that.
+/// The saved window, and why it is not in use.
 #[derive(Debug)]
 pub(super) struct Saved {
-    /// The last window that neither a recovery nor an interlude had cut (`prior_cwnd`).
+    /// The last window that neither a recovery nor ProbeRTT had cut (`prior_cwnd`).
     pub(super) cwnd: u32,
     /// State at the last acknowledgement (`prev_ca_state`).
     state: State,
-    /// First round of a recovery: one packet is sent for one delivered (`packet_conservation`).
+    /// In the first round of a recovery: one packet is sent for each one delivered (`packet_conservation`).
     conserving: bool,
 }
 
@@ -38,7 +38,7 @@ impl Saved {
 }
 
 impl Bbr {
-    /// Notes a window to come back to (`bbr_save_cwnd`).
+    /// Saves the window, to be restored later (`bbr_save_cwnd`).
     pub(super) fn save_window(&mut self, cwnd: u32) {
         let is_good = self.saved.state < State::Recovery && self.phase != Phase::ProbeRtt;
         self.saved.cwnd = if is_good { cwnd } else { self.saved.cwnd.max(cwnd) };
@@ -59,7 +59,7 @@ impl Bbr {
         }
     }
 
-    /// Grows by what was acknowledged, up to the target; down to it at once, if the pipe was ever full.
+    /// Grows by what was acknowledged, up to the target; shrinks to the target at once if the pipe was ever full.
     fn approach_target(&self, cwnd: u32, window: &Window, context: &Context, acked: u32) -> u32 {
         let target = self.target_window(window, context.mss_bytes);
         let cwnd = if self.full_pipe.is_reached() {
@@ -78,7 +78,7 @@ impl Bbr {
         if context.state == State::Recovery && before != State::Recovery {
             self.saved.conserving = true;
             self.path.restart_round(context);
-            // What the window had room for and was not used is cut off.
+            // Cuts off the unused part of the window.
             context.in_flight + ack.acked
         } else if before >= State::Recovery && context.state < State::Recovery {
             self.saved.conserving = false;

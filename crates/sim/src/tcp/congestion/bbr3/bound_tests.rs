@@ -1,4 +1,4 @@
-//! How BBRv3 answers losses and marks, and takes it back.
+//! How BBRv3 responds to losses and marks, and how it takes that back.
 
 use super::super::bandwidth::Bandwidth;
 use super::super::testing::{self, MS, RTT_NS};
@@ -19,14 +19,14 @@ fn lossy_round(run: &mut Run, delivered: u32) {
 fn losses_while_cruising_bound_bandwidth_and_window_by_what_was_delivered_or_seven_tenths() {
     let mut run = cruising();
     assert_eq!(run.window.cwnd, 61);
-    // 18 were delivered, more than 0.7 of 20; and of the window 180/256 of 61 = 42.9 is left.
+    // 18 were delivered, more than 0.7 of 20; and 180/256 of the window of 61 is left, 42.9.
     lossy_round(&mut run, 18);
     assert_eq!(run.control.bandwidth(), Bandwidth::of(20, RTT_NS).unwrap().next_up());
-    // (The first loss began a round; it is over with the next acknowledgement, and the best of both is what counts: 20.)
+    // (The first loss began a round. The next acknowledgement ends it, and the larger of both counts: 20.)
     assert_eq!((run.control.short.in_flight, run.window.cwnd), (42, 42));
     lossy_round(&mut run, 18);
     assert_eq!(run.control.bandwidth(), Bandwidth::of(18, RTT_NS).unwrap().next_up());
-    // 180/256 of 42 = 29.5; of 29 = 20.4; and then what was delivered is more.
+    // 180/256 of 42 = 29.5; of 29 = 20.4; and then what was delivered is larger.
     for in_flight in [29, 20, 18, 18] {
         assert_eq!(run.window.cwnd, in_flight);
         lossy_round(&mut run, 18);
@@ -63,7 +63,7 @@ fn looking_for_more_lifts_those_bounds() {
     assert!(run.control.bandwidth() < run.control.path.max_bandwidth());
     until(&mut run, Phase::Refill);
     assert_eq!(run.control.bandwidth(), run.control.path.max_bandwidth());
-    // And no losses set them while it looks.
+    // Losses do not set the bounds while it probes.
     lossy_round(&mut run, 10);
     assert_eq!((run.control.phase, run.control.short.in_flight), (Phase::Up, u32::MAX));
 }
@@ -76,7 +76,7 @@ fn more_than_two_per_cent_lost_while_looking_is_the_bound_from_then_on() {
     assert_eq!(run.control.phase, Phase::Up);
     run.lose(99, 2);
     assert_eq!((run.control.phase, run.control.long.in_flight), (Phase::Down, 99));
-    // Only the first time: further losses of the same search do not lower it.
+    // Only the first time: further losses of the same probe do not lower it.
     run.lose(50, 10);
     assert_eq!(run.control.long.in_flight, 99);
 }
@@ -151,11 +151,11 @@ fn after_a_search_that_lost_too_much_the_next_one_is_short_and_another_one_follo
     run.lose(24, 2);
     assert_eq!((run.control.phase, run.control.long.in_flight), (Phase::Down, 23));
     until(&mut run, Phase::Up);
-    // It stops where the last one did, without waiting for losses.
+    // It stops where the last probe did, without waiting for losses.
     run.context.in_flight = 24;
     run.acknowledge(1, 0, MS);
     assert_eq!(run.control.phase, Phase::Down);
-    // Its packets arrive safely: a round later the next search begins.
+    // Its packets arrive without loss: a round later the next probe begins.
     run.context.in_flight = 20;
     run.round(20);
     assert_eq!(run.control.phase, Phase::Refill);
@@ -229,7 +229,7 @@ fn an_echo_of_congestion_is_one_loss() {
     run.round(20);
     run.enter(State::Open);
     assert_eq!(run.control.short.in_flight, 42);
-    // Of the 20 in flight while it looks for more, one is more than 2 %.
+    // One packet of the 20 in flight while probing up is more than 2 %.
     let mut run = looking_up();
     run.enter(State::Cwr);
     assert_eq!(run.control.phase, Phase::Down);

@@ -1,4 +1,4 @@
-//! Drain: the queue that startup built up is sent off, in about a round trip (section 5.3.2).
+//! Drain: sends the queue that startup built up, in about a round trip (section 5.3.2).
 
 use super::super::bandwidth::Gain;
 use super::super::{Context, Window};
@@ -6,7 +6,7 @@ use super::{Bbr3, Phase};
 
 /// BBR.DrainPacingGain
 pub(super) const PACING_GAIN: Gain = Gain::of(1, 2);
-/// After so many rounds it ends in any case: then the bandwidth was overestimated.
+/// Drain always ends after this many rounds: the bandwidth was then overestimated.
 const MAX_ROUNDS: u64 = 3;
 
 impl Bbr3 {
@@ -15,8 +15,8 @@ impl Bbr3 {
         self.phase = Phase::Drain;
         self.drain_began = self.path.round();
         self.path.remember_aggregation();
-        // As Google's: BBR itself has no use for a threshold; but it is seen from outside. And what startup lost is no
-        // reason to send less from now on.
+        // As in Google's implementation: BBR itself does not use a threshold, but it is visible from outside. And
+        // startup's losses are no reason to send less from now on.
         window.ssthresh = self.in_flight_for(self.path.max_bandwidth(), window, context.mss_bytes);
         self.short.forget_signals();
     }

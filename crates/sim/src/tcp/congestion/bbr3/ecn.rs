@@ -1,29 +1,30 @@
-//! Marks of congestion (ECN).
+//! Congestion marks (ECN).
 //!
-//! The draft leaves the response open, but a mark must count as congestion (section 3.7). Here a mark is what RFC 3168 makes
-//! it, a lost packet: once a round trip, when the sender enters the state that answers an echo, one loss is taken in. And as
-//! Google has it, startup ends when half of what is delivered is marked for two rounds.
+//! The draft leaves the response open, but a mark must count as congestion (section 3.7). Here a mark is treated as a
+//! lost packet, as in RFC 3168: once per round trip, when the sender enters the state that answers an echo, one loss is
+//! recorded. And as in Google's implementation, startup ends when half of what is delivered is marked for two rounds.
 //!
-//! A tail loss probe that repaired a loss leads to the same state, and is one loss too (as Google's).
+//! A tail loss probe that repaired a loss leads to the same state, and also counts as one loss (as in Google's
+//! implementation).
 
 use super::super::{Context, Window};
 use super::Bbr3;
 use super::long_term::is_too_high;
 
-/// Rounds with many marks that end startup (`bbr_full_ecn_cnt`).
+/// Startup ends after this many rounds with many marks (`bbr_full_ecn_cnt`).
 const FULL_ROUNDS: u32 = 2;
 
-/// Counts marks in rounds of startup.
+/// Counts marked rounds of startup.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     delivered: u64,
     marked: u64,
-    /// Rounds in a row of which half or more was marked (`bbr_ecn_thresh`).
+    /// Consecutive rounds in which half or more was marked (`bbr_ecn_thresh`).
     rounds: u32,
 }
 
 impl Marks {
-    /// A round has ended. Returns whether the pipe is full of marks.
+    /// A round has ended. Returns whether marks show that the pipe is full.
     fn on_round(&mut self, context: &Context) -> bool {
         let delivered = context.delivered - self.delivered;
         let marked = context.delivered_ce - self.marked;
@@ -42,7 +43,7 @@ impl Bbr3 {
         }
     }
 
-    /// Congestion that is not known by the packet: an echo of marks, or a loss that a probe repaired.
+    /// Congestion not tied to a known packet: an echo of marks, or a loss that a probe repaired.
     pub(super) fn on_single_loss(&mut self, window: &Window, context: &Context) {
         self.note_loss(window, context);
         let in_flight = self.short.latest_in_flight + 1;

@@ -1,5 +1,5 @@
-//! How much in flight is too much: where looking for more lost more than 2 %, that, until looking again finds room
-//! (sections 5.3.3.5, 5.3.3.9 and 5.5.10.2).
+//! The long-term bound on what is in flight. It is the amount at which a probe for bandwidth lost more than 2 %. It
+//! holds until a later probe finds room (sections 5.3.3.5, 5.3.3.9 and 5.5.10.2).
 
 use super::super::bandwidth::Gain;
 use super::super::{Ack, Context, LostPacket, Window};
@@ -8,9 +8,9 @@ use super::short_term::BETA;
 use super::window::MIN_WINDOW_PACKETS;
 use super::{Bbr3, Phase, Sample};
 
-/// More than so many of the packets in flight may not be lost (BBR.LossThresh).
+/// At most this share of the packets in flight may be lost (BBR.LossThresh).
 const LOSS_THRESHOLD: Gain = Gain::of(2, 100);
-/// So much of the bound is left free while cruising (BBR.Headroom).
+/// Cruising leaves this share of the bound free (BBR.Headroom).
 const HEADROOM: Gain = Gain::of(15, 100);
 /// The bound grows by at most 2 to this power packets a round.
 const GROWTH_ROUNDS_MAX: u32 = 30;
@@ -33,12 +33,12 @@ impl LongTerm {
         Self { in_flight: u32::MAX, acked: 0, acked_per_packet: u32::MAX, rounds: 0 }
     }
 
-    /// Looking for more begins soon.
+    /// A probe begins soon.
     pub(super) fn restart_growth(&mut self) {
         (self.rounds, self.acked) = (0, 0);
     }
 
-    /// Looking for more is over.
+    /// The probe is over.
     pub(super) fn stop_growth(&mut self) {
         self.acked_per_packet = u32::MAX;
     }
@@ -78,7 +78,7 @@ impl Bbr3 {
         if is_too_high(sample.lost, sample.tx_in_flight) || self.long.in_flight == u32::MAX {
             return false;
         }
-        // What did no harm when it was in flight is no bound.
+        // An amount in flight that did no harm is no bound.
         self.long.in_flight = self.long.in_flight.max(sample.tx_in_flight);
         if self.phase == Phase::Up && self.is_bound_in_use(window, context) {
             self.long.grow(ack.acked, self.path.round_begins, window.cwnd);
@@ -86,12 +86,12 @@ impl Bbr3 {
         false
     }
 
-    /// The bound is what limits sending.
+    /// Does the bound limit sending?
     pub(super) fn is_bound_in_use(&self, window: &Window, context: &Context) -> bool {
         context.window_full && window.cwnd >= self.long.in_flight
     }
 
-    /// A round has ended: what do acknowledgements tell from now on? Returns whether a phase has begun.
+    /// A round has ended: decides what acknowledgements mean from now on. Returns whether a phase has begun.
     fn advance_acks(&mut self, context: &Context, sample: &Sample) -> bool {
         match self.probe.acks {
             Acks::Starting => self.probe.acks = Acks::Feedback,
@@ -101,7 +101,7 @@ impl Bbr3 {
                 if self.phase.is_probe_bw() && !sample.is_app_limited {
                     self.path.advance_cycle();
                 }
-                // The last look was short for caution, and went well: now for a real one.
+                // The last probe was cut short as a precaution, and went well: start a full one now.
                 if self.phase.is_probe_bw() && self.probe.was_precautionary && !self.probe.was_too_high {
                     self.start_refill(context);
                     return true;
@@ -112,7 +112,7 @@ impl Bbr3 {
         false
     }
 
-    /// HandleLostPacket, for a packet sent while looking for more.
+    /// HandleLostPacket, for a packet sent while probing.
     pub(super) fn check_lost_packet(&mut self, window: &mut Window, context: &Context, lost: &LostPacket) {
         if is_too_high(lost.lost_since, lost.tx_in_flight) {
             let in_flight = in_flight_at_loss(lost.lost_since, lost.tx_in_flight);
@@ -123,7 +123,7 @@ impl Bbr3 {
     /// HandleInflightTooHigh
     pub(super) fn handle_too_high(&mut self, window: &Window, context: &Context, in_flight: u32, is_app_limited: bool) {
         self.probe.was_too_high = true;
-        // Once for each time that more is looked for.
+        // Once per probe.
         self.probe.is_sample = false;
         if !is_app_limited {
             self.long.in_flight = BETA.times(self.target_in_flight(window)).max(in_flight);
@@ -140,13 +140,13 @@ impl Bbr3 {
     }
 }
 
-/// IsInflightTooHigh: were `lost` of so many in flight more than 2 %?
+/// IsInflightTooHigh: are `lost` of `tx_in_flight` more than 2 %?
 pub(super) fn is_too_high(lost: u32, tx_in_flight: u32) -> bool {
     tx_in_flight > 0 && lost > LOSS_THRESHOLD.times(tx_in_flight)
 }
 
-/// InflightAtLoss: how many were in flight when losses came to 2 %, a packet that had `tx_in_flight` being the one that made it
-/// `lost`.
+/// InflightAtLoss: how many were in flight when losses reached 2 %. The packet with `tx_in_flight` in flight is the one
+/// that raised the losses to `lost`.
 fn in_flight_at_loss(lost: u32, tx_in_flight: u32) -> u32 {
     let (before, lost_before) = (tx_in_flight.saturating_sub(1), lost.saturating_sub(1));
     let allowed = LOSS_THRESHOLD.times_rounded_up(before);

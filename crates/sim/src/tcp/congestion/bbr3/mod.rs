@@ -1,23 +1,24 @@
 //! BBR, version 3: draft-ietf-ccwg-bbr-06, in the fixed-point arithmetic of Google's implementation (the branch `v3` of
 //! google/bbr).
 //!
-//! Like version 1 it sends as fast as the path was seen to deliver, with as much in flight as that asks for. Besides, it
-//! bounds both by what losses tell: for as long as until it next looks for more ([`short_term`]), and by how much it found
-//! to be too much when it did ([`long_term`]).
+//! Like version 1, it sends at the delivery rate of the path, with the matching amount in flight. In addition, losses
+//! bound both: a short-term bound holds until the next probe for bandwidth ([`short_term`]), and a long-term bound is
+//! the amount that such a probe found to be too much ([`long_term`]).
 //!
-//! - [`startup`]: twice as fast each round trip, until that delivers no more or loses too much;
-//! - [`drain`]: slower, until the queue that built up is gone;
-//! - [`probe_bw`]: down, cruise, refill, up: faster only once every few seconds, or as often as Reno would lose something;
-//! - [`probe_rtt`]: every 5 s a moment with half as much in flight, to see the round trip without a queue.
+//! - [`startup`]: doubles the rate each round trip until the delivery rate stops growing or too much is lost;
+//! - [`drain`]: sends slower until the queue that built up is gone;
+//! - [`probe_bw`]: down, cruise, refill, up: faster only once every few seconds, or as often as Reno would lose a
+//!   packet;
+//! - [`probe_rtt`]: every 5 s, briefly keeps half as much in flight, to measure the round trip without a queue.
 //!
-//! What it knows of the path is [`path`]; the window follows from that by [`window`]; [`undo`] takes back what losses did
-//! that were none.
+//! [`path`] holds what BBR knows of the path. [`window`] derives the window from that. [`undo`] reverts the response to
+//! spurious losses.
 //!
-//! Where the draft leaves something open, Google's implementation is followed, and the place says so. ECN is such a thing:
-//! the draft asks only that marks count as congestion; see [`ecn`].
+//! Where the draft leaves something open, this follows Google's implementation, and the code says so there. ECN is one
+//! such case: the draft asks only that marks count as congestion; see [`ecn`].
 //!
-//! Departs: what was lost in a round of startup is counted in acknowledgements that show losses, as Google does, instead of
-//! sequence ranges; room for bursts is left in the window although packets leave one by one.
+//! Departs from the draft: losses in a round of startup are counted as acknowledgements that report losses, as Google
+//! does, instead of as sequence ranges. The window leaves room for bursts although packets leave one by one.
 
 #[cfg(test)]
 mod bound_tests;
@@ -40,7 +41,7 @@ use super::{Ack, Context, Control, Event, LostPacket, Window};
 use crate::random::Random;
 use crate::tcp::{Config, State};
 
-/// What the sender is about (section 5.1.1).
+/// What the sender is doing (section 5.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Startup,
@@ -52,7 +53,7 @@ enum Phase {
     ProbeRtt,
 }
 
-/// What BBR remembers.
+/// The state of BBRv3.
 #[derive(Debug)]
 pub(crate) struct Bbr3 {
     phase: Phase,
@@ -68,17 +69,17 @@ pub(crate) struct Bbr3 {
     undo: undo::Undo,
     saved: window::Saved,
     pacing: PacingRate,
-    /// Nothing was in flight, and of what is sent since nothing is delivered yet.
+    /// The sender was idle, and nothing sent since has been delivered yet.
     idle_restart: bool,
     random: Random,
 }
 
-/// What an acknowledgement tells of the path (section 2.3); all zero if it tells nothing.
+/// What an acknowledgement says about the path (section 2.3); all zero if it says nothing.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// Delivery rate; zero if not known.
     bandwidth: Bandwidth,
-    /// Packets delivered since the newest packet delivered was sent.
+    /// Packets delivered since the newest delivered packet was sent.
     delivered: u32,
     /// Packets found to be lost since then.
     lost: u32,
@@ -140,7 +141,7 @@ impl Control for Bbr3 {
         self.update_window(window, context, ack.acked);
     }
 
-    /// Losses do not reduce the window here; but the one before them is good to come back to.
+    /// Losses do not reduce the window here, but the window before them is saved, to be restored later.
     fn ssthresh(&mut self, window: &mut Window, context: &Context) -> u32 {
         self.save_upon_loss(window, context);
         window.ssthresh
@@ -187,7 +188,7 @@ impl Control for Bbr3 {
 }
 
 impl Bbr3 {
-    /// The bandwidth to reckon with (BBR.bw).
+    /// The bandwidth in use (BBR.bw).
     fn bandwidth(&self) -> Bandwidth {
         self.path.max_bandwidth().min(self.short.bandwidth)
     }

@@ -1,5 +1,5 @@
-//! The long view of the path: how fast it delivers, how short its round trip is, how it aggregates; and the window that this asks
-//! for (sections 5.5.1 to 5.5.9 and 5.6.4.2).
+//! The long-term model of the path: its delivery rate, its minimum round-trip time, its aggregation of
+//! acknowledgements; and the window that follows from them (sections 5.5.1 to 5.5.9 and 5.6.4.2).
 
 use super::super::aggregation::AckEpoch;
 use super::super::bandwidth::{Bandwidth, Gain};
@@ -9,17 +9,17 @@ use super::window::MIN_WINDOW_PACKETS;
 use super::{Bbr3, Phase};
 use crate::tcp::extremes::MaxFilter;
 
-/// Round trips for which the largest excess is kept (BBR.ExtraAckedFilterLen); in startup only one.
+/// Round trips for which the largest excess is kept (BBR.ExtraAckedFilterLen); only one in startup.
 const AGGREGATION_ROUNDS: u64 = 10;
 const STARTUP_AGGREGATION_ROUNDS: u64 = 1;
 /// A burst is what leaves in 1 ms, at most 64 KiB and at least two packets (C.send_quantum, section 5.6.3).
 const BURSTS_PER_S: u64 = 1_000;
 const BURST_MAX_BYTES: u64 = 65_536;
 const BURST_MIN_PACKETS: u64 = 2;
-/// Bursts that the window leaves room for: in the sender's queue, in its network card, and at the receiver
+/// Bursts for which the window leaves room: in the sender's queue, in its network card, and at the receiver
 /// (BBR.offload_budget, section 5.5.8.1).
 const BURSTS: u64 = 3;
-/// Room to look for more on short paths (QuantizationBudget).
+/// Room to probe on short paths (QuantizationBudget).
 const UP_PACKETS: u32 = 2;
 
 /// What is known of the path.
@@ -28,13 +28,13 @@ pub(super) struct Path {
     /// Largest bandwidth of the last cycle and of this one (BBR.max_bw_filter).
     bandwidth: [Bandwidth; 2],
     rounds: DeliveryRounds,
-    /// The acknowledgement being looked at begins a round (BBR.round_start).
+    /// The current acknowledgement begins a round (BBR.round_start).
     pub(super) round_begins: bool,
     /// Smallest round-trip time of the last 10 s; `None` before the first.
     pub(super) min_rtt_ns: Option<u64>,
     epoch: AckEpoch,
     excess: MaxFilter,
-    /// The window that the connection began with.
+    /// The initial window of the connection.
     pub(super) initial_window: u32,
 }
 
@@ -65,21 +65,22 @@ impl Path {
         self.bandwidth[0].max(self.bandwidth[1])
     }
 
-    /// What the application limited counts only if it is more than what is known (section 5.5.5).
+    /// A sample limited by the application counts only if it exceeds the known bandwidth (section 5.5.5).
     pub(super) fn add_bandwidth(&mut self, bandwidth: Bandwidth, is_app_limited: bool) {
         if !is_app_limited || bandwidth >= self.max_bandwidth() {
             self.bandwidth[1] = self.bandwidth[1].max(bandwidth);
         }
     }
 
-    /// AdvanceMaxBwFilter: the cycle before last is forgotten. A cycle without any sample does not count (as Google's).
+    /// AdvanceMaxBwFilter: forgets the cycle before last. A cycle without any sample does not count (as in Google's
+    /// implementation).
     pub(super) fn advance_cycle(&mut self) {
         if self.bandwidth[1] > Bandwidth::ZERO {
             self.bandwidth = [self.bandwidth[1], Bandwidth::ZERO];
         }
     }
 
-    /// Takes in a sample: does it begin a round?
+    /// Takes in a sample; returns whether it begins a round.
     pub(super) fn advance_round(&mut self, delivered: u64, prior_delivered: u64) -> bool {
         self.round_begins = self.rounds.advance(delivered, prior_delivered);
         self.round_begins
@@ -103,7 +104,7 @@ impl Path {
         }
     }
 
-    /// Startup is over: from now on bunches are remembered for longer.
+    /// Startup is over: from now on aggregation is remembered for longer.
     pub(super) fn remember_aggregation(&mut self) {
         self.excess.set_window(AGGREGATION_ROUNDS);
     }
@@ -120,7 +121,7 @@ impl Path {
 }
 
 impl Bbr3 {
-    /// BDPMultiple, with the bandwidth to reckon with.
+    /// BDPMultiple, with the bandwidth in use.
     pub(super) fn product(&self, gain: Gain) -> u32 {
         self.product_of(self.bandwidth(), gain)
     }
@@ -129,7 +130,7 @@ impl Bbr3 {
         self.path.min_rtt_ns.map_or(self.path.initial_window, |rtt_ns| bandwidth.window(rtt_ns, gain))
     }
 
-    /// Inflight(1.0): packets in flight that use the path fully.
+    /// Inflight(1.0): packets in flight that fully use the path.
     pub(super) fn in_flight_for(&self, bandwidth: Bandwidth, window: &Window, mss_bytes: u32) -> u32 {
         self.with_budget(self.product_of(bandwidth, Gain::ONE), window, mss_bytes)
     }

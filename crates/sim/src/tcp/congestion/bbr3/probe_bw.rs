@@ -1,49 +1,50 @@
-//! The usual phases. *Down* removes what looking for more has queued; *cruise* sends as fast as the path delivers; when it is
-//! time, *refill* fills the pipe, so that *up* can look for more beyond that (section 5.3.3).
+//! The usual phases. *Down* drains what probing has queued. *Cruise* sends at the delivery rate. When it is time to
+//! probe, *refill* fills the pipe, so that *up* can probe beyond that (section 5.3.3).
 
 use super::super::bandwidth::Gain;
 use super::super::{Ack, Context, Window};
 use super::{Bbr3, Phase, Sample};
 
-/// Packets leave this much slower than the bandwidth, for the queue to drain and for others to get a share.
+/// Packets leave this much slower than the bandwidth, so that the queue drains and others get a share.
 pub(super) const DOWN_GAIN: Gain = Gain::of(9, 10);
-/// Packets leave this much faster, to look for more.
+/// Packets leave this much faster, to probe for more.
 pub(super) const UP_GAIN: Gain = Gain::of(5, 4);
-/// More is looked for after 2 s to 3 s: Reno at 25 Mbit/s and 30 ms loses something every 1.9 s (section 5.3.3.8.3).
+/// A probe begins after 2 s to 3 s: Reno at 25 Mbit/s and 30 ms loses a packet every 1.9 s (section 5.3.3.8.3).
 const WAIT_NS: u64 = 2_000_000_000;
 const WAIT_RANDOM_NS: u64 = 1_000_000_000;
-/// Or after as many round trips as Reno would take to fill a window, at most so many; the count begins with 0 or 1.
+/// Or after as many round trips as Reno would take to fill a window, but at most this many; the count begins with 0 or
+/// 1.
 const RENO_MAX_ROUNDS: u32 = 63;
 const RENO_RANDOM_ROUNDS: u64 = 2;
 
-/// What acknowledgements tell of the search for more (BBR.ack_phase).
+/// What acknowledgements tell about the probe (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acks {
     /// Nothing.
     Init,
     /// The pipe is being filled.
     Refilling,
-    /// The first packets of the search are under way.
+    /// The first packets of the probe are under way.
     Starting,
-    /// Those are arriving.
+    /// They are arriving.
     Feedback,
-    /// The search is over, its last packets are arriving.
+    /// The probe is over; its last packets are arriving.
     Stopping,
 }
 
-/// The search for more bandwidth.
+/// The probe for bandwidth.
 #[derive(Debug)]
 pub(super) struct Probe {
     pub(super) acks: Acks,
-    /// What is delivered or lost now was sent in the search, which has not been cut short yet (BBR.is_bw_probe_sample).
+    /// What is delivered or lost now was sent in the probe, which has not been cut short yet (BBR.is_bw_probe_sample).
     pub(super) is_sample: bool,
-    /// The last one lost too much.
+    /// The last probe lost too much.
     pub(super) was_too_high: bool,
-    /// The last one stopped where the one before had lost too much.
+    /// The last probe stopped where the one before had lost too much.
     pub(super) was_precautionary: bool,
-    /// Round trips since the last one.
+    /// Round trips since the last probe.
     pub(super) rounds_since_up: u32,
-    /// When the last one ended, and how long the next one waits.
+    /// When the last probe ended, and how long the next one waits.
     ended_ns: u64,
     wait_ns: u64,
 }
@@ -108,7 +109,7 @@ impl Bbr3 {
         self.long.raise_slope(window.cwnd);
     }
 
-    /// PickProbeWait: flows that began together do not look for more together.
+    /// PickProbeWait: randomised, so that flows that began together do not probe together.
     fn pick_wait(&mut self) {
         self.probe.rounds_since_up = self.random.below(RENO_RANDOM_ROUNDS) as u32;
         self.probe.wait_ns = WAIT_NS + self.random.below(WAIT_RANDOM_NS);
@@ -120,19 +121,19 @@ impl Bbr3 {
         context.now_ns > self.probe.ended_ns + self.probe.wait_ns || self.probe.rounds_since_up >= reno_rounds
     }
 
-    /// IsTimeToCruise. What is in flight is taken before the acknowledgement, here and below, as Google does: after it, it never
-    /// comes up to the window.
+    /// IsTimeToCruise. Here and below, the amount in flight is taken before the acknowledgement, as Google does: after
+    /// it, it never reaches the window.
     fn is_time_to_cruise(&self, window: &Window, context: &Context, ack: &Ack) -> bool {
         ack.prior_in_flight <= self.long.with_headroom()
             && ack.prior_in_flight <= self.in_flight_for(self.path.max_bandwidth(), window, context.mss_bytes)
     }
 
-    /// IsTimeToGoDown, and what follows from it. Where the last search lost too much, this one goes just as far; else until
-    /// the pipe is full.
+    /// IsTimeToGoDown, and what follows from it. If the last probe lost too much, this one goes just as far; otherwise
+    /// it continues until the pipe is full.
     fn check_up(&mut self, window: &Window, context: &Context, ack: &Ack, sample: &Sample) {
         let is_risky = self.probe.was_too_high && ack.prior_in_flight >= self.long.in_flight;
         if !is_risky && self.is_bound_in_use(window, context) {
-            // The bound limits the bandwidth, not the path: it grows first.
+            // The bound limits the bandwidth, not the path: the bound has to grow first.
             self.full.restart(sample.bandwidth);
         } else if is_risky || self.full.is_now() {
             self.probe.was_precautionary |= is_risky;

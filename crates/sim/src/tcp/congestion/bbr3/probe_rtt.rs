@@ -1,5 +1,5 @@
-//! ProbeRTT: when no round trip as short as the shortest known was seen for 5 s, half as much is in flight for 200 ms, so that
-//! the queue drains, and that of other BBR flows with it, and shows the path's true round trip (section 5.3.4).
+//! ProbeRTT: when no round trip as short as the shortest known was seen for 5 s, BBR keeps half as much in flight for
+//! 200 ms. Its queue and those of other BBR flows drain, and the path's true round trip shows (section 5.3.4).
 
 use super::super::bandwidth::Gain;
 use super::super::{Ack, Context, Window};
@@ -9,23 +9,24 @@ use super::{Bbr3, Phase, Sample};
 
 /// BBR.ProbeRTTCwndGain
 pub(super) const CWND_GAIN: Gain = Gain::of(1, 2);
-/// The shortest round trip is looked for this often (BBR.ProbeRTTInterval), and believed for this long (BBR.MinRTTFilterLen).
+/// The minimum round-trip time is probed this often (BBR.ProbeRTTInterval), and valid for this long
+/// (BBR.MinRTTFilterLen).
 const INTERVAL_NS: u64 = 5_000_000_000;
 const MIN_RTT_WINDOW_NS: u64 = 10_000_000_000;
-/// So long less is in flight (BBR.ProbeRTTDuration), and a round trip at least.
+/// Less is in flight for this long (BBR.ProbeRTTDuration), and for at least one round trip.
 const DIP_NS: u64 = 200_000_000;
 
-/// When the round trip is looked at, and for how long.
+/// The state of ProbeRTT.
 #[derive(Debug, Default)]
 pub(super) struct Dip {
     /// Smallest round-trip time of the last 5 s, and when it was measured.
     shortest_ns: Option<u64>,
     shortest_at_ns: u64,
-    /// That is too long ago.
+    /// That measurement is too old.
     expired: bool,
     /// When the smallest round-trip time of the last 10 s was measured.
     min_rtt_at_ns: u64,
-    /// When the interlude may end; `None` while there is still too much in flight.
+    /// When ProbeRTT may end; `None` while there is still too much in flight.
     until_ns: Option<u64>,
     /// A round trip has passed.
     round_done: bool,
@@ -40,7 +41,8 @@ impl Dip {
 }
 
 impl Bbr3 {
-    /// UpdateMinRTT. A round trip that the receiver may have prolonged replaces no older one, as Google has it.
+    /// UpdateMinRTT. A round trip that the receiver may have prolonged does not replace an older one, as in Google's
+    /// implementation.
     pub(super) fn update_min_rtt(&mut self, context: &Context, ack: &Ack) {
         let (now_ns, dip) = (context.now_ns, &mut self.dip);
         dip.expired = now_ns > dip.shortest_at_ns + INTERVAL_NS;
@@ -77,7 +79,7 @@ impl Bbr3 {
 
     /// HandleProbeRTT
     fn dip(&mut self, window: &mut Window, context: &Context) {
-        // How fast so little is delivered says nothing about the path.
+        // The delivery rate with so little in flight says nothing about the path.
         window.mark_app_limited = true;
         if self.dip.until_ns.is_none() {
             if context.in_flight <= self.dip_window() {
@@ -107,7 +109,7 @@ impl Bbr3 {
         window.cwnd = self.saved.restored(window.cwnd);
         self.short.lift_bounds();
         if self.full.is_reached() {
-            // Filling the pipe again may lose something, so the next search waits its full time. There is nothing to drain.
+            // Refilling the pipe may cause losses, so the next probe waits its full time. There is nothing to drain.
             self.start_down(context);
             self.phase = Phase::Cruise;
         } else {

@@ -1,15 +1,15 @@
-//! The short view of the path: after losses, no faster and no more in flight than what was delivered in the round that had
-//! them, or 0.7 times as much as before. It holds until more is looked for (section 5.5.10.3).
+//! The short-term bounds. After losses, the rate and the amount in flight are bounded by what was delivered in the
+//! round with the losses, or by 0.7 times the previous bound. They hold until the next probe (section 5.5.10.3).
 
 use super::super::bandwidth::{Bandwidth, Gain};
 use super::super::{Context, Window};
 use super::{Bbr3, Sample};
 use crate::tcp::State;
 
-/// What is left after losses: 0.7 (BBR.Beta), as 1 less 0.3.
+/// The share left after losses: 0.7 (BBR.Beta), as 1 minus 0.3.
 pub(super) const BETA: Gain = Gain::of(3, 10).complement();
 
-/// Bounds that losses set, and the measurements that they come from.
+/// Bounds that losses set, and the measurements behind them.
 #[derive(Debug)]
 pub(super) struct ShortTerm {
     /// BBR.bw_shortterm
@@ -21,9 +21,9 @@ pub(super) struct ShortTerm {
     pub(super) latest_in_flight: u32,
     /// Something was lost in this round.
     pub(super) loss_in_round: bool,
-    /// The round ends with the first packet that was sent when at least this much had been delivered.
+    /// The round ends with the first packet that was sent after at least this much had been delivered.
     round_end: u64,
-    /// The acknowledgement being looked at begins a round.
+    /// The current acknowledgement begins a round.
     pub(super) round_begins: bool,
 }
 
@@ -99,8 +99,8 @@ impl Bbr3 {
         }
     }
 
-    /// InitLowerBounds. After a timeout the window is that before it, as Google has it: the one packet since is no
-    /// measure of the path.
+    /// InitLowerBounds. After a timeout it uses the window before the timeout, as in Google's implementation: the one
+    /// packet sent since is no measure of the path.
     fn begin_bounds(&mut self, window: &Window, context: &Context) {
         if self.short.bandwidth == Bandwidth::UNBOUNDED {
             self.short.bandwidth = self.path.max_bandwidth();

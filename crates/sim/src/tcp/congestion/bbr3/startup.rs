@@ -9,27 +9,27 @@ use crate::tcp::State;
 
 /// 4 ln 2 = 2.77, the smallest gain that lets a paced sender double its rate each round trip; rounded up.
 pub(super) const PACING_GAIN: Gain = Gain::of(277, 100).next_up();
-/// The bandwidth has grown if it is a quarter more.
+/// Growth by a quarter counts as growth.
 const GROWTH: Gain = Gain::of(5, 4);
-/// After so many rounds without growth the pipe is full.
+/// The pipe is full after this many rounds without growth.
 const FULL_ROUNDS: u32 = 3;
-/// So often must losses show up in a round for the pipe to be full of them (BBRStartupFullLossCnt).
+/// The pipe is full of losses when losses show up this often in a round (BBRStartupFullLossCnt).
 const FULL_LOSSES: u32 = 6;
 
-/// Looks for the point from which on sending faster delivers no more, in startup and whenever more is looked for.
+/// Looks for the point where sending faster stops increasing the delivery rate, in startup and in every probe.
 #[derive(Debug)]
 pub(super) struct FullBandwidth {
     /// The bandwidth to compare with (BBR.full_bw).
     base: Bandwidth,
     /// Rounds without growth.
     rounds: u32,
-    /// Since it was last looked for (BBR.full_bw_now).
+    /// Reached since it was last looked for (BBR.full_bw_now).
     is_now: bool,
-    /// Ever.
+    /// Reached at some time.
     reached: bool,
 }
 
-/// What is counted in startup alone.
+/// Counted in startup alone.
 #[derive(Debug, Default)]
 pub(super) struct Startup {
     /// Acknowledgements in this round that showed losses.
@@ -59,12 +59,12 @@ impl FullBandwidth {
         *self = Self { base, reached: self.reached, ..Self::default() };
     }
 
-    /// It was never full, after all.
+    /// Takes back that it was full.
     pub(super) fn unreach(&mut self) {
         self.reached = false;
     }
 
-    /// Losses show that it is full.
+    /// Losses show that the pipe is full.
     fn reach(&mut self) {
         (self.is_now, self.reached) = (true, true);
     }
@@ -85,7 +85,7 @@ impl FullBandwidth {
 }
 
 impl Bbr3 {
-    /// Rounds in which the application was the limit say nothing.
+    /// Rounds limited by the application are ignored.
     pub(super) fn check_full_bandwidth(&mut self, sample: &Sample) {
         if self.path.round_begins && !sample.is_app_limited {
             self.full.on_round(sample.bandwidth);
@@ -117,7 +117,7 @@ impl Bbr3 {
         }
     }
 
-    /// The pipe is overfull: what it held is the bound from now on.
+    /// The pipe is overfull: the amount that it held is the bound from now on.
     pub(super) fn fill_startup(&mut self) {
         self.full.reach();
         self.long.in_flight = self.product(Gain::ONE).max(self.short.latest_in_flight);

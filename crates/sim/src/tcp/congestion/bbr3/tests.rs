@@ -1,5 +1,5 @@
-//! BBRv3's phases, acknowledgement by acknowledgement; those of the draft's appendix (section 10) among them. Windows and rates
-//! are worked out from the draft's equations.
+//! BBRv3's phases, acknowledgement by acknowledgement, including those of the draft's appendix (section 10). The
+//! expected windows and rates are worked out from the draft's equations.
 
 use super::super::Event;
 use super::super::bandwidth::{Bandwidth, Gain};
@@ -19,7 +19,7 @@ fn per_round(packets: u64) -> Bandwidth {
     Bandwidth::of(packets, RTT_NS).unwrap().next_up()
 }
 
-/// After startup and draining on a path of 1 packet a millisecond, that is 20 packets a round trip.
+/// The state after startup and drain on a path of 1 packet per millisecond, that is 20 packets per round trip.
 pub(super) fn cruising() -> Run {
     let mut run = Run::begin();
     (0..5).for_each(|_| run.round(20));
@@ -30,14 +30,14 @@ pub(super) fn cruising() -> Run {
     run
 }
 
-/// Rounds of so many packets until startup is over.
+/// Rounds of this many packets until startup is over.
 fn until_full(run: &mut Run, packets: u32) {
     while !run.control.full.is_reached() {
         run.round(packets);
     }
 }
 
-/// The same, until more is looked for.
+/// The same, until the next probe.
 pub(super) fn looking_up() -> Run {
     let mut run = cruising();
     until(&mut run, Phase::Up);
@@ -58,7 +58,7 @@ fn startup_ends_after_three_rounds_of_less_than_a_quarter_more() {
     let mut run = Run::begin();
     // 2.77 * 256 = 709.1, rounded up.
     assert_eq!((run.control.phase, pacing_gain(&run)), (Phase::Startup, 710));
-    // 20 and 26 are more than a quarter more than 10 and 20; 32, 30 and 31 are not.
+    // 20 and 26 exceed 10 and 20 by more than a quarter; 32, 30 and 31 do not.
     for packets in [10, 20, 26, 32, 30] {
         run.round(packets);
         assert_eq!(run.control.phase, Phase::Startup);
@@ -127,14 +127,14 @@ fn draining() -> Run {
 
 #[test]
 fn draining_ends_when_no_more_is_in_flight_than_the_path_holds() {
-    // 20 packets, and 6 for bursts are less than that. (The bandwidth is rounded up: 20.001, so 21.)
+    // 20 packets; the 6 for bursts fit below that. (The bandwidth is rounded up: 20.001, so 21.)
     let mut run = draining();
     run.context.in_flight = 22;
     run.round(20);
     assert_eq!(run.control.phase, Phase::Drain);
     run.context.in_flight = 21;
     run.round(20);
-    // And more is needed neither to leave the next phase, which is to drain what looking for more has queued.
+    // Nor is more needed to leave the next phase, which drains what probing has queued.
     assert_eq!((run.control.phase, pacing_gain(&run)), (Phase::Cruise, 256));
 }
 
@@ -185,7 +185,7 @@ fn on_long_paths_more_is_looked_for_after_two_to_three_seconds() {
             (run.context.now_ns - began_ns) / MS
         })
         .collect();
-    // The first acknowledgement after the wait, one coming every 100 ms.
+    // The first acknowledgement after the wait; one arrives every 100 ms.
     assert!(waits.iter().all(|ms| (2100..=3000).contains(ms)), "{waits:?}");
     assert_eq!((waits.iter().min(), waits.iter().max()), (Some(&2100), Some(&3000)));
 }
@@ -198,7 +198,7 @@ fn a_cycle_fills_the_pipe_for_a_round_then_sends_a_quarter_more_until_that_deliv
     assert_eq!(pacing_gain(&run), 256);
     assert_eq!(until(&mut run, Phase::Up), 1);
     assert_eq!((pacing_gain(&run), run.control.phase.cwnd_gain().times(256)), (320, 576));
-    // The three rounds without growth are those after the one that it is compared with.
+    // The three rounds without growth follow the round that they are compared with.
     assert_eq!(until(&mut run, Phase::Down), 3);
     assert_eq!(until(&mut run, Phase::Cruise), 1);
 }
@@ -272,7 +272,7 @@ fn the_window_is_twice_the_product_and_what_arrives_bunched() {
     assert_eq!(run.window.cwnd, 42);
 }
 
-/// Round trips of 25 ms, in which the queue never empties, for so long; more is never looked for.
+/// Runs round trips of 25 ms for this long: the queue never empties, and no probe begins.
 fn with_queue(run: &mut Run, ms: u64) {
     run.rtt_ns = 25 * MS;
     let until_ns = run.context.now_ns + ms * MS;
@@ -292,7 +292,7 @@ fn after_five_seconds_without_a_shorter_round_trip_half_is_in_flight_for_200_ms(
     // Half of 25 a round trip of 25 ms times 20 ms, 10.0003, rounded up.
     assert_eq!((run.control.phase, run.window.cwnd), (Phase::ProbeRtt, 11));
     assert!(run.window.mark_app_limited, "what is delivered now says nothing about the path");
-    // 200 ms count from when no more than those are in flight.
+    // The 200 ms begin once no more than those are in flight.
     run.app_limited = true;
     run.round(25);
     run.context.in_flight = 11;
@@ -304,7 +304,7 @@ fn after_five_seconds_without_a_shorter_round_trip_half_is_in_flight_for_200_ms(
         run.round(11);
     }
     assert_eq!((run.context.now_ns - since_ns) / MS, 220, "the first acknowledgement after 200 ms");
-    // The pipe is not full, so there is nothing to drain; what losses bounded is free again.
+    // The pipe is not full, so there is nothing to drain; the bounds set by losses are lifted.
     assert_eq!((run.control.phase, run.control.short.in_flight), (Phase::Cruise, u32::MAX));
     assert_eq!(run.control.path.min_rtt_ns, Some(RTT_NS));
     assert!(run.window.cwnd > 40, "{}", run.window.cwnd);

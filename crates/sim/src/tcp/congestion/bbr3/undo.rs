@@ -1,8 +1,8 @@
-//! Losses that were none: what they did to the model is taken back (section 5.5.11).
+//! Spurious losses: takes back what they did to the model (section 5.5.11).
 //!
-//! The draft saves the state at the first loss of every round, and again when recovery begins, which would overwrite what the
-//! losses before that had done already. Its words, "when a loss recovery episode starts", are followed here: once an
-//! episode.
+//! The draft's pseudocode saves the state at the first loss of every round, and again when recovery begins; that would
+//! overwrite the state from before the earlier losses. The code follows the draft's text instead, "when a loss recovery
+//! episode starts": it saves once per episode.
 
 use super::super::bandwidth::Bandwidth;
 use super::super::{Context, Window};
@@ -11,7 +11,7 @@ use super::{Bbr3, Phase};
 /// The model before the losses.
 #[derive(Debug)]
 pub(super) struct Undo {
-    /// Losses are being recovered from; the state before them is this.
+    /// Losses are being recovered from; this is the state before them.
     in_episode: bool,
     bandwidth: Bandwidth,
     short_in_flight: u32,
@@ -32,7 +32,7 @@ impl Undo {
         self.phase = Some(phase);
     }
 
-    /// Everything lost is repaired.
+    /// All losses are repaired.
     pub(super) fn end_episode(&mut self) {
         self.in_episode = false;
     }
@@ -53,7 +53,7 @@ impl Bbr3 {
         }
     }
 
-    /// HandleSpuriousLossDetection, but for the window.
+    /// HandleSpuriousLossDetection, except for the window.
     pub(super) fn take_back(&mut self, context: &Context) {
         self.short.loss_in_round = false;
         self.full.restart(Bandwidth::ZERO);

@@ -5,13 +5,13 @@ use super::super::{Context, Window};
 use super::{Bbr3, Phase};
 use crate::tcp::State;
 
-/// BBR.DefaultCwndGain, and the gain while looking for more.
+/// BBR.DefaultCwndGain, and the gain while probing up.
 pub(super) const GAIN: Gain = Gain::of(2, 1);
 pub(super) const UP_GAIN: Gain = Gain::of(9, 4);
-/// So many are in flight at least: two for each end, where every other packet is acknowledged (BBR.MinPipeCwnd).
+/// At least this many are in flight: two for each end, as every other packet is acknowledged (BBR.MinPipeCwnd).
 pub(super) const MIN_WINDOW_PACKETS: u32 = 4;
 
-/// The last window that neither a recovery nor an interlude had cut (BBR.prior_cwnd).
+/// The last window that neither a recovery nor ProbeRTT had cut (BBR.prior_cwnd).
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     cwnd: u32,
@@ -42,7 +42,7 @@ impl Bbr3 {
         window.cwnd = window.cwnd.min(self.bound());
     }
 
-    /// Grows by what was acknowledged, up to the target; down to it at once, if the pipe was ever full.
+    /// Grows by what was acknowledged, up to the target; shrinks to the target at once if the pipe was ever full.
     fn approach_target(&self, window: &Window, context: &Context, acked: u32) -> u32 {
         let target = self.max_in_flight(window, context.mss_bytes);
         let cwnd = if self.full.is_reached() {
