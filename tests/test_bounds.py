@@ -78,7 +78,9 @@ def test_ctrl_c_ends_a_run_whose_events_are_large(text: str, tmp_path: Path) -> 
     process = start(["run", "lab.toml", "--jobs", "1"], tmp_path)
     worked_s, err = interrupt(process, after_cpu_s=4)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "bufferscope: interrupted after 0 of 1 runs; no run had finished, nothing was kept"
+    assert (
+        err.splitlines()[-1] == "bufferscope: interrupted after 0 of 1 runs; no run had finished, so nothing was kept"
+    )
     assert worked_s < 1
 
 
