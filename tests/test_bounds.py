@@ -182,7 +182,7 @@ def test_what_a_machine_has_no_memory_for_is_refused_before_it_runs(
     refused = cli("run", "lab.toml", *deep, *flood)
     assert (refused.status, refused.out) == (1, "")
     assert "would need about" in refused.err
-    assert "most of it for traffic `bulk`, and this machine has 2 GB left" in refused.err
+    assert "most of it for the traffic `bulk`, but this machine has 2 GB left" in refused.err
     assert not (tmp_path / "results").exists() or not any((tmp_path / "results").rglob("run.json"))
     rows = cli("run", "lab.toml", *flood, "--set", "sample=1ms", "--set", "link.line.queue.limit=10p")
     assert (rows.status, rows.out) == (1, "")
