@@ -1,7 +1,7 @@
 # Everything there is to do in this repository, from a fresh clone. `make help` lists it.
 #
 # Targets set up what they need: a Python environment in .venv with the locked packages of requirements/, and the Rust
-# extension built into it. Stamp files under .venv/stamps record what is done, so a second `make` starts at once.
+# extension built into it. Stamp files in .venv/stamps record finished steps, so a second `make` starts at once.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,7 +12,7 @@ MAKEFLAGS += --no-builtin-rules
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-# The Python to make the environment from; empty: the first suitable one on the PATH.
+# The Python to make the environment from; empty: the first suitable one in PATH.
 PYTHON ?=
 # Arguments for `make reproduce`, `make agreement` and pytest, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
 ARGS   ?=
@@ -37,7 +37,7 @@ help: ## List the targets
 reproduce: $(STAMPS)/extension ## Run the seed experiments on the simulator and write report/index.html
 	$(BIN)/bufferscope reproduce $(ARGS)
 
-agreement: $(STAMPS)/extension $(STAMPS)/agent ## Hold the simulator against a real kernel, and write docs/agreement.md
+agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a real kernel, and write docs/agreement.md
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/write.py $(ARGS)
@@ -58,7 +58,7 @@ test-slow: test ## Run every test, the property tests longer, and fuzz the loade
 	PROPTEST_CASES=2000 cargo test --workspace --locked --release --quiet
 	scripts/fuzz.sh 120
 
-test-busy: ## Run every test beside BUSY processes (8) that take CPU time from it: none may depend on a quick machine
+test-busy: ## Run every test beside BUSY processes (8) that take CPU time from it: none may depend on a fast machine
 	scripts/busy.sh $(BUSY) $(MAKE) --no-print-directory test
 
 lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
@@ -69,13 +69,13 @@ lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rus
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-fmt: $(STAMPS)/check ## Format the sources, and mend what can be mended
+fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	@scripts/check-rust.sh rustfmt
 	cargo fmt --all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, beside ns-3 where that is installed
+bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, and those of ns-3 if installed
 	@scripts/check-rust.sh
 	$(BIN)/python benches/speed.py
 
@@ -94,7 +94,7 @@ reference: $(STAMPS)/extension ## Write the reference pages that are made from t
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
 	$(BIN)/python scripts/pictures.py
 
-lock: $(STAMPS)/check ## Lock requirements/*.txt anew from pyproject.toml
+lock: $(STAMPS)/check ## Update the locked requirements/*.txt from pyproject.toml
 	scripts/lock.sh $(BIN)/uv
 
 clean: ## Remove what was built; results/ and report/ stay

@@ -38,7 +38,7 @@ check_component() {
         "with rustup: rustup component add $name" "Debian, Ubuntu: apt-get install $package"
 }
 
-# In subshells, so that everything that is missing is told at once.
+# In subshells, so that all missing parts are reported at once.
 status=0
 (check_linker) || status=1
 (check_cargo) || status=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# declared-programs.sh DIRECTORY: makes the directory anew, with links to every program of python/bufferscope/programs.txt that
-# is there. With nothing else in PATH, tests find that a program is not listed here instead of on a fresh machine.
+# declared-programs.sh DIRECTORY: recreates the directory with links to every installed program of
+# python/bufferscope/programs.txt. With nothing else in PATH, tests reveal an unlisted program here, not on a fresh machine.
 set -euo pipefail
 # shellcheck source=scripts/programs.sh
 . "${BASH_SOURCE%/*}/programs.sh"

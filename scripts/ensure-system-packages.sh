@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ensure-system-packages.sh USER...: sees to it that every program is there that any of these needs (host, guest, tests; see
-# python/bufferscope/programs.txt), by installing its Debian packages where this user may (root, or sudo that asks for no
-# password); otherwise says what to install.
+# ensure-system-packages.sh USER...: makes sure that every program that any of these needs is installed (host, guest, tests;
+# see python/bufferscope/programs.txt). If this user may (root, or sudo without a password), it installs the Debian packages;
+# otherwise it says what to install.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"

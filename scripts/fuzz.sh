@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz.sh SECONDS: runs every fuzz target for so long, where cargo-fuzz and a nightly toolchain are installed.
+# fuzz.sh SECONDS: runs every fuzz target for SECONDS, if cargo-fuzz and a nightly toolchain are installed.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"

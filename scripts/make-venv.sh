@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make-venv.sh DIR: makes the virtual environment DIR, or makes it anew where its interpreter no longer runs. First it sees
-# to it that all that a build needs is there, so that whatever is missing is told at once.
+# make-venv.sh DIR: makes the virtual environment DIR, or makes it anew where its interpreter no longer runs. First it
+# checks everything that a build needs, so that all missing parts are reported at once.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Sourced by the other scripts: how they speak.
+# Sourced by the other scripts: functions for their messages.
 
 say() { printf '==> %s\n' "$*" >&2; }
 
-# fail MESSAGE [WHAT-TO-DO]...: one line that says what is wrong, then one a remedy.
+# fail MESSAGE [WHAT-TO-DO]...: one line that says what is wrong, then one line per remedy.
 fail() {
     printf 'bufferscope: %s\n' "$1" >&2
     shift

@@ -18,7 +18,7 @@ listed() {
     done <"$programs"
 }
 
-# path_of NAME[|NAME...]: where the first of these is that is there; fails if none is.
+# path_of NAME[|NAME...]: the path of the first of these that exists; fails if none does.
 path_of() {
     local name
     for name in ${1//|/ }; do
@@ -27,7 +27,7 @@ path_of() {
     return 1
 }
 
-# packages_of NAME: the Debian packages that bring a program, as apt-get wants them.
+# packages_of NAME: the Debian packages that contain a program, as arguments for apt-get.
 packages_of() {
     local names packages
     while read -r names packages; do

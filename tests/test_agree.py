@@ -55,7 +55,7 @@ def test_the_terminal_shows_both_and_what_is_aimed_at(cli: Cli, tmp_path: Path) 
     write(tmp_path, LONGER)
     answer = cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "1")
     assert answer.status == 0
-    for words in ("rtt.p95_ms", "twin", "4 aims met", "within 10 %", "One repetition tells nothing of chance"):
+    for words in ("rtt.p95_ms", "twin", "4 aims met", "within 10 %", "One repetition says nothing about chance"):
         assert words in answer.out, words
     assert "agreement/index.html" in answer.out
 

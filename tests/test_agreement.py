@@ -141,7 +141,7 @@ def test_engines_are_compared_point_by_point_the_second_is_the_reference(tmp_pat
 
 def test_what_is_not_two_engines_is_refused(tmp_path: Path) -> None:
     alone = stored([run("sim", 40)], tmp_path)
-    with pytest.raises(bs.StoreError, match="two engines: found sim"):
+    with pytest.raises(bs.StoreError, match="found engines sim; allowed: runs of two engines"):
         agreement.compare(alone)
     halves = stored([run("sim", 40, position=0, label="1p"), run("guest", 40, position=1, label="2p")], tmp_path / "b")
     with pytest.raises(bs.StoreError, match="1p-sim-s1 has no run on guest"):

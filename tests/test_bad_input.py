@@ -160,7 +160,7 @@ BAD_ARGUMENTS = {
     ),
     "a point where nothing is swept": (
         ["commands", "lab.toml", "--point", "link.line.rate=1mbit"],
-        ["nothing is swept", "--set"],
+        ["has no sweep", "--set"],
     ),
     "a shell on a host that is nowhere": (["shell", "lab.toml", "--on", "h9"], ["--on", "h9", "h1, h2"]),
     "a shell of a number too large": (["shell", "9" * 5000, "--on", "h1"], ["999"]),

@@ -72,7 +72,8 @@ def test_ctrl_c_ends_a_run_whose_events_are_large(tmp_path: Path) -> None:
     process = start(["run", "lab.toml", "--jobs", "1"], tmp_path)
     worked_s, err = interrupt(process, after_cpu_s=4)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "bufferscope: interrupted after 0 of 1 runs; no run had finished, nothing was kept"
+    told = "bufferscope: interrupted after 0 of 1 runs; no run had finished, so nothing was kept"
+    assert err.splitlines()[-1] == told
     assert worked_s < 0.6
 
 
@@ -174,7 +175,7 @@ def test_what_a_machine_has_no_memory_for_is_refused_before_it_runs(
     refused = cli("run", "lab.toml", *deep, *flood)
     assert (refused.status, refused.out) == (1, "")
     assert "would need about" in refused.err
-    assert "most of it for traffic `bulk`, and this machine has 2 GB left" in refused.err
+    assert "most of it for the traffic `bulk`, but this machine has 2 GB left" in refused.err
     assert not (tmp_path / "results").exists() or not any((tmp_path / "results").rglob("run.json"))
     rows = cli("run", "lab.toml", *flood, "--set", "sample=1ms", "--set", "link.line.queue.limit=10p")
     assert (rows.status, rows.out) == (1, "")

@@ -218,7 +218,7 @@ def test_patterns_and_names_on_the_command_line(cli: Cli, tmp_path: Path) -> Non
     ("arguments", "words"),
     [
         (["nowhere"], "nowhere: no such run"),
-        (["results/handmade/7*"], "no file or directory has such a name"),
+        (["results/handmade/7*"], "no file or directory matches"),
         (["results/handmade/100-sim-s1"], "nothing to compare"),
         (["results", "--label", "a", "--label", "b"], "found 2 labels for 1 things"),
         (["results", "--report", "x", "--no-report"], "exclude one another"),

@@ -253,7 +253,7 @@ def test_a_program_for_another_processor_is_no_agent(tmp_path: Path, bin: Path) 
     for_arm[18] = 183
     (tmp_path / "agent").write_bytes(for_arm)
     found = diagnosis("host", system(tmp_path))
-    assert check(found, "agent").details.endswith("is no program for x86-64 Linux")
+    assert check(found, "agent").details.endswith("is not a program for x86-64 Linux")
 
 
 def test_a_cache_that_may_not_be_written_or_has_no_room_is_told(
@@ -261,7 +261,7 @@ def test_a_cache_that_may_not_be_written_or_has_no_room_is_told(
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: "cache" not in str(path) and Path(path).exists())
     (tmp_path / "cache").mkdir()
-    assert "may not be written" in check(diagnosis("guest", system(tmp_path)), "cache").details
+    assert "is not writable" in check(diagnosis("guest", system(tmp_path)), "cache").details
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("bufferscope.doctor.guest.ROOM_BYTES", 1 << 60)

@@ -73,7 +73,7 @@ def test_nothing_is_replaced_unasked(cli: Cli, tmp_path: Path) -> None:
     before = files(tmp_path / "export")
     refused = cli("export", "results")
     assert refused.status == 2
-    assert "export/probes.csv: is there already; --force replaces it" in refused.err
+    assert "export/probes.csv: already exists; --force replaces it" in refused.err
     assert files(tmp_path / "export") == before, "nothing at all was written"
     answer = cli("export", "results/handmade/20-*", "--force", "--json", "--table", "probes")
     assert json.loads(answer.out)["files"] == ["export/probes.csv"]

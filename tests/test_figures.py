@@ -174,7 +174,7 @@ def test_queue_length_shows_samples_and_limits() -> None:
 def test_queue_length_tells_a_limit_that_is_too_far_away() -> None:
     spec = spec_of(HandmadeResult([with_everything("1000p")]), "queue_length")
     assert not layers(spec, "rule")
-    assert spec["title"]["subtitle"] == ["Limit of 1,000 packets, above what is shown."]
+    assert spec["title"]["subtitle"] == ["Limit of 1,000 packets, above the range shown."]
 
 
 def test_the_queue_that_is_shown_is_the_one_where_packets_wait_longest() -> None:
@@ -304,7 +304,7 @@ def test_the_equation_by_hand() -> None:
     (measured,) = [layer for layer in layers(spec, "point") if layer is not predicted]
     shown = dict(data_of(spec, measured).select("what", "rtt_ms").rows())
     assert shown == {"mean": 40, "max": 60}  # of five probes one is lost: p95 lies beyond
-    assert "The p95 of the probes falls among the lost ones." in " ".join(spec["title"]["subtitle"])
+    assert "The p95 of the probes falls among the lost probes." in " ".join(spec["title"]["subtitle"])
 
 
 @pytest.mark.parametrize(
@@ -337,8 +337,8 @@ def test_goodput_above_the_rate_is_explained() -> None:
         run.rows["transfers"] = []
     # 1 MB acknowledged within one sample of 10 ms is 480 Mbit/s in a bin of 1/60 s, on a link of 10 Mbit/s.
     burst.rows["flows"] = [dict(r, delivered_bytes=0 if r["t_ns"] < SECOND else 10**6) for r in burst.rows["flows"]]
-    assert "repaired loss" in " ".join(spec_of(HandmadeResult([burst]), "goodput")["title"]["subtitle"])
-    assert "repaired loss" not in " ".join(spec_of(HandmadeResult([calm]), "goodput")["title"]["subtitle"])
+    assert "a retransmission released" in " ".join(spec_of(HandmadeResult([burst]), "goodput")["title"]["subtitle"])
+    assert "a retransmission released" not in " ".join(spec_of(HandmadeResult([calm]), "goodput")["title"]["subtitle"])
 
 
 def test_lines_of_a_subtitle_do_not_tear_names_apart() -> None:

@@ -137,7 +137,7 @@ def test_without_a_sweep_there_is_nothing_to_compare(name: str) -> None:
 
 def test_a_share_takes_two_traffics() -> None:
     run = HandmadeRun(scenario({"own": TCP, "ping": PING}), {"probes": probes([20])}, point={"duration": "10s"})
-    with pytest.raises(figures.NoDataError, match="two traffics"):
+    with pytest.raises(figures.NoDataError, match="two traffic entries"):
         figures.draw(HandmadeResult([run]), "share_matrix")
 
 
@@ -145,8 +145,8 @@ def test_a_share_takes_two_traffics() -> None:
 def test_the_caption_s_colours_are_those_of_the_cells_on_light_and_dark(name: str) -> None:
     caption = " ".join(figures.draw(result_of(typical), name).to_dict()["title"]["subtitle"])
     words = {
-        style.WORSE: "The more orange, ",
-        style.BETTER: "The bluer, ",
+        style.WORSE: "More orange: ",
+        style.BETTER: "Bluer: ",
         "diverging": "Blue: takes more than half; orange: less.",
     }
     assert words[COLOURS[name]] in caption

@@ -39,7 +39,7 @@ def test_of_a_few_repetitions_the_first_is_strong_and_each_other_is_a_line(name:
     assert set(data_of(spec, light)["repetition"]) == {1, 2}
     assert "repetition" in [detail["field"] for detail in light["encoding"]["detail"]]
     assert light["encoding"]["opacity"]["value"] < strong["encoding"]["opacity"]["value"]
-    assert "Strong: the first of 3 repetitions (seed 1); light: the others." in subtitle(spec)
+    assert "Strong line: the first of 3 repetitions (seed 1); light: the others." in subtitle(spec)
     alone = spec_of(HandmadeResult(repeated(1).runs), name)
     assert data_of(spec, strong).equals(data_of(alone, layers(alone, "line")[-1]))
 
@@ -112,7 +112,7 @@ def test_a_cell_tells_how_well_its_mean_is_known() -> None:
     assert (row["low"], row["high"]) == pytest.approx((50 - 127.06, 50 + 127.06), abs=0.01)
     picture = pictures.svg(spec)
     assert "± 130" in picture  # two digits of 127.06
-    assert "± half of the 95 % confidence interval" in subtitle(spec)
+    assert "± half the width of the 95 % confidence interval" in subtitle(spec)
 
 
 def _seeded(seed: int, rtt: float) -> list[HandmadeRun]:

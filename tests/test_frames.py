@@ -100,7 +100,7 @@ def test_an_agent_of_another_build_is_told_from_nonsense_and_how_to_get_the_righ
         Receiver(tmp_path, go_on).feed(frame(2, b"\x01" + stream))
     message = str(raised.value)
     assert message.startswith(
-        "bufferscope-agent and this package are of different builds: a batch of the table `flows`"
+        "bufferscope-agent and this package are from different builds: a batch of the table `flows`"
     )
     assert "of_tomorrow" in message
     assert "reinstall the package" in message

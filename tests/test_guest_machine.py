@@ -106,7 +106,7 @@ def test_a_saved_clock_stays_the_same_when_its_instructions_start_anew() -> None
 
 @pytest.mark.parametrize("stream", [b"no clock", (CLOCK + bytes(16)) * 2])
 def test_a_state_without_exactly_one_clock_is_refused(stream: bytes) -> None:
-    with pytest.raises(GuestError, match="saves virtual time in another form"):
+    with pytest.raises(GuestError, match="saves virtual time in an unknown form"):
         with_fresh_instruction_count(stream)
 
 
@@ -119,5 +119,5 @@ def test_a_saved_machine_that_was_stopped_goes_on_when_it_is_restored() -> None:
 
 @pytest.mark.parametrize("stream", [b"nothing", DOING + b"\0\0\0\7paused", (DOING + bytes(104)) * 2])
 def test_a_state_that_does_not_say_what_the_machine_was_doing_is_refused(stream: bytes) -> None:
-    with pytest.raises(GuestError, match="what the machine was doing in another form"):
+    with pytest.raises(GuestError, match="what the machine was doing in an unknown form"):
         going_on(stream)

@@ -68,7 +68,7 @@ def test_the_tiles_are_computed_from_the_runs(tmp_path: Path) -> None:
     # The path takes 4 * 5 ms; with tail drop at most 60 ms, with CoDel 26: 40 and 6 ms of waiting. Both send the same.
     assert told == {
         "the longest that a ping waited beyond its path's own 20\N{NO-BREAK SPACE}ms": "40\N{NO-BREAK SPACE}ms",
-        "of the longest wait is left with CoDel in place of tail drop": "15\N{NO-BREAK SPACE}%",
+        "of the longest wait remains with CoDel in place of tail drop": "15\N{NO-BREAK SPACE}%",
         "of the goodput is kept with CoDel": "100\N{NO-BREAK SPACE}%",
         "runs": "2",
     }

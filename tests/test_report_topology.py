@@ -131,7 +131,7 @@ def words_of(result: HandmadeResult) -> dict[tuple[str, str], tuple[str, ...]]:
 def test_a_link_says_rate_delay_and_the_limits_of_all_points() -> None:
     result = sweep(["50p", "100p"], lambda label: HandmadeRun(scenario({"bulk": TCP}, queue=pfifo(int(label[:-1])))))
     assert words_of(result) == {
-        ("h1", "r1"): ("no limit of rate", "5 ms"),
+        ("h1", "r1"): ("no rate limit", "5 ms"),
         ("r1", "h2"): ("10 Mbit/s", "5 ms", "pfifo of 50 or 100 packets"),
     }
 
@@ -164,4 +164,4 @@ def test_traffic_between_the_same_nodes_shares_a_lane() -> None:
     drawn = network(points(HandmadeResult([HandmadeRun(both)])))
     assert [lane.words for lane in drawn.lanes] == ["bulk (tcp), ping, web: h1 → h2", "back (tcp): h2 → h1"]
     assert drawn.lanes[1].nodes == ("h2", "r1", "h1")
-    assert "h1 to r1: no limit of rate" in drawn.words
+    assert "h1 to r1: no rate limit" in drawn.words

@@ -100,7 +100,7 @@ def test_ctrl_c_keeps_the_finished_runs_and_says_where_they_are(tmp_path: Path) 
     assert process.returncode == 130
     assert out == ""
     said = err.splitlines()[-1]
-    assert said == "bufferscope: interrupted after 1 of 2 runs; the finished runs are whole, in results/lab/"
+    assert said == "bufferscope: interrupted after 1 of 2 runs; the finished runs are complete, in results/lab/"
     assert "Traceback" not in err
     assert partial(tmp_path) == []
     assert [run.scenario["duration_ns"] for run in bs.load(tmp_path / "results" / "lab").runs] == [1_000_000_000]

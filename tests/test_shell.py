@@ -130,7 +130,7 @@ def test_what_is_asked_for_wrongly_is_told_before_anything_is_built(tmp_path: Pa
         ("--on", "h1", "--seed", "-1"): "--seed: found -1; allowed: 0 to",
         ("--on", "h1", "--seed", "9" * 30): f"--seed: found {'9' * 30}; allowed: 0 to",
         ("--on", "h1", "--kernel", ""): "it needs --engine guest",
-        ("--on", "h1", "ls", "-l"): "No such option: -l (options of the program come after --",
+        ("--on", "h1", "ls", "-l"): "No such option: -l (put the program's own options after --",
         (): "Missing option '--on'. (see bufferscope shell --help)",
     }.items():
         answer = cli("shell", "lab.toml", *arguments)

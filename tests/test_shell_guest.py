@@ -96,8 +96,8 @@ def test_programs_that_compute_hold_up_no_packets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "status", "said"),
     [
-        ("no-such-program", 127, "no-such-program: found no such program on this machine"),
-        ("/etc/hosts", 126, "/etc/hosts is no program that can be borrowed"),
+        ("no-such-program", 127, "no-such-program: not found on this machine"),
+        ("/etc/hosts", 126, "/etc/hosts cannot be borrowed"),
     ],
 )
 def test_a_program_that_cannot_be_borrowed_is_told_as_shells_do(

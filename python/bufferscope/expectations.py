@@ -142,7 +142,7 @@ def is_in(band: tuple[float, float], measured: float) -> bool:
 def _evaluate(entry: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> Iterator[Evaluated]:
     expectation = _expectation(entry)
     if entry["not_applicable"] or not entry["comparisons"]:
-        reason = entry["not_applicable"] or "no point is the one it is about"
+        reason = entry["not_applicable"] or "these runs do not have the point that it is about"
         yield Evaluated(expectation, engine, expectation.where, None, 0, Verdict.NOT_APPLICABLE, reason)
     for comparison in entry["comparisons"]:
         yield _compare(expectation, comparison, engine, runs)
@@ -174,7 +174,7 @@ def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: st
         reason = str(error)
         return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason, unmeasured=True)
     if measured is None:
-        reason = "there is no run of a point it is about"
+        reason = "a point that it is about has no run"
         return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
     shown_by = None if is_in(expectation.band, measured) else _shown_by(expectation, comparison, runs)
     verdict = judge(expectation, measured, shown_by is not None)

@@ -1,4 +1,4 @@
-"""Experiments: the catalogue that comes with bufferscope, and anybody's own TOML files."""
+"""Experiments: the catalogue that comes with bufferscope, and users' own TOML files."""
 
 import difflib
 import json
@@ -31,7 +31,7 @@ TEACHING_ORDER = (
 )
 """The catalogue as a course: the phenomenon, the size of the queue, its users, the cures, who fills it."""
 LARGEST_FILE_BYTES = 1 << 20
-"""An experiment is a page of text; what is larger is some other file."""
+"""An experiment is a page of text; a larger file is something else."""
 KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -53,9 +53,9 @@ class Point:
         """Wrap a point of the native core."""
         self.core = core
         self.values = core.values
-        """The choice, path to label; empty without a sweep."""
+        """The chosen values, path to label; empty without a sweep."""
         self.notes = tuple(core.notes)
-        """What the user should know of its values: a rate in bytes per second, for instance."""
+        """What the user should know about its values: a rate in bytes per second, for instance."""
 
     @property
     def scenario(self) -> Mapping[str, Any]:
@@ -67,7 +67,7 @@ class Point:
 
 
 class Experiment:
-    """A checked experiment: whatever can be wrong with its file has been refused."""
+    """A checked experiment: a file with any error has been refused."""
 
     def __init__(self, name: str, content: bytes, file: str, overrides: Overrides = ()) -> None:
         """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`."""
@@ -81,7 +81,7 @@ class Experiment:
         self.overrides = tuple(texts)
         """`PATH=VALUE`, as given."""
         self.notes = tuple(core.notes)
-        """What the user should know before it runs, a line each; those of all points, each once."""
+        """What the user should know before it runs, one line each; the notes of all points, without duplicates."""
         self.document: Mapping[str, Any] = json.loads(core.document)
         """The file's own words: title, source, description, figures, notes, sweep."""
         self.expectations: list[Mapping[str, Any]] = json.loads(core.expectations)
@@ -107,7 +107,7 @@ class Experiment:
 
     @cached_property
     def axes(self) -> dict[str, dict[str, Any]]:
-        """The swept keys, each with the number of its values and a digest of them: equal sweeps have equal axes."""
+        """The swept keys, each with the number and a digest of its values: equal sweeps have equal axes."""
         sweep: Mapping[str, Sequence[str]] = self.document["sweep"]
         return {path: {"values": len(labels), "digest": _digest(labels)} for path, labels in sweep.items()}
 
@@ -129,7 +129,9 @@ class Experiment:
         path, equals, label = (part.strip() for part in text.partition("="))
         swept = self.swept
         if not swept:
-            raise InputError(f"--point: found {text}; allowed: none, as nothing is swept here; --set changes a key")
+            raise InputError(
+                f"--point: found {text}; allowed: none, because the experiment has no sweep; --set changes a key"
+            )
         if not equals:
             raise InputError(f"--point: found {text}; allowed: PATH=VALUE, of {self.choices}")
         if path not in swept:
@@ -175,7 +177,7 @@ def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experi
 
 
 def read(name_or_path: str) -> bytes:
-    """The content of an experiment of the catalogue, or of a file; raises `ExperimentError` where there is none."""
+    """The content of an experiment from the catalogue or a file; raises `ExperimentError` if there is none."""
     if name_or_path in catalogue():
         return (_shelf() / f"{name_or_path}.toml").read_bytes()
     # Path.is_file fails for a name that is too long.
@@ -185,7 +187,7 @@ def read(name_or_path: str) -> bytes:
 
 
 def name_of(path: Path) -> str:
-    """What an experiment file's results are filed under: the file's name in letters that suit every file system."""
+    """The name for an experiment file's results: the file's name in characters that suit every file system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.")[:80] or "experiment"
 
 
@@ -210,17 +212,17 @@ def _unknown(wanted: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """An experiment file's content, of which no more is read than could be right.
+    """An experiment file's content; no more is read than a valid file can have.
 
-    Only a regular file is read: a pipe or a device may have nothing to say for ever, or never come to its end.
+    Only a regular file is read: a pipe or a device may block for ever, or never end.
     """
     try:
-        # Without waiting: to open a pipe takes until somebody writes.
+        # Without waiting: opening a pipe blocks until somebody writes to it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
-                raise _unreadable(path, f"found {KINDS.get(stat.S_IFMT(mode), 'no regular file')}")
+                raise _unreadable(path, f"found {KINDS.get(stat.S_IFMT(mode), 'not a regular file')}")
             content = _read_all(descriptor, LARGEST_FILE_BYTES + 1)
         finally:
             os.close(descriptor)
@@ -235,7 +237,7 @@ def _read(path: Path) -> bytes:
 
 
 def _read_all(descriptor: int, most: int) -> bytes:
-    """What there is now, up to `most` bytes; some files of /proc come in pieces, and some never end."""
+    """The present content, up to `most` bytes; some files of /proc come in pieces, and some never end."""
     content = b""
     while len(content) < most and (piece := os.read(descriptor, most - len(content))):
         content += piece
@@ -268,7 +270,7 @@ def _figures_problems(names: Sequence[str]) -> Iterator[str]:
 
 
 def _metrics_problems(expectations: Sequence[Mapping[str, Any]], points: Sequence[Point]) -> Iterator[str]:
-    """Tell of each expectation of a metric that the points it is about cannot have."""
+    """Report each expectation whose points cannot have its metric."""
     for position, expectation in enumerate(expectations, start=1):
         for comparison in expectation["comparisons"][:1]:
             metric, scenario = expectation["metric"], points[comparison["point"]].scenario

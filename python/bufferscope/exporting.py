@@ -1,6 +1,6 @@
-"""Runs taken elsewhere: one tidy file a table, with what each run was beside every row.
+"""Export runs: one tidy file per table; every row says which run it belongs to.
 
-Files are written under a temporary name and renamed when they are whole, all together. Records are read run by run, so
+Files are written under temporary names and renamed together when all are complete. Records are read run by run, so
 that memory does not grow with the number of runs.
 """
 
@@ -30,15 +30,15 @@ NAMES = (RUNS, METRICS, *TABLES)
 def export(
     runs: Sequence[Run], directory: Path, kind: str = "csv", *, tables: Sequence[str] = NAMES, force: bool = False
 ) -> list[Path]:
-    """Write one file a table into a directory; their places.
+    """Write one file per table into a directory; returns their paths.
 
-    Raises `InputError` for unknown formats and tables, and where a file is there already, unless with `force`.
+    Raises `InputError` for unknown formats and tables, and if a file already exists, unless `force` is set.
     """
     _check(kind, tables)
     files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(tables)}
     there = [file for file in files.values() if file.exists()]
     if there and not force:
-        raise InputError(f"{there[0]}: is there already; --force replaces it, --out writes elsewhere")
+        raise InputError(f"{there[0]}: already exists; --force replaces it, --out writes elsewhere")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         place = directory / f"{PARTIAL}export-{secrets.token_hex(4)}"
@@ -66,7 +66,7 @@ def _check(kind: str, tables: Sequence[str]) -> None:
 
 
 def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
-    """A table of each run, with the same columns for all of them; a run's records are let go with its frame."""
+    """A table of each run, with the same columns for all; a run's records are released with its frame."""
     import polars as pl
 
     variation = Variation(runs)
@@ -96,7 +96,7 @@ def _table(run: Run, table: str) -> "pl.DataFrame":
 
 
 def _about(run: Run) -> Mapping[str, object]:
-    """How a run came about, in a row."""
+    """A row about how a run was made."""
     meta = run.meta
     return {
         "title": str(meta["title"]),
@@ -133,7 +133,7 @@ def _write_json(frames: Iterator["pl.DataFrame"], file: Path) -> None:
 
 
 def _write_rows(frame: "pl.DataFrame", out: BinaryIO, first: bool) -> bool:
-    """The rows of one frame, each after a comma but for the first of the file; whether that is yet to come."""
+    """The rows of one frame, each after a comma except the file's first; returns whether that is still to come."""
     for part in frame.iter_slices(50_000):
         for row in part.iter_rows(named=True):
             out.write((b"\n" if first else b",\n") + json.dumps(row, ensure_ascii=False).encode())

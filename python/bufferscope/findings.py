@@ -1,12 +1,12 @@
 """What is plain to see in a run, in one sentence: how much the queue adds to the round trip, and which queue it is.
 
-A sentence is only said where it is plainly true, of every repetition of a point:
+The sentence is printed only if all of this holds for every repetition of a point:
 
-- one `ping` crosses the network, and its median answer is known: lost probes don't hide it;
+- one `ping` crosses the network, and its median round-trip time is known: lost probes don't hide it;
 - the median round trip exceeds that of the empty path by at least 10 ms, and by at least half of it;
-- the queues on the ping's way explain that: what stood in them takes, on average over time, between half and twice as
-  long to be sent;
-- one port holds at least 80 % of it, the same in all repetitions.
+- the queues on the ping's path explain that: on average over time, sending their content takes between half and twice
+  as long;
+- one port has at least 80 % of this delay, the same port in all repetitions.
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from bufferscope.metrics.window import Window
 from bufferscope.report.words import NBSP, number
 
 LEAST_ADDED_MS = 10
-"""What a user begins to notice in a game or a call is of this order."""
+"""About the delay that a user begins to notice in a game or a call."""
 LEAST_ADDED_SHARE = 0.5
-"""Of the empty path's round trip."""
+"""Share of the empty path's round trip."""
 LEAST_SHARE = 0.8
-"""Of the queueing delay on the ping's way, in one port."""
+"""Share of the queueing delay on the ping's path, in one port."""
 EXPLAINED = (0.5, 2)
-"""A median need not be the mean over time; beyond these bounds something else than the queue has a part in it."""
+"""The median may differ from the mean over time; beyond these bounds, something other than the queue contributes."""
 MOST_POINTS = 6
-"""Of more, only the one with the least and the one with the most delay are told."""
+"""If there are more, only those with the least and the most delay are shown."""
 HEADER_BYTES = 28
 """IPv4 and ICMP."""
 MS = 1e3
@@ -46,11 +46,11 @@ class Finding:
     """The round trip of the empty path."""
     port: str
     share: float
-    """Of the queueing delay on the ping's way, spent in this port."""
+    """Share of the queueing delay on the ping's path that arises in this port."""
 
 
 def told(points: Sequence[Point]) -> list[str]:
-    """The sentences about a result's points; empty where nothing is plain."""
+    """The sentences about a result's points; empty if nothing is plain."""
     found = [(point.label, finding) for point in points if (finding := find(point.runs))]
     if len(found) > MOST_POINTS:
         found = [min(found, key=lambda each: each[1].added_ms), max(found, key=lambda each: each[1].added_ms)]
@@ -66,7 +66,7 @@ def sentence(label: str, finding: Finding) -> str:
 
 
 def find(runs: Sequence[RunRecords]) -> Finding | None:
-    """What is plain in all repetitions of a point; None where one of them leaves a doubt."""
+    """What is plain in all repetitions of a point; None if one of them leaves a doubt."""
     found = [finding for run in runs if (finding := _find(run))]
     if len(found) < len(runs) or len({finding.port for finding in found}) != 1:
         return None
@@ -103,7 +103,7 @@ def _find(run: RunRecords) -> Finding | None:
 
 
 def _empty_ms(way: Sequence[Port], payload_bytes: int, window: Window) -> float:
-    """The round trip of a probe that meets nobody: propagation, and the time on each wire at its mean rate."""
+    """The round trip of a probe on an idle path: propagation, and the time on each wire at its mean rate."""
     seconds = 0.0
     for port in way:
         seconds += port.delay_ns / NANOSECONDS

@@ -1,4 +1,4 @@
-"""Results as a notebook shows them: a table in HTML; charts are drawn when they are asked for."""
+"""Results as a notebook shows them: a table in HTML; charts are drawn on request."""
 
 import math
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 MOST_ROWS = 50
-"""Points that a table shows; of more, it says how many there are."""
+"""Points in a table; if there are more, it says how many."""
 
 
 def result_html(result: "Result") -> str:
-    """A row a point with the metrics that say most; repetitions summed up."""
+    """One row per point with the most telling metrics, over all repetitions."""
     from bufferscope.agreement.wording import estimate
 
     grouped = points(result)
@@ -53,7 +53,7 @@ def run_html(run: "Run") -> str:
 
 
 def comparison_html(comparison: "Comparison") -> str:
-    """A row a point, metric and side, for the metrics that say most."""
+    """One row per point, metric and side, for the most telling metrics."""
     from bufferscope.comparison.wording import metric_view, repetitions
 
     rows = [

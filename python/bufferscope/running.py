@@ -22,7 +22,7 @@ from bufferscope.store.run import Run
 from bufferscope.store.writing import directory_name, prepare, staged, write_metadata
 
 MOST_RUNS = 100_000
-"""Runs that may be asked for at once."""
+"""Most runs in one call."""
 LARGEST_SEED = 2**63 - 1
 
 
@@ -39,7 +39,7 @@ class Task:
 
     @property
     def point(self) -> Point:
-        """The choice of swept values."""
+        """The chosen swept values."""
         return self.experiment.points[self.position]
 
     @property
@@ -54,15 +54,15 @@ class Task:
 
     @cached_property
     def duration_ns(self) -> int:
-        """The length of the run in its own time."""
+        """The simulated length of the run."""
         return int(self.point.scenario["duration_ns"])
 
 
 class Watcher(Protocol):
-    """Is told how runs get on, from any thread."""
+    """Is notified of the progress of runs, from any thread."""
 
     def advanced(self, task: Task, now_ns: int) -> None:
-        """The run has come to this time of its own."""
+        """The run has reached this simulated time."""
 
     def finished(self, task: Task) -> None:
         """The run is stored."""
@@ -79,7 +79,7 @@ class Unwatched:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C: the runs that had finished are stored and whole."""
+    """Ctrl-C: the runs that had finished are stored and complete."""
 
     def __init__(self, finished: Sequence[Run], planned: int) -> None:
         """Remember what was finished."""
@@ -117,12 +117,12 @@ def plan(experiment: Experiment, engines: Sequence[Engine], out: Path, *, seed: 
 def execute(
     tasks: Sequence[Task], *, jobs: int | None = None, watcher: Watcher | None = None, reuse: bool = False
 ) -> list[Run]:
-    """Carry out the tasks, `jobs` at a time (default: as many as there are processors); the runs in the tasks' order.
+    """Carry out the tasks, `jobs` at a time (default: one per processor); returns the runs in the tasks' order.
 
-    Runs in real time come after all others, one at a time, whatever `jobs` is. With `reuse`, a run that is stored
-    already and would come out the same is taken as it is.
+    Real-time runs come after all others, one at a time, whatever `jobs` is. With `reuse`, a stored run that would come
+    out the same is used instead of running again.
 
-    Raises `EngineError` before anything runs if an engine can't honour a task's point, `RunsFailedError` when an engine
+    Raises `EngineError` before anything runs if an engine can't run a task's point, `RunsFailedError` if an engine
     failed, after all others are done, and `Interrupted` on Ctrl-C.
     """
     jobs = machine.cpus() if jobs is None else jobs
@@ -151,7 +151,7 @@ def execute(
 
 
 def _refuse_what_cannot_run(tasks: Sequence[Task]) -> None:
-    """Raise `EngineError` for the first task, and the number of others, whose point its engine can't honour."""
+    """Raise `EngineError` for the first task whose point its engine can't run, with the number of others."""
     refused: list[tuple[Task, str]] = []
     for engine in dict.fromkeys(task.engine for task in tasks):
         own = {(task.experiment, task.position): task for task in tasks if task.engine is engine}
@@ -185,9 +185,9 @@ def _carry_out(task: Task, watcher: Watcher, stop: threading.Event, reuse: bool)
 
 
 def _about(task: Task) -> dict[str, Any]:
-    """What `run.json` tells of the experiment's file, and nothing that an engine gets to see.
+    """What `run.json` says about the experiment's file, without anything that an engine sees.
 
-    Of its sweep only what concerns this run: the values of the others are in theirs.
+    Of the sweep, it has only this run's values: other runs have their own.
     """
     experiment = task.experiment
     return {
@@ -231,13 +231,13 @@ def _metadata(
 
 
 def _finished(tasks: Sequence[Task], futures: Mapping[Task, Future[Run]]) -> list[Run]:
-    """The runs that came to their end, in the tasks' order."""
+    """The finished runs, in the tasks' order."""
     begun = [futures[task] for task in tasks if task in futures]
     return [future.result() for future in begun if not future.cancelled() and future.exception() is None]
 
 
 def _failure(future: Future[Run]) -> Exception | None:
-    """What an engine or the file system failed at; anything else is our mistake and raised as it is."""
+    """The failure of an engine or the file system; anything else is a bug and raised unchanged."""
     error = future.exception()
     if error is None:
         return None
@@ -249,7 +249,7 @@ def _failure(future: Future[Run]) -> Exception | None:
 
 
 def _check(option: str, value: int, lowest: int, highest: int, why: str = "") -> None:
-    """Refuse a number outside its bounds; `why` tells where the upper one comes from."""
+    """Refuse a number outside its bounds; `why` says where the upper bound comes from."""
     if not lowest <= value <= highest:
         reason = f" ({why})" if why and value > highest else ""
         raise InputError(f"--{option}: found {value}; allowed: {lowest} to {highest}{reason}")

@@ -96,10 +96,10 @@ def compare(result: "Result") -> Agreement:
     """
     engines = tuple(result.by_engine)
     if len(engines) != 2:
-        raise StoreError(f"an agreement is between two engines: found {' and '.join(engines)}")
+        raise StoreError(f"found engines {' and '.join(engines)}; allowed: runs of two engines")
     swept = {key for run in result.runs for key in run.point}
     if others := [key for key in result.varying if key not in (*swept, "engine")]:
-        raise StoreError(f"an agreement is about engines alone: these runs differ in {', '.join(others)}, too")
+        raise StoreError(f"an agreement compares only engines: these runs also differ in {', '.join(others)}")
     positions = dict.fromkeys(run.position for run in result.runs)
     points = [[run for run in result.runs if run.position == position] for position in positions]
     return Agreement(result.experiment, engines, tuple(_point(runs, engines) for runs in points))

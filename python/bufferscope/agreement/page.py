@@ -126,7 +126,7 @@ def _repetitions(result: Result) -> str:
     """How many repetitions the spread is known from."""
     fewest = min(_repetitions_of(runs) for runs in result.by_engine.values())
     if fewest == 1:
-        return "One repetition: what chance makes of these numbers is not known. Run it with --repeat 3 or more."
+        return "One repetition says nothing about chance; run with --repeat 3 or more."
     return f"Means of {fewest} repetitions."
 
 

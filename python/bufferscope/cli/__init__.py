@@ -1,8 +1,8 @@
 """The command line: argument handling and printing, nothing else.
 
-Exit status: 0 done; 1 an engine failed, the disk is full, standard output takes nothing, or with `--strict` an
-expectation is not reproduced; 2 wrong usage or a bad file; 130 interrupted. Results go to standard output, everything
-said on the way to standard error.
+Exit status: 0 done; 1 an engine failed, the disk is full, standard output cannot be written, or with `--strict` an
+expectation is not reproduced; 2 wrong usage or a bad file; 130 interrupted. Results go to standard output, all other
+messages to standard error.
 """
 
 import errno
@@ -21,11 +21,11 @@ from bufferscope.errors import EngineError, ExperimentError, InputError, printab
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""What can happen to a file that was rightly named."""
+"""Errors that a correctly named file can still cause."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit status; mistakes are told on standard error."""
+    """Run the command line and return its exit status; errors are reported on standard error."""
     join_words(os.environ)
     try:
         _check_encoding(arguments)
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     except CutShortError as error:
         return _complain(str(error), INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has gone, as in `bufferscope list | head -1`.
+        # The reader of our output has exited, as in `bufferscope list | head -1`.
         streams.give_up_output()
         return FAILED
     except OSError as error:
@@ -53,16 +53,16 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _help_for(error: typer.TyperException) -> str:
-    """Where to read on; an option that `shell` does not know is mostly one of the program's."""
+    """Where to find help; an option that `shell` does not know usually belongs to the program it runs."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "bufferscope"
     if path == "bufferscope shell" and hasattr(error, "option_name"):
-        return "options of the program come after --, as in bufferscope shell lab.toml --on h1 -- ls -l"
+        return "put the program's own options after --, as in bufferscope shell lab.toml --on h1 -- ls -l"
     return f"see {path} --help"
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
-    """Refuse what is not UTF-8 before anything is done; but a shell's program takes what it takes."""
+    """Refuse arguments that are not UTF-8 before anything is done, except those of the program that `shell` runs."""
     for argument in arguments if arguments[:1] != ["shell"] else ():
         argument.encode()
 
@@ -77,12 +77,12 @@ def _complain_of_a_file(error: OSError) -> int:
 
 
 def _complain(message: str, status: int) -> int:
-    """Say what is wrong, in one line whatever the message holds."""
+    """Report an error on one line, whatever the message contains."""
     return _complain_of_all([" ".join(message.split())], status)
 
 
 def _complain_of_all(lines: Sequence[str], status: int) -> int:
-    """Say what is wrong, in one line each."""
+    """Report errors, one line each."""
     for line in lines:
         print("bufferscope:", printable(line), file=sys.stderr)
     return status

@@ -20,7 +20,7 @@ def agree(
         typer.Option(
             "--engines",
             metavar="A,B",
-            help="The engine to judge, and the reference. Default: sim,guest; sim,host if only that is ready.",
+            help="The engine to judge, then the reference. Default: sim,guest, or sim,host if only that is ready.",
             show_default=False,
             autocompletion=complete_engine,
         ),
@@ -39,11 +39,11 @@ def agree(
     quiet: options.Quiet = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if an aim is missed.")] = False,
 ) -> None:
-    """Run an experiment on two engines, and tell how far apart they are.
+    """Run an experiment on two engines and report how far apart the results are.
 
-    Metric by metric: both means, their difference, whether chance explains it (the 95 % confidence interval that the \
-repetitions give it), and whether it is small enough not to matter (the aims). A page shows both engines' series in \
-the same charts.
+    For each metric it shows both means and their difference, whether chance explains the difference (it lies within \
+its 95 % confidence interval, computed from the repetitions), and whether it is small enough not to matter (the \
+aims). A page shows both engines' series in the same charts.
 
     [bold]Examples[/bold]
 

@@ -9,20 +9,20 @@ from bufferscope.cli import agree, browse, commands, compare, export, guest, rep
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
-Experiments are TOML files: a network, its queues, the traffic, and what a document says comes out. \
-Some come with bufferscope (the catalogue). A run of one is stored as a directory of tables under results/.
+An experiment is a TOML file: a network, its queues, the traffic, and the results that a document reports. \
+Some come with bufferscope (the catalogue). Each run is stored as a directory of tables under results/.
 
 [bold]Start here[/bold]
 
-  bufferscope list                        what is in the catalogue
+  bufferscope list                        show the catalogue
 
-  bufferscope run ucas-reproduce          run one, and hold it against its document
+  bufferscope run ucas-reproduce          run one, and check it against its document
 
   bufferscope reproduce                   run them all and write a page with every figure
 
-  bufferscope compare results/ucas-reproduce   hold its runs against one another
+  bufferscope compare results/ucas-reproduce   compare its runs with one another
 
-  bufferscope agree ucas-reproduce        hold the simulator against a real kernel
+  bufferscope agree ucas-reproduce        compare the simulator with a real kernel
 """
 
 app = typer.Typer(

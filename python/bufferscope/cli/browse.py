@@ -13,7 +13,7 @@ from bufferscope.cli.completion import complete_experiment
 def list_(json: options.Json = False) -> None:
     """List the experiments that come with bufferscope.
 
-    Each is a TOML file: [bold]bufferscope show NAME[/bold] prints it, and it makes a good start for one's own.
+    Each is a TOML file. [bold]bufferscope show NAME[/bold] prints it; a copy is a good start for your own.
     """
     from bufferscope.experiment import catalogue, load
 
@@ -35,21 +35,21 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|RUN",
-            help="An experiment (a name of the catalogue or a TOML file), or a directory of a stored run or several.",
+            help="An experiment (a name from the catalogue or a TOML file), or a directory with stored runs.",
             autocompletion=complete_experiment,
         ),
     ],
     json: options.Json = False,
 ) -> None:
-    """Show an experiment's text, a stored run's summary, or what runs a directory holds.
+    """Show an experiment's text, a stored run's summary, or the list of runs in a directory.
 
     [bold]Examples[/bold]
 
       bufferscope show ucas-reproduce
 
-      bufferscope show ucas-reproduce > my-lab.toml         start one's own from it
+      bufferscope show ucas-reproduce > my-lab.toml         start your own from it
 
-      bufferscope show results/ucas-reproduce               its runs, and what they differ in
+      bufferscope show results/ucas-reproduce               its runs, and how they differ
 
       bufferscope show results/ucas-reproduce/run-sim-s1-0f3a2b1c
     """

@@ -25,7 +25,7 @@ def carry_out(
     silent: bool,
     reuse: bool = False,
 ) -> list[Result]:
-    """Run experiments, all their points in one pool; one result each, in the order of `names`."""
+    """Run the points of all experiments in one pool; return one result per experiment, in the order of `names`."""
     experiments = at_once("reading the experiment", lambda: [load(name, overrides) for name in dict.fromkeys(names)])
     if not silent:
         tell(experiments)
@@ -45,7 +45,7 @@ def carry_out(
 
 
 def _measure(results: Sequence[Result]) -> None:
-    """Compute every run's metrics, which tables and pages are made of, and tell how that gets on if it takes long."""
+    """Compute every run's metrics, which tables and pages are built from; show progress if that takes long."""
     runs = [run for result in results for run in result.runs]
     with steps("Computing the metrics", announced=False) as step:
         for done, run in enumerate(runs):
@@ -56,6 +56,6 @@ def _measure(results: Sequence[Result]) -> None:
 def _whereabouts(finished: Sequence[Run]) -> str:
     """Where the finished runs are."""
     if not finished:
-        return "no run had finished, nothing was kept"
+        return "no run had finished, so nothing was kept"
     directories = dict.fromkeys(f"{run.path.parent}/" for run in finished)
-    return f"the finished runs are whole, in {' and '.join(directories)}"
+    return f"the finished runs are complete, in {' and '.join(directories)}"

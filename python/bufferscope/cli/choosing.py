@@ -1,4 +1,4 @@
-"""One point out of an experiment's, for commands that take one."""
+"""Choose one point of an experiment, for commands that take a single point."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from bufferscope.experiment import Experiment, Point
 
 
 def one_point(experiment: Experiment, wanted: Sequence[str]) -> Point:
-    """The first point that has the `wanted` values; where there are others, says so on standard error."""
+    """The first point that has the `wanted` values; if there are others, say so on standard error."""
     points = experiment.having(wanted)
     if others := len(points) - 1:
         print(

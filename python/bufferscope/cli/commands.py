@@ -6,8 +6,8 @@ from bufferscope.cli import options
 def commands(experiment: options.ExperimentName, point: options.OnePoint = None, overrides: options.Set = None) -> None:
     """Print the commands that build an experiment's network by hand, as a script for sh.
 
-    They are those by which [bold]--engine host[/bold] and [bold]--engine guest[/bold] build it: ip, tc, sysctl and
-    ethtool, with a network namespace for every node. To be run by root; the script also removes what it built.
+    [bold]--engine host[/bold] and [bold]--engine guest[/bold] build the network with the same commands: ip, tc, sysctl
+    and ethtool, with a network namespace for each node. Run the script as root; it also removes what it built.
 
     [bold]Examples[/bold]
 

@@ -16,21 +16,21 @@ def compare(
         list[str],
         typer.Argument(
             metavar="[NAME=]RUNS...",
-            help="Stored runs: a run's directory, an experiment's directory of runs, results/ itself, or a pattern in "
-            "quotes. NAME= chooses what they are called; otherwise they are called by what they differ in.",
+            help="Stored runs: a run's directory, an experiment's directory of runs, results/ itself, or a quoted "
+            "pattern. NAME= gives them a name; without it, they are named by what differs between them.",
             show_default=False,
         ),
     ],
     labels: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="NAME", help="What to call each of RUNS, one for each, in their order."),
+        typer.Option("--label", metavar="NAME", help="A name for each of RUNS, in the same order."),
     ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
             "--baseline",
             metavar="NAME",
-            help="The side that all others are held against. Default: the first.",
+            help="The side that all others are compared with. Default: the first.",
             show_default=False,
         ),
     ] = None,
@@ -41,10 +41,10 @@ def compare(
 ) -> None:
     """Compare stored runs: what changed, by how much, and whether chance explains it.
 
-    What the runs differ in makes the sides: settings, engine, kernel, experiment. Points with the same swept values are
-    compared with one another. Every side is held against the first: the difference of the means, and with \
-repetitions its 95 % confidence interval. The page (comparison/index.html) shows all sides in the same charts; with \
---json or --quiet it is written only if --report says where.
+    Runs that differ in a setting, the engine, the kernel or the experiment belong to different sides. Points with the
+    same swept values are compared with one another. Every side is compared with the first: the difference of the \
+means and, if there are repetitions, its 95 % confidence interval. The page (comparison/index.html) shows all sides \
+in the same charts; with --json or --quiet it is written only if --report says where.
 
     [bold]Examples[/bold]
 

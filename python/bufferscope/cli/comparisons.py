@@ -11,7 +11,7 @@ STYLES = {"reproduced": "green", "not-reproduced": "bold red", "not-applicable":
 
 
 def print_agreement(agreement: Agreement) -> None:
-    """A table a point, a row a metric, and how many aims are met."""
+    """One table per point, one row per metric, and how many aims are met."""
     for point in agreement.points:
         _print_point(agreement, point)
     for aim in AIMS:
@@ -19,7 +19,7 @@ def print_agreement(agreement: Agreement) -> None:
     told = ", ".join(f"{count} {words}" for _, words, count in counts(agreement))
     console().print(Text(f"{agreement.engines[0]} against {agreement.engines[1]}: {told or 'no metric with an aim'}"))
     if any(c.within_spread is None and c.value.n == 1 for point in agreement.points for c in point.comparisons):
-        console().print(Text("One repetition tells nothing of chance: --repeat 3 or more does."))
+        console().print(Text("One repetition says nothing about chance; use --repeat 3 or more."))
 
 
 def _print_point(agreement: Agreement, point: PointAgreement) -> None:

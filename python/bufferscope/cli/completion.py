@@ -1,7 +1,7 @@
 """What the shell offers when the Tab key is pressed.
 
-It is asked for while somebody types: it takes a moment, and whatever goes wrong it offers nothing. What it reads out of
-an experiment's file ends up on a command line: it is quoted, or left out where it would have to be.
+The user is typing while it runs, so it must be quick, and on any error it offers nothing. What it reads from an
+experiment's file ends up on a command line: anything that the shell could interpret is quoted or left out.
 """
 
 import os
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from bufferscope.keys import Keys
 
 INSTRUCTION = "_BUFFERSCOPE_COMPLETE"
-"""The environment variable by which a shell asks for completion, and in which it says who it is."""
+"""The environment variable with which a shell asks for completion; its value names the shell."""
 _BEFORE = "_BUFFERSCOPE_BEFORE"
-"""What is on the command line before the word at the cursor, and belongs to it."""
+"""The text before the word at the cursor that belongs to the same argument."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/=>+-]*")
-"""What no shell takes for anything but text."""
+"""Characters that every shell takes as plain text."""
 _LONGEST_VALUE = 60
 
 
@@ -54,7 +54,7 @@ def join_words(environment: MutableMapping[str, str]) -> None:
 def _never_failing(
     complete: Callable[[typer.Context, str], Iterable[str]],
 ) -> Callable[[typer.Context, str], list[str]]:
-    """Offer nothing where something goes wrong: nobody who presses Tab wants to read about it."""
+    """Offer nothing if something goes wrong: a user who presses Tab does not want to read about it."""
 
     @wraps(complete)
     def offered(context: typer.Context, incomplete: str) -> list[str]:
@@ -68,7 +68,7 @@ def _never_failing(
 
 @_never_failing
 def complete_experiment(context: typer.Context, incomplete: str) -> Iterator[str]:
-    """Names of the catalogue, and TOML files and directories that begin with what is there."""
+    """Names from the catalogue, and TOML files and directories that begin with what was typed."""
     from bufferscope.experiment import catalogue
 
     yield from (name for name in catalogue() if name.startswith(incomplete))
@@ -81,7 +81,7 @@ def complete_experiment(context: typer.Context, incomplete: str) -> Iterator[str
 
 @_never_failing
 def complete_engine(context: typer.Context, incomplete: str) -> Iterator[str]:
-    """Names of engines; after a comma, those that are not named yet."""
+    """Names of engines; after a comma, those not yet named."""
     from bufferscope.engines import ENGINES
 
     before, comma, _ = incomplete.rpartition(",")
@@ -101,7 +101,7 @@ def complete_kernel(context: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_never_failing
 def complete_set(context: typer.Context, incomplete: str) -> Iterator[str]:
-    """Paths of the experiment's keys; of a path that is whole or the only one that fits, values."""
+    """Paths of the experiment's keys; or values, if the path is complete or only one path fits."""
     from bufferscope.overrides import as_texts
 
     keys = _keys(context)
@@ -119,7 +119,7 @@ def complete_set(context: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_never_failing
 def complete_point(context: typer.Context, incomplete: str) -> Iterator[str]:
-    """The values that keys are swept over."""
+    """The values of swept keys."""
     swept = _keys(context).swept()
     yield from _replies((f"{path}={label}" for path, labels in swept.items() for label in labels), incomplete)
 
@@ -129,7 +129,7 @@ def _keys(context: typer.Context) -> "Keys":
     from bufferscope.experiment import read
     from bufferscope.keys import Keys
 
-    # An option without its value, which is what is asked for here, keeps the arguments from being assigned.
+    # An option whose value is still missing, which is being completed here, keeps the arguments from being assigned.
     name = context.params["experiment"] or context.args[0]
     return Keys(read(name).decode())
 
@@ -139,12 +139,12 @@ def _beginning_with(incomplete: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _whole(incomplete: str) -> str:
-    """The word at the cursor, with what the shell takes for a word of its own."""
+    """The word at the cursor, with the part that the shell treats as a separate word."""
     return os.environ.get(_BEFORE, "") + incomplete
 
 
 def _replies(texts: Iterable[str], incomplete: str) -> Iterator[str]:
-    """The `PATH=VALUE` texts that begin with what is there, as the shell that asks can take them."""
+    """The `PATH=VALUE` texts that begin with what was typed, in the form that the asking shell accepts."""
     is_bash = os.environ.get(INSTRUCTION, "complete_bash") == "complete_bash"
     for text in _beginning_with(_whole(incomplete), texts):
         path, _, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""What `doctor` found, for people and for programs."""
+"""The output of `doctor`, for people and for programs."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ def document(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def print_diagnosis(diagnosis: Diagnosis) -> None:
-    """An engine's checks as a table, and below it what brings the missing ones, on a line of its own to be copied."""
+    """An engine's checks as a table, and below it, on a line to copy, the command that installs what is missing."""
     title = f"\nengine {diagnosis.engine}: {diagnosis.state}"
     print_rows(title, ("", "State", "Details"), [(c.what, c.state, c.details) for c in diagnosis.checks])
     if diagnosis.by_hand:
-        print(f"To be installed with this system's package manager (Debian's names): {', '.join(diagnosis.by_hand)}")
+        print(f"Install with this system's package manager (Debian's names): {', '.join(diagnosis.by_hand)}")
     if diagnosis.install:
-        print(f"What brings the rest:\n\n    {diagnosis.install}\n")
+        print(f"To install what is missing:\n\n    {diagnosis.install}\n")

@@ -8,7 +8,7 @@ from bufferscope.comparison.wording import metric_view, repetitions, unmatched
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """A table a point: the metrics that say most, a row a side."""
+    """One table per point: the most telling metrics, one row per side."""
     for point in comparison.points:
         _print_point(comparison, point)
     for words in unmatched(comparison):

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def print_document(document: Any) -> None:
-    """Print a JSON document; JSON knows no infinity, so none may be left in it.
+    """Print a JSON document; JSON has no infinity, so the document must not contain one.
 
-    On a standard output of another encoding than UTF-8, all but ASCII is escaped as JSON escapes it.
+    If standard output is not UTF-8, all characters but ASCII are written as JSON escapes.
     """
     is_utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
     print(json.dumps(document, indent=2, ensure_ascii=not is_utf8, allow_nan=False))
@@ -37,7 +37,7 @@ def result_document(result: Result) -> dict[str, Any]:
 
 
 def agreement_document(agreement: Agreement, result: Result) -> dict[str, Any]:
-    """Two engines' agreement, point by point and metric by metric; what is censored or not known is null."""
+    """Two engines' agreement, point by point and metric by metric; a censored or unknown value is null."""
     return {
         "experiment": agreement.experiment,
         "engines": list(agreement.engines),
@@ -53,7 +53,7 @@ def agreement_document(agreement: Agreement, result: Result) -> dict[str, Any]:
 
 
 def comparison_document(comparison: "Held") -> dict[str, Any]:
-    """Runs held against one another: every side's metrics, point by point, and the differences to the baseline."""
+    """A comparison: every side's metrics, point by point, and the differences from the baseline."""
     return {
         "sides": list(comparison.sides),
         "baseline": comparison.baseline,

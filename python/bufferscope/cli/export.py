@@ -32,15 +32,15 @@ def export(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Take runs elsewhere: one tidy file a table, for pandas, R or a spreadsheet.
+    """Export runs: one tidy file per table, for pandas, R or a spreadsheet.
 
-    Every row begins with what its run was: experiment, engine, seed, and a column for every setting that was swept or \
-changed with --set. Times are integer nanoseconds; as in the records, a column's name ends in its unit. A CSV file's \
-empty cells and JSON's null are what does not exist or is not known, such as the answer to a lost probe.
+    Every row begins with the run's experiment, engine and seed, and a column for each setting that was swept or \
+changed with --set. Times are integer nanoseconds; as in the records, a column's name ends in its unit. An empty cell \
+in CSV or a null in JSON is a value that does not exist or is not known, such as the answer to a lost probe.
 
     [bold]Examples[/bold]
 

@@ -29,12 +29,17 @@ def build(
     kernel: KernelName = None,
     deb: Annotated[
         list[Path] | None,
-        typer.Option("--deb", metavar="FILE", help="A kernel package to use; several if its modules are packed apart."),
+        typer.Option(
+            "--deb",
+            metavar="FILE",
+            help="A kernel package to use; give several if its modules are packaged separately.",
+        ),
     ] = None,
 ) -> None:
-    """Make a guest ready: fetch its kernel if need be, build its image, start it once and save its state.
+    """Prepare a guest: fetch its kernel if needed, build its image, boot it once and save its state.
 
-    Without [bold]--deb[/bold] a kernel at hand is used, or fetched from Debian with apt (no root needed).
+    Without [bold]--deb[/bold], a kernel already on this machine is used, or one is fetched from Debian with apt (no
+    root needed).
     """
     from bufferscope.engines import agent
     from bufferscope.guest import build as guest
@@ -47,7 +52,7 @@ def build(
 
 @app.command("list")
 def list_(json: options.Json = False) -> None:
-    """Show the kernels at hand and what apt offers, and what is kept of built guests with its size."""
+    """Show the kernels on this machine and those that apt offers, and the guests in the cache with their sizes."""
     from bufferscope.guest import build as guest
     from bufferscope.guest import keeping
 
@@ -71,15 +76,17 @@ def list_(json: options.Json = False) -> None:
         rows = [(k.series, k.release, k.state, k.origin) for k in known]
         print_rows("Kernels for --engine guest", ("Series", "Release", "State", "From"), rows)
         if kept:
-            _print_kept(f"Kept, {_size(kept)} in all; `bufferscope guest prune` removes what is not needed", kept)
+            _print_kept(
+                f"In the cache, {_size(kept)} in all; `bufferscope guest prune` removes what is not needed", kept
+            )
 
 
 @app.command("prune")
 def prune() -> None:
     """Remove built guests that no run of this installation would use: those of other agents, kernels and emulators.
 
-    Those that were made for a shell's programs go too. Kernel packages stay. What is still used is built again by
-    the next run or shell, which takes a moment.
+    Guests built for [bold]bufferscope shell[/bold] are removed too; kernel packages stay. If a removed guest is needed
+    again, the next run or shell rebuilds it, which takes a moment.
     """
     from bufferscope.engines import agent
     from bufferscope.guest import keeping
@@ -88,7 +95,7 @@ def prune() -> None:
     if removed:
         _print_kept(f"Removed, {_size(removed)} in all", removed)
     else:
-        print("Nothing to remove: every guest that is kept is needed.")
+        print("Nothing to remove: every guest in the cache is needed.")
 
 
 def _print_kept(title: str, kept: "list[Kept]") -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C: what it ends at once, and what is said when it has been dealt with."""
+"""Ctrl-C: what it ends at once, and what is reported afterwards."""
 
 import atexit
 import os
@@ -13,16 +13,16 @@ T = TypeVar("T")
 class CutShortError(Exception):
     """The user stopped the command; the text says what was finished and where it is.
 
-    No `KeyboardInterrupt`, which typer would turn into an exit status without a word.
+    Not a `KeyboardInterrupt`, which typer would turn into an exit status without a message.
     """
 
 
 def at_once(doing: str, work: Callable[[], T], left: str = "") -> T:
-    """Do `work`, and give up waiting for it on Ctrl-C: raises `CutShortError` then, with `doing` and what is `left`.
+    """Do `work`, and stop waiting for it on Ctrl-C: then raise `CutShortError`, with `doing` and what is `left`.
 
-    Python hears of Ctrl-C between two of its own instructions only, and a large sweep, a long table or a figure keeps a
-    library's native code busy for seconds. So the work has a thread of its own, and the main thread is free to listen.
-    Not for work that has to be cleaned up after: it is abandoned where it is.
+    Python handles Ctrl-C only between two of its own instructions, and a large sweep, a long table or a figure keeps a
+    library's native code busy for seconds. So the work gets its own thread, and the main thread is free to listen.
+    Do not use this for work that needs cleaning up: it is abandoned where it is.
     """
     outcome: list[T] = []
     errors: list[BaseException] = []
@@ -46,7 +46,7 @@ def at_once(doing: str, work: Callable[[], T], left: str = "") -> T:
 
 
 def _leave(abandoned: threading.Thread) -> None:
-    """End the process although a thread is still in native code, which the interpreter's own end may not survive."""
+    """End the process while a thread is still in native code, where the interpreter's normal exit could crash."""
     if abandoned.is_alive():
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What runs a directory holds, as a table an experiment."""
+"""The runs in a directory, one table per experiment."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from bufferscope.variation import Variation
 
 
 def print_listing(runs: Sequence[Run]) -> None:
-    """A row a run: what tells it from the others, engine, seed, when it was made, and where it is."""
+    """One row per run: what distinguishes it, engine, seed, when it was made, and where it is."""
     for experiment in dict.fromkeys(run.experiment for run in runs):
         _print_experiment([run for run in runs if run.experiment == experiment])
 

@@ -8,7 +8,7 @@ from bufferscope.experiment import Experiment
 
 
 def tell(experiments: Iterable[Experiment]) -> None:
-    """Print the notes of experiments, a line each."""
+    """Print the experiments' notes, one line each."""
     for experiment in experiments:
         for note in experiment.notes:
             print(f"bufferscope: note: {experiment.name}: {printable(note)}", file=sys.stderr)

@@ -18,7 +18,7 @@ ExperimentName = Annotated[
     str,
     typer.Argument(
         metavar="EXPERIMENT",
-        help="A name of the catalogue (see [bold]bufferscope list[/bold]) or the path of a TOML file.",
+        help="A name from the catalogue (see [bold]bufferscope list[/bold]) or the path of a TOML file.",
         autocompletion=complete_experiment,
     ),
 ]
@@ -38,7 +38,7 @@ Kernel = Annotated[
         "--kernel",
         metavar="NAME",
         help="The guest's kernel: a series (6.1, 6.12) or a release as [bold]bufferscope guest list[/bold] shows it. "
-        "Default: 6.1, or else the newest at hand.",
+        "Default: 6.1, or else the newest on this machine.",
         show_default=False,
         autocompletion=complete_kernel,
     ),
@@ -46,7 +46,7 @@ Kernel = Annotated[
 
 
 def _utf8(path: Path) -> Path:
-    """Refuse a name that the libraries which read and write tables cannot open."""
+    """Refuse a name that the libraries for reading and writing tables cannot open."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -72,29 +72,31 @@ OnePoint = Annotated[
     typer.Option(
         "--point",
         metavar="PATH=VALUE",
-        help="Choose among the values that a key is swept over, as in link.bottleneck.queue.limit=100p; "
-        "may be given several times. Default: the first of each.",
+        help="Choose one value of a swept key, as in link.bottleneck.queue.limit=100p; "
+        "may be given several times. Default: the first value of each key.",
         autocompletion=complete_point,
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Where chance starts; equal seeds give equal records.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed; equal seeds give equal records.")]
 Repeat = Annotated[int, typer.Option("--repeat", metavar="N", help="Runs of each point, with seeds N, N+1, ...")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Runs at the same time; changes no result. Default: one a processor."),
+    typer.Option(
+        "--jobs", metavar="N", help="Runs at the same time; does not change any result. Default: one per processor."
+    ),
 ]
 Reuse = Annotated[
     bool,
     typer.Option(
         "--reuse",
-        help="Take stored runs of the same scenario, seed and build of the engine, instead of making them again.",
+        help="Use stored runs of the same scenario, seed and engine build instead of repeating them.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Exit with 1 if an expectation is not reproduced, or its metric was not measured."),
+    typer.Option("--strict", help="Exit with 1 if an expectation is not reproduced or its metric was not measured."),
 ]
 Report = Annotated[
     Path | None,
@@ -104,9 +106,9 @@ NoReport = Annotated[bool, typer.Option("--no-report", help="Draw no figures and
 
 
 def page(report: Path | None, no_report: bool, silent: bool, usual: Path) -> Path | None:
-    """The directory in which a command that may draw a page puts it; None: it draws none.
+    """The directory for the page of a command that may draw one; None: draw no page.
 
-    A `silent` command (`--json`, `--quiet`) draws only where `--report` asks for it.
+    A `silent` command (`--json`, `--quiet`) draws one only if `--report` asks for it.
     """
     if no_report and report:
         raise InputError("--no-report and --report exclude one another")

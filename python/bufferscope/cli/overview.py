@@ -1,4 +1,4 @@
-"""What a run's command shows of a result first: a row a point, and what is plain to see."""
+"""What `run` shows first: one row per point, and findings that are plain to see."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ from bufferscope.result import Result
 from bufferscope.store.run import Run
 
 MOST_COLUMNS = 7
-"""Metrics beside one another; more go into another table below."""
+"""Metrics side by side; further ones go into another table below."""
 
 
 def print_runs(result: Result) -> None:
-    """The metrics that say most about the traffic: a row a point, with means and 95 % intervals over repetitions."""
+    """The most telling metrics of the traffic: one row per point, with means and 95 % intervals over repetitions."""
     grouped = points(result)
     shown = dict.fromkeys(name for run in result.runs for name in telling(run.scenario))
     names = [name for name in shown if any(name in run.metrics for run in result.runs)]
@@ -32,7 +32,7 @@ def print_runs(result: Result) -> None:
 
 
 def print_findings(result: Result) -> None:
-    """What is plain to see; nothing where nothing is."""
+    """The findings that are plain to see, if any."""
     for sentence in told(points(result)):
         console().print(Text(sentence))
 

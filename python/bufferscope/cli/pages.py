@@ -8,13 +8,13 @@ from bufferscope.cli.progress import steps
 from bufferscope.errors import InputError
 
 Step = Callable[[int, int], None]
-"""Is told how many parts of a page are drawn, and how many there are."""
+"""Called with the number of parts of a page drawn so far, and the total."""
 
 
 def page(directory: Path, write: Callable[[Path, Step], Path], *, silent: bool, left: str = "") -> Path:
-    """The page that `write` puts into a directory, with progress unless it is to be silent.
+    """The page that `write` puts into a directory; shows progress unless silent.
 
-    Raises `InputError` where that can't be written to, and `CutShortError`, which tells what is `left`, on Ctrl-C.
+    Raises `InputError` if the directory can't be written to, and on Ctrl-C `CutShortError`, which says what is `left`.
     """
     with steps("Drawing the figures", silent=silent) as step:
         return at_once("drawing the figures", lambda: _written(directory, lambda: write(directory, step)), left)

@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 FIRST_LINE_S = 2.0
-"""What is over sooner needs no line."""
+"""Jobs shorter than this get no line."""
 LEAST_STEP = 0.1
 """A line for each tenth of the work ..."""
 GROWTH = 2.0
-"""... and at the latest when so many times as much time has passed as before the last one."""
+"""... and at the latest when the elapsed time has grown by this factor since the last one."""
 
 
 class Pace:
     """Decides when the next line is due: some ten or twenty of them, however long it takes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin now, by a clock in seconds."""
+        """Start now, by a clock in seconds."""
         self._clock = clock
         self._started_s = clock()
         self._last_s = 0.0
         self._last_share = 0.0
 
     def due(self, share: float) -> bool:
-        """Whether to say now that this share of the work, from 0 to 1, is done; if so, the next line comes later."""
+        """Whether a line is due now that this share of the work, from 0 to 1, is done; if so, schedule the next one."""
         elapsed_s = self.elapsed_s
         if self._last_s == 0:
             due = elapsed_s >= FIRST_LINE_S
@@ -44,17 +44,17 @@ class Pace:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return self._clock() - self._started_s
 
     def remaining(self, share: float) -> str:
-        """How long the rest will take if it goes on like this, in words; nothing where nothing is known."""
+        """How long the rest will take at this pace, in words; empty if unknown."""
         return f", about {_duration(self.elapsed_s * (1 - share) / share)} left" if share > 0 else ""
 
 
 @contextmanager
 def shown(tasks: Sequence[Task], *, silent: bool) -> Iterator[Watcher]:
-    """A watcher that shows how the tasks get on, for as long as the block lasts."""
+    """A watcher that shows the progress of the tasks for the duration of the block."""
     if silent:
         yield Unwatched()
     elif sys.stderr.isatty():
@@ -66,9 +66,9 @@ def shown(tasks: Sequence[Task], *, silent: bool) -> Iterator[Watcher]:
 
 @contextmanager
 def steps(what: str, *, silent: bool = False, announced: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """Show how a job of several steps gets on: call what is yielded with the steps done so far and their number.
+    """Show the progress of a job of several steps: call the yielded function with the steps done so far and the total.
 
-    Unless it is `announced`, nothing is said of it where it is over soon.
+    Unless it is `announced`, a short job prints nothing.
 
     >>> with steps("Drawing the figures") as step:                                              # doctest: +SKIP
     ...     for done, figure in enumerate(figures):
@@ -88,7 +88,7 @@ def steps(what: str, *, silent: bool = False, announced: bool = True) -> Iterato
 
 
 class Work:
-    """Adds up the simulated time of all runs; may be told from any thread."""
+    """Adds up the simulated time of all runs; may be called from any thread."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         """Nothing is done yet."""
@@ -100,13 +100,13 @@ class Work:
         self._lock = threading.Lock()
 
     def advance(self, task: Task, now_ns: int) -> int:
-        """The run has come to this time of its own; returns how far all are together."""
+        """The run has reached this simulated time; returns the progress of all runs together."""
         with self._lock:
             self._under_way[task] = min(now_ns, task.duration_ns)
             return self._sum_ns()
 
     def finish(self, task: Task) -> int:
-        """The run is stored; returns how far all are together."""
+        """The run is stored; returns the progress of all runs together."""
         with self._lock:
             self._under_way.pop(task, None)
             self._done_ns += task.duration_ns
@@ -118,7 +118,7 @@ class Work:
 
 
 class Lines:
-    """Lines for logs: the share of the simulated time, the runs that are done, and the time left."""
+    """Lines for logs: the share of the simulated time, the finished runs, and the time left."""
 
     def __init__(self, tasks: Sequence[Task], pace: Pace | None = None) -> None:
         """Nothing is done yet."""
@@ -127,11 +127,11 @@ class Lines:
         self._lock = threading.Lock()
 
     def advanced(self, task: Task, now_ns: int) -> None:
-        """Say how far all runs together have come, if it is time to."""
+        """Report the progress of all runs together, if a line is due."""
         self._show(self._work.advance(task, now_ns))
 
     def finished(self, task: Task) -> None:
-        """Count a run; the last one is always told."""
+        """Count a run; the last one is always reported."""
         self._show(self._work.finish(task))
         if self._work.done_runs == self._work.runs:
             _say(f"{self._work.runs} of {self._work.runs} runs done")
@@ -145,7 +145,7 @@ class Lines:
 
 
 class Bar:
-    """One bar over the simulated time of all runs."""
+    """One bar for the simulated time of all runs."""
 
     def __init__(self, progress: "Progress", tasks: Sequence[Task]) -> None:
         """Show the sum in a display of rich."""
@@ -154,7 +154,7 @@ class Bar:
         self._bar = progress.add_task("Simulating", total=self._work.total_ns, done=0, runs=len(tasks))
 
     def advanced(self, task: Task, now_ns: int) -> None:
-        """Show how far all runs together have come."""
+        """Show the progress of all runs together."""
         self._show(self._work.advance(task, now_ns))
 
     def finished(self, task: Task) -> None:
@@ -202,7 +202,7 @@ def _say(line: str) -> None:
 
 
 def _duration(seconds: float) -> str:
-    """A length of time, as exact as an estimate is.
+    """A length of time, rounded as an estimate should be.
 
     >>> _duration(7.4), _duration(200), _duration(20_000)
     ('7 s', '3 min', '5.6 h')

@@ -34,7 +34,7 @@ def reproduce(
     quiet: options.Quiet = False,
     strict: options.Strict = False,
 ) -> None:
-    """Run the experiments of the catalogue, write a page with every figure, and say what was reproduced.
+    """Run the experiments of the catalogue, write a page with every figure, and report what was reproduced.
 
     [bold]Examples[/bold]
 

@@ -27,10 +27,10 @@ def run(
     quiet: options.Quiet = False,
     strict: options.Strict = False,
 ) -> None:
-    """Run one experiment and show what was measured beside what its document says.
+    """Run one experiment and show the measurements beside what its document says.
 
-    Every point of the experiment's sweep is run with every seed, and stored as a directory of Parquet tables. The page
-    report/EXPERIMENT/index.html shows the figures that the experiment names, or those that fit its traffic; with \
+    Every point of the experiment's sweep is run with every seed and stored as a directory of Parquet tables. The page
+    report/EXPERIMENT/index.html shows the figures that the experiment names, or those that suit its traffic; with \
 --json or --quiet it is written only if --report says where.
 
     [bold]Examples[/bold]
@@ -53,7 +53,7 @@ def run(
 
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
-    options.page(report, no_report, silent, Path())  # refuse what excludes one another before anything runs
+    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
     result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse)[0]
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     left = f"the runs are in {out}/"
@@ -64,7 +64,7 @@ def run(
 
 
 def insist(results: list["Result"]) -> None:
-    """Exit with 1 if an expectation of any result is not reproduced, or could not be judged for want of its metric."""
+    """Exit with 1 if an expectation of any result is not reproduced, or could not be judged without its metric."""
     from bufferscope.expectations import Verdict
 
     evaluated = [evaluated for result in results for evaluated in result.expectations]

@@ -17,7 +17,7 @@ def shell(
         str,
         typer.Argument(
             metavar="EXPERIMENT|NUMBER",
-            help="A name of the catalogue or the path of a TOML file; or the number of a running shell, to join its "
+            help="A name from the catalogue or the path of a TOML file; or the number of a running shell, to join its "
             "network.",
             autocompletion=complete_experiment,
         ),
@@ -32,16 +32,16 @@ def shell(
         typer.Option(
             "--with",
             metavar="HOST=COMMAND",
-            help="Run this in the background meanwhile, as in h2='iperf3 -s'; may be given several times.",
+            help="Also run this command in the background, as in h2='iperf3 -s'; may be given several times.",
         ),
     ] = None,
-    traffic: Annotated[bool, typer.Option("--traffic", help="Let the experiment's own traffic run, too.")] = False,
+    traffic: Annotated[bool, typer.Option("--traffic", help="Also run the experiment's own traffic.")] = False,
     engine: Annotated[
         str,
         typer.Option(
             "--engine",
             metavar="NAME",
-            help="Whose kernel: host, this machine's; guest, a virtual machine's.",
+            help="Which kernel: host, this machine's; guest, a virtual machine's.",
             autocompletion=lambda incomplete: [name for name in ENGINES if name.startswith(incomplete)],
         ),
     ] = "host",
@@ -49,13 +49,13 @@ def shell(
     point: options.OnePoint = None,
     overrides: options.Set = None,
     seed: options.Seed = FIRST_SEED,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Run a shell, or any program, inside an experiment's network.
 
-    The program runs on one of the hosts, with your files and your terminal: what it sends meets the experiment's path.
-    Hosts know each other by name. All ends with the program. In a guest it has your terminal and
-    programs of this machine, but none of its files.
+    The program runs on one of the hosts, with your files and your terminal; its packets take the experiment's path.
+    Hosts know each other by name. When the program ends, the network is removed. In a guest, the program has your
+    terminal and programs from this machine, but none of its files.
 
     [bold]Examples[/bold]
 
@@ -76,15 +76,15 @@ def shell(
         there = ", ".join(f"{name} ({about})" for name, about in ENGINES.items())
         raise InputError(f"--engine: found {engine!r}; allowed: {there}")
     if kernel is not None and engine != "guest":
-        raise InputError("--kernel chooses the guest's kernel: it needs --engine guest")
+        raise InputError("--kernel chooses the guest's kernel; it needs --engine guest")
     if experiment.isdecimal():
         if engine != "host":
             raise InputError(
-                f"{experiment} is a network of --engine host; a guest has one console, and none can join it"
+                f"{experiment} is a network of --engine host; a guest has one console, so no other shell can join it"
             )
         if beside or traffic or point or overrides or seed != FIRST_SEED:
             raise InputError(
-                f"{experiment} is a network that stands: --with, --traffic, --point, --set and --seed come too late"
+                f"{experiment} is already running: --with, --traffic, --point, --set and --seed come too late"
             )
         host.become(request.join(experiment, on, quiet=quiet), command or ())
     from bufferscope.cli.choosing import one_point

@@ -6,7 +6,7 @@ from bufferscope.cli import options
 def schema() -> None:
     """Print the JSON Schema of experiment files.
 
-    An editor that knows it completes keys and marks mistakes while one types:
+    An editor that has the schema completes keys and marks mistakes as you type:
 
       bufferscope schema > bufferscope.schema.json
 
@@ -18,10 +18,10 @@ def schema() -> None:
 
 
 def doctor(json: options.Json = False) -> None:
-    """Tell what each engine needs, what of it is missing, and the one command that brings it.
+    """Show what each engine needs, what is missing, and the one command that installs it.
 
-    The real thing is tried: the emulator is started, the kernel is asked for every queueing discipline. Nothing is \
-installed or changed. [bold]limited[/bold] is an engine that works, but not for every experiment.
+    The checks are real: the emulator is started, and the kernel is asked for every queueing discipline. Nothing is \
+installed or changed. An engine that is [bold]limited[/bold] works, but not for every experiment.
     """
     from bufferscope import machine
     from bufferscope.cli import diagnoses

@@ -22,7 +22,7 @@ MOST_SUBJECTS = 3
 
 
 def print_expectations(results: Sequence[Result]) -> None:
-    """What the documents say beside what was measured, as far as it applies, and why where it does not."""
+    """What the documents say beside what was measured; if a statement does not apply, the reason."""
     table = plain_table("What the documents say, and what was measured")
     for heading in ("Experiment", "Expectation", "Says"):
         table.add_column(heading, overflow="fold")
@@ -40,13 +40,13 @@ def print_expectations(results: Sequence[Result]) -> None:
 
 
 def print_warnings(results: Sequence[Result]) -> None:
-    """What the engine wants known."""
+    """The engine's warnings."""
     for warning in dict.fromkeys(w for result in results for run in result.runs for w in run.warnings):
         console().print(Text(f"Warning: {warning}"))
 
 
 def print_run(run: Run) -> None:
-    """A stored run: how it came about, and every metric."""
+    """A stored run: how it was made, and every metric."""
     from bufferscope.metrics import not_measured
 
     about = plain_table(run.id)
@@ -92,13 +92,13 @@ def _about(run: Run) -> dict[str, str]:
 
 
 def point_name(run: Run) -> str:
-    """The run's swept values; without a sweep what `--set` changed."""
+    """The run's swept values; without a sweep, what `--set` changed."""
     swept = ", ".join(f"{path} = {label}" for path, label in run.point.items())
     return swept or " ".join(run.meta["overrides"]) or "as in the file"
 
 
 def number(value: float) -> str:
-    """Four significant digits; a value that lost probes or unfinished transfers hide has no number."""
+    """Four significant digits; a value hidden by lost probes or unfinished transfers has no number."""
     if math.isinf(value):
         return "censored"
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
@@ -117,7 +117,7 @@ def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
 
 
 def _subject(evaluated: Evaluated, result: Result) -> str:
-    """The metric and where it is taken: the swept values' labels, and the engine where there are several."""
+    """The metric and where it is measured: the labels of the swept values, and the engine if there are several."""
     where = ", ".join(evaluated.point.values())
     relative = ", ".join((evaluated.expectation.relative_to or {}).values())
     place = (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
@@ -132,7 +132,7 @@ def _band(band: tuple[float, float]) -> str:
 
 
 def _print_reasons(result: Result) -> None:
-    """Each reason once, with the expectations that it is about."""
+    """Each reason once, with the expectations that it concerns."""
     subjects: dict[str, list[str]] = {}
     for evaluated in result.expectations:
         if evaluated.reason:

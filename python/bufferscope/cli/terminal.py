@@ -11,11 +11,11 @@ WIDTH_WITHOUT_TERMINAL = 160
 
 
 def console() -> Console:
-    """Standard output; where that is no terminal, as wide as `COLUMNS` says, or else of a fixed width."""
+    """Standard output; if that is not a terminal, as wide as `COLUMNS` says, or else of a fixed width."""
     found = Console()
     return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def plain_table(title: str) -> Table:
-    """A table without columns yet."""
+    """A table, without columns so far."""
     return Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

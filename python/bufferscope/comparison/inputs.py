@@ -66,7 +66,7 @@ def named(inputs: Sequence[Input], labels: Sequence[str] | None) -> list[Input]:
     if not labels:
         return list(inputs)
     if len(labels) != len(inputs):
-        raise InputError(f"found {len(labels)} labels for {len(inputs)} things to compare; give one for each")
+        raise InputError(f"found {len(labels)} labels for {len(inputs)} things to compare; allowed: one for each")
     return [Input(label, each.source, each.runs) for label, each in zip(labels, inputs, strict=True)]
 
 
@@ -76,5 +76,5 @@ def paths(text: str) -> list[Path]:
         return [Path(text)]
     found = sorted(glob.glob(text))  # noqa: PTH207  # Path.glob takes no pattern that begins at the root
     if not found:
-        raise StoreError(f"{text}: no file or directory has such a name")
+        raise StoreError(f"{text}: no file or directory matches")
     return [Path(path) for path in found]

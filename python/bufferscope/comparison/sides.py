@@ -61,7 +61,7 @@ def meetings(inputs: Sequence[Input]) -> list[Meeting]:
     if len({side.label for meeting in found for side in meeting.sides}) < 2:
         raise InputError(
             f"nothing to compare: {'this run is' if len(runs) == 1 else 'these runs are'} of one kind, "
-            f"{runs[0].experiment}, and differ at most in the seed; give runs that differ in something"
+            f"{runs[0].experiment}, and differ at most in the seed; give runs that differ in something else"
         )
     return found
 

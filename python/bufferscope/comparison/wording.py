@@ -68,5 +68,5 @@ def repetitions(comparison: Comparison) -> str:
     """How much is known of chance."""
     fewest = min(len(side.runs) for point in comparison.points for side in point.sides)
     if fewest == 1:
-        return "With one repetition nothing is known of chance: run with --repeat 3 or more."
+        return "One repetition says nothing about chance; run with --repeat 3 or more."
     return f"Means of at least {plural(fewest, 'repetition')}, with 95{NBSP}% confidence intervals (Welch)."

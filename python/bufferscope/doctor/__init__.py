@@ -1,4 +1,4 @@
-"""What this machine can do: for each engine what is there, what is missing, and the one command that brings it."""
+"""What this machine can do: for each engine what is there, what is missing, and the one command that installs it."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -17,7 +17,7 @@ _CHECKS: Mapping[str, Callable[[System], Iterable[Check]]] = {
 
 
 def examine(system: System | None = None) -> list[Diagnosis]:
-    """Look at everything that the engines need."""
+    """Check everything that the engines need."""
     system = system or System()
     found = [_diagnosis(name, engine.about, tuple(_CHECKS[name](system)), system) for name, engine in ENGINES.items()]
     absent = [

@@ -11,10 +11,10 @@ _WORST_FIRST: tuple[State, ...] = ("not in this version", "missing", "limited")
 
 @dataclass(frozen=True)
 class Remedy:
-    """What mends a finding."""
+    """What fixes a finding."""
 
     packages: tuple[str, ...] = ()
-    """Packages to install, by Debian's names."""
+    """Packages to install, by their Debian names."""
     commands: tuple[str, ...] = ()
     """What to run after that."""
 
@@ -24,7 +24,7 @@ NOTHING = Remedy()
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     what: str
     state: State
@@ -41,9 +41,9 @@ class Diagnosis:
     about: str
     checks: tuple[Check, ...]
     install: str | None = None
-    """The one command line that brings what is missing; None if nothing is, or nothing can."""
+    """The command line that installs what is missing; None if nothing is missing or no command can help."""
     by_hand: tuple[str, ...] = ()
-    """Packages that are missing on a system whose package manager is not known, by Debian's names."""
+    """Packages that are missing on a system whose package manager is not known, by their Debian names."""
 
     @property
     def state(self) -> State:

@@ -1,4 +1,4 @@
-"""What the guest engine needs: an emulator, tools to put into the guest, a kernel, and room for what is built once."""
+"""What the guest engine needs: an emulator, tools to put into the guest, a kernel, and disk space for its cache."""
 
 import os
 import platform
@@ -18,10 +18,10 @@ from bufferscope.programs import packages
 OLDEST_QEMU = (7, 2)
 """The oldest version that this engine was tried with."""
 ROOM_BYTES = 400 << 20
-"""What a kernel package, its image and a saved state take together."""
+"""Disk space for a kernel package, its image and a saved state together."""
 _BUILD = "bufferscope guest build"
 _FIRST_MEMBERS_BYTES = 160
-"""Of a .deb: its version and the name of the archive after that."""
+"""For a .deb: its version and the name of the next archive."""
 
 
 def checks(system: System) -> Iterator[Check]:
@@ -44,10 +44,10 @@ def _qemu() -> Check:
     except GuestError as error:
         return Check("QEMU", "missing", str(error), install)
     if "tcg" not in _accelerators(qemu.path):
-        return Check("QEMU", "missing", f"{qemu.path} has no TCG, which makes virtual time", install)
+        return Check("QEMU", "missing", f"{qemu.path} has no TCG, which virtual time needs", install)
     if qemu.number < OLDEST_QEMU:
         oldest = ".".join(map(str, OLDEST_QEMU))
-        return Check("QEMU", "limited", f"{qemu.version}: not tried with versions before {oldest}", install)
+        return Check("QEMU", "limited", f"{qemu.version}: versions before {oldest} are untested", install)
     return Check("QEMU", "ready", f"{qemu.version}, {qemu.path}")
 
 
@@ -73,20 +73,23 @@ def _kernel(system: System) -> Iterator[Check]:
 
 def _no_kernel(error: str) -> Check:
     if fetch.can_fetch():
-        return Check("kernel", "missing", "none at hand; apt can fetch one, without root", Remedy(commands=(_BUILD,)))
+        return Check("kernel", "missing", "none at hand; apt can fetch one without root", Remedy(commands=(_BUILD,)))
     return Check("kernel", "missing", error)
 
 
 def _decompression(kernel: Kernel) -> Iterator[Check]:
-    """Ubuntu packs modules with zstd, which Python has not."""
+    """Ubuntu compresses modules with zstd, which Python lacks."""
     if _is_packed_with_zstd(kernel) and shutil.which("zstd") is None:
         yield Check(
-            "zstd", "missing", f"not found in PATH; unpacks {kernel.origin}", Remedy(packages=packages(["zstd"]))
+            "zstd",
+            "missing",
+            f"not found in PATH; needed to unpack {kernel.origin}",
+            Remedy(packages=packages(["zstd"])),
         )
 
 
 def _is_packed_with_zstd(kernel: Kernel) -> bool:
-    """As packages whose first archive is, or modules that are installed."""
+    """Whether the first archive in its packages, or its installed modules, are compressed with zstd."""
     if kernel.packages:
         return any(b"control.tar.zst" in _beginning(package) for package in kernel.packages)
     return any((kernel.root / "lib/modules" / kernel.release).rglob("*.ko.zst"))
@@ -101,7 +104,7 @@ def _cache() -> Check:
     root = cache.root()
     there = next(path for path in (root, *root.parents) if path.exists())
     if not os.access(there, os.W_OK | os.X_OK):
-        return Check("cache", "missing", f"{there} may not be written: set XDG_CACHE_HOME to a directory that may")
+        return Check("cache", "missing", f"{there} is not writable: set XDG_CACHE_HOME to a directory that is")
     free = shutil.disk_usage(there).free
     if free < ROOM_BYTES and not any((root / "states").glob("[!.]*")):
         mib = f"{free >> 20} of {ROOM_BYTES >> 20} MiB"

@@ -1,4 +1,4 @@
-"""What the host engine needs of this machine and its kernel; the agent tries the kernel out."""
+"""What the host engine needs from this machine and its kernel; the agent tests the kernel."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _ESSENTIAL = ("htb", "pfifo", "bfifo")
 _QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo"}
 """The modules of queueing disciplines that are not called `sch_` and the discipline's name."""
 _MODULE_PACKAGES = {"ubuntu": "linux-modules-extra-{kernel}", "fedora": "kernel-modules-extra-{kernel}"}
-"""Where distributions keep the rarer modules of a kernel apart."""
+"""Distributions that package a kernel's rarer modules separately."""
 _USER_NAMESPACES = (
     ("kernel.unprivileged_userns_clone", 0, 1),
     ("kernel.apparmor_restrict_unprivileged_userns", 1, 0),
@@ -25,14 +25,14 @@ _USER_NAMESPACES = (
 
 
 def checks(system: System) -> Iterator[Check]:
-    """The agent and its tools, the right to make networks, and what the kernel has."""
+    """The agent and its tools, permission to make networks, and what the kernel has."""
     if sys.platform != "linux":
         yield Check("Linux", "missing", "this engine is a Linux machine's own kernel: use --engine sim")
         return
     programs = [agent_check(), *tool_checks(program.names[0] for program in needed_by("host"))]
     yield from programs
     if any(check.state == "missing" for check in programs):
-        yield Check("kernel", "missing", "not looked at: that takes the programs that are missing")
+        yield Check("kernel", "missing", "not checked: the check needs the missing programs")
         return
     try:
         found = host.capabilities()
@@ -57,7 +57,7 @@ def _permission(privilege: str) -> Check:
 def _kernel(
     system: System, release: str, qdiscs: Mapping[str, bool], congestion: Mapping[str, bool]
 ) -> Iterator[Check]:
-    """What it has together, and each part that it lacks."""
+    """What the kernel has, in one check, and one check for each part that it lacks."""
     there = [name for parts in (qdiscs, congestion) for name, has in parts.items() if has]
     yield Check("kernel", "ready", f"Linux {release} has {', '.join(there)}")
     for name in (name for name, has in qdiscs.items() if not has):
@@ -80,7 +80,7 @@ def _lacking(system: System, name: str, module: str) -> Check:
 
 
 def _bring_module(system: System, module: str) -> Remedy:
-    """A module that is installed only has to be loaded; some distributions pack rarer ones apart."""
+    """An installed module only has to be loaded; some distributions package rarer ones separately."""
     load = system.as_root(f"modprobe {module}")
     if system.has_module(module):
         return Remedy(commands=(load,))

@@ -18,18 +18,18 @@ _ELF_X86_64 = 62
 
 
 def agent_check() -> Check:
-    """Whether the agent is there, and a program that can run."""
+    """Whether the agent is there and can run."""
     try:
         path = agent.program()
     except EngineError as error:
         return Check("agent", "missing", str(error), _build_agent())
     if not _is_for_x86_64(path):
-        return Check("agent", "missing", f"{path} is no program for x86-64 Linux", _build_agent())
+        return Check("agent", "missing", f"{path} is not a program for x86-64 Linux", _build_agent())
     return Check("agent", "ready", str(path))
 
 
 def tool_checks(names: Iterable[str]) -> Iterator[Check]:
-    """Tools of the distribution, which are started by name."""
+    """Tools from the distribution, which are started by name."""
     for name in names:
         if (path := programs.find(name)) is None:
             yield Check(name, "missing", "not found in PATH", Remedy(packages=packages([name])))
@@ -38,7 +38,7 @@ def tool_checks(names: Iterable[str]) -> Iterator[Check]:
 
 
 def _build_agent() -> Remedy:
-    """A source tree can build it; an installation without it is one that was built without it."""
+    """A source tree can build it; an installation that lacks it was built without it."""
     is_checkout = (_CHECKOUT / "Makefile").is_file() and (_CHECKOUT / "crates/agent").is_dir()
     return Remedy(commands=(f"make -C {_CHECKOUT} agent",) if is_checkout else ())
 

@@ -1,4 +1,4 @@
-"""What the simulator needs, and all that is made of records: the package itself and those that it stands on."""
+"""What the simulator, metrics, figures and reports need: the package itself and those that it depends on."""
 
 import platform
 import sys
@@ -10,7 +10,7 @@ from bufferscope.doctor.findings import Check, Remedy
 from bufferscope.doctor.system import System
 
 PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "scipy", "typer", "rich")
-"""What records, figures, report and command line are made with."""
+"""The packages that records, figures, report and command line use."""
 
 
 def checks(_system: System) -> Iterator[Check]:

@@ -42,7 +42,7 @@ class System:
     """The running kernel's release."""
 
     def setting(self, name: str) -> int | None:
-        """A number of the kernel's settings, by its dotted name; None where this kernel has no such setting."""
+        """A numeric kernel setting, by its dotted name; None if this kernel has no such setting."""
         text = self._text(f"proc/sys/{name.replace('.', '/')}").strip()
         return int(text) if text.isdecimal() else None
 
@@ -53,7 +53,7 @@ class System:
 
     @property
     def distribution(self) -> str:
-        """`debian`, `ubuntu`; empty where the system does not tell."""
+        """`debian`, `ubuntu`; empty if the system does not say."""
         return (self._families or [""])[0]
 
     def can_install(self) -> bool:
@@ -61,7 +61,7 @@ class System:
         return self._packager is not None
 
     def install(self, packages: Sequence[str]) -> list[str]:
-        """The commands that install these packages of Debian's names; none where the package manager is not known."""
+        """The commands that install these packages, given by Debian name; none if the package manager is not known."""
         if not packages or self._packager is None:
             return []
         names = " ".join(self._packager.names.get(package, package) for package in packages)
@@ -74,7 +74,7 @@ class System:
 
     @cached_property
     def _families(self) -> list[str]:
-        """The distribution's own name, then those that it says it is like."""
+        """The distribution's own name, then the names in its `ID_LIKE`."""
         fields = dict(re.findall(r"^(ID|ID_LIKE)=(.*)$", self._text("etc/os-release"), re.MULTILINE))
         return [word for key in ("ID", "ID_LIKE") for word in fields.get(key, "").strip("\"'").split()]
 
@@ -84,7 +84,7 @@ class System:
 
     @property
     def _lacks_package_lists(self) -> bool:
-        """As a fresh container does: then apt knows of no package."""
+        """Whether apt knows no packages at all, as in a fresh container."""
         has_lists = any((self.root / _APT_LISTS).glob("*_Packages*"))
         return self._packager is _PACKAGERS["debian"] and not has_lists
 

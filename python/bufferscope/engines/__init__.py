@@ -25,14 +25,14 @@ class Engine:
     about: str
     run: Carry
     examine: Callable[[], object] = lambda: None
-    """Raises `EngineError`, with what mends it, if this machine lacks what every run needs."""
+    """Raises `EngineError`, with the remedy, if this machine lacks what every run needs."""
     refusals: Callable[[Sequence[Point]], list[str | None]] = lambda points: [None] * len(points)
-    """Why the engine cannot honour each of these points on this machine; None for one that it can."""
+    """For each of these points, why the engine cannot run it on this machine; None if it can."""
     identity: Callable[[], str | None] = lambda: None
-    """All that a run's records depend on besides scenario and seed, in one word: runs of one identity come out the
-    same. None where no run comes out like another."""
+    """A digest of all that a run's records depend on besides scenario and seed: runs with the same identity give the
+    same records. None if no two runs do."""
     real_time: bool = False
-    """Whether its runs go by the machine's clock, so that whatever else the machine does disturbs them."""
+    """Whether its runs follow the machine's clock, so that other load on the machine disturbs them."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -64,13 +64,13 @@ ENGINES: Mapping[str, Engine] = {
 NOT_YET: Mapping[str, str] = {
     "live": "the path between this machine and a server",
 }
-"""Engines that the design has and this version has not."""
+"""Engines that are designed but not in this version."""
 
 
 def engines(names: str | Sequence[str], option: str = "--engine", kernel: str | None = None) -> tuple[Engine, ...]:
-    """The engines of names, one or several, or of one text with commas: `sim,guest`; the guest with this kernel.
+    """The engines named in a list or in one text with commas (`sim,guest`); the guest with this kernel.
 
-    Raises `InputError` that tells which there are, that one is named twice, or that none of them takes a kernel; it
+    Raises `InputError` for an unknown name, for one given twice, or if none of the engines takes a kernel; the message
     calls `names` by the option's name.
     """
     words = names.split(",") if isinstance(names, str) else list(names)
@@ -81,11 +81,11 @@ def engines(names: str | Sequence[str], option: str = "--engine", kernel: str | 
 
 
 def _with_kernel(chosen: Sequence[Engine], kernel: str, option: str) -> tuple[Engine, ...]:
-    """The same engines, but the guest with a kernel series (`6.12`) or release instead of the default one."""
+    """The same engines, with this kernel series (`6.12`) or release for the guest instead of the default."""
     guests = [engine for engine in chosen if engine.name == "guest"]
     if not guests:
         named = ",".join(engine.name for engine in chosen)
-        raise InputError(f"--kernel {kernel}: only the guest's kernel can be chosen, and {option} is {named}")
+        raise InputError(f"--kernel {kernel}: only the guest's kernel can be chosen, but {option} is {named}")
     return tuple(
         replace(
             engine,

@@ -1,4 +1,4 @@
-"""The agent's program: where it is, and how it is asked for a run."""
+"""The agent's program: where it is, and how to request a run from it."""
 
 import json
 import os
@@ -22,7 +22,7 @@ _PLACES = (
     _TARGET / "release" / NAME,
     _TARGET / "debug" / NAME,
 )
-"""In the package, and where cargo builds it in a source tree."""
+"""Its places: in the package, and where cargo builds it in a source tree."""
 
 
 def program() -> Path:
@@ -43,7 +43,7 @@ def program() -> Path:
 def another_build(how_known: str) -> EngineError:
     """The error that the agent and this package do not understand each other."""
     return EngineError(
-        f"{NAME} and this package are of different builds: {how_known}; reinstall the package, which brings both, or "
+        f"{NAME} and this package are from different builds: {how_known}; reinstall the package, which has both, or "
         f"in a source tree run `make agent`, and unset {VARIABLE} where it names another agent"
     )
 

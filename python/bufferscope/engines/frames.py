@@ -19,21 +19,21 @@ _T = TypeVar("_T")
 _HEADER = struct.Struct("<IB")
 _PROGRESS, _BATCH, _SUMMARY, _ERROR = 1, 2, 3, 4
 _LONGEST_BYTES = 1 << 28
-"""A batch has some thousand rows. What claims to be longer is not a frame."""
+"""A batch has a few thousand rows. Anything that claims to be longer is not a frame."""
 
 
 class Receiver:
-    """Takes an agent's output piece by piece, and writes its tables into a directory."""
+    """Takes an agent's output piece by piece and writes its tables into a directory."""
 
     def __init__(self, directory: Path, progress: Callable[[int, int], bool]) -> None:
-        """Create the tables in `directory`. `progress` is told how far the run is; it returns False to stop the run."""
+        """Create the tables in `directory`. `progress` gets the run's progress, and returns False to stop it."""
         self._tables = _core.TableWriter(directory)
         self._progress = progress
         self._buffer = bytearray()
         self._summary: dict[str, Any] | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Take the next piece; False if the run is to be stopped. Raises `EngineError` if the agent tells of one."""
+        """Take the next piece; False if the run is to be stopped. Raises `EngineError` if the agent reports one."""
         self._buffer += data
         goes_on = True
         for kind, payload in self._frames():
@@ -41,9 +41,9 @@ class Receiver:
         return goes_on
 
     def finish(self) -> Outcome:
-        """Complete the tables once all is fed. Raises `EngineError` if the run is not whole."""
+        """Complete the tables after the last piece. Raises `EngineError` if the run is not complete."""
         if self._summary is None or self._buffer:
-            raise EngineError("the agent ended before its run was over, without saying why")
+            raise EngineError("the agent ended before its run was over, without giving a reason")
         summary = self._summary
         return Outcome(
             engine_version=_core.__version__,
@@ -97,7 +97,7 @@ def _document(payload: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _malformed(str(error)) from error
     if not isinstance(document, dict):
-        raise _malformed("a document that is no object")
+        raise _malformed("a document that is not an object")
     return document
 
 

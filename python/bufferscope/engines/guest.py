@@ -23,11 +23,11 @@ OPTIONS = {
     "deliver_at_end": True,
     "progress_interval_ns": 1_000_000_000,
     "own_machine": True,
-    # Every run begins with the random state that was saved, so that it is the seed that makes runs differ.
+    # Every run begins with the saved random state, so that runs differ only by their seed.
     "seed_kernel": True,
     "delay": "netem",
 }
-"""How the agent runs in a guest."""
+"""The agent's settings in a guest."""
 
 
 def run(
@@ -57,7 +57,7 @@ def _image(kernel: str | None, program: Path) -> Image:
 
 
 def cards_of(point: Point) -> list[Pair]:
-    """The network cards that a point takes. Raises `EngineError` for a ring that no card can have."""
+    """The network cards that a point needs. Raises `EngineError` for a ring that no card can have."""
     try:
         return _core.cards(point.core)
     except _core.PlanError as error:
@@ -65,14 +65,14 @@ def cards_of(point: Point) -> list[Pair]:
 
 
 def examine(kernel: str | None = None) -> None:
-    """Raise `EngineError`, with what brings it, where the emulator, a kernel or the agent is missing."""
+    """Raise `EngineError`, with the remedy, if the emulator, a kernel or the agent is missing."""
     machine.find_qemu()
     kernels.choose(kernel)
     agent.program()
 
 
 def refusals(points: Sequence[Point]) -> list[str | None]:
-    """Why Linux can't run each of these points, as far as is known without asking it; None for one that it can."""
+    """For each of these points, why Linux can't run it, as far as known without asking it; None if it can."""
     return [_refusal(point) for point in points]
 
 
@@ -85,7 +85,7 @@ def _refusal(point: Point) -> str | None:
 
 
 def identity(kernel: str | None = None) -> str:
-    """Kernel, agent and tools (the image), QEMU, and how the agent is asked to run."""
+    """Kernel, agent and tools (the image), QEMU, and the agent's settings."""
     qemu = machine.find_qemu()
     options = [json.dumps(OPTIONS), *cards.arguments([(("", None), ("", 1))])]
     depends_on = [machine.fingerprint(qemu, _image(kernel, agent.program())), *options]

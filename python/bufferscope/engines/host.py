@@ -21,7 +21,7 @@ _READ_BYTES = 1 << 20
 _QUESTION_TIMEOUT_S = 30
 
 _ALONE = threading.Lock()
-"""Real time can't be shared: runs that go on side by side would see each other's load."""
+"""Real time can't be shared: concurrent runs would disturb one another."""
 
 
 def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
@@ -45,35 +45,35 @@ def _carry(request: bytes, point: Point, directory: Path, progress: Callable[[in
                 if not receiver.feed(data):
                     raise _core.Interrupted
         finally:
-            # Nothing outlives it: not its network, not its traffic.
+            # Neither its network nor its traffic outlives it.
             process.kill()
     return receiver.finish()
 
 
 def _children_cpu_s() -> float:
-    """CPU time of all processes that this one has started and that are over."""
+    """CPU time of all finished child processes."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def capabilities() -> dict[str, Any]:
-    """What this machine's kernel can do, as the agent tells it: `kernel, privilege, qdiscs, congestion`.
+    """What this machine's kernel can do, as the agent reports it: `kernel, privilege, qdiscs, congestion`.
 
-    Raises `EngineError` where it lets nobody make network namespaces.
+    Raises `EngineError` if it does not allow network namespaces.
     """
     found: dict[str, Any] = _told("--capabilities")
     return found
 
 
 def refusals(points: Sequence[Point]) -> list[str | None]:
-    """Why this machine's kernel can't run each of these points; None for one that it can."""
+    """For each of these points, why this machine's kernel can't run it; None if it can."""
     told: list[str | None] = _told("--check", json.dumps([point.scenario for point in points]))
     ringed = [rings.refusal(point, "the veth devices of network namespaces have none") for point in points]
     return [ring or other for ring, other in zip(ringed, told, strict=True)]
 
 
 def _told(question: str, about: str = "") -> Any:
-    """The JSON that the agent answers a question with."""
+    """The agent's JSON answer to a question."""
     command = [str(agent.program()), question]
     try:
         done = subprocess.run(
@@ -94,4 +94,4 @@ def _ask(stdin: IO[bytes], request: bytes) -> None:
         with stdin:
             stdin.write(request)
     except BrokenPipeError as error:
-        raise EngineError("the agent ended before it was asked for anything") from error
+        raise EngineError("the agent ended before it received a request") from error

@@ -1,4 +1,4 @@
-"""What an engine tells about a run, besides its tables."""
+"""What an engine reports about a run, besides its tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Outcome:
     sample_interval_ns: int
     """The sampling interval achieved."""
     summary: Mapping[str, Any]
-    """Counters of the engine's own."""
+    """The engine's own counters."""
     warnings: list[str]
     tables: Mapping[str, int]
     """Rows of each table."""

@@ -1,18 +1,18 @@
-"""Which two engines to hold against each other when nobody says: the simulator and a real kernel."""
+"""Which two engines to compare by default: the simulator and a real kernel."""
 
 from bufferscope.engines import ENGINES, Engine, engines
 from bufferscope.errors import EngineError, InputError
 
 KERNELS = ("guest", "host")
-"""The engines that are a real kernel: the repeatable one first."""
+"""The engines that run a real kernel: the repeatable one first."""
 
 
 def pair(names: str | None, kernel: str | None = None) -> tuple[Engine, Engine]:
-    """The two engines of a text such as `sim,guest`, both ready; without one the simulator and a kernel that is ready.
+    """The two engines of a text such as `sim,guest`, both ready; without a text, the simulator and a ready kernel.
 
     `kernel` chooses the guest's.
 
-    Raises `InputError` unless there are two, and `EngineError`, with what mends it, if one can't be used here.
+    Raises `InputError` unless there are two, and `EngineError`, with the remedy, if one can't be used here.
     """
     if names is None and kernel is not None:
         names = "sim,guest"
@@ -37,4 +37,4 @@ def _ready_kernel() -> Engine:
             reasons.append(f"{name}: {error}")
         else:
             return ENGINES[name]
-    raise EngineError(f"no real kernel to hold the simulator against: {'; '.join(reasons)}")
+    raise EngineError(f"no real kernel to compare the simulator with: {'; '.join(reasons)}")

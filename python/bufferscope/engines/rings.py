@@ -1,10 +1,10 @@
-"""Engines without drivers' transmit rings refuse a scenario that has one."""
+"""Engines without a driver's transmit ring refuse a scenario that has one."""
 
 from bufferscope.experiment import Point
 
 
 def refusal(point: Point, why: str) -> str | None:
-    """What an engine without rings says of a point, and `why`; None where no port has a ring."""
+    """Why an engine without rings refuses a point, with its reason `why`; None if no port has a ring."""
     port = _first(point)
     return port and f"{port} has a ring, and {why}: use --engine guest, or leave the ring out"
 

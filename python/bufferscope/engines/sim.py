@@ -30,13 +30,13 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
 
 
 def refusals(points: Sequence[Point]) -> list[str | None]:
-    """Why the simulator can't run each of these points; None for one that it can."""
+    """For each of these points, why the simulator can't run it; None if it can."""
     available = machine.available_bytes()
     return [rings.refusal(point, "the simulator has none") or _too_large(point, available) for point in points]
 
 
 def _too_large(point: Point, available: int | None) -> str | None:
-    """Why this machine has not the memory for a run, or for what is made of its records; None where it has."""
+    """Why this machine lacks the memory for a run, or for processing its records; None if it has enough."""
     try:
         needs = json.loads(_core.footprint(point.core))
     except _core.SimulationError as error:
@@ -45,14 +45,14 @@ def _too_large(point: Point, available: int | None) -> str | None:
         return None
     here = f"this machine has {_gigabytes(available)} left"
     if needs["memory_bytes"] > available:
-        largest = f", most of it for traffic `{needs['largest']}`" if needs["largest"] else ""
+        largest = f", most of it for the traffic `{needs['largest']}`" if needs["largest"] else ""
         return (
-            f"would need about {_gigabytes(needs['memory_bytes'])} of memory{largest}, and {here}: have fewer flows, "
+            f"would need about {_gigabytes(needs['memory_bytes'])} of memory{largest}, but {here}: use fewer flows, "
             "pages or links, shorter queues, or smaller buffers (rmem_max, wmem_max of a [[host]])"
         )
     return (
-        f"would record {needs['rows'] / 1e6:.3g} million rows, which take about {_gigabytes(needs['reading_bytes'])} "
-        f"of memory to compute with, and {here}: raise `sample`, shorten `duration`, or have fewer flows"
+        f"would record {needs['rows'] / 1e6:.3g} million rows, which need about {_gigabytes(needs['reading_bytes'])} "
+        f"of memory to process, but {here}: raise `sample`, shorten `duration`, or use fewer flows"
     )
 
 
@@ -62,5 +62,5 @@ def _gigabytes(size: int) -> str:
 
 @cache
 def identity() -> str:
-    """The simulator's build, by its file's hash: any other may give other records."""
+    """The hash of the simulator's file: another build may give other records."""
     return sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]

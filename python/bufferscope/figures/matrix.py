@@ -15,7 +15,7 @@ from bufferscope.metrics.statistics import Estimate, estimate
 CELL = 30
 """Height in pixels of a row."""
 NARROW = 4
-"""Columns for which half a page is wide enough; with more, a page gives the figure (its `usermeta.wide`) all of it."""
+"""Columns that fit on half a page; with more, the figure gets the full width of the page (its `usermeta.wide`)."""
 LINE = 15
 """Height in pixels of a line of a column's label."""
 REPEATED = 44
@@ -25,7 +25,7 @@ BETWEEN = " · "
 
 
 Value = Callable[[Point], Estimate | None]
-"""A point's value, known as well as its repetitions tell."""
+"""A point's value, with the uncertainty that its repetitions give."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,18 @@ class Look:
 
 
 def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
-    """A cell a point, in the order of the sweep, with its value as colour and number.
+    """One cell per point, in the order of the sweep, with its value as colour and number.
 
-    Where there are repetitions, half the width of the mean's 95 % confidence interval stands below it. `value` is
-    `None` for a point that has none: its cell stays empty, and so do rows and columns without any. Raises
-    `NoDataError` where nothing is swept or no point has a value.
+    With repetitions, half the width of the mean's 95 % confidence interval is shown below it. `value` is `None` for a
+    point without a value: its cell stays empty, and so do rows and columns without any value. Raises `NoDataError` if
+    nothing is swept or no point has a value.
     """
     keys = list(result.runs[0].point) if result.runs else []
     if not keys:
         raise NoDataError("nothing is swept, so there is nothing to compare")
     frame = pl.DataFrame([cell for point in points(result) if (cell := _cell(result, point, value))])
     if frame.is_empty():
-        raise NoDataError(f"{look.quantity}: no point of the sweep has it")
+        raise NoDataError(f"no point of the sweep has {look.quantity}")
     across = keys[1:]
     lines = alt.Axis(
         labelAngle=0,
@@ -84,7 +84,7 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
         known = base.transform_filter("isValid(datum.low)").transform_calculate(reach=reach)
         layers.append(known.mark_text(style="interval", dy=10).encode(text="reach:N"))
     height = (REPEATED if repeated else CELL) * frame["row"].n_unique()
-    note = "± half of the 95 % confidence interval of the mean of repetitions." if repeated else ""
+    note = "± half the width of the 95 % confidence interval of the mean over repetitions." if repeated else ""
     subtitle = parts.sentence(look.subtitle, note)
     chart = parts.framed(layers, look.title, subtitle, _description(frame, look), height)
     return chart.properties(usermeta={"wide": frame["column"].n_unique() > NARROW})

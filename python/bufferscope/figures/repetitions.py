@@ -11,15 +11,15 @@ from bufferscope.figures import axes, parts, pointer
 from bufferscope.figures.source import ResultRecords, duration_s, points
 
 MANY = 8
-"""From so many repetitions on single lines hide each other."""
+"""From this many repetitions on, single lines hide each other."""
 BINS = 120
-"""Steps of time in which many repetitions are summed up."""
+"""Time steps over which many repetitions are summarized."""
 LIGHT = 0.3
 """Opacity of the repetitions behind the first."""
 BAND = 0.2
 """Opacity of the band."""
 GAPS: Literal["break-paths-show-domains"] = "break-paths-show-domains"
-"""What null values are: gaps in the line."""
+"""How null values are drawn: as gaps in the line."""
 LOW, HIGH = "p5", "p95"
 """Columns with the ends of the band."""
 
@@ -36,7 +36,7 @@ class Drawn:
 
 
 def most(result: ResultRecords) -> int:
-    """How many repetitions the point has that has most."""
+    """The largest number of repetitions of any point."""
     return max(len(point.runs) for point in points(result))
 
 
@@ -65,7 +65,7 @@ def layers(
     dash: Any = alt.Undefined,
     opacity: float = 1,
 ) -> list[parts.Layer]:
-    """The lines, a colour each, with what lies behind them; one of them can be isolated where they have a legend.
+    """The lines, each in its own colour, with what lies behind them; a legend lets the user isolate one.
 
     `detail` names the columns that tell lines of one colour apart.
     """
@@ -95,18 +95,18 @@ def tooltips(lines: Drawn) -> list[alt.Tooltip]:
 
 
 def pooled_note(result: ResultRecords) -> str:
-    """That a figure shows all repetitions as one sample, when there are several."""
+    """The note that a figure shows all repetitions as one sample, if there are several."""
     return f"All {most(result)} repetitions together." if most(result) > 1 else ""
 
 
 def note(result: ResultRecords) -> str:
-    """How the figure shows repetitions, when there are several."""
+    """The note on how the figure shows repetitions, if there are several."""
     n = most(result)
     if n == 1:
         return ""
     if are_many(result):
         return f"Line: median of {n} repetitions; band: their 5th to 95th percentile."
-    return f"Strong: the first of {n} repetitions (seed {points(result)[0].first.seed}); light: the others."
+    return f"Strong line: the first of {n} repetitions (seed {points(result)[0].first.seed}); light: the others."
 
 
 def _median(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str]) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """A real Linux kernel in virtual time.
 
-The way of things: `kernels` (at hand, or brought by `fetch`) -> `image` -> `state` (booted and saved once) -> `run`.
+The stages: `kernels` (at hand, or downloaded by `fetch`) -> `image` -> `state` (booted and saved once) -> `run`.
 """
 
 from .errors import GuestError

@@ -1,4 +1,4 @@
-"""Making guests ready, and telling which there are."""
+"""Prepare guests, and list them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from .kernels import Kernel
 
 @dataclass(frozen=True)
 class Known:
-    """A kernel that can be used, now or after it was fetched."""
+    """A kernel that can be used, now or once it is fetched."""
 
     release: str
     series: str
     state: Literal["ready", "at hand", "to be fetched"]
-    """`ready`: its image was built; `at hand`: `guest build` needs no network."""
+    """`ready`: its image is built; `at hand`: `guest build` needs no network."""
     origin: str
 
 
 def kernel(wanted: str | None, note: Callable[[str], None]) -> Kernel:
-    """The kernel at hand of that series or release, fetched if there is none."""
+    """The kernel of that series or release; fetched if this machine has none."""
     name = wanted or kernels.DEFAULT
     found = kernels.matching(name, kernels.at_hand())
     if found is None:
@@ -32,7 +32,7 @@ def kernel(wanted: str | None, note: Callable[[str], None]) -> Kernel:
 
 
 def packages(given: Iterable[Path]) -> Kernel:
-    """The kernel in given packages, which are kept for later runs."""
+    """The kernel in the given packages, which are kept for later runs."""
     return kernels.adopt(given)
 
 
@@ -45,7 +45,7 @@ def build(chosen: Kernel, agent: Path, note: Callable[[str], None]) -> Image:
 
 
 def known() -> list[Known]:
-    """The kernels at hand, and then the newest of each series that apt offers."""
+    """The kernels on this machine, then the newest of each series that apt offers."""
     ready = {each.release for each in image.for_runs()}
     found = {
         each.release: Known(each.release, each.series, "ready" if each.release in ready else "at hand", each.origin)

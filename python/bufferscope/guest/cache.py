@@ -1,4 +1,4 @@
-"""Where built things are kept, and how they get there whole or not at all."""
+"""The cache of built guests; entries appear in it whole or not at all."""
 
 import fcntl
 import os
@@ -36,14 +36,14 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 
 def used(path: Path) -> None:
-    """Note that something kept is used now: what was used longest ago makes room for others."""
+    """Record that an entry is used now: the least recently used one is removed first to make room."""
     with suppress(FileNotFoundError):
         os.utime(path)
 
 
 @contextmanager
 def lock(name: str) -> Iterator[None]:
-    """Held by one process at a time, and given back when it ends in whatever way."""
+    """A lock that one process holds at a time; it is released when the process ends, however it ends."""
     with (directory("locks") / name).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

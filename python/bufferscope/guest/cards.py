@@ -8,25 +8,25 @@ Two cards on one hub are the ends of a cable.
 from collections.abc import Sequence
 
 Card = tuple[str, int | None]
-"""Its hardware address, and how many nanoseconds it takes to send a packet; None: no time."""
+"""Its hardware address, and the nanoseconds that it needs to send a packet; None: no time."""
 Pair = tuple[Card, Card]
 
 _FEATURES_OFF = (
     *("csum", "gso", "host_tso4", "host_tso6", "host_ecn", "host_ufo"),
     *("guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo", "mrg_rxbuf"),
     "guest_announce",  # the guest would tell its neighbours that it was restored
-    "event_idx",  # an interrupt for every packet sent, not for every so many: what left the ring is known at once
-    "ioeventfd",  # a write is carried out there and then, not by another thread some time later
+    "event_idx",  # an interrupt for every packet sent, not one for several: what left the ring is known at once
+    "ioeventfd",  # a write takes effect at once, not later in another thread
 )
 _OPTIONS = ",".join(("romfile=", *(f"{feature}=off" for feature in _FEATURES_OFF)))
 _AT_ONCE = "x-txtimer=1,x-txburst=256"
 
 NO_ANNOUNCEMENT = ("-global", "migration.announce-rounds=0")
-"""Keeps QEMU from sending frames of its own, at times of this machine, when a state was restored."""
+"""Keeps QEMU from sending frames of its own, timed by this machine's clock, after a state is restored."""
 
 
 def arguments(pairs: Sequence[Pair]) -> list[str]:
-    """What QEMU's command line says about the cards."""
+    """QEMU's command-line arguments for the cards."""
     ends = [
         (f"cable{number}.{end}", number, card) for number, pair in enumerate(pairs) for end, card in enumerate(pair)
     ]
@@ -36,7 +36,7 @@ def arguments(pairs: Sequence[Pair]) -> list[str]:
 
 
 def untimed(pairs: Sequence[Pair]) -> list[Pair]:
-    """The same cards without their times, which a saved state does not know: it is one for all wires."""
+    """The same cards without their times: a saved state does not contain them, so one state serves all wires."""
     return [((first, None), (second, None)) for (first, _), (second, _) in pairs]
 
 

@@ -1,4 +1,4 @@
-"""Undo the compressions that distributions use for packages and kernel modules."""
+"""Decompress the formats that distributions use for packages and kernel modules."""
 
 import lzma
 import shutil
@@ -15,7 +15,7 @@ from .errors import GuestError
 SUFFIXES = (".xz", ".gz", ".zst")
 """Endings that `decompressed` understands."""
 MOST_BYTES = 2 << 30
-"""The files of the largest kernel packages are a quarter of this; what unpacks to more is something else."""
+"""The largest kernel packages unpack to a quarter of this; anything larger is not a kernel package."""
 
 _GZIP_HEADER = 16 + zlib.MAX_WBITS
 
@@ -31,7 +31,7 @@ class _Unpacker(Protocol):
 
 
 def decompressed(name: str, data: bytes, most: int = MOST_BYTES) -> bytes:
-    """The content of a file called `name`, decompressed as its ending says; other endings are returned as they are."""
+    """The content of a file called `name`, decompressed as its ending says; unchanged for any other ending."""
     if name.endswith(".xz"):
         return _unpacked(name, data, lzma.LZMADecompressor, most)
     if name.endswith(".gz"):
@@ -49,7 +49,7 @@ def without_suffix(name: str) -> str:
 
 
 def _unpacked(name: str, data: bytes, unpacker: Callable[[], _Unpacker], most: int) -> bytes:
-    """All streams of a file, one after the other; zeros may fill it up."""
+    """All streams of a file, one after the other; zeros may follow as padding."""
     parts: list[bytes] = []
     left = most
     while data.strip(b"\0") or not parts:
@@ -62,17 +62,19 @@ def _unpacked(name: str, data: bytes, unpacker: Callable[[], _Unpacker], most: i
         if left < 0:
             raise _too_large(name, most)
         if not stream.eof:
-            raise GuestError(f"{name} ends before its content does: it is damaged or only partly downloaded")
+            raise GuestError(f"{name} is truncated: it is damaged or only partly downloaded")
         data = stream.unused_data
     return b"".join(parts)
 
 
 def _zstd(name: str, data: bytes, most: int) -> bytes:
-    # Python has zstd only from 3.14 on; the program is part of every distribution that packs its kernels this way.
+    # Python has zstd only from 3.14 on; every distribution that compresses its kernels with zstd has the program.
     program = shutil.which("zstd")
     if program is None:
         zstd = " ".join(programs.packages(["zstd"]))
-        raise GuestError(f"{name} is packed with zstd, and the program zstd is not installed: apt-get install {zstd}")
+        raise GuestError(
+            f"{name} is compressed with zstd, and the program zstd is not installed: apt-get install {zstd}"
+        )
     with tempfile.TemporaryFile() as packed, tempfile.TemporaryFile() as complaints:
         packed.write(data)
         packed.seek(0)
@@ -89,4 +91,4 @@ def _zstd(name: str, data: bytes, most: int) -> bytes:
 
 
 def _too_large(name: str, most: int) -> GuestError:
-    return GuestError(f"{name} unpacks to more than {most} bytes: it is no part of a kernel")
+    return GuestError(f"{name} unpacks to more than {most} bytes: it is not part of a kernel")

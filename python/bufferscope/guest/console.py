@@ -1,4 +1,4 @@
-"""A program of the user's in a guest: at a terminal, or with its output in files, until it ends."""
+"""A user's program in a guest, until it ends: at a terminal, or with its output in files."""
 
 import fcntl
 import json
@@ -36,20 +36,20 @@ class Ending:
     """How the program ended."""
 
     status: int
-    """Its exit status, as shells have it: 128 and the signal's number for one that was ended by a signal."""
+    """Its exit status as shells report it: 128 plus the signal's number if a signal ended it."""
     message: str = ""
-    """Why it could not be run, if it could not."""
+    """Why it could not be run; None if it ran."""
 
 
 def run(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequence[Pair] = ()) -> Ending:
-    """Run the program that is asked for, without a terminal: in virtual time, so that it does the same every time."""
+    """Run the requested program without a terminal: in virtual time, so that it does the same every time."""
     with restored(qemu, image, state, request, pairs) as process:
         _copy(process)
         return _ending(process)
 
 
 def attend(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequence[Pair] = ()) -> Ending:
-    """Run the program that is asked for with this process' terminal as its own."""
+    """Run the requested program with this process' terminal as its own."""
     ours, theirs = socket.socketpair()
     with (
         ours,
@@ -77,7 +77,7 @@ def terminal_size() -> tuple[int, int]:
 
 
 def _copy(process: Process) -> None:
-    """Write what the program writes until its machine has ended."""
+    """Copy the program's output until its machine has ended."""
     ways = [(Tail(process.output), sys.stdout.buffer), (Tail(process.errors), sys.stderr.buffer)]
     for _ in process.turns():
         for written, target in ways:
@@ -87,7 +87,7 @@ def _copy(process: Process) -> None:
 
 
 def _relay(process: Process, terminal: socket.socket) -> bool:
-    """Carry what is typed and shown until the machine ends; whether the user hung up."""
+    """Pass input and output on until the machine ends; returns whether the user hung up."""
     keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
     watched: list[Any] = [terminal, keyboard, process]
     while True:
@@ -121,7 +121,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 @contextmanager
 def _raw(terminal: int) -> Iterator[None]:
-    """The terminal hands over keys as they are typed, and is what it was when the block ends, by a signal too."""
+    """Put the terminal into raw mode; restore it when the block ends, also by a signal."""
     before = termios.tcgetattr(terminal)
     handlers = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -138,7 +138,7 @@ def _leave(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _ending(process: Process) -> Ending:
-    """What the guest told of the program, as `crates/agent/src/shell/told.rs` writes it."""
+    """What the guest reported about the program, as `crates/agent/src/shell/told.rs` writes it."""
     size = os.fstat(process.frames.fileno()).st_size
     text = os.pread(process.frames.fileno(), size, 0)
     try:
@@ -151,4 +151,4 @@ def _ending(process: Process) -> Ending:
                 return Ending(status, message)
     except ValueError:
         pass
-    raise GuestError(f"the guest did not tell how the program ended: {process.explanation()}")
+    raise GuestError(f"the guest did not report how the program ended: {process.explanation()}")

@@ -1,4 +1,4 @@
-"""Fetch kernel packages with apt, without root: `apt-get download`, where need be from another Debian release."""
+"""Fetch kernel packages with apt, without root: `apt-get download`, if necessary from another Debian release."""
 
 import os
 import re
@@ -13,10 +13,10 @@ from .errors import GuestError
 from .kernels import Kernel, from_packages, series_of, version_key
 
 SUITES = {"6.1": "bookworm", "6.12": "trixie"}
-"""The Debian release whose kernel is of that series."""
+"""The Debian release that has that kernel series."""
 
 _FLAVOURS = ("cloud-amd64", "amd64", "virtual", "generic")
-"""Flavours whose kernels suit a virtual machine, best first."""
+"""Kernel flavours that suit a virtual machine, best first."""
 _PACKAGE = re.compile(rf"linux-image-(\d+\.\d+[\w.+~]*(?:-\d+)?)-({'|'.join(_FLAVOURS)})", re.ASCII)
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TIMEOUT_S = 300
@@ -75,7 +75,7 @@ def fetch(wanted: str) -> Kernel:
 
 
 def can_fetch() -> bool:
-    """Whether apt knows where kernels are to be had; not whether they can be reached."""
+    """Whether apt knows a source of kernels; not whether it can be reached."""
     if shutil.which("apt-get") is None or shutil.which("apt-cache") is None:
         return False
     try:
@@ -85,7 +85,7 @@ def can_fetch() -> bool:
 
 
 def offered() -> list[str]:
-    """Releases of the newest kernel of each series in the system's package lists; empty where there is no apt."""
+    """Releases of the newest kernel of each series in the system's package lists; empty without apt."""
     if shutil.which("apt-cache") is None:
         return []
     names = _Apt().run("apt-cache", "pkgnames", "linux-image-").split()
@@ -99,7 +99,7 @@ def offered() -> list[str]:
 def _download(apt: _Apt, package: str) -> Kernel:
     target = cache.directory("packages")
     modules = package.replace("linux-image-", "linux-modules-")
-    # Ubuntu packs modules apart from the kernel, the rarer ones apart once more.
+    # Ubuntu packages modules separately from the kernel, and the rarer ones in yet another package.
     wanted = [package, *_existing(apt, [modules, modules.replace("modules-", "modules-extra-")])]
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=target) as partial:
         apt.run("apt-get", "download", "-q", *_as_this_user(), *wanted, cwd=Path(partial))
@@ -113,7 +113,7 @@ def _existing(apt: _Apt, packages: list[str]) -> list[str]:
 
 
 def _other_release(suite: str, state: Path) -> _Apt:
-    """Package tools over a state of their own, whose only source is this system's Debian mirror with another suite."""
+    """Package tools with their own state, whose only source is another suite on this system's Debian mirror."""
     for directory in ("lists/partial", "cache/archives/partial"):
         (state / directory).mkdir(parents=True)
     (state / "status").touch()
@@ -149,7 +149,7 @@ def _debian_mirrors() -> list[str]:
 
 
 def _as_this_user() -> list[str]:
-    # apt's own user may not write where root's temporary files lie.
+    # apt's own user may not write to root's temporary directory.
     return ["-oAPT::Sandbox::User=root"] if os.geteuid() == 0 else []
 
 
@@ -161,6 +161,6 @@ def _last_line(text: str) -> str:
     lines = (
         [line for line in text.splitlines() if line.startswith("E:")]
         or text.splitlines()
-        or ["it failed and says nothing"]
+        or ["it failed without a message"]
     )
     return lines[-1]

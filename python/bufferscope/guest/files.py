@@ -80,7 +80,7 @@ class DirectoryFiles:
 
 @contextmanager
 def _damage(where: object) -> Iterator[None]:
-    """Tell of what a damaged archive leads to by its name."""
+    """Turn the errors that a damaged archive causes into one that names it."""
     try:
         yield
     except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:

@@ -1,6 +1,6 @@
 """A guest's image: a kernel and an initial RAM file system with the agent as its first process.
 
-Images are cached under a hash of everything that goes into them, so that building one again is finding it.
+Images are cached under a hash of everything that goes into them, so the same image is never built twice.
 """
 
 import json
@@ -18,7 +18,7 @@ from .modules import Selection, select
 from .programs import add_programs, shared_libraries
 
 FORMAT = 1
-"""Changes whenever the same inputs would give another image."""
+"""To be changed whenever the same inputs would give a different image."""
 
 _MOUNT_POINTS = ("/dev", "/proc", "/run", "/sys", "/tmp")
 """Directories the agent's first steps need, see `crates/agent/src/init`."""
@@ -30,14 +30,14 @@ class Image:
     """A built image."""
 
     id: str
-    """Hash of what is in it."""
+    """Hash of its content."""
     directory: Path
     release: str
     """As `uname -r` prints it in the guest."""
     missing: tuple[str, ...]
     """Wanted kernel modules that this kernel lacks, e.g. `sch_dualpi2`."""
     furnished: bool = False
-    """Whether it is for a user's programs: their tools are in it, and the machine has a terminal."""
+    """Whether it is for a user's programs: it contains their tools, and the machine has a terminal."""
 
     @property
     def kernel(self) -> Path:
@@ -57,9 +57,9 @@ def build(
     *,
     furnish: Callable[[Initramfs], None] | None = None,
 ) -> Image:
-    """The image of `kernel` with `agent` as its first process; `note` hears what takes time.
+    """The image of `kernel` with `agent` as its first process; `note` is called before slow steps.
 
-    `furnish` puts in what a user's programs need.
+    `furnish` adds what a user's programs need.
     """
     root = _programs(agent)
     if furnish:
@@ -90,12 +90,12 @@ def built() -> list[Image]:
 
 
 def for_runs() -> list[Image]:
-    """The images in the cache that experiments run in; the others have programs for a console."""
+    """The cached images that experiments run in; the others contain programs for a console."""
     return [each for each in built() if not each.furnished]
 
 
 def _programs(agent: Path) -> Initramfs:
-    """What is in every guest, whatever its kernel."""
+    """The files in every guest, whatever its kernel."""
     if platform.machine() != "x86_64":
         raise GuestError(
             f"the guest borrows this machine's ip and tc, which must be x86-64 programs; this is {platform.machine()}"

@@ -1,7 +1,7 @@
 """An initial RAM file system: a cpio archive in the kernel's `newc` form, the same bytes for the same content.
 
 Format: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Owner is root, times are zero, inode
-numbers count from 1 and entries are sorted, so that an image's hash depends on what is in it and on nothing else.
+numbers count from 1 and entries are sorted, so that an image's hash depends only on its content.
 """
 
 import stat
@@ -31,7 +31,7 @@ class Initramfs:
         self._add(path, stat.S_IFLNK | 0o777, target.encode())
 
     def archive(self) -> bytes:
-        """The archive: sorted, so that directories precede what is in them."""
+        """The archive: sorted, so that directories precede their entries."""
         parts = [
             _record(inode, name, mode, content)
             for inode, (name, (mode, content)) in enumerate(sorted(self._entries.items()), start=1)

@@ -1,8 +1,8 @@
-"""What is kept of built guests, how much room it takes, and what of it is no longer needed.
+"""The built guests in the cache: how much space they take, and which are no longer needed.
 
 An image belongs to a kernel, an agent and this machine's `ip` and `tc`; a saved state to an image and an emulator. So
-each new agent, kernel package or QEMU leaves its predecessors' behind. What is removed by mistake is built again by the
-next run that needs it.
+each new agent, kernel package or QEMU leaves the images and states of its predecessor behind. If one is removed by
+mistake, the next run that needs it rebuilds it.
 """
 
 import shutil
@@ -17,28 +17,28 @@ from . import cache, image, kernels, machine
 from .errors import GuestError
 
 MOST_BYTES = 4 << 30
-"""Images and states may take up so much room; beyond it those go that were used longest ago. About thirty guests."""
+"""Space for images and states; beyond it, the least recently used are removed. About thirty guests."""
 REST_S = 3600.0
-"""What was used within this time may be in use now."""
+"""An entry used within this time may still be in use."""
 
 Kind = Literal["image", "state", "rest"]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One image, one state, or the rest of a build that was cut short."""
+    """One image, one state, or the remains of an interrupted build."""
 
     kind: Kind
     path: Path
     release: str | None
-    """The kernel, as far as it is known: a state alone does not tell."""
+    """The kernel, if known: a state alone does not say."""
     size_bytes: int
     used_s: float
-    """When it was used last, in seconds since 1970."""
+    """When it was last used, in seconds since 1970."""
 
 
 def kept() -> list[Kept]:
-    """Everything that was built, what was used last first. Not kernel packages: they were fetched or given."""
+    """Everything that was built, most recently used first. Not kernel packages: they were fetched or given."""
     images = {built.directory: built.release for built in image.built()}
     of_state = _states(images)
     found = []
@@ -61,13 +61,13 @@ def needed(agent: Path) -> set[Path]:
 
 
 def prune(agent: Path) -> list[Kept]:
-    """Remove what no run of this installation needs; tells what that was."""
+    """Remove what no run of this installation needs; returns what was removed."""
     keep = needed(agent)
     return _remove(each for each in kept() if each.path not in keep and (each.kind != "rest" or _rests(each)))
 
 
 def prune_beyond(most_bytes: int = MOST_BYTES) -> list[Kept]:
-    """Remove what was used longest ago, until the rest fits; nothing that was used within the last hour."""
+    """Remove the least recently used until the rest fits; nothing that was used within the last hour."""
     total = 0
     superfluous = []
     for each in kept():
@@ -78,7 +78,7 @@ def prune_beyond(most_bytes: int = MOST_BYTES) -> list[Kept]:
 
 
 def _states(images: dict[Path, str]) -> dict[str, str]:
-    """The release of each machine that this machine's QEMU makes of an image, by the beginning of its states' names."""
+    """The release of each guest that this machine's QEMU can run, by the prefix of its states' names."""
     try:
         qemu = machine.find_qemu()
     except GuestError:
@@ -87,7 +87,7 @@ def _states(images: dict[Path, str]) -> dict[str, str]:
 
 
 def _machine(state: Path) -> str:
-    """What its name has in common with those of the same machine with other network cards."""
+    """The part of its name shared with states of the same machine with other network cards."""
     return state.name.partition("-")[0]
 
 
@@ -109,7 +109,7 @@ def _remove(superfluous: Iterable[Kept]) -> list[Kept]:
 
 
 def _removed(path: Path) -> bool:
-    """Take it out of everybody's sight at once, then delete it."""
+    """Rename it away in one step, then delete it."""
     hidden = Path(tempfile.mkdtemp(prefix=".partial-", dir=path.parent))
     try:
         path.rename(hidden / path.name)

@@ -1,4 +1,4 @@
-"""The kernels at hand: in packages that were fetched or given, and installed on this machine."""
+"""The kernels on this machine: in packages that were fetched or given, or installed."""
 
 import re
 import tempfile
@@ -13,11 +13,11 @@ from .errors import GuestError
 from .files import DirectoryFiles, Files, PackageFiles
 
 DEFAULT = "6.1"
-"""The series that is taken where none is named and it is at hand."""
+"""The series that is used if none is named and this machine has it."""
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 _PLAIN = re.compile(r"\d[\w.+~-]*", re.ASCII)
-"""What a release consists of, and a path's last part may."""
+"""The characters of a release, all safe in a file name."""
 _PACKAGED_RELEASE = re.compile(r"linux-image-(?:unsigned-)?([^_]+)_")
 
 
@@ -28,7 +28,7 @@ class Kernel:
     release: str
     """As `uname -r` prints it: `6.1.0-56-cloud-amd64`."""
     packages: tuple[Path, ...]
-    """The Debian packages that hold it; empty for one that is installed below `root`."""
+    """The Debian packages that contain it; empty if it is installed below `root`."""
     root: Path = Path("/")
 
     @property
@@ -54,7 +54,7 @@ class Kernel:
         return self.files.read(name)
 
     def identity(self) -> str:
-        """A hash that changes when the kernel or its modules do."""
+        """A hash that changes when the kernel or its modules change."""
         parts = [self.release]
         for package in self.packages:
             with package.open("rb") as file:
@@ -77,7 +77,7 @@ def series_of(release: str) -> str:
 
 
 def from_packages(packages: Iterable[Path]) -> Kernel:
-    """The kernel in these Debian packages: one with a kernel image, and others where its modules are packed apart."""
+    """The kernel in these Debian packages: one with a kernel image, and others if its modules are separate."""
     packages = tuple(packages)
     for package in packages:
         if not package.is_file():
@@ -122,7 +122,7 @@ def matching(wanted: str, kernels: Iterable[Kernel]) -> Kernel | None:
 
 
 def choose(wanted: str | None) -> Kernel:
-    """The kernel at hand that is meant; without a name one of the series `DEFAULT`, or else the newest."""
+    """The kernel on this machine with that name; without a name, one of series `DEFAULT`, or else the newest."""
     known = at_hand()
     chosen = matching(wanted or DEFAULT, known)
     if chosen is None and wanted is None:
@@ -130,7 +130,7 @@ def choose(wanted: str | None) -> Kernel:
     if chosen is None:
         there = ", ".join(kernel.release for kernel in known) or "none"
         raise GuestError(
-            f"no kernel {wanted or DEFAULT} at hand (there is: {there}): "
+            f"no kernel {wanted or DEFAULT} at hand (found: {there}): "
             f"run `bufferscope guest build --kernel {wanted or DEFAULT}`"
         )
     return chosen

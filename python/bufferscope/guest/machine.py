@@ -1,7 +1,7 @@
-"""The virtual machine: which devices it has, and how its time is made.
+"""The virtual machine: its devices and its time.
 
-Its time is the number of instructions it has executed, one nanosecond each; where it has nothing to do, time jumps to
-its next timer. Neither looks at this machine's clock, so the same start gives the same run.
+Its time is the number of instructions it has executed, one nanosecond each; when it is idle, time jumps to its next
+timer. Neither depends on this machine's clock, so the same start gives the same run.
 """
 
 import os
@@ -28,12 +28,12 @@ REQUEST_BYTES = 1 << 20
 PORT_NAME = "bufferscope.frames"
 """The virtio port on which the guest writes its frames."""
 OUTPUT_NAME = "bufferscope.output"
-"""Those on which a program of the user's writes where it has no terminal."""
+"""The ports on which a user's program writes if it has no terminal."""
 ERRORS_NAME = "bufferscope.errors"
 _STATE_FORMAT = 2
-"""Changes whenever a state of the same machine would be saved otherwise."""
+"""To be changed whenever the same machine would be saved in a different form."""
 _MEMORY_MIB = 512
-"""Enough for the kernel, the agent and the records of an hour of samples; pages never touched cost nothing."""
+"""Enough for the kernel, the agent and the records of an hour of samples; untouched pages cost nothing."""
 
 _KERNEL_ARGUMENTS = (
     "console=ttyS0",
@@ -41,10 +41,10 @@ _KERNEL_ARGUMENTS = (
     "panic=-1",  # restart at once, which `-no-reboot` turns into an end
     "nokaslr",
     "random.trust_cpu=off",
-    "tsc=reliable",  # there is one clock in this machine; a watchdog over it would only cost instructions
+    "tsc=reliable",  # this machine has only one clock; a watchdog for it would only cost instructions
     "mitigations=off",  # nothing here is secret, and each costs virtual time
     "audit=0",
-    # What a machine that lives for one run does not need; together a fifth of what a run costs.
+    # Features that a machine for a single run does not need; together they are a fifth of the cost of a run.
     "init_on_alloc=0",  # nothing here is secret
     "psi=0",
     "lsm=",  # no security modules
@@ -70,11 +70,11 @@ class Qemu:
 
 @dataclass(frozen=True)
 class Streams:
-    """Open file descriptors for a program of the user's."""
+    """Open file descriptors for a user's program."""
 
     output: int
     errors: int
-    """Receive its standard output and error where it has no terminal."""
+    """Receive its standard output and error if it has no terminal."""
     terminal: int | None
     """One end of a socket pair, for its terminal."""
 
@@ -85,7 +85,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Channels:
-    """Open file descriptors that QEMU inherits; none of them has to have a name."""
+    """Open file descriptors that QEMU inherits; none of them needs a name."""
 
     request: int
     """Holds the padded request."""
@@ -94,11 +94,11 @@ class Channels:
     console: int
     """Receives the guest's console."""
     control: int | None = None
-    """One end of a socket pair, for QMP. Its thread would be woken whenever the guest falls idle, so runs have none."""
+    """One end of a socket pair, for QMP. Its thread would wake whenever the guest becomes idle, so runs have none."""
     state: int | None = None
     """A saved state to start from."""
     streams: Streams | None = None
-    """Of a furnished image."""
+    """For a furnished image."""
 
     def all(self) -> list[int]:
         """Every descriptor to pass on."""
@@ -128,25 +128,25 @@ def boot(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = (
 
 
 def restore(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
-    """The command line that goes on from a saved state.
+    """The command line that continues from a saved state.
 
-    `rr=record` is what makes idle time exact. QEMU's main loop makes time jump when the processor is halted; only with
-    the recorder is it kept from doing so while the processor is still on its way into the halt, with instructions not
-    yet counted. The recording itself is not needed.
+    `rr=record` makes idle time exact. QEMU's main loop makes time jump when the processor is halted. Only the recorder
+    keeps it from doing so while the processor is still entering the halt, with instructions not yet counted. The
+    recording itself is not needed.
     """
     return _resume(qemu, image, channels, pairs, "shift=0,sleep=off,rr=record,rrfile=/dev/null")
 
 
 def attend(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
-    """The command line that goes on from a saved state while somebody sits at its terminal.
+    """The command line that continues from a saved state for a user at its terminal.
 
-    Where the machine has nothing to do its time passes as ours does, so that it waits for what is typed.
+    While the machine is idle its time passes in real time, so that it waits for input.
     """
     return _resume(qemu, image, channels, pairs, "shift=0,sleep=on")
 
 
 def fingerprint(qemu: Qemu, image: Image, pairs: Sequence[Pair] = ()) -> str:
-    """Changes with everything on which a saved state depends. What follows a hyphen stands for the network cards."""
+    """Changes with all that a saved state depends on. The part after the hyphen stands for the network cards."""
     parts = [
         qemu.version,
         image.id,
@@ -172,7 +172,7 @@ def _hash(parts: Iterable[str]) -> str:
 def _time(icount: str) -> list[str]:
     return [
         *("-accel", "tcg,thread=single", "-icount", icount),
-        # x86-64-v2, enough for what distributions compile; nothing newer to save and restore, and no random numbers.
+        # x86-64-v2, enough for distributions' binaries; no newer state to save and restore, and no random numbers.
         *("-cpu", "Nehalem", "-smp", "1", "-seed", "1"),
         *("-rtc", "base=2020-01-01,clock=vm"),
     ]
@@ -184,7 +184,7 @@ def _devices(image: Image, pairs: Sequence[Pair]) -> list[str]:
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # The guest stops itself at an exact instruction by writing to this device.
         *("-device", "pvpanic", "-action", "panic=pause"),
-        # Without ioeventfd a write is carried out there and then, not by another thread some time later.
+        # Without ioeventfd a write takes effect at once, not later in another thread.
         *("-device", f"virtio-serial-pci,ioeventfd=off,max_ports={5 if image.furnished else 2}"),
         *cards.arguments(pairs),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", " ".join(_KERNEL_ARGUMENTS)),

@@ -1,4 +1,4 @@
-"""Kernel modules: which are wanted, what they depend on, in which order to load them.
+"""Kernel modules: which are wanted, what they depend on, and the order in which to load them.
 
 A kernel package has no `modules.dep` (depmod writes it when the package is installed), so dependencies are read where
 depmod reads them: from each module's `.modinfo` section.
@@ -13,7 +13,7 @@ from .errors import GuestError
 from .files import Files
 
 REQUIRED = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "veth", "sch_netem", "sch_htb", "inet_diag", "tcp_diag")
-"""Without these there is no guest: the ways in and out for request and records, and the network."""
+"""Required in every guest: the channels for request and records, and the network."""
 
 WANTED = (
     *(f"sch_{name}" for name in ("tbf", "red", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq")),
@@ -23,11 +23,11 @@ WANTED = (
     *(f"tcp_{name}" for name in ("veno", "scalable", "highspeed", "lp", "nv", "cdg", "dctcp")),
     *("udp_diag", "raw_diag", "virtio_net"),
 )
-"""Loaded where the kernel has them; an experiment that needs a missing one is refused by name."""
+"""Loaded if the kernel has them; an experiment that needs a missing one is refused, with the module's name."""
 
 
 _DEEPEST = 100
-"""Modules that need each other, one the next: kernels have chains of about ten."""
+"""Longest chain of modules in which each needs the next: kernels have chains of about ten."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Selection:
-    """The modules of an image in an order in which each comes after those it needs."""
+    """The modules of an image, each after those it needs."""
 
     modules: tuple[Module, ...]
     builtin: tuple[str, ...]
@@ -81,14 +81,14 @@ class _Tree:
         return name in self.paths or name in self.builtin
 
     def visit(self, name: str, order: dict[str, Module]) -> None:
-        """Append `name` to `order` behind everything it depends on."""
+        """Append `name` to `order` after everything it depends on."""
         if name in order or name in self.builtin:
             return
         path = self.paths.get(name)
         if path is None:
             raise GuestError(f"a wanted module depends on {name}, which this kernel does not have")
         if name in self._under_way:
-            raise GuestError(f"{path} depends on itself, by way of others")
+            raise GuestError(f"{path} depends on itself through other modules")
         if len(self._under_way) == _DEEPEST:
             raise GuestError(f"{path} is needed by a chain of more than {_DEEPEST} modules")
         self._under_way.add(name)

@@ -1,4 +1,4 @@
-"""A QEMU process that cannot outlive the one that started it."""
+"""A QEMU process that cannot outlive the process that started it."""
 
 import ctypes
 import os
@@ -24,22 +24,22 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Tail:
-    """What is added to a file, piece by piece."""
+    """Reads what is appended to a file, piece by piece."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """From the file's beginning on."""
+        """Start at the beginning of the file."""
         self._file = file
         self._offset = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        """What was added since it was last asked."""
+        """What was appended since the last call."""
         while data := os.pread(self._file.fileno(), _READ_BYTES, self._offset):
             self._offset += len(data)
             yield data
 
 
 class Process:
-    """QEMU, started; leaving its `with` block kills it if it still runs. Its files have no names on disk."""
+    """A started QEMU; leaving its `with` block kills it if it still runs. Its files have no names on disk."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Process:
         terminal: socket.socket | None = None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start `command`; it goes on from a saved `state`, or has `control`, its end of a connection for QMP.
+        """Start `command`; it continues from a saved `state`, or has `control`, its end of a connection for QMP.
 
-        A machine of a furnished image has ways out for a program of the user's, and may have its end of a `terminal`.
+        A machine of a furnished image has output channels for a user's program, and may have its end of a `terminal`.
 
         `prepare` is called in the new process before it becomes QEMU.
         """
@@ -64,7 +64,7 @@ class Process:
                 "shorten its rate schedule, or use another engine"
             )
         self.cpu_s = 0.0
-        """CPU time it took, known when it has ended."""
+        """Its CPU time, known once it has ended."""
         with ExitStack() as stack:
             request_file = stack.enter_context(tempfile.TemporaryFile())
             request_file.write(request.ljust(REQUEST_BYTES, b"\0"))
@@ -96,18 +96,18 @@ class Process:
         self._stack.close()
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended, after waiting at most so long."""
+        """Whether it has ended, after waiting at most this long."""
         select.select([self._ended], [], [], timeout_s)
         return self._reap(os.WNOHANG)
 
     def turns(self) -> Iterator[None]:
-        """Times to look at what it has written: often while it runs, and once when it has ended."""
+        """Yields when it is time to read its output: often while it runs, and once after it has ended."""
         while not self.wait(_POLL_S):
             yield
         yield
 
     def fileno(self) -> int:
-        """A descriptor that can be read from, as `select` says, once it has ended."""
+        """A descriptor that `select` reports as readable once it has ended."""
         return self._ended
 
     @property
@@ -116,14 +116,14 @@ class Process:
         return self._process.returncode
 
     def console(self) -> str:
-        """The end of what the guest's kernel and first process printed."""
+        """The last output of the guest's kernel and first process."""
         size = os.fstat(self._console.fileno()).st_size
         text = os.pread(self._console.fileno(), _CONSOLE_TAIL_BYTES, max(0, size - _CONSOLE_TAIL_BYTES))
         return text.decode(errors="replace").strip()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn a lost connection, or a wait without end, into an error that tells what QEMU and the guest said."""
+        """Turn a lost connection or an endless wait into an error that includes the output of QEMU and the guest."""
         try:
             yield
         except (ConnectionError, TimeoutError) as error:

@@ -1,8 +1,8 @@
-"""A processor of this machine for one run alone.
+"""Reserve a processor of this machine for one run.
 
-Whenever the guest falls idle, which is thousands of times a virtual second, QEMU's threads wake each other, and only
-one of them has something to do at a time. On different processors each waking costs more than what it is for; on one of
-their own, and without making way for the woken one at once, they take half the time.
+Whenever the guest becomes idle, thousands of times per virtual second, QEMU's threads wake each other, and only one of
+them has work at a time. On different processors, each wakeup costs more than the work it is for. On one processor of
+their own, and without immediate preemption by the woken thread, they take half the time.
 """
 
 import os
@@ -14,9 +14,11 @@ from . import cache
 
 @contextmanager
 def taken() -> Iterator[int | None]:
-    """A processor that no other run has; None if all are taken: the system then places the threads as it sees fit."""
+    """A processor that no other run has; None if all are taken: then the system schedules the threads as usual."""
     allowed = sorted(os.sched_getaffinity(0))
-    first = os.getpid() % len(allowed)  # runs that keep their locks elsewhere do not all begin with the same one
+    first = os.getpid() % len(
+        allowed
+    )  # so that runs with their locks in another directory do not all begin with the same processor
     for number in allowed[first:] + allowed[:first]:
         with cache.attempted_lock(f"processor-{number}") as held:
             if held:
@@ -28,8 +30,8 @@ def taken() -> Iterator[int | None]:
 def settle(number: int | None) -> None:
     """Move the calling process to its processor, and let its threads take turns there.
 
-    `SCHED_BATCH` is an ordinary share of the processor, except that who is woken waits until the waker waits itself.
-    Under a real-time policy QEMU can hang: one thread looks again and again for what another would do, had it the time.
+    `SCHED_BATCH` gives an ordinary share of the processor, except that a woken thread waits until its waker sleeps.
+    Under a real-time policy QEMU can hang: one thread polls for what another would do if it got the processor.
     """
     with suppress(OSError):
         if number is not None:

@@ -1,6 +1,6 @@
 """The programs the guest borrows from this machine, with the shared libraries they load.
 
-`ip`, `tc` and `ethtool` are for the agent; a guest for a user's own programs has what this machine has of `TOOLS`.
+`ip`, `tc` and `ethtool` are for the agent; a guest for a user's own programs gets the `TOOLS` that this machine has.
 """
 
 import os
@@ -15,7 +15,7 @@ from .errors import GuestError
 from .initramfs import Initramfs
 
 BORROWED = ("ip", "tc", "ethtool")
-"""What every guest has."""
+"""Programs in every guest."""
 
 TOOLS = (
     *(
@@ -72,14 +72,14 @@ TOOLS = (
     *("ping", "tracepath", "traceroute", "mtr", "ss", "nstat", "sysctl", "tcpdump", "nc", "socat", "curl", "wget"),
     *("iperf", "iperf3", "irtt", "netperf", "netserver", "fping", "hping3", "owping", "twping"),
 )
-"""What people use in a shell on a network's host."""
+"""Programs that people use in a shell on a network's host."""
 
 TERMINALS = ("xterm", "xterm-256color", "linux", "screen", "screen-256color", "tmux", "tmux-256color", "vt100", "dumb")
 _TERMINFO = ("/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo")
 
 
 class NotBorrowed(GuestError):
-    """A program that the guest can't have; `status` is what shells end with."""
+    """A program that the guest can't have; `status` is the exit status that shells use for it."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -87,7 +87,7 @@ class NotBorrowed(GuestError):
 
 
 SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
-"""Where distributions put them; ordinary users often lack the `sbin` directories in PATH."""
+"""Where distributions put them; the `sbin` directories are often missing from ordinary users' PATH."""
 _LIBRARY = re.compile(r"(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)")
 
 
@@ -103,9 +103,9 @@ def add_programs(root: Initramfs) -> None:
 
 
 def add_tools(root: Initramfs, more: str | None = None) -> None:
-    """Put what `TOOLS` names and this machine has in `/usr/bin`, and one `more` program, by name or path.
+    """Put those of `TOOLS` that this machine has in `/usr/bin`, and one `more` program, by name or path.
 
-    Raises `NotBorrowed` if that is not there, or is a script: an interpreter takes more than libraries.
+    Raises `NotBorrowed` if that program is missing or is a script: an interpreter needs more than libraries.
     """
     root.symlink("/bin", "usr/bin")
     for name in TOOLS:
@@ -120,12 +120,12 @@ def add_tools(root: Initramfs, more: str | None = None) -> None:
 
 
 def _borrowed(name: str) -> tuple[str, str]:
-    """Where a program is to be in the guest, and where it is here."""
+    """A program's place in the guest, and its place here."""
     path = find(name)
     if path is None and not Path(name).exists():
-        raise NotBorrowed(f"{name}: found no such program on this machine, whose programs the guest borrows", 127)
+        raise NotBorrowed(f"{name}: not found on this machine, from which the guest borrows its programs", 127)
     if path is None or not _is_binary(path):
-        raise NotBorrowed(f"{name} is no program that can be borrowed (a script?): use --engine host", 126)
+        raise NotBorrowed(f"{name} cannot be borrowed (a script?): use --engine host", 126)
     return str(Path(path).absolute()) if "/" in name else f"/usr/bin/{name}", path
 
 

@@ -9,11 +9,11 @@ from .errors import GuestError
 
 _READ_BYTES = 65536
 _LONGEST_BYTES = 1 << 24
-"""What has no end within this is no message; the longest that is asked for has some thousand bytes."""
+"""Anything longer is not a message; the longest expected one has a few thousand bytes."""
 
 
 class Qmp:
-    """Commands go out, replies and events come back, on one connected socket. Every wait has an end."""
+    """Sends commands and receives replies and events on one connected socket. Every wait has a timeout."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -33,7 +33,7 @@ class Qmp:
         descriptor: int | None = None,
         timeout_s: float = 30,
     ) -> dict[str, Any]:
-        """What QEMU returns for `command`, sent with an open file where it takes one. Its error is a `GuestError`."""
+        """QEMU's reply to `command`, sent with an open file if it takes one. An error from QEMU raises `GuestError`."""
         request = {"execute": command, **({"arguments": arguments} if arguments else {})}
         socket.send_fds(
             self._connection, [json.dumps(request).encode() + b"\n"], [] if descriptor is None else [descriptor]
@@ -52,7 +52,7 @@ class Qmp:
                 raise _unexpected(json.dumps(message).encode(), f"what {command} returns")
 
     def wait_for(self, event: str, *, timeout_s: float) -> dict[str, Any]:
-        """The next event of that name; others before it are dropped."""
+        """The next event of that name; events before it are dropped."""
         until = time.monotonic() + timeout_s
         while True:
             message = self._events.pop(0) if self._events else self._message(until)

@@ -1,4 +1,4 @@
-"""One run of a guest: restored, given its request, and listened to until it powers itself off."""
+"""One run of a guest: restore it, hand it its request, and read its output until it powers itself off."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

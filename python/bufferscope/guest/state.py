@@ -1,7 +1,7 @@
 """The saved state of a booted guest, made once for an image and restored for every run.
 
-The guest stops itself at the instruction at which it is ready, so all states of one image are the same one: a run gives
-the same records from a state saved on another day or another machine.
+The guest stops itself at the instruction at which it is ready, so all states of one image are the same: a run gives the
+same records from a state saved on another day or another machine.
 """
 
 import math
@@ -33,7 +33,7 @@ _CLOCK = re.compile(rb"\x0ctimer/icount\x00\x00\x00\x01(.{16})", re.DOTALL)
 """The migration stream's subsection of virtual time: its name, version 1, then the clock's offset in nanoseconds and
 the number of instructions executed."""
 _RUN_STATE = re.compile(rb"\x0bglobalstate\x00\x00\x00\x00\x00\x00\x00\x01(.{4}(?=[a-z-]{1,99}\x00).{100})", re.DOTALL)
-"""Its section of what the machine was doing: name, instance 0, version 1, then a length and 100 bytes of text."""
+"""Its section on whether the machine was running: name, instance 0, version 1, then a length and 100 bytes of text."""
 _RUNNING = struct.pack(">I100s", len("running") + 1, b"running")
 
 
@@ -42,7 +42,7 @@ def saved_state(
 ) -> Path:
     """The file to restore from, of a machine with these pairs of network cards; boots the image if there is none yet.
 
-    `note` hears that this takes a moment.
+    `note` is called if this takes a moment.
     """
     key = machine.fingerprint(qemu, image, pairs)
     path = cache.directory("states") / key
@@ -63,10 +63,10 @@ def _save(command: Command, path: Path, *, furnished: bool) -> None:
 
 
 def _exact_state(command: Command, furnished: bool) -> bytes:
-    """The state of a boot that came to its stop at the same time as another boot did.
+    """The state of a boot that stopped at the same time as another boot.
 
-    When the machine stops, QEMU may or may not let time jump to the next timer before it notices. That jump is of the
-    same length every time, so two boots soon agree. Those of a guest that sleeps while it boots may never do so: their
+    When the machine stops, QEMU may or may not let time jump to the next timer before it notices. That jump has the
+    same length every time, so two boots soon agree. Boots of a guest that sleeps while it boots may never agree: their
     states differ by nanoseconds, and the one with the shortest jumps is as good as any.
     """
     seen: set[tuple[int, int]] = set()
@@ -114,8 +114,8 @@ def _await_saved(process: Process, qmp: Qmp) -> None:
 def with_fresh_instruction_count(stream: bytes) -> bytes:
     """The state with its instruction count set to zero and its clock's offset set forward by as much.
 
-    Time stays what it was. QEMU's recorder counts instructions from its own start, and holds the difference to the
-    count of the state in 32 bits, which booting fills.
+    The time does not change. QEMU's recorder counts instructions from its own start, and stores the difference from the
+    state's count in 32 bits, which booting would overflow.
     """
     clock = _clock(stream)
     offset_ns, instructions = stopped_at(stream)
@@ -123,16 +123,16 @@ def with_fresh_instruction_count(stream: bytes) -> bytes:
 
 
 def going_on(stream: bytes) -> bytes:
-    """The state of a machine that was not stopped: restored, it goes on without being told to.
+    """The state of a machine that was not stopped: once restored, it continues by itself.
 
-    So a run needs no control connection, whose thread in QEMU would be woken whenever the guest falls idle.
+    So a run needs no control connection, whose thread in QEMU would wake whenever the guest becomes idle.
     """
     found = _the_one(_RUN_STATE, stream, "what the machine was doing")
     return stream[: found.start(1)] + _RUNNING + stream[found.end(1) :]
 
 
 def stopped_at(stream: bytes) -> tuple[int, int]:
-    """When a guest that was booted, and not restored, stopped: nanoseconds jumped, and instructions executed."""
+    """When a booted (not restored) guest stopped: nanoseconds jumped, and instructions executed."""
     offset_ns, instructions = struct.unpack(">qq", _clock(stream)[1])
     return offset_ns, instructions
 
@@ -145,7 +145,7 @@ def _the_one(pattern: re.Pattern[bytes], stream: bytes, what: str) -> re.Match[b
     found = list(pattern.finditer(stream))
     if len(found) != 1:
         raise GuestError(
-            f"this QEMU saves {what} in another form than the known one (found {len(found)} times): "
+            f"this QEMU saves {what} in an unknown form (found {len(found)} times): "
             "use QEMU 7.2 or later, or set BUFFERSCOPE_QEMU"
         )
     return found[0]

@@ -2,9 +2,9 @@
 
 In a name, `<port>` stands for a port with a rate (`r1>h2`), `<traffic>` for the name of a traffic entry and `<N>` for a
 whole number from 0 to 100, written without leading zeros. Everything is measured over the window from the scenario's
-warm-up to its duration, both included. Lost probes and unfinished transfers count as longer than any other: a
-percentile that falls among them is *censored*, +inf as a number, and never silently left out. Percentiles interpolate
-linearly between order statistics; any of them can be asked for by name, a few are always computed.
+warm-up to its duration, both included. Lost probes and unfinished transfers count as longer than all others: a
+percentile that falls among them is *censored*. As a number it is +inf; it is never silently left out. Percentiles
+interpolate linearly between order statistics. A few are always computed, and any other can be requested by name.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 PERCENT = "(0|[1-9][0-9]?|100)"
-"""What may stand for `<N>`: each percentile has one spelling."""
+"""The values of `<N>`: each percentile has one spelling."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class Definition:
 
     @property
     def table(self) -> str:
-        """The table of the records that it is first of all made from."""
+        """The main table of the records that it is computed from."""
         return self.source.partition(":")[0]
 
     def fits(self, name: str) -> bool:
-        """Whether `name` is one of those that this definition stands for."""
+        """Whether this definition covers `name`."""
         pattern = re.escape(self.name).replace("<N>", PERCENT)
         return re.fullmatch(re.sub("<(port|traffic)>", ".+", pattern), name) is not None
 
     def names(self, ports: Iterable[str], traffic: Iterable[str]) -> list[str]:
-        """The names that this definition stands for in a run with these ports and traffic."""
+        """The names that this definition covers in a run with these ports and traffic."""
         if "<port>" in self.name:
             return [self.name.replace("<port>", port) for port in ports]
         if "<traffic>" in self.name:
@@ -48,7 +48,10 @@ def _rtt() -> list[Definition]:
     return [
         Definition("rtt.mean_ms", "ms", "Mean round-trip time of the answered probes.", source),
         Definition(
-            "rtt.p<N>_ms", "ms", "Percentile of the round-trip time over all probes sent, lost ones as +inf.", source
+            "rtt.p<N>_ms",
+            "ms",
+            "Percentile of the round-trip time over all probes sent, with lost ones counted as +inf.",
+            source,
         ),
         Definition("rtt.max_ms", "ms", "Longest round-trip time of the answered probes.", source),
         Definition("rtt.sent", "probes", "Probes sent.", source),
@@ -63,13 +66,13 @@ def _goodput() -> list[Definition]:
         Definition(
             "goodput.total_mbit",
             "Mbit/s",
-            "Payload acknowledged (of udp, arrived) per second, all flows of tcp, web and udp together.",
+            "Payload acknowledged (for udp, arrived) per second, all flows of tcp, web and udp together.",
             source,
         ),
         Definition(
             "goodput.<traffic>_mbit",
             "Mbit/s",
-            "Payload acknowledged to (of udp, arrived from) the flows of a traffic entry, per second.",
+            "Payload acknowledged to (for udp, arrived from) the flows of a traffic entry, per second.",
             source,
         ),
         Definition(
@@ -79,7 +82,9 @@ def _goodput() -> list[Definition]:
 
 
 def _loss() -> list[Definition]:
-    meaning = "Datagrams of a udp entry that the receiver found missing, as share of those and the ones that arrived."
+    meaning = (
+        "Datagrams of a udp entry that the receiver found missing, as a share of the missing and the arrived ones."
+    )
     return [Definition("loss.<traffic>_percent", "%", meaning, "flows: lost, delivered_bytes; scenario: payload_bytes")]
 
 
@@ -90,20 +95,26 @@ def _voip() -> list[Definition]:
             "voip.<traffic>.mos",
             "",
             "Mean opinion score by the E-model (ITU-T G.107), for G.711 with loss concealment and the best jitter "
-            "buffer: at most 4.41; of both ways the worse.",
+            "buffer: at most 4.41; the worse of both directions.",
             source,
         ),
         Definition(
-            "voip.<traffic>.delay_ms", "ms", "Mean one-way delay of the packets that arrived; the longer.", source
+            "voip.<traffic>.delay_ms",
+            "ms",
+            "Mean one-way delay of the packets that arrived; the longer of both directions.",
+            source,
         ),
         Definition(
             "voip.<traffic>.jitter_ms",
             "ms",
-            "Mean interarrival jitter (RFC 3550, section 6.4.1); of both ways the larger.",
+            "Mean interarrival jitter (RFC 3550, section 6.4.1); the larger of both directions.",
             "probes: sent_ns, owd_up_ns",
         ),
         Definition(
-            "voip.<traffic>.loss_percent", "%", "Packets sent that never arrived; of both ways the more.", source
+            "voip.<traffic>.loss_percent",
+            "%",
+            "Packets sent that never arrived; the larger of both directions.",
+            source,
         ),
     ]
 
@@ -124,12 +135,12 @@ def _layer(prefix: str, layer: str) -> list[Definition]:
 def _ports() -> list[Definition]:
     backlog = "queues: bytes (all layers); scenario: rate"
     return [
-        Definition("utilization.<port>", "", "Bits sent, link layer included, over the bits that the rate allows.",
+        Definition("utilization.<port>", "", "Bits sent, link layer included, as a share of what the rate allows.",
                    "queues: sent_bytes; scenario: rate"),
-        Definition("delay_share.<port>", "", "Time-average of backlog / rate, as share of the sum over all ports: "
-                   "which part of the queueing delay is spent here.", backlog),
+        Definition("delay_share.<port>", "", "Time-average of backlog / rate, as a share of the sum over all ports: "
+                   "the part of the queueing delay that arises here.", backlog),
         Definition("drops.<port>", "packets", "Packets dropped, all layers and reasons.", "drops: reason"),
-        Definition("marks.<port>", "packets", "Packets marked with ECN's congestion experienced.", "drops: reason"),
+        Definition("marks.<port>", "packets", "Packets marked CE (ECN, congestion experienced).", "drops: reason"),
     ]  # fmt: skip
 
 
@@ -143,7 +154,7 @@ def _flows() -> list[Definition]:
     cwnd = "flows: cwnd_bytes; run: mss_bytes"
     return [
         Definition(
-            "retransmits.total", "segments", "Segments sent again, all connections together.", "flows: retransmits"
+            "retransmits.total", "segments", "Segments retransmitted, all connections together.", "flows: retransmits"
         ),
         Definition(
             "cwnd.<traffic>.mean_packets", "packets", "Mean congestion window of a connection, over the samples.", cwnd
@@ -165,11 +176,17 @@ def _transfers() -> list[Definition]:
             "transfer.<traffic>.mean_s", "s", "Mean time of the finished transfers, first packet to last byte.", source
         ),
         Definition(
-            "transfer.<traffic>.p<N>_s", "s", "Percentile over all transfers begun, unfinished ones as +inf.", source
+            "transfer.<traffic>.p<N>_s",
+            "s",
+            "Percentile over all transfers begun, with unfinished ones counted as +inf.",
+            source,
         ),
         Definition("transfer.<traffic>.max_s", "s", "Longest time of a finished transfer.", source),
         Definition(
-            "transfer.<traffic>.unfinished", "transfers", "Transfers begun that the end of the run cut off.", source
+            "transfer.<traffic>.unfinished",
+            "transfers",
+            "Transfers begun that were unfinished when the run ended.",
+            source,
         ),
     ]
 
@@ -190,5 +207,5 @@ DEFINITIONS: tuple[Definition, ...] = (
 
 
 def definition(name: str) -> Definition | None:
-    """What a metric's name means; None for a name that stands for nothing."""
+    """The definition of the metric with that name; None if there is none."""
     return next((known for known in DEFINITIONS if known.fits(name)), None)

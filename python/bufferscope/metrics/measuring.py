@@ -29,7 +29,7 @@ FAMILIES: Mapping[str, Family] = {
     "unsent": flows.measure,
     "transfer": transfers.measure,
 }
-"""What measures the metrics that begin with a word."""
+"""The function that measures the metrics whose names begin with each word."""
 
 ANY_PERCENTILE: Mapping[str, Callable[[RunRecords, Sequence[int]], Iterator[tuple[str, float]]]] = {
     "rtt": rtt.measure,
@@ -38,11 +38,11 @@ ANY_PERCENTILE: Mapping[str, Callable[[RunRecords, Sequence[int]], Iterator[tupl
     "sojourn": sojourns.measure,
     "transfer": transfers.measure,
 }
-"""The families that measure percentiles, those that are asked for."""
+"""The families that measure percentiles, only those requested."""
 
 
 class MetricError(LookupError):
-    """A metric that cannot be had from a run."""
+    """A metric that a run cannot give."""
 
 
 class UnknownMetricError(MetricError):
@@ -50,7 +50,7 @@ class UnknownMetricError(MetricError):
 
 
 class NoSuchMetricError(UnknownMetricError, KeyError):
-    """A run's metrics have none of this name."""
+    """A run has no metric of this name."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -62,7 +62,7 @@ class NotMeasuredError(MetricError):
 
 @dataclass(frozen=True)
 class Value:
-    """A metric's value: a number, or the knowledge that it exceeds everything that was measured."""
+    """A metric's value: a number, or known only to exceed everything that was measured."""
 
     number: float
     """The number in the metric's unit; +inf when censored."""
@@ -103,7 +103,7 @@ class Metrics(Mapping[str, float]):
 
 
 def compute(run: RunRecords) -> Metrics:
-    """Every metric that the run's records allow, in the order of the definitions.
+    """Every metric that the run's records can give, in the order of the definitions.
 
     >>> compute(run)["rtt.p95_ms"]                                                              # doctest: +SKIP
     98.4
@@ -132,14 +132,14 @@ def metric(run: RunRecords, name: str) -> Value:
 
 
 def not_measured(run: RunRecords) -> list[str]:
-    """The metrics that the run's engine cannot measure, because it keeps no record of what they are made from."""
+    """The metrics that the run's engine cannot measure, because it does not record what they are computed from."""
     empty: Sequence[str] = run.meta["summary"].get("not_measured", ())
     return names(run.scenario, [definition for definition in DEFINITIONS if definition.table in empty])
 
 
 def _nearest(name: str, known: Mapping[str, float]) -> str:
     """That there is no such metric among those computed, and what may have been meant."""
-    other = "; any percentile is had by bufferscope.metrics.metric(run, name)" if PERCENTILE.search(name) else ""
+    other = "; bufferscope.metrics.metric(run, name) gives any percentile" if PERCENTILE.search(name) else ""
     return f"{name}: this run has no metric of this name{closest_name(name, known)}{other}"
 
 

@@ -1,4 +1,4 @@
-"""The page's number tiles: what a reader should take away, all of it computed from the runs."""
+"""The page's number tiles: what a reader should remember, all computed from the runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class _Delay:
-    """The longest that an answered ping of a point waited beyond its path's own delay."""
+    """The longest wait of an answered ping at a point, beyond its path's own delay."""
 
     ms: float
     path_ms: float
@@ -62,7 +62,7 @@ def _worst(worst: _Delay, anchor: str, names_experiment: bool) -> Tile:
 
 
 def _cure(pair: Pair, anchor: str) -> list[Tile]:
-    """What the queue manager leaves of the delay, and of the goodput."""
+    """The share of the delay, and of the goodput, that remains with the queue manager."""
     made = []
     note = f"{pair.managed.label} against {pair.tail_drop.label}"
     before, after = _delay(pair.result, pair.tail_drop), _delay(pair.result, pair.managed)
@@ -70,7 +70,7 @@ def _cure(pair: Pair, anchor: str) -> list[Tile]:
         made.append(
             Tile(
                 _percent(after.ms / before.ms),
-                "of the longest wait is left with CoDel in place of tail drop",
+                "of the longest wait remains with CoDel in place of tail drop",
                 note,
                 anchor,
             )

@@ -17,8 +17,8 @@ MOST_STEPS = 8
 MOST_SETTINGS = 4
 """More settings of a sweep are counted, not named."""
 
-WITHOUT = ("no limit of rate", "no delay", "no queue", "no ring")
-"""What a port is said to have that has no rate, delay, queue or ring."""
+WITHOUT = ("no rate limit", "no delay", "no queue", "no ring")
+"""The label of a port that has no rate, delay, queue or ring."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Network:
     def words(self) -> str:
         """The drawing for those who can't see it."""
         links = "; ".join(f"{' to '.join(link.ends)}: {', '.join(link.words)}" for link in self.links)
-        lanes = "; ".join(f"{lane.words} by way of {', '.join(lane.nodes)}" for lane in self.lanes)
+        lanes = "; ".join(f"{lane.words} via {', '.join(lane.nodes)}" for lane in self.lanes)
         return f"{plural(len(self.nodes), 'node')}. Links: {links}." + (f" Traffic: {lanes}." if lanes else "")
 
 

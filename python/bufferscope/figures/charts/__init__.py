@@ -1,4 +1,4 @@
-"""One figure a file, one function a figure, both named as experiment files name it.
+"""One file per figure and one function per figure, both named as in experiment files.
 
-They live apart from the package that offers them, because importing a file would hide the function of its name there.
+They are separate from the package that offers them, because importing a file there hides the function of that name.
 """

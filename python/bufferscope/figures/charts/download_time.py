@@ -51,7 +51,7 @@ def download_time(result: ResultRecords) -> alt.LayerChart:
         pointer.hover(kept, x, y, color, result),
         *parts.lanes(result, unfinished, "unfinished"),
     ]
-    mean = "Dashed: mean of the repetitions, in its 95 % confidence interval." if repeated else "Dashed: mean."
+    mean = "Dashed: mean of the repetitions; band: its 95 % confidence interval." if repeated else "Dashed: mean."
     subtitle = parts.sentence(repetitions.pooled_note(result), mean, _unfinished_note(result, unfinished))
     return pointer.over_time(parts.framed(layers, "Download time", subtitle, _description(result, frame)), result)
 

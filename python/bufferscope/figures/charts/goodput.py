@@ -38,7 +38,9 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
     together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""
     means = f"Means over {duration_s(result) / BINS:.2g} s. Dashed: rate of {port.name}."
     burst = (
-        "Where goodput exceeds it, a repaired loss released what had come behind it." if _exceeds(frame, port) else ""
+        "Where goodput exceeds it, a retransmission released data that had arrived after the loss."
+        if _exceeds(frame, port)
+        else ""
     )
     subtitle = parts.sentence(together, means, burst, repetitions.note(result))
     return pointer.over_time(parts.framed(layers, "Goodput", subtitle, _description(frame)), result)

@@ -1,4 +1,4 @@
-"""Figure: goodput against delay, a mark a point: what more packets in flight bring, and what they cost.
+"""Figure: goodput against delay, one mark per point: the benefit of more packets in flight, and their cost.
 
 Figure 1 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011), where a window is swept.
 """
@@ -53,7 +53,7 @@ def goodput_delay(result: ResultRecords) -> alt.LayerChart:
         base.mark_text(style="note", align="left", baseline="top", dx=6, dy=4).encode(text="point:N"),
     ]
     named = f"Each mark is labelled with its {sweep_title(result)}." if len(rows) > 1 else ""
-    lines = "" if known.is_empty() else "Lines: 95 % confidence intervals of the means of repetitions."
+    lines = "" if known.is_empty() else "Lines: 95 % confidence intervals of the means over repetitions."
     return parts.framed(layers, "Goodput against delay", parts.sentence(named, lines), _description(frame))
 
 

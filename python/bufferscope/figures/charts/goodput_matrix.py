@@ -8,7 +8,7 @@ from bufferscope.figures.source import ResultRecords
 
 LOOK = Look(
     title="Goodput of all traffic (Mbit/s)",
-    subtitle="The bluer, the more of the link is used.",
+    subtitle="Bluer: more of the link is used.",
     quantity="goodput (Mbit/s)",
     format=".2f",
     scale=alt.Scale(range=style.BETTER, interpolate="rgb"),

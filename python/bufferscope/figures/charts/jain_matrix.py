@@ -10,7 +10,7 @@ from bufferscope.metrics.statistics import Estimate
 
 LOOK = Look(
     title="Fairness (Jain's index)",
-    subtitle="The bluer, the fairer. 1: all flows have the same goodput. With two flows 0.5: one of them has it all.",
+    subtitle="Bluer: fairer. 1: all flows have the same goodput. 0.5 with two flows: one of them has it all.",
     quantity="Jain's index of goodput",
     format=".2f",
     scale=alt.Scale(domain=[0, 1], range=style.BETTER, interpolate="rgb"),
@@ -18,7 +18,7 @@ LOOK = Look(
 
 
 def jain_matrix(result: ResultRecords) -> alt.LayerChart:
-    """A cell a point of several bulk flows with Jain's index of their goodputs; the mean of its repetitions."""
+    """One cell per point with several bulk flows: Jain's index of their goodputs; the mean of its repetitions."""
     mean = mean_metric("goodput.jain")
 
     def among_several(point: Point) -> Estimate | None:

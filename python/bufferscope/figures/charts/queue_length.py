@@ -46,7 +46,7 @@ def _limit_note(limits: pl.DataFrame, drawn: pl.DataFrame) -> str:
     if not drawn.is_empty():
         return "Dashed: the queue's limit."
     unseen = sorted(set(limits["packets"]))
-    return f"Limit of {' or '.join(f'{n:,}' for n in unseen)} packets, above what is shown." if unseen else ""
+    return f"Limit of {' or '.join(f'{n:,}' for n in unseen)} packets, above the range shown." if unseen else ""
 
 
 def _description(result: ResultRecords, frame: pl.DataFrame, port: str) -> str:

@@ -1,4 +1,4 @@
-"""Figure: round-trip time of every probe over the time of its sending; lost probes are marked at the upper edge."""
+"""Figure: round-trip time of every probe over its sending time; lost probes are marked at the upper edge."""
 
 import altair as alt
 import polars as pl

@@ -1,4 +1,4 @@
-"""Figure: the distribution of round-trip times; a curve ends below 100 % by as much as probes were lost."""
+"""Figure: the distribution of round-trip times; a curve ends below 100 % by the share of lost probes."""
 
 import altair as alt
 import numpy as np
@@ -58,7 +58,7 @@ def _loss_note(ends: pl.DataFrame) -> str:
     told = ", ".join(
         f"{row['point']} {100 - row['percent']:.2g} %".strip().replace(" ", NBSP) for row in ends.iter_rows(named=True)
     )
-    return f"A curve that ends in a dot below 100 %: the other probes were lost ({told})."
+    return f"A curve that ends in a dot below 100 %: the remaining probes were lost ({told})."
 
 
 def _description(result: ResultRecords, rtts: pl.DataFrame) -> str:

@@ -5,8 +5,8 @@ bit/s, reached over links of C1, C2, ... bit/s:
 
     RTT = Q S / C + propagation delay + 2 S / C1 + 2 S / C2
 
-It takes every packet, the probe included, for a full one, and the queue for always full: it predicts the longest
-round-trip time rather than the mean. S is a full packet with its link-layer header as the bottleneck counts it.
+It assumes that every packet, the probe included, has full size, and that the queue is always full. So it predicts the
+longest round-trip time rather than the mean. S is a full packet with its link-layer header as the bottleneck counts it.
 """
 
 import math
@@ -24,7 +24,7 @@ MTU_BYTES = 1500
 PREDICTED = "predicted"
 MEASURED = {"mean": "rtt.mean_ms", "p95": "rtt.p95_ms", "max": "rtt.max_ms"}
 SHAPES = {PREDICTED: "M0,-1V1", "mean": "circle", "p95": "diamond", "max": "triangle-up"}
-NOTE = "Predicted, for a queue that is always full: RTT = Q·S/C + propagation + 2·S/C1 + 2·S/C2."
+NOTE = "Prediction for a queue that is always full: RTT = Q·S/C + propagation + 2·S/C1 + 2·S/C2."
 
 
 def rtt_equation(result: ResultRecords) -> alt.LayerChart:
@@ -50,7 +50,7 @@ def rtt_equation(result: ResultRecords) -> alt.LayerChart:
         measured.encode(x=x, y=y, shape=shape, color=color, tooltip=tooltip),
     ]
     hidden = [label or "the probes" for label in frame.filter(pl.col("rtt_ms").is_infinite())["point"]]
-    note = f"The p95 of {', '.join(hidden)} falls among the lost ones." if hidden else ""
+    note = f"The p95 of {', '.join(hidden)} falls among the lost probes." if hidden else ""
     title = "Predicted and measured round-trip time"
     return parts.framed(
         layers, title, parts.sentence(NOTE, note), _description(frame), height=parts.rows_height(result)
@@ -67,7 +67,7 @@ def predicted_rtt_ms(point: Point) -> float:
     if slowest.limit_packets is None:
         raise NoDataError(f"rtt_equation: the queue of {slowest.name} is not limited in packets")
     if any(port.is_scheduled for port in rated):
-        raise NoDataError("rtt_equation: the rate changes over time, the equation takes it for constant")
+        raise NoDataError("rtt_equation: the rate changes over time, but the equation assumes a constant rate")
     packet_bits = (MTU_BYTES + slowest.overhead_bytes) * 8
     queueing = slowest.limit_packets * packet_bits / slowest.rate_at(0)
     propagation = sum(port.delay_ns for port in [*there, *back]) / NANOSECONDS

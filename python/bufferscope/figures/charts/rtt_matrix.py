@@ -8,7 +8,7 @@ from bufferscope.figures.source import ResultRecords, probe_path
 
 LOOK = Look(
     title="Median round-trip time (ms)",
-    subtitle="The more orange, the longer packets wait. Logarithmic colours.",
+    subtitle="More orange: packets wait longer. Logarithmic colours.",
     quantity="median round-trip time (ms)",
     format=",.0f",
     scale=alt.Scale(type="log", range=style.WORSE, interpolate="rgb"),

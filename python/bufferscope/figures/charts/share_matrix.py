@@ -20,13 +20,13 @@ LOOK = Look(
 
 
 def share_matrix(result: ResultRecords) -> alt.LayerChart:
-    """A cell a point with the per cent of all goodput that its first TCP traffic has; the mean of its repetitions.
+    """One cell per point: the percentage of all goodput that its first TCP traffic gets; the mean of its repetitions.
 
-    Points in which nothing competes with it have no cell.
+    Points without competing traffic have no cell.
     """
     bulk = [entry["name"] for entry in traffic_named(result.runs[0].scenario, "tcp")]
     if len(bulk) < 2:
-        raise NoDataError("share_matrix: it takes two traffics of kind tcp")
+        raise NoDataError("share_matrix: needs two traffic entries of kind tcp")
     own, total = f"goodput.{bulk[0]}_mbit", "goodput.total_mbit"
 
     def share(point: Point) -> Estimate | None:
