@@ -68,7 +68,7 @@ impl Sampler {
                 sent_packets: Counter::default(),
                 fates: Fates::default(),
                 label: port.name.clone(),
-                check: WireCheck::new(steps(desk.scenario, port.place)),
+                check: WireCheck::new(steps(desk.scenario, port.place), most_segments(desk.scenario)),
                 gauge: port.ring.map(|ring| desk.network.rack.gauge(ring)).transpose()?,
             });
         }
@@ -93,6 +93,11 @@ impl Sampler {
             port.check.conclude(&port.label, warnings);
         }
     }
+}
+
+/// The most segments of a packet that any host sends.
+fn most_segments(scenario: &Scenario) -> u32 {
+    scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1)
 }
 
 fn steps(scenario: &Scenario, (link, side): (usize, usize)) -> &[RateStep] {
