@@ -1,6 +1,5 @@
 """Charts as pictures: SVG and PNG without what only serves a pointer."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +14,7 @@ FOR_THE_POINTER = (HOVER, CROSSHAIR)
 
 def still(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The specification without hovering, zooming and per-mark descriptions: a tenth of the size as a picture."""
-    kept = copy.deepcopy(dict(spec))
-    kept.pop("params", None)
+    kept = {key: value for key, value in spec.items() if key != "params"}
     if "layer" in kept:
         kept["layer"] = [_settled(layer) for layer in kept["layer"] if layer.get("name") not in FOR_THE_POINTER]
     kept["config"] = kept.get("config", {}) | {"aria": False}
