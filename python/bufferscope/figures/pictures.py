@@ -23,11 +23,16 @@ def still(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _settled(layer: dict[str, Any]) -> dict[str, Any]:
     """A layer in which what depends on a choice of series is as it is when all are chosen."""
-    encoding = {
-        channel: {"value": code["condition"]["value"]} if "condition" in code else code
-        for channel, code in layer.get("encoding", {}).items()
-    }
+    encoding = {channel: _chosen(code) for channel, code in layer.get("encoding", {}).items()}
     return layer | {"encoding": encoding}
+
+
+def _chosen(code: Any) -> Any:
+    """A channel without its condition, or the last of several, which is that of the choice."""
+    if "condition" not in code:
+        return code
+    conditions = code["condition"]
+    return {"value": (conditions[-1] if isinstance(conditions, list) else conditions)["value"]}
 
 
 def svg(spec: Mapping[str, Any]) -> str:

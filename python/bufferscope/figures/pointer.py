@@ -93,6 +93,12 @@ def dimmed(isolated: alt.Parameter | None, opacity: float = 1) -> Any:
     return alt.condition(isolated, alt.value(opacity), alt.value(DIMMED * opacity))
 
 
+def dimmed_or_moved(isolated: alt.Parameter) -> Any:
+    """The same of what stands at the end of the time: gone while only a part of it is shown."""
+    moved = {"test": f"isValid({ZOOM}_time_s)", "value": 0}
+    return alt.value(DIMMED) | {"condition": [moved, {"param": isolated.name, "value": 1}]}
+
+
 def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
     """A figure over time: the page draws it wide, and its time moves with that of the others.
 
@@ -106,5 +112,9 @@ def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
         .encode(x=alt.XDatum(alt.ExprRef(POINTED), type="quantitative", title=axes.TIME, scale=axes.time_scale(result)))
     )
     chart.layer = [*chart.layer, line]
+    room = axes.room_for_names(result)
+    chart.width -= room
     moving: alt.LayerChart = chart.add_params(zoom, pointed).properties(usermeta={"over": "time", "wide": True})
+    if room:
+        moving = moving.properties(padding={"left": 8, "top": 8, "bottom": 8, "right": 8 + room})
     return moving

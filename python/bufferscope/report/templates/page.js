@@ -19,9 +19,13 @@
     return config;
   }
 
-  // Of figures with one time axis only the lowest names it.
+  // Of figures with one time axis only the lowest names it. Beside a plot on a phone there is no room for names.
   function specification(figure) {
     const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+    if (figure.clientWidth < NARROW) {
+      delete spec.padding;
+      spec.layer = spec.layer.filter(({ name }) => name !== "names");
+    }
     if (figure.parentElement.matches(".stack") && figure.nextElementSibling?.matches("figure")) {
       for (const { encoding } of spec.layer) if (encoding.x?.title) encoding.x.title = null;
     }
