@@ -15,11 +15,9 @@ import polars as pl
 from bufferscope.figures import axes, parts, pointer, repetitions, style
 from bufferscope.figures.source import ResultRecords, duration_s
 
-NAMES = "names"
-"""Name of the layer."""
 LINE = 17
 """Height of a name in pixels."""
-FARTHEST = 1.6 * LINE
+FARTHEST = 2.1 * LINE
 """How far from its line's end a name may be moved to make room for the others."""
 LATE = 0.95
 """The share of the time axis after which a line must end: a name at the edge is beside no line that ends before."""
@@ -45,7 +43,9 @@ def layers(
     if any(abs(own - place) > FARTHEST for own, place in zip(wanted, placed, strict=True)):
         return []
     named = late.select(series, at=pl.Series([axis.value(place) for place in placed]))
-    text = alt.Chart(named, name=NAMES).mark_text(style=NAMES, align="left", baseline="middle", dx=axes.GAP, aria=False)
+    text = alt.Chart(named, name=pointer.NAMES).mark_text(
+        style=pointer.NAMES, align="left", baseline="middle", dx=axes.GAP, clip=False, aria=False
+    )
     return [
         text.encode(
             x=alt.value("width"),
