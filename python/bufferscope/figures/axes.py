@@ -8,12 +8,22 @@ import polars as pl
 from altair.typing import Optional
 
 from bufferscope.figures.source import ResultRecords, duration_s, points, sweep_title
+from bufferscope.metrics.network import traffic_named
 
 Channel = TypeVar("Channel", alt.X, alt.Y)
 
 TIME = "time (s)"
 WIDE = 50
 """Positive values that span this factor get a logarithmic axis: only so can a cure be read beside the disease."""
+
+MOST_NAMES = 4
+"""Lines that can have names beside the plot; of more, the legend is quicker to read."""
+LONGEST_NAME = 18
+"""Characters that there is room for."""
+CHARACTER = 7.5
+"""Mean width of a character of a name in pixels."""
+GAP = 7
+"""Pixels between a line's end and its name."""
 
 
 def time_axis(result: ResultRecords) -> alt.X:
@@ -39,6 +49,22 @@ def fitted(channel: type[Channel], field: str, title: str, values: pl.Series, ro
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
     return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format=",~g"))
+
+
+def names(result: ResultRecords) -> list[str]:
+    """What the lines of figures over time are called: points, or of a single one, its traffic that has a goodput."""
+    labels = [point.label for point in points(result)]
+    if len(labels) > 1:
+        return labels
+    return [entry["name"] for entry in traffic_named(result.runs[0].scenario, "tcp", "web", "udp", "bittorrent")]
+
+
+def room_for_names(result: ResultRecords) -> int:
+    """Pixels that names of lines take beside every plot over time of a result; 0 where they are too many or long."""
+    written = names(result)
+    longest = max(map(len, written), default=0)
+    fits = 2 <= len(written) <= MOST_NAMES and longest <= LONGEST_NAME
+    return math.ceil(longest * CHARACTER) + GAP if fits else 0
 
 
 def row_axis(result: ResultRecords) -> alt.Y:

@@ -1,6 +1,5 @@
 """Charts as pictures: SVG and PNG without what only serves a pointer."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,27 +8,46 @@ import vl_convert
 from bufferscope.figures.pointer import CROSSHAIR, HOVER
 
 PNG_SCALE = 2
+CHARACTER, SYMBOL = 7.2, 40
+"""Pixels of a letter in a legend, and of an entry's symbol with the gaps around it."""
 FOR_THE_POINTER = (HOVER, CROSSHAIR)
 """The layers that a picture is drawn without."""
 
 
 def still(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The specification without hovering, zooming and per-mark descriptions: a tenth of the size as a picture."""
-    kept = copy.deepcopy(dict(spec))
-    kept.pop("params", None)
+    kept = {key: value for key, value in spec.items() if key != "params"}
     if "layer" in kept:
         kept["layer"] = [_settled(layer) for layer in kept["layer"] if layer.get("name") not in FOR_THE_POINTER]
-    kept["config"] = kept.get("config", {}) | {"aria": False}
+    config = kept.get("config", {})
+    kept["config"] = config | {"aria": False, "legend": config.get("legend", {}) | _columns(kept)}
     return kept
 
 
 def _settled(layer: dict[str, Any]) -> dict[str, Any]:
     """A layer in which what depends on a choice of series is as it is when all are chosen."""
-    encoding = {
-        channel: {"value": code["condition"]["value"]} if "condition" in code else code
-        for channel, code in layer.get("encoding", {}).items()
-    }
+    encoding = {channel: _chosen(code) for channel, code in layer.get("encoding", {}).items()}
     return layer | {"encoding": encoding}
+
+
+def _columns(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The layout of a legend that is wider than the plot in one line (`page.js` has the same for live charts)."""
+    colors = [layer.get("encoding", {}).get("color", {}) for layer in spec.get("layer", ())]
+    color: Mapping[str, Any] = next((color for color in colors if color.get("legend")), {})
+    widths = [CHARACTER * len(name) + SYMBOL for name in color.get("scale", {}).get("domain", ())]
+    width = spec.get("width")
+    if not isinstance(width, int) or sum(widths) + CHARACTER * len(color.get("title") or "") <= width:
+        return {}
+    columns = max(1, min(len(widths), int(width / max(widths))))
+    return {"columns": columns, "titleOrient": "top", "layout": {"top": {"direction": "vertical"}}}
+
+
+def _chosen(code: Any) -> Any:
+    """A channel without its condition, or the last of several, which is that of the choice."""
+    if "condition" not in code:
+        return code
+    conditions = code["condition"]
+    return {"value": (conditions[-1] if isinstance(conditions, list) else conditions)["value"]}
 
 
 def svg(spec: Mapping[str, Any]) -> str:

@@ -18,6 +18,8 @@ HOVER = "hover"
 """Name of the layer with the dot under the pointer."""
 CROSSHAIR = "crosshair"
 """Name of the layer with the upright line at the pointer's time."""
+NAMES = "names"
+"""Name of the layer with the lines' names (`ends.py`)."""
 NEAREST, POINTED, ISOLATED, ZOOM = "nearest", "pointed_s", "isolated", "zoom"
 """Parameters: the sample under the pointer, its time in seconds or null, the series chosen, the time shown."""
 DIMMED = 0.08
@@ -93,6 +95,20 @@ def dimmed(isolated: alt.Parameter | None, opacity: float = 1) -> Any:
     return alt.condition(isolated, alt.value(opacity), alt.value(DIMMED * opacity))
 
 
+def dimmed_or_moved(isolated: alt.Parameter) -> Any:
+    """The same of what stands at the end of the time: gone while only a part of it is shown."""
+    moved = {"test": f"isValid({ZOOM}_time_s)", "value": 0}
+    return alt.value(DIMMED) | {"condition": [moved, {"param": isolated.name, "value": 1}]}
+
+
+def _room(result: ResultRecords) -> alt.Chart:
+    """Names that cannot be seen, in a chart without: it leaves as much room beside its plot as those that have them."""
+    unseen = alt.Chart(pl.DataFrame({"name": axes.names(result)}), name=NAMES)
+    unseen = unseen.mark_text(style=NAMES, align="left", dx=axes.GAP, clip=False, opacity=0, aria=False)
+    room: alt.Chart = unseen.encode(x=alt.value("width"), y=alt.value(0), text="name:N")
+    return room
+
+
 def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
     """A figure over time: the page draws it wide, and its time moves with that of the others.
 
@@ -105,6 +121,9 @@ def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
         .mark_rule(style="crosshair", clip=True, opacity=alt.ExprRef(f"{POINTED} === null ? 0 : 0.8"), aria=False)
         .encode(x=alt.XDatum(alt.ExprRef(POINTED), type="quantitative", title=axes.TIME, scale=axes.time_scale(result)))
     )
-    chart.layer = [*chart.layer, line]
+    beside = axes.room_for_names(result)
+    named = any(layer.name == NAMES for layer in chart.layer)
+    chart.layer = [*chart.layer, *([_room(result)] if beside and not named else []), line]
+    chart.width -= beside
     moving: alt.LayerChart = chart.add_params(zoom, pointed).properties(usermeta={"over": "time", "wide": True})
     return moving

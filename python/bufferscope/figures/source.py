@@ -12,6 +12,9 @@ from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 from bufferscope.variation import Variation
 
+TITLES = {"tcp.gso_max_segs": "GSO limit"}
+"""Swept keys whose own words say nothing to a reader."""
+
 
 class NoDataError(ValueError):
     """The records hold nothing that the figure could show; the message says what is missing."""
@@ -78,6 +81,8 @@ def others(result: ResultRecords, run: RunRecords) -> list[str]:
 
 def key_title(key: str) -> str:
     """`link.NAME.forward.queue.limit` -> `queue limit`: what is swept, in words."""
+    if key in TITLES:
+        return TITLES[key]
     parts = key.split(".")
     named = parts[2:] or parts[1:] if parts[0] in ("link", "host", "traffic") else parts
     return " ".join(part.replace("_", " ") for part in named if part not in ("forward", "reverse"))

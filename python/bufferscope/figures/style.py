@@ -86,6 +86,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "cell": {"stroke": theme.background, "strokeWidth": 2},
             "number": {"color": theme.ink, "fontSize": 13},
             "interval": {"color": theme.ink, "fontSize": 11},
+            "names": {"fontSize": 13, "fontWeight": 600},
             "crosshair": {"color": theme.muted, "strokeWidth": 1},
         },
         "title": {

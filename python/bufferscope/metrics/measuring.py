@@ -114,12 +114,21 @@ def compute(run: RunRecords) -> Metrics:
     return Metrics(values)
 
 
+def all_of(run: RunRecords) -> Metrics:
+    """Every metric of a run; a stored run keeps them from the first time on."""
+    kept: Metrics | None = getattr(run, "metrics", None)
+    return compute(run) if kept is None else kept
+
+
 def metric(run: RunRecords, name: str) -> Value:
     """One metric of a run, any whole percentile of a family that has percentiles included.
 
     Raises `UnknownMetricError`, with the closest names, when there is no such metric, port or traffic, and
     `NotMeasuredError` when the run has no record of it.
     """
+    kept: Mapping[str, float] = getattr(run, "__dict__", {}).get("metrics", {})
+    if name in kept:
+        return Value(kept[name])
     family = name.split(".")[0]
     percent = PERCENTILE.search(name)
     if percent and family in ANY_PERCENTILE:

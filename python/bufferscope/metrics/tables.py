@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from bufferscope.metrics.definitions import DEFINITIONS
-from bufferscope.metrics.measuring import Metrics, NotMeasuredError, UnknownMetricError, Value, compute, metric
+from bufferscope.metrics.measuring import Metrics, NotMeasuredError, UnknownMetricError, Value, all_of, metric
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import Estimate, estimate
 
@@ -22,7 +22,7 @@ def frame(runs: Iterable[RunRecords]) -> pl.DataFrame:
     rows = [
         (run.id, run.seed, name, None if math.isinf(value) else float(value), math.isinf(value))
         for run in runs
-        for name, value in compute(run).items()
+        for name, value in all_of(run).items()
     ]
     schema = {"run": pl.String, "seed": pl.Int64, "metric": pl.String, "value": pl.Float64, "censored": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from altair.utils import schemapi
 from markupsafe import Markup
 
 from bufferscope import figures
@@ -52,7 +53,9 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     Their files are called by the `anchor` of the figure's section (`anchors`) and the figure's name.
     """
     try:
-        spec = figures.draw(result, name).to_dict()
+        # Altair holds each part against Vega-Lite's schema as it is made, a fifth of a page's time; tests do that.
+        with schemapi.debug_mode(False):
+            spec = figures.draw(result, name).to_dict(validate=False)
     except figures.NoDataError as error:
         return Missing(name, str(error).removeprefix(f"{name}: "))
     directory = page.parent / DIRECTORY

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bufferscope.figures.source import Point
-from bufferscope.metrics import Estimate, aggregate, compute, definition, not_measured
+from bufferscope.metrics import Estimate, aggregate, all_of, definition, not_measured
 from bufferscope.report.words import NBSP, number
 
 MOST_COLUMNS = 9
@@ -72,7 +72,7 @@ class MetricsTable:
 
 def table(points: Sequence[Point]) -> MetricsTable:
     """The metrics of a result's points."""
-    estimates = [aggregate([compute(run) for run in point.runs]) for point in points]
+    estimates = [aggregate([all_of(run) for run in point.runs]) for point in points]
     names = dict.fromkeys(name for found in estimates for name in found)
     sheets = tuple(_sheet(families, estimates) for families in _sheets(names))
     labels = tuple(point.label for point in points)

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures import axes, ends, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
 from bufferscope.metrics.flows import cwnd_packets
 from bufferscope.metrics.network import traffic_named, traffic_of_flow
@@ -35,6 +35,8 @@ def _connections(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y)
     dash = alt.StrokeDash("what:N", title=None, scale=dashes)
     color = axes.point_color(result)
     layers = repetitions.layers(lines, x, y, color, ["flow:N"], dash, opacity=0.6 if _several(frame) else 1)
+    if not _several(frame):
+        layers += ends.layers(result, lines.strong.filter(what=CWND), y, color, ends.top(lines, "packets"))
     tips = [alt.Tooltip("flow:N"), alt.Tooltip("what:N", title="is")]
     return [*layers, pointer.hover(lines.strong, x, y, color, result, tips)]
 
@@ -44,6 +46,7 @@ def _medians(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y) -> 
     lines = repetitions.drawn(result, _windows(frame).filter(what=CWND), "packets")
     color = axes.point_color(result)
     layers = repetitions.layers(lines, x, y, color)
+    layers += ends.layers(result, lines.strong, y, color, ends.top(lines, "packets"))
     return [*layers, pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines))]
 
 

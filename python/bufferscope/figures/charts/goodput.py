@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures import axes, ends, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, duration_s, over_time, points
 from bufferscope.metrics.goodput import MBIT, deliveries
 from bufferscope.metrics.network import NANOSECONDS, Port, traffic_of_flow
@@ -30,9 +30,11 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
     color = axes.point_color(result) if compares_points else _traffic_color(frame)
     tips = [*([] if compares_points else [alt.Tooltip("traffic:N")]), *repetitions.tooltips(lines)]
+    top = max(ends.top(lines, "mbit"), *(step.bits_per_second / MBIT for step in port.rate))
     layers = [
         _capacity(port, result, x, y),
         *repetitions.layers(lines, x, y, color),
+        *ends.layers(result, lines.strong, y, color, top, "point" if compares_points else "traffic"),
         pointer.hover(lines.strong, x, y, color, result, tips),
     ]
     together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""

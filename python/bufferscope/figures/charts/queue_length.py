@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures import axes, ends, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, over_time, points
 from bufferscope.metrics.network import ports
 from bufferscope.metrics.records import RunRecords
@@ -25,6 +25,8 @@ def queue_length(result: ResultRecords, port: str | None = None) -> alt.LayerCha
     layers = repetitions.layers(lines, x, y, color)
     if not drawn.is_empty():
         layers.append(alt.Chart(drawn).mark_rule(style="limit").encode(y=y, color=color))
+    top = max([ends.top(lines, "packets"), *drawn["packets"]])
+    layers += ends.layers(result, lines.strong, y, color, top)
     layers.append(pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines)))
     subtitle = parts.sentence(_limit_note(limits, drawn), repetitions.note(result))
     chart = parts.framed(layers, f"Queue at {name}", subtitle, _description(result, frame, name))

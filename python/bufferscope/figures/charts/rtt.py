@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures import axes, ends, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points, probe_path
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.rtt import echoes
@@ -23,6 +23,7 @@ def rtt(result: ResultRecords) -> alt.LayerChart:
     x, color = axes.time_axis(result), axes.point_color(result)
     y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", answered["rtt_ms"], parts.headroom(result, lost))
     layers = repetitions.layers(lines, x, y, color)
+    layers += ends.layers(result, lines.strong, y, color, ends.top(lines, "rtt_ms"))
     layers.append(pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines)))
     layers += parts.lanes(result, lost, "lost")
     logarithmic = "Logarithmic scale." if axes.is_wide(answered["rtt_ms"]) else ""

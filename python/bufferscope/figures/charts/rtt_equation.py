@@ -16,7 +16,7 @@ import polars as pl
 
 from bufferscope.figures import axes, parts
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path
-from bufferscope.metrics import compute
+from bufferscope.metrics import all_of
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.statistics import estimate
 
@@ -76,7 +76,7 @@ def predicted_rtt_ms(point: Point) -> float:
 
 
 def _rows(point: Point) -> list[tuple[str, str, float]]:
-    repetitions = [compute(run) for run in point.runs]
+    repetitions = [all_of(run) for run in point.runs]
     rows = [(point.label, PREDICTED, predicted_rtt_ms(point))]
     for what, name in MEASURED.items():
         values = [metrics[name] for metrics in repetitions if name in metrics]

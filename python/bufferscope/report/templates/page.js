@@ -2,6 +2,10 @@
 (() => {
   "use strict";
   const NARROW = 460;
+  // Pixels: of a letter in a legend, of an entry's symbol with the gaps around it, of a chart's axis and padding.
+  const CHARACTER = 7.2;
+  const SYMBOL = 40;
+  const BESIDE = 100;
   const themes = JSON.parse(document.getElementById("themes").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const figures = [...document.querySelectorAll("figure")];
@@ -9,19 +13,33 @@
   // A signal that is told from outside is not computed again.
   const AS_IT_IS = { skip: true };
 
-  // On a phone a legend's entries stand below each other instead of leaving the page.
+  // A legend has as many columns as there is room for; beside its title where all entries stand in one line.
   function configuration(figure) {
     const config = structuredClone(themes[dark.matches ? "dark" : "light"]);
-    if (figure.clientWidth < NARROW) {
-      Object.assign(config.legend, { columns: 2, titleOrient: "top", layout: { top: { direction: "vertical" } } });
-      config.axisX = { ...config.axisX, tickCount: 5 };
+    const { names, title } = legend(figure);
+    const widths = names.map((name) => CHARACTER * name.length + SYMBOL);
+    const plot = figure.clientWidth - BESIDE;
+    if (figure.clientWidth < NARROW || widths.reduce((sum, width) => sum + width, CHARACTER * title.length) > plot) {
+      const columns = Math.max(1, Math.min(names.length, Math.floor(plot / Math.max(0, ...widths))));
+      Object.assign(config.legend, { columns, titleOrient: "top", layout: { top: { direction: "vertical" } } });
     }
+    if (figure.clientWidth < NARROW) config.axisX = { ...config.axisX, tickCount: 5 };
     return config;
   }
 
-  // Of figures with one time axis only the lowest names it.
+  // What the legend of colours says.
+  function legend(figure) {
+    const { layer } = JSON.parse(figure.querySelector("script.spec").textContent);
+    const color = layer.map(({ encoding }) => encoding?.color).find((code) => code?.legend);
+    return { names: color?.scale?.domain ?? [], title: color?.title ?? "" };
+  }
+
+  // Of figures with one time axis only the lowest names it. Beside a plot on a phone there is no room for names.
   function specification(figure) {
     const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+    if (figure.clientWidth < NARROW) {
+      spec.layer = spec.layer.filter(({ name }) => name !== "names");
+    }
     if (figure.parentElement.matches(".stack") && figure.nextElementSibling?.matches("figure")) {
       for (const { encoding } of spec.layer) if (encoding.x?.title) encoding.x.title = null;
     }
