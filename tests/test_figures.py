@@ -165,7 +165,12 @@ def test_queue_length_shows_samples_and_limits() -> None:
     assert spec["title"]["text"] == "Queue at r1>h2"
     assert spec["title"]["subtitle"] == ["Dashed: the queue's limit."]
     fields = {"x": "time_s", "y": "packets", "color": "point"}
-    assert essentials(spec) == [("line", fields), ("rule", {"y": "packets", "color": "point"}), ("point", fields)]
+    assert essentials(spec) == [
+        ("line", fields),
+        ("rule", {"y": "packets", "color": "point"}),
+        ("text", {"y": "at", "color": "point", "text": "point"}),
+        ("point", fields),
+    ]
     rule = data_of(spec, layers(spec, "rule")[0])
     # 49 packets at most were queued: limits of 20, 50 and 98 at most are near enough to be drawn, 100 is not.
     assert rule.rows() == [("50p", 50), ("20p", 20)]

@@ -100,6 +100,18 @@ OPACITIES = """(figure) => {
     return found;
 }"""
 
+NAMED = """(figure) => {
+    // The names at the ends of a chart's lines that can be seen: their boxes on the page and their opacity.
+    const [left, top] = figure.view.origin();
+    const padding = figure.view.padding();
+    const canvas = figure.querySelector("canvas").getBoundingClientRect();
+    const names = figure.view.scenegraph().root.items[0].items.find(({ name }) => name === "names_marks")?.items ?? [];
+    return names.filter(({ datum }) => "at" in datum).map(({ text, opacity, bounds: { x1, x2, y1, y2 } }) => {
+        const x = canvas.left + left + padding.left, y = canvas.top + top + padding.top;
+        return { text, opacity, box: [x + x1, y + y1, x + x2, y + y2], edge: canvas.right };
+    });
+}"""
+
 Marks = list[dict[str, Any]]
 
 
@@ -324,6 +336,40 @@ def test_a_name_in_a_legend_isolates_its_series_in_all_figures_over_time(desktop
     desktop.mouse.dblclick(left + width / 2, top + height / 2)
     desktop.wait_for_timeout(200)
     assert set(other.evaluate(OPACITIES).values()) == {1}
+
+
+def test_lines_are_named_at_their_end_within_the_page_and_apart(desktop: Page) -> None:
+    figure = desktop.locator("#two-queues-queue_length")
+    canvas_box(desktop, "two-queues-queue_length")
+    names = figure.evaluate(NAMED)
+    assert sorted(name["text"] for name in names) == sorted(LABELS)
+    assert all(name["opacity"] == 1 and name["box"][2] <= name["edge"] for name in names)
+    upper, lower = sorted(names, key=lambda name: name["box"][1])
+    assert upper["box"][3] <= lower["box"][1] + 1
+
+
+def test_names_are_dimmed_with_their_lines_and_gone_while_a_part_is_shown(desktop: Page) -> None:
+    figure = desktop.locator("#two-queues-queue_length")
+    left, top, width, height = canvas_box(desktop, "two-queues-queue_length")
+
+    def opacities() -> dict[str, float]:
+        desktop.wait_for_timeout(200)
+        return {name["text"]: name["opacity"] for name in figure.evaluate(NAMED)}
+
+    desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))
+    assert opacities() == {"100p": 1, "50p": pytest.approx(0.08)}
+    desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))
+    desktop.mouse.move(left + width / 2, top + height / 2)
+    desktop.keyboard.down("Shift")
+    desktop.mouse.wheel(0, -300)
+    desktop.keyboard.up("Shift")
+    assert set(opacities().values()) == {0}
+    desktop.locator("#two-queues .whole button").click()
+    assert set(opacities().values()) == {1}
+
+
+def test_a_phone_leaves_the_names_to_the_legend(phone: Page) -> None:
+    assert phone.locator("#two-queues-queue_length").evaluate(NAMED) == []
 
 
 def touch(page: Page, *moments: list[tuple[float, float]]) -> None:
