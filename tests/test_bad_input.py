@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from laboratory import SMALL, SWEEP, Answer, write
 
-import bufferscope as bs
-
 CPU_SECONDS = 1.0
 """Of processor time, so that a busy machine fails no test."""
 
@@ -126,11 +124,11 @@ BAD_ARGUMENTS = {
     "a path longer than any path": (["run", "d/" * 4000 + "x.toml"], ["too long"]),
     "a name longer than any to be shown": (["show", "n" * 300], ["no experiment is called 'nnn"]),
     "a name that is not UTF-8": (["run", "lab\udcff"], ["lab\\udcff"]),
-    "a path that is not UTF-8": (["run", "no/lab\udcff.toml"], ["no/lab\\udcff.toml", "No such file"]),
-    "an override that is not UTF-8": (["run", "lab.toml", "--set", "title=\udcff"], ["--set", "\\udcff", "not UTF-8"]),
+    "a path that is not UTF-8": (["run", "no/lab\udcff.toml"], ["no/lab\\udcff.toml", "not UTF-8"]),
+    "an override that is not UTF-8": (["run", "lab.toml", "--set", "title=\udcff"], ["title=\\udcff", "not UTF-8"]),
     "results in a directory that is not UTF-8": (
         ["run", "lab.toml", "--out", "x\udcff"],
-        ["--out", "\\udcff", "UTF-8"],
+        ["x\\udcff", "not UTF-8"],
     ),
     "an override of half a table": (["run", "lab.toml", "--set", "link.line.queue={"], ["link.line.queue", '"{"']),
     "an override nested without end": (
@@ -194,14 +192,6 @@ def test_arguments_with_a_mistake(what: str, cli: Callable[..., Answer], tmp_pat
 def test_a_pipe_is_not_waited_for(command: str, cli: Callable[..., Answer], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lab.toml")
     refused(cli, [command, "lab.toml"], ["lab.toml", "a pipe"], tmp_path)
-
-
-def test_a_file_with_a_name_that_is_not_utf_8_runs(cli: Callable[..., Answer], tmp_path: Path) -> None:
-    (tmp_path / "lab\udcff.toml").write_text(SMALL)
-    answer = cli("run", "lab\udcff.toml", "--quiet")
-    assert (answer.status, answer.err) == (0, "")
-    (run,) = bs.load(tmp_path / "results" / "lab").runs
-    assert run.meta["path"] == "lab\\udcff.toml"
 
 
 def refused(cli: Callable[..., Answer], arguments: list[str], words: list[str], directory: Path) -> Answer:
