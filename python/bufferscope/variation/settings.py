@@ -43,7 +43,8 @@ def short(run: "RunRecords", path: str, written: str | None) -> str | None:
         return found[0] if found and len(set(found)) == 1 else None
     if written.startswith("{"):
         return _table(written)
-    return written.strip("\"'")
+    is_quoted = len(written) > 1 and written[0] == written[-1] and written[0] in "\"'"
+    return written[1:-1] if is_quoted else written
 
 
 def _table(written: str) -> str:
