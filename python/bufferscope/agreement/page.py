@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bufferscope.agreement.comparing import Agreement, PointAgreement, compare
 from bufferscope.agreement.wording import ComparisonView, counts, title, view
 from bufferscope.figures.source import points
-from bufferscope.report import drawing, parameters, rendering
+from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
 from bufferscope.report.contents import Entry, of_points
@@ -68,7 +68,8 @@ def build(result: Result, path: str | PathLike[str], step: Callable[[int, int], 
     agreement = compare(result)
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    view = _page_view(agreement, result, page, step or (lambda _done, _total: None))
+    with printing.beside():
+        view = _page_view(agreement, result, page, step or (lambda _done, _total: None))
     page.write_text(rendering.render(view, "agreement.html.jinja", "bufferscope.agreement"), encoding="utf-8")
     return page
 

@@ -11,7 +11,7 @@ from bufferscope.comparison.sides import Pool, Side
 from bufferscope.comparison.wording import MetricView, metric_view, repetitions, unmatched
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
-from bufferscope.report import drawing, parameters, rendering
+from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.contents import Entry, of_points
 from bufferscope.report.words import plural
@@ -74,10 +74,9 @@ def build(comparison: Comparison, path: str | PathLike[str], step: Callable[[int
     """
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    html = rendering.render(
-        _view(comparison, page, step or (lambda _done, _total: None)), "comparison.html.jinja", "bufferscope.comparison"
-    )
-    page.write_text(html, encoding="utf-8")
+    with printing.beside():
+        view = _view(comparison, page, step or (lambda _done, _total: None))
+    page.write_text(rendering.render(view, "comparison.html.jinja", "bufferscope.comparison"), encoding="utf-8")
     return page
 
 

@@ -26,6 +26,7 @@ def build(
     working where it is moved together with them. `step` is told, before each result, how many are drawn and how many
     there are.
     """
+    from bufferscope.report import printing
     from bufferscope.report.page import page_view
     from bufferscope.report.rendering import render
 
@@ -33,5 +34,6 @@ def build(
         raise ValueError("a report needs at least one result")
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(page_view(results, page, step), "page.html.jinja"), encoding="utf-8")
+    with printing.beside():
+        page.write_text(render(page_view(results, page, step), "page.html.jinja"), encoding="utf-8")
     return page

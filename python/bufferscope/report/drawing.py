@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from bufferscope import figures
 from bufferscope.figures import pictures
+from bufferscope.report import printing
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
@@ -61,9 +62,9 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     directory = page.parent / DIRECTORY
     directory.mkdir(parents=True, exist_ok=True)
     stem = f"{anchor}-{name}"
-    svg = pictures.svg(spec)
-    (directory / f"{stem}.svg").write_text(svg, encoding="utf-8")
-    (directory / f"{stem}.png").write_bytes(pictures.png(svg))
+    svg = directory / f"{stem}.svg"
+    svg.write_text(pictures.svg(spec), encoding="utf-8")
+    printing.png(svg, svg.with_suffix(".png"))
     heading = spec.pop("title")
     return FigureView(
         name=name,
