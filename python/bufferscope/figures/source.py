@@ -93,11 +93,6 @@ def engine(run: RunRecords) -> str:
     return str(run.meta["engine"])
 
 
-def compares_engines(result: ResultRecords) -> bool:
-    """Whether its runs are of several engines."""
-    return len({engine(run) for run in result.runs}) > 1
-
-
 def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
     """`rows` of all runs, labelled `point` and `repetition` (0, 1, ... by seed); a column `t_ns` becomes `time_s`."""
     frame = pl.concat(
