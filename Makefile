@@ -52,7 +52,7 @@ test-rust: $(STAMPS)/run
 
 test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
 	@scripts/ensure-system-packages.sh host guest tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 $(ARGS)
 
 test-slow: test ## Run every test, the property tests longer, and fuzz the loader where cargo-fuzz is installed
 	PROPTEST_CASES=2000 cargo test --workspace --locked --release --quiet
@@ -61,9 +61,13 @@ test-slow: test ## Run every test, the property tests longer, and fuzz the loade
 test-busy: ## Run every test beside BUSY processes (8) that take CPU time from it: none may depend on a fast machine
 	scripts/busy.sh $(BUSY) $(MAKE) --no-print-directory test
 
+# A macro declares these modules, and cargo fmt does not see into macros.
+DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/*.rs)
+
 lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(DISCIPLINES)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -72,6 +76,7 @@ lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rus
 fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	@scripts/check-rust.sh rustfmt
 	cargo fmt --all
+	rustfmt --edition 2024 $(DISCIPLINES)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# busy.sh NUMBER COMMAND [ARGUMENT]...: runs a command beside NUMBER processes that only take CPU time from it.
+# busy.sh NUMBER COMMAND [ARGUMENT]...: runs a command together with NUMBER processes that only take CPU time from it.
 set -euo pipefail
 
 readonly number="$1"

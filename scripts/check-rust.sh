@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check-rust.sh [COMPONENT...]: fails with what to install unless cargo is recent enough, there is a linker, and the named
-# components (rustfmt, clippy) are there. Adds missing components itself where rustup can.
+# check-rust.sh [COMPONENT...]: checks that cargo is recent enough and that a linker and the named components (rustfmt,
+# clippy) are installed. Otherwise it fails and says what to install. If rustup is there, it adds missing components.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# ensure-system-packages.sh USER...: makes sure that every program that any of these needs is installed (host, guest, tests;
-# see python/bufferscope/programs.txt). If this user may (root, or sudo without a password), it installs the Debian packages;
-# otherwise it says what to install.
+# ensure-system-packages.sh USER...: makes sure that all programs are installed that these users need (host, guest,
+# tests; see python/bufferscope/programs.txt). With the necessary rights (root, or sudo without a password), it installs
+# the Debian packages; otherwise it says what to install.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"
 # shellcheck source=scripts/programs.sh
 . "${BASH_SOURCE%/*}/programs.sh"
 
-# Ordinary users often lack the directories of ip and ethtool in PATH; bufferscope looks there, too.
+# The PATH of ordinary users often lacks the directories of ip and ethtool. bufferscope looks there, too.
 PATH=$PATH:/usr/sbin:/sbin
 
 missing=()
@@ -34,7 +34,7 @@ if [ -n "$as_root" ] && ! sudo -n true 2>/dev/null; then
     fail "these programs are needed, and only root may install them: ${missing[*]}" "sudo ${install[*]}"
 fi
 say "Installing system packages: ${packages[*]}"
-# Package lists may be absent or old: refresh them, but a failing mirror need not matter.
+# Package lists may be absent or old, so refresh them. A failing mirror need not matter.
 $as_root apt-get update --quiet=2 || true
 $as_root env DEBIAN_FRONTEND=noninteractive "${install[@]}" --quiet=2 >/dev/null ||
     fail "apt-get could not install: ${packages[*]}" "try it by hand: ${install[*]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the Python that the environment is made from: $PYTHON if set, else the first of the usual names that is recent
-# enough and can make environments. Fails with what to install where there is none.
+# Prints the Python with which to make the environment: $PYTHON if set, otherwise the first of the usual names that is
+# recent enough and can make environments. If there is none, it fails and says what to install.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"
@@ -14,7 +14,7 @@ is_recent_enough() {
     "$1" -c "import sys; sys.exit(sys.version_info < (${MINIMUM/./, }))" 2>/dev/null
 }
 
-# Debian packs venv's other half, ensurepip, separately.
+# Debian has ensurepip, which venv needs, in a separate package.
 can_make_environments() {
     "$1" -c "import ensurepip, venv" 2>/dev/null
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make-venv.sh DIR: makes the virtual environment DIR, or makes it anew where its interpreter no longer runs. First it
+# make-venv.sh DIR: makes the virtual environment DIR, or makes it again if its interpreter no longer runs. It first
 # checks everything that a build needs, so that all missing parts are reported at once.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh

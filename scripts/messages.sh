@@ -3,7 +3,7 @@
 
 say() { printf '==> %s\n' "$*" >&2; }
 
-# fail MESSAGE [WHAT-TO-DO]...: one line that says what is wrong, then one line per remedy.
+# fail MESSAGE [WHAT-TO-DO]...: prints a line that says what is wrong, then one line per remedy, and exits.
 fail() {
     printf 'bufferscope: %s\n' "$1" >&2
     shift

@@ -19,9 +19,9 @@ FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart], style.Th
     "controls-share.svg": ("congestion-controls", bs.figures.share_matrix, style.LIGHT),
     "throughput-delay.svg": (f"{EXAMPLES}/throughput-and-delay.toml", bs.figures.goodput_delay, style.LIGHT),
 }
-"""The pictures by name: of which experiment, which figure, and how it looks."""
+"""The pictures by name: the experiment, the figure, and its appearance."""
 OVERRIDES: Mapping[str, dict[str, int]] = {"queue-sizes.svg": {"tcp.gso_max_segs": 1}}
-"""What is changed of an experiment: the pages on queue sizes are about packets of one segment."""
+"""Changes to the experiments: the pages on queue sizes are about packets of one segment."""
 
 
 def main() -> None:

@@ -3,7 +3,8 @@
 
 readonly programs="${BASH_SOURCE%/*}/../python/bufferscope/programs.txt"
 
-# listed USER...: a line for each program that any of these needs (`anyone`: for every program): its names, a blank, its packages.
+# listed USER...: prints a line for each program that any of these users needs (`anyone`: for every program). The line
+# has the program's names, a blank, and its packages.
 listed() {
     local names packages users user
     while read -r names packages users; do

@@ -18,7 +18,7 @@ ARGUMENTS = [
 
 
 def launched() -> Iterator[Browser]:
-    """The running browser; a machine without one fails the tests, and is told what to install."""
+    """The running browser; without one, the tests fail and say what to install."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program("chromium"), args=ARGUMENTS)
         yield browser

@@ -1,20 +1,24 @@
-"""What the tests of guests have in common."""
+"""Helpers for the tests of guests."""
 
-import multiprocessing
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from laboratory import write
+from laboratory import TABLES, write
 
-from bufferscope.engines import agent
+from bufferscope import machine
+from bufferscope.engines import agent, guest
 from bufferscope.experiment import Point, load
 from bufferscope.guest import build
 from bufferscope.guest.image import Image
 
 Carry = Callable[..., dict[str, bytes]]
 """Runs an experiment's text and gives its tables' bytes."""
+
+JOBS = max(1, machine.cpus() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+"""Guests at a time: without a processor of its own, a guest takes twice as long, and other tests run, too."""
 
 
 def build_guest(kernel: str | None = None) -> Image:
@@ -26,21 +30,22 @@ def point(text: str, directory: Path) -> Point:
     return load(write(directory, text)).points[0]
 
 
+def carried(text: str, directory: Path, seed: int = 1, kernel: str | None = None) -> dict[str, bytes]:
+    """The tables' bytes of a run of an experiment's text."""
+    path = directory / f"run-{len(list(directory.iterdir()))}"
+    path.mkdir()
+    guest.run(point(text, directory), seed, path, lambda *_: True, kernel=kernel)
+    return {table: (path / f"{table}.parquet").read_bytes() for table in TABLES}
+
+
 @contextmanager
 def busy_machine() -> Iterator[None]:
-    """Two processes a processor that do nothing but take time from others."""
-    spawn = multiprocessing.get_context("spawn")
-    processes = [spawn.Process(target=_spin, daemon=True) for _ in range(2 * (os.cpu_count() or 1))]
-    for process in processes:
-        process.start()
+    """Two processes per processor that only take processor time from others."""
+    spin = ["sh", "-c", "while :; do :; done"]
+    processes = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
     try:
         yield
     finally:
         for process in processes:
             process.kill()
-            process.join()
-
-
-def _spin() -> None:
-    while True:
-        pass
+            process.wait()

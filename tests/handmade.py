@@ -99,7 +99,7 @@ def scenario(
 
 
 def table(name: str, rows: Rows) -> pl.DataFrame:
-    """A table from rows that name only the columns that matter; other numbers are 0, other strings empty."""
+    """A table from rows that give only the relevant columns; other numbers are 0, and other strings are empty."""
     empty: dict[type[pl.DataType], Any] = {pl.String: "", pl.Boolean: False}
     defaults = {column: empty.get(kind, 0) for column, kind in SCHEMAS[name].items()}
     if name in ("queues", "drops", "sojourns"):
@@ -123,7 +123,7 @@ class HandmadeRun:
     warnings: list[str] = field(default_factory=list)
     engine: str = "sim"
     position: int = 0
-    """Which of the experiment's points this is."""
+    """Index of the experiment's point."""
     summary: dict[str, Any] = field(default_factory=lambda: {"events": 1, "hops": 1})
 
     @property
@@ -176,7 +176,7 @@ class HandmadeResult:
 
 
 def sweep(labels: list[str], make: Callable[[str], HandmadeRun]) -> HandmadeResult:
-    """A result with one run a label of the swept key `link.bottleneck.queue.limit`."""
+    """A result with one run per label of the swept key `link.bottleneck.queue.limit`."""
     runs = []
     for label in labels:
         run = make(label)

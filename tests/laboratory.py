@@ -38,6 +38,9 @@ from = "h1"
 to = "h2"
 """
 
+IDLE = SMALL.split("[[traffic]]")[0] + "[[traffic]]" + SMALL.split("[[traffic]]")[2]
+"""The small lab with only its ping."""
+
 SWEEP = """
 [sweep]
 "link.line.queue.limit" = ["10p", "20p", "40p"]
@@ -47,14 +50,14 @@ ENDLESS = """
 [sweep]
 "duration" = ["1s", "86400s"]
 """
-"""A first point that is soon done, a second that takes a long while."""
+"""The first point is soon done; the second takes a long time."""
 
 TABLES = ("probes", "flows", "queues", "drops", "transfers", "sojourns")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command left behind."""
+    """The results of a command."""
 
     status: int
     out: str
@@ -69,7 +72,7 @@ def write(directory: Path, text: str, name: str = "lab.toml") -> Path:
 
 
 def program(name: str) -> str:
-    """Where one of the programs of `programs.txt` is, by any of its names; without it the test fails."""
+    """The path of one of the programs of `programs.txt`, by any of its names; without the program, the test fails."""
     (listed,) = (program for program in programs.listed() if name in program.names)
     if found := next(filter(None, map(shutil.which, listed.names)), None):
         return found
@@ -89,14 +92,14 @@ def start(arguments: Sequence[str], directory: Path) -> subprocess.Popen[str]:
 
 
 ATTEMPTS = 6
-"""Measurements that this machine may disturb before a test gives up."""
+"""The number of disturbed measurements after which a test gives up."""
 
 
 def until_undisturbed(measure: Callable[[], tuple[bool, str]]) -> None:
-    """Repeat a measurement in real time that did not come out while this machine was in its way.
+    """Repeat a measurement in real time that failed while this machine disturbed it.
 
-    `measure` tells whether it came out, and what disturbed it, empty for nothing. What does not come out undisturbed
-    fails at once, and what is always disturbed fails in the end.
+    `measure` returns whether the measurement succeeded and what disturbed it (empty if nothing did). An undisturbed
+    measurement that does not succeed fails the test at once. One that is always disturbed fails it in the end.
     """
     for attempt in range(ATTEMPTS):
         came_out, disturbance = measure()

@@ -1,6 +1,6 @@
-"""Pages of the documentation whose examples are run, and what they show held against what is printed.
+"""Pages of the documentation whose examples are run, to compare their real output with the output that they show.
 
-`REWRITE_PAGES=1 python -m pytest tests/docs` writes what is printed now into the pages instead.
+`REWRITE_PAGES=1 python -m pytest tests/docs` writes the current output into the pages instead.
 """
 
 import os
@@ -34,7 +34,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def settled(text: str) -> str:
-    """A text without what differs from one time, place and build to the next."""
+    """A text without the parts that depend on time, place and build."""
     text = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", "<now>", text.replace("\N{NO-BREAK SPACE}", " "))
     text = re.sub(r"(-s\d+)-[0-9a-f]{8}\b", r"\1-<digest>", text)
     text = re.sub(r"\S+/comparison/", "<here>/comparison/", text)
@@ -42,7 +42,7 @@ def settled(text: str) -> str:
 
 
 def hold(page: Path, printed: dict[Block, str]) -> None:
-    """Each of these blocks shows what is printed; with REWRITE_PAGES the page is made to."""
+    """Check that each of these blocks shows the real output; with REWRITE_PAGES, change the page so that they do."""
     if os.environ.get("REWRITE_PAGES"):
         text = page.read_text(encoding="utf-8")
         for block, output in sorted(printed.items(), key=lambda item: -item[0].start):

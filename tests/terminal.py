@@ -1,4 +1,4 @@
-"""A terminal with a program in it, as a test types and reads it."""
+"""A terminal in which a program runs; a test types into it and reads from it."""
 
 import fcntl
 import os
@@ -61,7 +61,7 @@ class Terminal:
         return self.expect("$> ").splitlines()
 
     def wait_for_silence(self, seconds: float = 0.5) -> None:
-        """Read until nothing has come for so long."""
+        """Read until nothing has arrived for this long."""
         while self._read(seconds):
             pass
 

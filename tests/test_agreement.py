@@ -1,4 +1,4 @@
-"""Two engines against each other: the statistics, the aims, and what becomes of them for readers."""
+"""Comparing two engines: the statistics, the aims, and how they are shown to readers."""
 
 import math
 import random
@@ -24,7 +24,7 @@ def comparison(value: list[float], reference: list[float], metric: str = "rtt.p5
 def test_chance_reaches_as_far_as_welch_says() -> None:
     # Both have standard error 1 with one degree of freedom: variance 2, two degrees, t(0.975, 2) = 4.30265.
     assert reach(estimate([1, 3]), estimate([2, 4])) == pytest.approx(4.30265 * math.sqrt(2), rel=1e-5)
-    # Only one scatters: it alone counts, t(0.975, 1) = 12.7062.
+    # Only one of them scatters, and it alone counts: t(0.975, 1) = 12.7062.
     assert reach(estimate([5, 5, 5]), estimate([1, 3])) == pytest.approx(12.7062, rel=1e-5)
     # Variances of the means 1 and 1/3: freedom (4/3)^2 / (1/1 + (1/9)/2) = 32/19, t(0.975, 32/19) = 5.1765.
     assert reach(estimate([1, 3]), estimate([1, 2, 3])) == pytest.approx(5.1765 * math.sqrt(4 / 3), rel=1e-4)

@@ -1,4 +1,4 @@
-"""`make agreement`: the matrix is run, the page says what came out, and the page at hand is of the matrix at hand."""
+"""`make agreement`: the matrix is run, the page shows the results, and the current page fits the current matrix."""
 
 import re
 from collections.abc import Callable
@@ -114,7 +114,7 @@ def test_what_scatters_is_told_apart_and_needs_no_cause(
     make(tmp_path)
     assert "rtt.p50_ms" not in capsys.readouterr().err
     page = (tmp_path / "page.md").read_text()
-    # Paths of 40, 60 and 80 ms against 40: beyond the aim, and as far from one another.
+    # Paths of 40, 60 and 80 ms against 40: the differences exceed the aim, but scatter as widely.
     assert all(re.fullmatch(r"\*[^*].*[^*]\*", cells[0]) for cells in table(page).values())
     assert "### Within what so few repetitions scatter" in page
 

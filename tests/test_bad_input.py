@@ -1,4 +1,4 @@
-"""Whatever is wrong gets a clear line on standard error, exit status 2, and leaves nothing behind."""
+"""Every mistake gives a clear line on standard error and exit status 2, and leaves no files behind."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import pytest
 from laboratory import SMALL, SWEEP, Answer, write
 
 CPU_SECONDS = 1.0
-"""Of processor time, so that a busy machine fails no test."""
+"""In processor time, so that no test fails on a busy machine."""
 
 
 def changed(old: str, new: str) -> str:
@@ -36,6 +36,11 @@ BAD_FILES = {
         changed('to = "h2"\ncong', 'to = "h4"\ncong') + '[[link]]\nname = "island"\nends = ["h3", "h4"]\n',
         ["traffic.bulk", "h4"],
     ),
+    "an interval that iputils cannot count": (
+        changed('kind = "ping"', 'kind = "ping"\ninterval = "1500us"\ntiming = "iputils"'),
+        ["traffic.ping.interval", "1500us", "whole milliseconds"],
+    ),
+    "an unknown timing": (changed('kind = "ping"', 'kind = "ping"\ntiming = "iput"'), ["timing", "iput", "iputils"]),
     "an unknown qdisc": (changed('"pfifo"', '"pfif"'), ["link.line.queue", "pfif", "pfifo"]),
     "an unknown figure": (changed('["rtt"]', '["rtt", "rt"]'), ["figures", "rt", "rtt"]),
     "a metric misspelt": (

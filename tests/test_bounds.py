@@ -1,4 +1,4 @@
-"""What a run may take: a second after Ctrl-C, memory for what is there at a time, room on disk for what is its own."""
+"""Limits of a run: a second after Ctrl-C, memory for what exists at one time, disk space only for its own data."""
 
 import json
 import os
@@ -33,7 +33,7 @@ traffic = [{ name = "crowd", kind = "tcp", from = "h1", to = "h2", flows = 10000
 
 
 def large_sweep() -> str:
-    """10,000 points of a set-up of some 400 keys: reading it takes a while."""
+    """10,000 points of an experiment with some 400 keys, which takes a while to read."""
     pings = "\n".join(
         f'[[traffic]]\nname = "ping{n}"\nkind = "ping"\nfrom = "h1"\nto = "h2"\ninterval = "100ms"' for n in range(60)
     )
@@ -45,15 +45,15 @@ def large_sweep() -> str:
 
 
 def cpu_s(pid: int) -> float:
-    """Processor time of a process so far, its threads' together."""
+    """Processor time of a process so far, summed over its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def interrupt(process: subprocess.Popen[str], after_cpu_s: float) -> tuple[float, str]:
-    """Send Ctrl-C once a process has worked for so long; returns how long it worked after that, and what it said.
+    """Send Ctrl-C once a process has worked for this long; returns how long it worked after that, and its output.
 
-    Processor time, as a busy machine says nothing about us.
+    The time is processor time, so that a busy machine does not affect the result.
     """
     while cpu_s(process.pid) < after_cpu_s:
         assert process.poll() is None, process.communicate()
@@ -86,9 +86,29 @@ def test_ctrl_c_ends_the_reading_of_a_large_sweep(tmp_path: Path) -> None:
     assert worked_s < 1
 
 
-def test_ctrl_c_in_a_program_keeps_the_finished_runs(tmp_path: Path) -> None:
-    write(tmp_path, SMALL + '[sweep]\n"duration" = ["1s", "2s", "86400s"]\n')
+def test_ctrl_c_ends_waiting_where_polars_is_loaded() -> None:
     program = """
+import time
+import polars
+from bufferscope.cli.interruption import CutShortError, at_once
+try:
+    at_once("sleeping", lambda: print("asleep", flush=True) or time.sleep(600))
+except CutShortError as cut_short:
+    print(cut_short)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "asleep\n"
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out == "interrupted while sleeping\n"
+
+
+@pytest.mark.parametrize("loaded", ["json", "polars"])
+def test_ctrl_c_in_a_program_keeps_the_finished_runs(tmp_path: Path, loaded: str) -> None:
+    write(tmp_path, SMALL + '[sweep]\n"duration" = ["1s", "2s", "86400s"]\n')
+    program = f"""
+import {loaded}
 import bufferscope as bs
 try:
     bs.run("lab.toml", jobs=1)

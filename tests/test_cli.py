@@ -1,4 +1,4 @@
-"""The command line, as far as it is not about mistakes."""
+"""The command line, except for the handling of mistakes."""
 
 import json
 import re
@@ -183,7 +183,7 @@ def test_strict_fails_when_an_expectation_does(cli: Cli, tmp_path: Path, high: i
 
 
 def test_strict_fails_when_the_metric_of_an_expectation_was_not_measured(cli: Cli, tmp_path: Path) -> None:
-    """The ping exists, and so its metrics do; but none is sent between the warm-up and the end."""
+    """The ping exists, and therefore its metrics, but no probe is sent between the warm-up and the end."""
     text = SMALL.replace('duration = "2s"', 'duration = "2s"\nwarmup = "1s"') + 'stop = "500ms"\n'
     write(tmp_path, text + EXPECTATION.format(says="as long as the queue", low=0, high=1000))
     answer = cli("run", "lab.toml", "--json", "--strict")

@@ -1,4 +1,4 @@
-"""Stored runs held against one another."""
+"""Comparing stored runs."""
 
 import json
 import math
@@ -21,7 +21,7 @@ TRAFFIC = {"bulk": TCP, "ping": PING}
 
 
 def run(rtt_ms: float, limit: int = 100, seed: int = 1, **changes: Any) -> HandmadeRun:
-    """A run whose probes all take so long."""
+    """A run whose probes all take this long."""
     queues = [
         {"t_ns": t * 10 * MS, "packets": limit, "bytes": limit * 1514, "sent_bytes": t * 9000} for t in range(201)
     ]
@@ -42,7 +42,7 @@ def stored(directory: Path, runs: Sequence[HandmadeRun]) -> Path:
 
 
 def swept(rtts_ms: Sequence[float], limits: Sequence[int], **changes: Any) -> list[HandmadeRun]:
-    """A run a swept limit."""
+    """One run per swept limit."""
     more: dict[str, Any] = {"overrides": [], **changes}
     return [
         run(rtt, limit, point={LIMIT: f"{limit}p"}, position=place, **more)

@@ -14,6 +14,7 @@ import typer
 import typer.main
 from laboratory import SMALL, SWEEP, write
 
+from bufferscope._core import QDISCS
 from bufferscope.cli import completion
 from bufferscope.cli.app import app
 from bufferscope.engines import ENGINES
@@ -22,7 +23,7 @@ from bufferscope.keys import Keys
 from bufferscope.overrides import as_texts
 
 CPU_SECONDS = 1.0
-"""Of processor time, start of the interpreter included; it takes a third of it where nothing else runs."""
+"""In processor time, including the interpreter's start; on an idle machine, it takes a third of this."""
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_path_that_is_the_only_one_comes_with_its_values(context: typer.Contex
     assert "traffic.bulk.congestion=prague" in found
     assert completion.complete_set(context, "traffic.bulk.ecn=") == ["traffic.bulk.ecn=false", "traffic.bulk.ecn=true"]
     qdiscs = completion.complete_set(context, "link.line.queue.qdisc=")
-    assert qdiscs == [f"link.line.queue.qdisc={name}" for name in ("pfifo", "bfifo", "red", "codel")]
+    assert qdiscs == [f"link.line.queue.qdisc={name}" for name in QDISCS]
     assert completion.complete_set(context, "traffic.bulk.to=") == ["traffic.bulk.to=h2", "traffic.bulk.to=h1"]
     assert completion.complete_set(context, "link.line.rate=1") == ["link.line.rate=10mbit"]
 
@@ -83,7 +84,7 @@ def test_points_by_path_and_label(context: typer.Context) -> None:
 
 @pytest.mark.parametrize("name", catalogue())
 def test_what_is_offered_for_the_catalogue_is_a_key_and_a_value_of_it(name: str) -> None:
-    """Most values can be set as they are; some need another key beside them, but none is of a wrong kind."""
+    """Most values can be set as they are. Some need another key as well, but no value has a wrong type."""
     text = (Path(__file__).parents[1] / "python/bufferscope/experiments" / f"{name}.toml").read_text()
     keys = Keys(text)
     assert len(keys.paths()) > 50
@@ -182,7 +183,7 @@ def test_bash_itself(tmp_path: Path) -> None:
     run = ["bufferscope", "run", "lab.toml"]
     assert in_bash([*run, "--engine", "sim,g"], tmp_path) == ["sim,guest"]
     assert in_bash([*run, "--set", "link.line.ov"], tmp_path) == ["link.line.overhead=14b", "link.line.overhead="]
-    # What is before a `=` is a word of its own to bash.
+    # bash treats the part before a `=` as a word of its own.
     assert in_bash([*run, "--set", "traffic.bulk.congestion", "=", "ve"], tmp_path) == ["vegas"]
     assert in_bash([*run, "--set", "traffic.bulk.ecn", "="], tmp_path) == ["false", "true"]
     assert in_bash([*run, "--set", "duration", "=", "1s", "--engine", "=", "g"], tmp_path) == ["guest"]

@@ -1,4 +1,4 @@
-"""`doctor` on machines that lack something: programs missing from PATH, settings in files, an agent made of shell."""
+"""`doctor` on machines that lack something: programs missing from PATH, settings in files, an agent in shell."""
 
 import json
 import shutil
@@ -62,7 +62,7 @@ def fake_agent(
     fails: str = "",
     congestion: Mapping[str, bool] = MappingProxyType({"reno": True, "cubic": True}),
 ) -> None:
-    """An agent whose kernel has these queueing disciplines, or that fails with these words."""
+    """An agent whose kernel has these queueing disciplines, or that fails with this message."""
     qdiscs = {name: name in has for name in EVERYTHING}
     found = {"kernel": KERNEL, "privilege": privilege, "qdiscs": qdiscs, "congestion": dict(congestion)}
     script = f"echo 'bufferscope-agent: {fails}' >&2; exit 1" if fails else f"echo '{json.dumps(found)}'"

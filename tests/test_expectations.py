@@ -1,4 +1,4 @@
-"""What a document says, held against what was measured."""
+"""Comparing a document's statements with measurements."""
 
 import math
 from pathlib import Path
@@ -13,7 +13,7 @@ from bufferscope.expectations import Evaluated, Expectation, Verdict, evaluate, 
 
 
 def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, seed: int = 1) -> bs.Run:
-    """A run of `position` whose probes came back after these times."""
+    """A run at `position` whose probes were answered after these times."""
     run = HandmadeRun(
         scenario({"bulk": TCP, "ping": PING}),
         rows={"probes": probes(rtts_ms)},
@@ -74,7 +74,7 @@ def test_a_known_difference_is_told_with_its_reason(tmp_path: Path) -> None:
 
 
 def shown_at(band: list[float | None], **place: int | None) -> dict[str, Any]:
-    """A difference at point 0 whose cause point 1 shows."""
+    """A difference at point 0; point 1 shows its cause."""
     shown_by = {"point": 1, "relative_to": None, **place}
     comparison = {"point": 0, "relative_to": None if place.get("relative_to") is None else 2, "shown_by": shown_by}
     return entry(band, differs="another kernel", shown_by={"queue": "1"}, comparisons=[comparison])

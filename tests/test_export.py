@@ -1,4 +1,4 @@
-"""Runs taken elsewhere as CSV, Parquet and JSON."""
+"""Exporting runs as CSV, Parquet and JSON."""
 
 import csv
 import json

@@ -25,7 +25,7 @@ KEYS = ("traffic.own.congestion", "traffic.rival.flows", "link.bottleneck.queue.
 
 
 def competing(own: int, rival: int, rtts: list[float | None], rivals: int = 1) -> HandmadeRun:
-    """A run of 1 s in which the two traffics have so many bytes delivered."""
+    """A run of 1 s in which the two traffics deliver this many bytes."""
     traffic = {"own": TCP, "rival": {**TCP, "flows": rivals}, "ping": PING}
     flows: Rows = [
         {"flow": f"{name}/1", "t_ns": t, "delivered_bytes": bytes_ * t // SECOND}
@@ -36,7 +36,7 @@ def competing(own: int, rival: int, rtts: list[float | None], rivals: int = 1) -
 
 
 def result_of(make: Any, keys: tuple[str, ...] = KEYS) -> HandmadeResult:
-    """A run for each combination; `make` gets the choice."""
+    """A run for each combination; `make` gets the chosen values."""
     runs = []
     for choice in itertools.product(CONTROLS, ["0", "1"], QUEUES):
         run = make(*choice)

@@ -1,4 +1,4 @@
-"""Lines over time have their names at their right end, where these can stand beside their lines."""
+"""Lines over time are labelled at their right end if the labels fit beside their lines."""
 
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ Spec = dict[str, Any]
 
 
 def rtt_of(levels_ms: dict[str, float], seconds: float = 10) -> Spec:
-    """The figure of round-trip times that stay as they are, a point each, for so much of 10 s."""
+    """The figure of constant round-trip times, one per point, for this part of 10 s."""
 
     def run(label: str) -> HandmadeRun:
         answered = probes([levels_ms[label]] * int(10 * seconds))
@@ -27,7 +27,7 @@ def rtt_of(levels_ms: dict[str, float], seconds: float = 10) -> Spec:
 
 
 def names_of(spec: Spec) -> dict[str, float] | None:
-    """The names that can be seen, and at which values they stand; None without any."""
+    """The visible names and the values at which they are; None if there are none."""
     (layer,) = (layer for layer in spec["layer"] if layer.get("name") == "names")
     if layer["mark"].get("opacity") == 0:
         return None

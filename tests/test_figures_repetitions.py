@@ -1,4 +1,4 @@
-"""Repetitions are seen in every figure: each of a few, the spread of many, and how well a mean is known."""
+"""Every figure shows repetitions: each one if there are few, the spread of many, and how precise a mean is."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput")
 
 
 def repeated(n: int) -> HandmadeResult:
-    """Runs in which the repetition of seed s has s ms more delay, s packets more queued, s times the goodput."""
+    """Runs in which seed s has s ms more delay, s more packets queued, and s times the goodput."""
     runs = []
     for seed in range(1, n + 1):
         run = with_everything()

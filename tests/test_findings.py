@@ -1,4 +1,4 @@
-"""The sentence on what is plain to see, and where nothing may be said."""
+"""The sentence that states the obvious finding, and the cases in which there must be none."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def queue(packets: int, port: str = "r1>h2", start_ns: int = 0) -> list[dict[str, Any]]:
-    """So many full packets in a port all the time: 1.211 ms each at 10 Mbit/s."""
+    """A port that always has `packets` full packets, which take 1.211 ms each at 10 Mbit/s."""
     return [
         {"t_ns": start_ns + t * 10 * MS, "port": port, "packets": packets, "bytes": packets * 1514} for t in range(201)
     ]

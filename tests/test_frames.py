@@ -1,4 +1,4 @@
-"""What the agent writes is taken over whole, however it is cut into pieces, and nonsense is refused."""
+"""The agent's output is read completely, however it is cut into pieces, and invalid output is rejected."""
 
 import json
 import struct

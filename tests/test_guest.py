@@ -3,16 +3,18 @@
 The first test that needs the guest fetches a kernel and boots it, unless an earlier run of the tests did.
 """
 
+import functools
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
-from guests import Carry, build_guest, busy_machine, point
-from laboratory import SMALL, TABLES, start, write
+from guests import Carry, build_guest, busy_machine, carried, point
+from laboratory import IDLE, SMALL, TABLES, start, write
 
 import bufferscope as bs
 from bufferscope import _core
@@ -25,12 +27,13 @@ pytestmark = pytest.mark.guest
 
 CHANCE = SMALL.replace('{ qdisc = "pfifo", limit = "20p" }', '{ qdisc = "red", limit = "60kb", avpkt = "1000b" }')
 """The small lab with a queue that draws random numbers."""
-IDLE = SMALL.split("[[traffic]]")[0] + "[[traffic]]" + SMALL.split("[[traffic]]")[2]
-"""The small lab with nothing but its ping."""
 ROUTED = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
     "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
 )
 """The small lab with its queue on a router: a Linux host keeps its flows from filling its own queue."""
+
+
+Alone = Callable[[int], dict[str, bytes]]
 
 
 @pytest.fixture(scope="session")
@@ -41,39 +44,36 @@ def built() -> Image:
 @pytest.fixture
 def carry(tmp_path: Path, built: Image) -> Carry:
     """Runs an experiment's text with a seed; gives its tables' bytes."""
-
-    def call(text: str, seed: int = 1) -> dict[str, bytes]:
-        directory = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
-        directory.mkdir()
-        guest.run(point(text, tmp_path), seed, directory, lambda *_: True)
-        return {table: (directory / f"{table}.parquet").read_bytes() for table in TABLES}
-
-    return call
+    return lambda text, seed=1: carried(text, tmp_path, seed)
 
 
-def test_the_same_seed_gives_the_same_bytes_whatever_else_the_machine_does(carry: Carry) -> None:
-    alone = carry(CHANCE)
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory: pytest.TempPathFactory, built: Image) -> Alone:
+    """The tables' bytes of an undisturbed run of CHANCE with a seed; each is made once for all tests."""
+    return functools.cache(lambda seed: carried(CHANCE, tmp_path_factory.mktemp("alone"), seed))
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_else_the_machine_does(alone: Alone, carry: Carry) -> None:
     with busy_machine():
         loaded = carry(CHANCE)
     again = carry(CHANCE)
-    assert alone == loaded == again
+    assert alone(1) == loaded == again
 
 
-def test_another_seed_gives_other_records(carry: Carry) -> None:
-    assert carry(CHANCE, 1)["queues"] != carry(CHANCE, 2)["queues"]
+def test_another_seed_gives_other_records(alone: Alone) -> None:
+    assert alone(1)["queues"] != alone(2)["queues"]
 
 
-def test_runs_side_by_side_give_what_they_give_alone(tmp_path: Path, built: Image, carry: Carry) -> None:
-    alone = {seed: carry(CHANCE, seed) for seed in (1, 2)}
+def test_runs_side_by_side_give_what_they_give_alone(tmp_path: Path, built: Image, alone: Alone) -> None:
     result = bs.run(write(tmp_path, CHANCE), engine="guest", seed=1, repeat=2, jobs=2, out=tmp_path / "out")
     for each in result.runs:
-        assert {table: (each.path / f"{table}.parquet").read_bytes() for table in TABLES} == alone[each.seed]
+        assert {table: (each.path / f"{table}.parquet").read_bytes() for table in TABLES} == alone(each.seed)
 
 
 def test_a_state_saved_anew_gives_the_same_records(
-    tmp_path: Path, built: Image, carry: Carry, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, built: Image, alone: Alone, carry: Carry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = carry(CHANCE)
+    before = alone(1)
     packages = cache.directory("packages")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache.directory("packages").rmdir()
@@ -135,7 +135,7 @@ def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
     monkeypatch.setattr(machine, "_time", lambda icount: of_time(icount.replace("shift=0", "shift=2")))
     (slow,) = bs.run(path, engine="guest", out=tmp_path / "slow").runs
     busy = [each.meta["summary"]["cpu"]["busiest"] for each in (usual, slow)]
-    # What a run costs is what its processor does: thirty million instructions a second, of 10⁹.
+    # The cost of a run depends on its processor's work: thirty million instructions a second, of 10⁹.
     assert busy[0] < 0.05
     assert busy[1] > 2 * busy[0]
     for metric, tolerance in {"rtt.p50_ms": 0.05, "rtt.p95_ms": 0.05, "goodput.total_mbit": 0.02}.items():

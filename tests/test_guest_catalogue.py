@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from guests import build_guest
+from guests import JOBS, build_guest
 
 import bufferscope as bs
 from bufferscope.metrics.network import path, ports, traffic_ends
@@ -28,7 +28,8 @@ def _built() -> None:
 
 @pytest.mark.parametrize("name", bs.catalogue())
 def test_an_experiment_of_the_catalogue_runs_on_a_real_kernel(name: str, tmp_path: Path) -> None:
-    result = bs.run(name, [f"duration={DURATION_S}s", "warmup=0s", *FEWER.get(name, [])], engine="guest", out=tmp_path)
+    changes = [f"duration={DURATION_S}s", "warmup=0s", *FEWER.get(name, [])]
+    result = bs.run(name, changes, engine="guest", jobs=JOBS, out=tmp_path)
     for run in result.runs:
         assert run.warnings == []
         assert {table for table, rows in run.meta["tables"].items() if rows} >= TABLES_WITH_ROWS

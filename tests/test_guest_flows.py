@@ -1,4 +1,4 @@
-"""The columns of `flows` mean the same on a kernel as in the simulator: held against each other in units and size."""
+"""The columns of `flows` mean the same on a kernel as in the simulator: their units and magnitudes are compared."""
 
 from pathlib import Path
 
@@ -59,8 +59,8 @@ ONLY_WHERE = {
     "rwnd_limited_ns": ("receiver", 0.01),
     "pacing_bps": ("paced", 1),
 }
-"""Columns that have something in the last sample of one scenario only, with the share by which they may differ there:
-marks are few, and a pacing rate is that of a moment."""
+"""Columns with a value in the last sample of one scenario only, with the share by which they may differ there, since
+marks are few and a pacing rate is momentary."""
 
 
 def last(flows: pl.DataFrame, column: str) -> int:
@@ -86,6 +86,6 @@ def test_the_columns_of_a_flow_have_the_same_units_on_a_kernel(tmp_path: Path, b
         ours, kernels = (last(flows, column) for flows in (sim, guest))
         assert (ours > 0, kernels > 0) == (where in name, where in name), column
         assert ours == pytest.approx(kernels, rel=share), column
-    # What is written and not sent yet: nothing where the application is the limit.
+    # Data written but not sent yet: none if the application is the limit.
     waits = name != "limited by the application"
     assert [last(flows, "notsent_bytes") > 10_000 for flows in (sim, guest)] == [waits, waits]

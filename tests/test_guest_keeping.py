@@ -1,4 +1,4 @@
-"""What is kept of built guests: told with its size, and removed when nothing needs it any more."""
+"""The files kept of built guests: reported with their size, and removed when nothing needs them any more."""
 
 import json
 import os

@@ -1,13 +1,15 @@
-"""Kernels: found in packages and on the machine, their modules in the order in which they can be loaded."""
+"""Kernels, found in packages and on the machine, and their modules in the order in which they can be loaded."""
 
 import lzma
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import packages
 import pytest
 from packages import RELEASE
 
-from bufferscope.guest import cache, kernels, modules
+from bufferscope.guest import build, cache, fetch, image, kernels, modules
 from bufferscope.guest.errors import GuestError
 from bufferscope.guest.files import DirectoryFiles, PackageFiles
 
@@ -20,7 +22,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kernel_files() -> dict[str, bytes]:
-    """The least kernel that can be a guest, with one dependency that is not wanted for itself."""
+    """The smallest kernel that can be a guest, with one module that is there only as a dependency."""
     files = {f"{NET}/{name}.ko": packages.module() for name in modules.REQUIRED}
     files |= {
         f"boot/vmlinuz-{RELEASE}": b"a kernel",
@@ -114,6 +116,27 @@ def test_an_installed_kernel_is_found_and_its_identity_follows_its_modules(tmp_p
     before = kernel.identity()
     (tmp_path / "root" / NET / "virtio.ko").write_bytes(b"another")
     assert kernel.identity() != before
+
+
+def test_what_several_need_at_once_is_fetched_and_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "installed", list)
+    monkeypatch.setattr(image, "shared_libraries", lambda _: [])
+    package = packages.package(tmp_path / f"linux-image-{RELEASE}_1_amd64.deb", kernel_files())
+    program = tmp_path / "agent"
+    program.write_bytes(b"an agent")
+    notes: list[str] = []
+
+    def note(words: str) -> None:
+        notes.append(words)
+        time.sleep(0.2)  # time for the others to find nothing, too
+
+    def make(_: int) -> image.Image:
+        return image.build(build.kernel(RELEASE, note), program, note)
+
+    monkeypatch.setattr(fetch, "fetch", lambda _: kernels.adopt([package]))
+    with ThreadPoolExecutor(3) as pool:
+        assert len(set(pool.map(make, range(3)))) == 1
+    assert notes == [f"fetching Linux {RELEASE}", f"building a guest with Linux {RELEASE}"]
 
 
 def test_a_directory_that_is_not_filled_to_the_end_does_not_appear(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_an_archive_is_the_same_bytes_in_whatever_order_it_was_filled() -> None:
 
 @pytest.fixture
 def emulator() -> Iterator[Callable[[list[dict[str, Any]]], Qmp]]:
-    """A client whose other side has these messages to say after each command it hears."""
+    """A client whose other side sends these messages after each command."""
     ours, theirs = socket.socketpair()
     threads: list[threading.Thread] = []
 

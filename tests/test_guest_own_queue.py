@@ -1,4 +1,4 @@
-"""What a sender makes of packets that its own host's queue drops, held against a kernel."""
+"""How a sender reacts to packets that its own host's queue drops, compared with a kernel."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_what_there_was_no_room_for_is_not_sent_and_reduces_the_window(tmp_path:
     result = bs.run(EXAMPLE, changes, engine=["sim", "guest"], out=tmp_path)
     for run in result.runs:
         found = metrics.compute(run)
-        # It was dropped by the hundred, and never lost: no acknowledgement is missing.
+        # Hundreds of packets were dropped, but none was lost: no acknowledgement is missing.
         assert found["drops.h1>h2"] > 50
         assert found["retransmits.total"] == 0
         assert found["goodput.jain"] == pytest.approx(10 / 16, abs=0.03)
@@ -42,7 +42,8 @@ def test_what_there_was_no_room_for_is_not_sent_and_reduces_the_window(tmp_path:
         # which of the starving ones that is so, the order decides in which they begin.
         starving = silent(run.flows)
         assert starving
-        assert starving <= {("cwr", 10, 7), ("cwr", 7, 4)}
+        # Between that answer and the next attempt it is open, with the window that it was reduced to.
+        assert starving <= {("cwr", 10, 7), ("open", 7, 7), ("cwr", 7, 4)}
 
 
 @pytest.mark.guest

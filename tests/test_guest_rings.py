@@ -1,7 +1,7 @@
-"""Drivers' transmit rings, for real: virtio-net cards in a guest, and what the other engines say of them.
+"""Real drivers' transmit rings: virtio-net cards in a guest, and how the other engines respond to rings.
 
-The wire sends a full packet, 1514 bytes, in 1.2112 ms at 10 Mbit/s. `virtio_net` stops the queue when fewer than 19
-descriptors of its ring are free, the most that a packet may take: a ring of 64 holds 46 packets, one of 256 holds 238.
+The wire sends a full packet, 1514 bytes, in 1.2112 ms at 10 Mbit/s. A packet may take up to 19 descriptors, so
+`virtio_net` stops the queue when fewer are free in its ring: a ring of 64 holds 46 packets, and one of 256 holds 238.
 """
 
 from pathlib import Path
@@ -9,11 +9,10 @@ from statistics import median
 
 import polars as pl
 import pytest
-from guests import Carry, build_guest, busy_machine, point
-from laboratory import SMALL, TABLES, write
+from guests import Carry, build_guest, busy_machine, carried
+from laboratory import SMALL, write
 
 import bufferscope as bs
-from bufferscope.engines import guest
 from bufferscope.errors import EngineError, InputError
 from bufferscope.experiment import load
 
@@ -41,14 +40,7 @@ def kernels() -> None:
 @pytest.fixture
 def carry(tmp_path: Path, kernels: None) -> Carry:
     """Runs an experiment's text on a kernel; gives its tables' bytes."""
-
-    def call(text: str, kernel: str) -> dict[str, bytes]:
-        directory = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
-        directory.mkdir()
-        guest.run(point(text, tmp_path), 1, directory, lambda *_: True, kernel=kernel)
-        return {table: (directory / f"{table}.parquet").read_bytes() for table in TABLES}
-
-    return call
+    return lambda text, kernel: carried(text, tmp_path, kernel=kernel)
 
 
 def ring_packets(tables: dict[str, bytes]) -> list[int]:
@@ -75,7 +67,7 @@ def test_without_bql_the_ring_fills_up_before_the_queue_does(carry: Carry, size:
 
 @pytest.mark.guest
 def test_with_bql_packets_wait_in_the_queue_and_not_in_the_ring(carry: Carry) -> None:
-    tables = carry(ringed('{ size = "256p", bql = true }'), BQL)
+    tables = carry(ringed('{ size = "64p", bql = true }'), BQL)
     assert max(ring_packets(tables)) <= 8
     assert max(column(layer(tables, "qdisc"), "packets")) > 100
 

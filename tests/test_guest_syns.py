@@ -1,4 +1,4 @@
-"""When Linux sends a SYN again, before and after 6.5, held against what the simulator does.
+"""When Linux retransmits a SYN, before and after 6.5, compared with the simulator.
 
 The first datagram is on the wire for 12 s and a second waits behind it, so that every SYN is dropped.
 """

@@ -1,4 +1,4 @@
-"""The names of metrics: each has one meaning, and one spelling."""
+"""The names of metrics: each has only one meaning and one spelling."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def experiment(text: str = SMALL) -> Experiment:
 
 
 def reserved() -> set[str]:
-    """The names that no traffic may have, by the schema, which the loader goes by."""
+    """The names that no traffic may have, according to the schema, which the loader uses."""
     kinds: list[dict[str, Any]] = json.loads(_core.schema())["$defs"]["Traffic"]["oneOf"]
     names = [set(kind["properties"]["name"]["not"]["enum"]) for kind in kinds]
     assert all(each == names[0] for each in names)
@@ -28,7 +28,7 @@ def reserved() -> set[str]:
 
 
 def test_no_traffic_may_have_a_name_that_gives_it_another_metrics_name() -> None:
-    """Every definition that traffic has a part in, against every one that it has none in."""
+    """Compare every definition whose name contains a traffic's name with every definition whose name does not."""
     fixed = [each.name for each in DEFINITIONS if "<traffic>" not in each.name]
     of_traffic = [re.escape(each.name) for each in DEFINITIONS if "<traffic>" in each.name]
     patterns = [name.replace("<traffic>", "([A-Za-z0-9][A-Za-z0-9_-]*)") for name in of_traffic]
@@ -60,7 +60,7 @@ def test_a_percentile_by_its_number(percent: str) -> None:
 
 @pytest.mark.parametrize("percent", ["05", "00", "005", "101", "-5", "9.5", "1e1", "\u0665", "", "<N>", "0x5"])
 def test_a_percentile_has_no_other_spelling(percent: str) -> None:
-    """Else the check lets a name pass that nothing is ever measured by."""
+    """Otherwise the check would accept the name of a metric that is never measured."""
     with pytest.raises(ExperimentError, match=r"expect\[1\].metric: found .* close: rtt\."):
         experiment(SMALL + EXPECT.format(f"rtt.p{percent}_ms"))
     assert metrics.definition(f"rtt.p{percent}_ms") is None or percent == "<N>"

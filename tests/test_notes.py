@@ -1,4 +1,4 @@
-"""A rate in bytes per second is what tc says it is, and the user is told."""
+"""A rate in bytes per second has the meaning that tc gives it, and the user is told."""
 
 import json
 from collections.abc import Callable

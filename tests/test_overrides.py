@@ -1,4 +1,4 @@
-"""What is changed in an experiment means the same as a dict and as texts."""
+"""Changes to an experiment mean the same as a dict and as texts."""
 
 import json
 from pathlib import Path

@@ -116,12 +116,12 @@ def test_the_scripts_are_correct() -> None:
     assert said.stdout == ""
 
 
-# --- what is missing is told
+# --- missing programs are reported
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A PATH of what every Debian has."""
+    """A PATH with the programs that every Debian has."""
     directory = tmp_path / "bin"
     directory.mkdir()
     for each in programs.needed_by("base"):

@@ -1,4 +1,4 @@
-"""Progress of long jobs: how often it is told, and what."""
+"""Progress of long jobs: how often it is reported, and in which words."""
 
 import itertools
 from pathlib import Path
@@ -9,7 +9,8 @@ from laboratory import ENDLESS, SMALL, write
 from bufferscope.cli.progress import Lines, Pace, shown, steps
 from bufferscope.engines import engines
 from bufferscope.experiment import load
-from bufferscope.running import Task, plan
+from bufferscope.job import Task
+from bufferscope.running import plan
 
 
 class Clock:
@@ -23,7 +24,7 @@ class Clock:
 
 
 def told_at(duration_s: int) -> list[int]:
-    """The seconds at which something is said of a job that gets on evenly and is looked at every second."""
+    """The seconds at which progress is reported of a job that advances evenly and is checked every second."""
     clock = Clock()
     pace = Pace(clock)
     told = []

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reports import DRAWN, FIFTY, LABELS, built, document, expectation, run, stored
+from reports import DRAWN, FIFTY, LABELS, built, document, expectation, run, stored, worded
 
 from bufferscope import report
 from bufferscope.report.drawing import data_url, script_json
@@ -173,14 +173,14 @@ def test_the_page_has_a_reasonable_size(page_path: Path) -> None:
 
 
 def test_a_figure_without_data_is_told_in_its_place(tmp_path: Path) -> None:
-    made = run("50p")
+    made = run("50p", document=document(figures=["download_time"]))
     made.rows["transfers"] = []
     words = Page(built(tmp_path, [made]).read_text(encoding="utf-8")).words
     assert "Figure download_time is not drawn: no transfer was begun." in spaced(words)
 
 
 def test_repetitions_are_summed_up(tmp_path: Path) -> None:
-    path = built(tmp_path, [run("50p", seed) for seed in (1, 2, 3)])
+    path = worded(tmp_path, [run("50p", seed) for seed in (1, 2, 3)])
     words = spaced(Page(path.read_text(encoding="utf-8")).words)
     # The longest answers are 60, 61 and 62 ms: mean 61, sem 1/sqrt(3), t(0.975, 2) = 4.303: half-width 2.484.
     assert "61 ± 2.484" in words
@@ -189,7 +189,7 @@ def test_repetitions_are_summed_up(tmp_path: Path) -> None:
 
 def test_a_warning_of_many_runs_stands_there_once(tmp_path: Path) -> None:
     warned = [run("50p", seed, warnings=["late", "early"][: 3 - seed]) for seed in (1, 2, 3)]
-    words = spaced(Page(built(tmp_path, warned).read_text(encoding="utf-8")).words)
+    words = spaced(Page(worded(tmp_path, warned).read_text(encoding="utf-8")).words)
     assert "Warning of 2 of 3 runs: late" in words
     assert "Warning of 1 of 3 runs: early" in words
     assert words.count("Warning") == 2
@@ -197,24 +197,24 @@ def test_a_warning_of_many_runs_stands_there_once(tmp_path: Path) -> None:
 
 def test_a_kernel_that_was_chosen_is_named_in_the_command(tmp_path: Path) -> None:
     chosen = run("50p", engine="guest", summary={"kernel": "6.12.38+deb13-cloud-amd64"})
-    words = spaced(Page(built(tmp_path, [chosen]).read_text(encoding="utf-8")).words)
+    words = spaced(Page(worded(tmp_path, [chosen]).read_text(encoding="utf-8")).words)
     assert "run two-queues --seed 1 --engine guest --kernel 6.12.38+deb13-cloud-amd64" in words
 
 
 def test_the_kernel_that_is_taken_by_default_needs_no_name(tmp_path: Path) -> None:
     default = run("50p", engine="guest", summary={"kernel": "6.1.0-56-cloud-amd64"})
-    assert "--kernel" not in Page(built(tmp_path, [default]).read_text(encoding="utf-8")).words
+    assert "--kernel" not in Page(worded(tmp_path, [default]).read_text(encoding="utf-8")).words
 
 
 def test_words_of_a_command_are_quoted_for_the_shell(tmp_path: Path) -> None:
     odd = run("50p", engine="guest", summary={"kernel": "6.12 $(reboot)"}, overrides=["a={b='c'}"])
-    words = spaced(Page(built(tmp_path, [odd]).read_text(encoding="utf-8")).words)
+    words = spaced(Page(worded(tmp_path, [odd]).read_text(encoding="utf-8")).words)
     command = words.split("Run it again: ")[1].split(" bufferscope 0.1.0")[0]
     assert shlex.split(command)[5:] == ["--engine", "guest", "--kernel", "6.12 $(reboot)", "--set", "a={b='c'}"]
 
 
 def test_overrides_and_warnings_are_shown(tmp_path: Path) -> None:
-    path = built(tmp_path, [run("50p", overrides=["duration=2s"], warnings=["the clock was coarse"])])
+    path = worded(tmp_path, [run("50p", overrides=["duration=2s"], warnings=["the clock was coarse"])])
     words = spaced(Page(path.read_text(encoding="utf-8")).words)
     assert "Changed for these runs: duration=2s" in words
     assert "the clock was coarse" in words
@@ -222,7 +222,7 @@ def test_overrides_and_warnings_are_shown(tmp_path: Path) -> None:
 
 
 def test_metrics_that_the_engine_cannot_measure_are_named(tmp_path: Path) -> None:
-    path = built(tmp_path, [run("50p", engine="guest", summary={"not_measured": ["sojourns"]})])
+    path = worded(tmp_path, [run("50p", engine="guest", summary={"not_measured": ["sojourns"]})])
     words = spaced(Page(path.read_text(encoding="utf-8")).words)
     assert "Not measured by the engine that made these runs: sojourn.r1>h2.p<N>_ms, sojourn.h2>r1.p<N>_ms." in words
 
@@ -247,7 +247,7 @@ def test_nothing_in_an_experiment_file_can_act(tmp_path: Path) -> None:
 
 
 def test_several_experiments_share_a_page(tmp_path: Path) -> None:
-    first = stored([run(label) for label in LABELS], tmp_path / "results")
+    first = stored([run(label, document=document(figures=["rtt"])) for label in LABELS], tmp_path / "results")
     second = stored(
         [run("50p", experiment="other", document=document(title="Another", figures=["rtt"]))], tmp_path / "results"
     )
@@ -340,7 +340,7 @@ def test_a_band_without_ends_has_no_gauge() -> None:
 def test_directions_of_a_link_that_differ_at_any_point_have_rows_of_their_own(tmp_path: Path) -> None:
     alike, unlike = run("50p"), run("100p")
     unlike.scenario["links"][1]["forward"]["queue"] = {"qdisc": "codel", "limit_packets": 1000, "target_ns": 5_000_000}
-    words = spaced(Page(built(tmp_path, [alike, unlike]).read_text(encoding="utf-8")).words)
+    words = spaced(Page(worded(tmp_path, [alike, unlike]).read_text(encoding="utf-8")).words)
     assert "r1>h2 10 Mbit/s 5 ms 50ppfifo, limit 50 packets100pcodel, limit 1 000 packets, target 5 ms" in words
     assert "h2>r1 10 Mbit/s 5 ms 50ppfifo, limit 50 packets100ppfifo, limit 100 packets" in words
     assert "r1 ↔ h2" not in words

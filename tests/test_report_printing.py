@@ -1,54 +1,111 @@
-"""PNGs beside a page: made by a process of their own, all there when the page is, whatever becomes of that process."""
+"""Pictures beside a page: a separate process draws them, and they are complete with the page, even if it dies."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bufferscope.report import printing
+from bufferscope.figures import pictures
+from bufferscope.report import printer, printing
+from bufferscope.report.printer import Order
 
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10"/></svg>'
 PNG = b"\x89PNG"
+HEADING = "One bar"
+SPEC: dict[str, Any] = {
+    "title": {"text": HEADING},
+    "data": {"values": [{"x": 1}]},
+    "layer": [{"mark": "bar", "encoding": {"x": {"field": "x", "type": "quantitative"}}}],
+}
 
 
-def pictures(directory: Path, number: int) -> list[tuple[Path, Path]]:
-    files = [directory / f"{each}.svg" for each in range(number)]
-    for file in files:
-        file.write_text(SVG)
-    return [(file, file.with_suffix(".png")) for file in files]
+def check(svgs: list[Path]) -> None:
+    assert svgs
+    for svg in svgs:
+        assert HEADING in svg.read_text()
+        assert svg.with_suffix(".png").read_bytes().startswith(PNG)
 
 
-def test_pictures_are_there_when_the_block_ends(tmp_path: Path) -> None:
-    asked = pictures(tmp_path, 5)
+def standing_in(path: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Let the process run another program."""
+    path.write_text(program)
+    monkeypatch.setattr(printer, "__file__", str(path))
+
+
+def carried_out_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The SVGs that this process draws from now on."""
+    svgs: list[str] = []
+    original = printer.carry_out
+
+    def carry_out(order: Order) -> str:
+        svgs.append(Path(order["svg"]).name)
+        return original(order)
+
+    monkeypatch.setattr(printer, "carry_out", carry_out)
+    return svgs
+
+
+def test_pictures_are_there_when_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = carried_out_here(monkeypatch)
+    svgs = [tmp_path / f"{number}.svg" for number in range(3)]
     with printing.beside():
-        for svg, png in asked:
-            printing.png(svg, png)
-    assert all(png.read_bytes().startswith(PNG) for _, png in asked)
+        stills = [printing.draw(SPEC, svg) for svg in svgs]
+    check(svgs)
+    for still in stills:
+        assert still.result().startswith("<svg")
+        assert HEADING not in still.result()
+    assert not here
 
 
 def test_outside_of_a_block_a_picture_is_made_at_once(tmp_path: Path) -> None:
-    ((svg, png),) = pictures(tmp_path, 1)
-    printing.png(svg, png)
-    assert png.read_bytes().startswith(PNG)
+    svg = tmp_path / "figure.svg"
+    assert printing.draw(SPEC, svg).done()
+    check([svg])
+
+
+def test_a_picture_is_the_chart_as_such(tmp_path: Path) -> None:
+    svg = tmp_path / "figure.svg"
+    without = printing.draw(SPEC, svg).result()
+    assert svg.read_text() == pictures.svg(SPEC)
+    assert without == pictures.svg({key: value for key, value in SPEC.items() if key != "title"})
 
 
 def test_what_the_process_cannot_do_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing, "_CONVERT", "raise SystemExit(3)")
-    asked = pictures(tmp_path, 2)
+    standing_in(tmp_path / "dead.py", monkeypatch, "raise SystemExit(3)")
+    svgs = [tmp_path / f"{number}.svg" for number in range(2)]
     with printing.beside():
-        for svg, png in asked:
-            printing.png(svg, png)
-    assert all(png.read_bytes().startswith(PNG) for _, png in asked)
+        for svg in svgs:
+            printing.draw(SPEC, svg)
+        assert "vegaEmbed" in printing.chart_library()
+    check(svgs)
+
+
+def test_only_what_is_missing_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printing.chart_library()  # so that it is no order
+    program = Path(printer.__file__).read_text()
+    standing_in(tmp_path / "weak.py", monkeypatch, program.replace("in sys.stdin:", "in [sys.stdin.readline()]:"))
+    here = carried_out_here(monkeypatch)
+    svgs = [tmp_path / f"{number}.svg" for number in range(3)]
+    with printing.beside():
+        for svg in svgs:
+            printing.draw(SPEC, svg)
+    check(svgs)
+    assert here == ["1.svg", "2.svg"]
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), printing.beside():
+        printing.draw(SPEC, tmp_path / "nowhere" / "figure.svg")
 
 
 def test_an_error_in_the_block_ends_the_process(tmp_path: Path) -> None:
-    ((svg, png),) = pictures(tmp_path, 1)
+    svg = tmp_path / "figure.svg"
 
     def fail() -> None:
         with printing.beside():
-            printing.png(svg, png)
+            printing.draw(SPEC, svg)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    printing.png(svg, png)
-    assert png.read_bytes().startswith(PNG), "pictures are made at once again"
+    assert printing.draw(SPEC, svg).done(), "pictures are made at once again"
+    check([svg])

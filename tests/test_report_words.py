@@ -1,4 +1,4 @@
-"""Numbers as readers want them."""
+"""The formatting of numbers for readers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a result of several runs tells: its frames, its metrics, and itself in a notebook."""
+"""A result of several runs: its data frames, its metrics, and its display in a notebook."""
 
 import builtins
 from pathlib import Path

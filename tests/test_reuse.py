@@ -1,4 +1,4 @@
-"""`--reuse`: a run is made again only if it could come out otherwise."""
+"""`--reuse`: a run is repeated only if its result could be different."""
 
 import json
 from collections.abc import Callable

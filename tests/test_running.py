@@ -1,4 +1,4 @@
-"""Runs: repeatable, interruptible, whole or not there."""
+"""Runs are repeatable and interruptible, and stored either completely or not at all."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ from bufferscope.experiment import load
 
 
 def records(out: Path) -> dict[str, bytes]:
-    """The tables; `run.json` also knows when and how fast it was."""
+    """The tables only, since `run.json` also has the date and the speed of the run."""
     return {path: content for path, content in files(out).items() if path.endswith(".parquet")}
 
 
@@ -66,7 +66,7 @@ def test_the_metadata_tells_how_the_run_came_about(tmp_path: Path) -> None:
 
 @contextmanager
 def endless(directory: Path) -> Iterator[subprocess.Popen[str]]:
-    """A command whose first run is soon stored and whose second is under way."""
+    """A command whose first run is soon stored and whose second is in progress."""
     write(directory, SMALL + ENDLESS)
     process = start(["run", "lab.toml", "--jobs", "2"], directory)
     try:
@@ -126,7 +126,7 @@ def test_a_full_disk_is_an_error_of_the_engine(tmp_path: Path, monkeypatch: pyte
     def write_metadata(directory: Path, metadata: object) -> None:
         raise OSError(28, "No space left on device", str(directory / "run.json"))
 
-    monkeypatch.setattr("bufferscope.running.write_metadata", write_metadata)
+    monkeypatch.setattr("bufferscope.job.write_metadata", write_metadata)
     with pytest.raises(bs.EngineError, match="No space left on device"):
         bs.run(write(tmp_path, SMALL), out=tmp_path / "out")
     assert files(tmp_path / "out") == {}

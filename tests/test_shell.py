@@ -41,7 +41,7 @@ def _ready(tmp_path: Path) -> None:
 
 @pytest.fixture
 def marker(monkeypatch: pytest.MonkeyPatch) -> str:
-    """In the environment of everything that a test starts, so that what is left of it can be found."""
+    """A marker in the environment of all processes that a test starts, to find those that are left."""
     name = uuid.uuid4().hex
     monkeypatch.setenv("BUFFERSCOPE_TEST", name)
     return name
@@ -147,7 +147,7 @@ def test_a_number_that_no_process_has_is_not_blamed_on_the_agent(number: str, cl
     assert answer.err.startswith(f"bufferscope: {number[:20]}: no shell has this number; ")
 
 
-# --- what is left
+# --- what remains afterwards
 
 
 def namespaces(pid: int) -> set[str]:

@@ -4,11 +4,14 @@ import signal
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 from guests import build_guest, busy_machine
-from laboratory import SMALL, write
+from laboratory import IDLE, SMALL, write
 from shells import call, words
 from terminal import COLUMNS, ROWS, Terminal
+
+import bufferscope as bs
 
 pytestmark = pytest.mark.guest
 
@@ -57,6 +60,20 @@ def test_programs_meet_the_experiments_path_in_virtual_time(tmp_path: Path) -> N
     # 10 ms there and 10 ms back, and 98 bytes at 10 Mbit/s.
     assert 20.07 < shortest <= mean < 20.5
     assert "this is h1 of h1 10.0.0.1, h2 10.0.0.2" in done.stderr
+
+
+def test_ping_of_iputils_sends_when_the_engines_say_that_it_does(tmp_path: Path) -> None:
+    # Without a delay each answer comes at once, and the program waits in ticks; with one, in milliseconds.
+    for delay in ("0ms", "10ms"):
+        text = IDLE.replace('"2s"', '"21s"').replace('"10ms"', f'"{delay}"') + 'timing = "iputils"\n'
+        path = write(tmp_path, text)
+        command = ("ping", "-q", "-i", "0.1", "-w", "20", "h2")
+        done = call(tmp_path, *GUEST, "--quiet", command=command, patience_s=PATIENCE_S)
+        real = int(done.stdout.split(" packets transmitted")[0].split()[-1])
+        for engine in ("sim", "guest"):
+            probes = bs.run(path, engine=engine, out=tmp_path / f"out-{delay}").probes
+            sent = probes.filter(pl.col("sent_ns") < 20_000_000_000).height
+            assert abs(sent - real) <= 1, f"{engine}, {delay}: {sent}, and ping itself {real}"
 
 
 def test_the_same_command_does_the_same_whatever_else_the_machine_does(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Run directories: names, loading, and clear words about what is broken."""
+"""Run directories: names, loading, and clear messages about damage."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Whatever lies in a run directory, by accident or from somebody else, is read or refused in one clear line."""
+"""Whatever a run directory contains, by accident or from somebody else, is read or rejected in one clear line."""
 
 import copy
 import json
@@ -59,7 +59,7 @@ def run(whole: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def foreign(run: Path) -> Path:
-    """The same from elsewhere: without checksums of its tables."""
+    """The same as if it came from elsewhere, without checksums of its tables."""
     change(run, lambda meta: meta.pop("files"))
     return run
 
@@ -171,7 +171,7 @@ VALUES = [None, -1, 0, 2**62, 2**70, 1.5, 1e308, "", "x", "../../x", [], {}, Tru
 
 
 def places(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where values stand in a document; of a list the first only."""
+    """The places of values in a document; only the first of each list."""
     if place:
         yield place
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Several processes write the same run and others read it: whoever looks finds a whole run."""
+"""Several processes write the same run while others read it, and every reader finds a complete run."""
 
 import subprocess
 import sys

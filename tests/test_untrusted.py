@@ -1,4 +1,4 @@
-"""What kernels, tools, packages and emulators hand out is read whole or refused in words, however damaged it is."""
+"""Output of kernels, tools, packages and emulators is read completely or rejected with a message, however damaged."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ PACKAGE_FILES = {
 
 
 class Package(bytes):
-    """A package's bytes; too many to be shown."""
+    """A package's bytes, which are too many to be shown."""
 
     def __repr__(self) -> str:
         return "package"

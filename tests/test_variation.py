@@ -1,4 +1,4 @@
-"""What tells runs apart, and what they are called by it."""
+"""The settings by which runs differ, and the names that runs get from them."""
 
 import copy
 from pathlib import Path
@@ -21,7 +21,7 @@ TRAFFIC = {"bulk": TCP, "ping": PING}
 
 
 def run(limit: int = 100, seed: int = 1, **changes: Any) -> HandmadeRun:
-    """A run with a queue of so many packets; by `--set` where that isn't the file's 100."""
+    """A run with a queue of this many packets, set by `--set` if it isn't the file's 100."""
     overrides = [] if limit == 100 else [f"{LIMIT}={limit}p"]
     defaults = {"id": f"{limit}-{seed}", "overrides": overrides, "rows": {"probes": probes([20.0, 30.0])}}
     return HandmadeRun(scenario(TRAFFIC, queue=pfifo(limit)), seed=seed, **defaults | changes)

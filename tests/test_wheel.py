@@ -1,6 +1,6 @@
 """The package as others install it: a wheel, in an environment of its own and away from the source tree.
 
-Cargo has built all that goes into it when these tests run under `make test`.
+Under `make test`, cargo has already built all of its contents when these tests run.
 """
 
 import json
@@ -48,7 +48,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(program: Path, directory: Path, *arguments: str) -> str:
-    """What the installed program prints; away from everything that would lead it to the source tree."""
+    """The output of the installed program, away from everything that would lead it to the source tree."""
     environment = {name: value for name, value in os.environ.items() if name not in (agent.VARIABLE, "PYTHONPATH")}
     done = subprocess.run(
         [program, *arguments], cwd=directory, env=environment, capture_output=True, text=True, check=False

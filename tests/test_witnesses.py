@@ -1,13 +1,13 @@
-"""Outside witnesses: iperf3 and irtt see on the emulated path what the agent says of it.
+"""Outside witnesses: iperf3 and irtt measure on the emulated path what the agent reports.
 
-Each measures by itself, one run after the other, what a wire determines alone: the goodput of a flow whose queue never
-runs empty, and the round-trip time of an idle path. Real time on a shared machine is noisy, so a pair of runs is judged
-only if both met the network instead of the machine, which each tells by data of its own. Otherwise it is repeated; a
-pair that may be judged and disagrees fails at once.
+Agent and witness measure one after the other, in runs of their own. They measure quantities that the wire alone
+determines: the goodput of a flow whose queue never runs empty, and the round-trip time of an idle path. Real time on a
+shared machine is noisy. So a pair of runs is judged only if the data of both runs show that the network, and not the
+machine, was the limit. Otherwise the pair is repeated. A pair that can be judged and disagrees fails at once.
 
-What the machine adds to a round-trip time is never negative: compared are the fastest twentieth of the probes, which
-have least of it. irtt takes its times in processes that have to be woken, at both ends; the agent when the kernel has
-the packet. What irtt takes itself it measures on the host's own address, and that is taken off.
+The machine can only lengthen a round-trip time. So the fastest twentieths of the probes are compared, which are
+affected least. irtt takes its times at both ends in processes that must be woken first; the agent takes its times when
+the kernel has the packet. irtt's own share is measured on the host's own address and subtracted.
 """
 
 import json
@@ -74,7 +74,7 @@ while True:
 
 @dataclass(frozen=True)
 class Measured:
-    """A value, and whether it is the network's."""
+    """A value, and whether the network caused it."""
 
     value: float
     undisturbed: bool

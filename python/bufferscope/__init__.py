@@ -5,11 +5,12 @@
 >>> result.probes                                      # a polars frame, one row a ping         # doctest: +SKIP
 >>> bs.figures.queue_length(result)                    # an Altair chart                        # doctest: +SKIP
 
-Names are loaded when first used: importing the package, or asking the command line for help, costs next to nothing.
+Names are loaded when they are first used, so importing the package, or asking the command line for help, is fast.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from bufferscope import lazy
 
 if TYPE_CHECKING:
     from bufferscope import figures, metrics, report
@@ -51,20 +52,13 @@ _HOMES = {
     "StoreError": "errors",
     "catalogue": "experiment",
     "compare": "api",
+    "figures": "figures",
     "load": "api",
+    "metrics": "metrics",
+    "report": "report",
     "run": "api",
 }
-_ROOMS = ("figures", "metrics", "report")
-
-
-def __getattr__(name: str) -> object:
-    if name in _ROOMS:
-        return import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy.names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """`bufferscope`, and `python -m bufferscope`: the command line.
 
-Importing all of it takes a moment, in which Ctrl-C is as quiet as later: so it happens in `main`.
+Importing the command line takes a moment. It happens in `main`, so that Ctrl-C is handled during the import, too.
 """
 
 import sys

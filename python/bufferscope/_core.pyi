@@ -9,6 +9,12 @@ __version__: str
 TABLES: dict[str, list[str]]
 """The records' tables, each with its columns in order."""
 
+QDISCS: dict[str, tuple[str, bool]]
+"""The queueing disciplines, each with the part of the kernel that it is in, and whether that can be a module."""
+
+DROP_REASONS: dict[str, bool]
+"""Why disciplines drop or mark packets, as the records say it, and whether they mark for that reason."""
+
 MSS_BYTES: int
 """TCP payload of a full packet in the simulator."""
 

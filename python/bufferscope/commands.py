@@ -6,7 +6,7 @@ from bufferscope.experiment import Experiment, Point
 
 
 def script(experiment: Experiment, point: Point) -> str:
-    """A script for `sh`, run by root, that builds and removes the network. Raises `InputError` where Linux can't."""
+    """A script for root's `sh` that builds and removes the network. Raises `InputError` if Linux can't build it."""
     about = [f"{experiment.name}: {experiment.title}", *(f"{path} = {label}" for path, label in point.values.items())]
     about += [f"--set {override}" for override in experiment.overrides]
     try:

@@ -1,9 +1,9 @@
-"""What can go wrong, as exceptions whose text is for the person at the terminal.
+"""Exceptions whose text is for the user at the terminal.
 
-The text is one line, but of an `ExperimentError` one line for each problem of the file.
+The text is one line; an `ExperimentError` has one line for each problem of the file.
 
-`InputError` and `ExperimentError` mean that what was asked for is impossible as asked (exit status 2 on the command
-line); `EngineError` that an engine failed at something possible (exit status 1).
+`InputError` and `ExperimentError` mean that the request is impossible as it was made (exit status 2 on the command
+line). `EngineError` means that an engine failed to do something possible (exit status 1).
 """
 
 from bufferscope._core import ExperimentError
@@ -12,7 +12,7 @@ __all__ = ["EngineError", "ExperimentError", "InputError", "StoreError", "printa
 
 
 def printable(text: str) -> str:
-    r"""The text with everything escaped that ends lines or commands terminals, and bytes that are not UTF-8.
+    r"""The text with escapes in place of line ends, characters that control terminals, and bytes that are not UTF-8.
 
     >>> print(printable("red: " + chr(27) + "[31m"))
     red: \x1b[31m
@@ -25,8 +25,15 @@ class InputError(ValueError):
 
 
 class StoreError(InputError):
-    """A stored run that is not there, not whole, or not a run of bufferscope at all."""
+    """A stored run that is missing, incomplete, or not a run of bufferscope at all."""
 
 
 class EngineError(RuntimeError):
     """An engine could not carry out a run."""
+
+
+def check_number(option: str, value: int, lowest: int, highest: int, why: str = "") -> None:
+    """Raise `InputError` if an option's number is outside its bounds; `why` says where the upper bound comes from."""
+    if not lowest <= value <= highest:
+        reason = f" ({why})" if why and value > highest else ""
+        raise InputError(f"--{option}: found {value}; allowed: {lowest} to {highest}{reason}")

@@ -1,8 +1,8 @@
-"""What a document says, held against what was measured.
+"""Compare the statements of a document with the measurements.
 
-An experiment's `[[expect]]` names a metric, the points it is about and the band in which we call the document's words
-reproduced. It holds or fails at each of these points by itself; over a point's repetitions the mean counts. Where the
-file names a cause for a measurement outside the band, another point has to show it: the same metric lies inside there.
+An experiment's `[[expect]]` names a metric, its points, and the band in which we call the document's statement
+reproduced. Each of these points is judged separately, by the mean over its repetitions. If the file names a cause for a
+measurement outside the band, another point has to show it: there, the same metric must lie inside the band.
 """
 
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """How a measurement stands to an expectation."""
+    """The result of comparing a measurement with an expectation."""
 
     REPRODUCED = "reproduced"
     """Inside the band."""
@@ -29,11 +29,11 @@ class Verdict(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     """Outside the band."""
     NOT_APPLICABLE = "not applicable"
-    """The runs are not those the document speaks of: a point is missing, or `--set` changed the set-up."""
+    """The runs are not those that the document describes: a point is missing, or `--set` changed the set-up."""
 
     @property
     def words(self) -> str:
-        """The verdict as people are told it."""
+        """The verdict in words for users."""
         told = {Verdict.EXPLAINED: "differs, cause shown", Verdict.NOT_SHOWN: "differs, cause not shown"}
         return told.get(self, self.value)
 
@@ -46,13 +46,13 @@ class Expectation:
     says: str
     band: tuple[float, float]
     where: Mapping[str, str]
-    """The points it is about, by labels of swept keys; empty: all."""
+    """The points that it is about, by labels of swept keys; if empty, all points."""
     relative_to: Mapping[str, str] | None
     """If given, the measurement is the metric divided by the metric at these points."""
     differs: str | None
     """Why the measurement is known to lie outside the band."""
     shown_by: Mapping[str, str] | None = None
-    """The labels that add the cause or take it away: there the measurement has to lie in the band."""
+    """The labels that add or remove the cause: at that point, the measurement has to lie in the band."""
 
 
 @dataclass(frozen=True)
@@ -61,26 +61,26 @@ class Evaluated:
 
     expectation: Expectation
     engine: str
-    """What carried the packets."""
+    """The engine that carried the packets."""
     point: Mapping[str, str]
     """The point's swept values, path to label."""
     measured: float | None
-    """Mean over the point's runs; +inf when lost probes or unfinished transfers hide it; None when nothing was."""
+    """Mean over the point's runs; +inf if lost probes or unfinished transfers hide it; None if nothing was measured."""
     runs: int
-    """Runs that the mean was taken over."""
+    """The number of runs in the mean."""
     verdict: Verdict
     reason: str | None
     """Why it is not applicable, or why it differs."""
     shown_by: str | None = None
-    """The point that shows why it differs, with what was measured there; None where no run shows it."""
+    """The point that shows why it differs, with the measurement there; None if no run shows it."""
     unmeasured: bool = False
-    """Whether it is about these runs, but their records do not have its metric."""
+    """Whether the expectation is about these runs, but their records do not have its metric."""
 
 
 def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> list[Evaluated]:
-    """Measure and judge expectations, as `run.json` holds them, at every point they are about.
+    """Measure and judge expectations, in the form of `run.json`, at each of their points.
 
-    Of runs on several engines, each engine's are judged by themselves.
+    If there are runs on several engines, the runs of each engine are judged separately.
     """
     engines = dict.fromkeys(run.engine for run in runs)
     return [
@@ -92,10 +92,10 @@ def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> lis
 
 
 def concerning(entries: Sequence[Mapping[str, Any]], position: int) -> list[dict[str, Any]]:
-    """What a run's `run.json` keeps of an experiment's expectations: those, numbered from 1, that are about its point.
+    """The expectations that a run's `run.json` keeps: those about its point, with their numbers from 1.
 
-    Of each only the comparisons in which the point has a part, so that a sweep's runs take room in proportion to their
-    number and not to its square; `gathered` puts them together again.
+    Each keeps only the comparisons in which the point takes part. So the space for a sweep's runs is proportional to
+    their number and not to its square. `gathered` puts the comparisons together again.
     """
     kept = []
     for number, entry in enumerate(entries, start=1):
@@ -106,13 +106,13 @@ def concerning(entries: Sequence[Mapping[str, Any]], position: int) -> list[dict
 
 
 def _positions(comparison: Mapping[str, Any]) -> Iterator[int | None]:
-    """The points that have a part in a comparison: those measured, and those that show why they differ."""
+    """The points that take part in a comparison: those measured, and those that show the cause of a difference."""
     for place in (comparison, comparison.get("shown_by") or {}):
         yield from (place.get("point"), place.get("relative_to"))
 
 
 def gathered(runs: Sequence["Run"]) -> list[dict[str, Any]]:
-    """The expectations that are about any of the runs' points, in the file's order, with all their comparisons."""
+    """The expectations about any of the runs' points, in the file's order, with all their comparisons."""
     entries: dict[str, dict[str, Any]] = {}
     for run in runs:
         for entry in run.meta["expectations"]:
@@ -125,7 +125,7 @@ def gathered(runs: Sequence["Run"]) -> list[dict[str, Any]]:
 
 
 def judge(expectation: Expectation, measured: float, is_shown: bool = False) -> Verdict:
-    """Whether a measurement lies in the band, whose ends belong to it; `is_shown`: a run shows why it does not."""
+    """The verdict on a measurement; the band includes its ends. `is_shown`: a run shows the cause of a difference."""
     if is_in(expectation.band, measured):
         return Verdict.REPRODUCED
     if not expectation.differs:
@@ -149,7 +149,7 @@ def _evaluate(entry: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> I
 
 
 def _expectation(entry: Mapping[str, Any]) -> Expectation:
-    """From the JSON form, in which an infinite end of the band is null."""
+    """An expectation from its JSON form, in which null is an infinite end of the band."""
     low, high = entry["band"]
     return Expectation(
         metric=entry["metric"],
@@ -184,7 +184,7 @@ def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: st
 
 
 def _shown_by(expectation: Expectation, comparison: Mapping[str, Any], runs: Sequence["Run"]) -> str | None:
-    """The point at which the metric lies in the band once the cause is there or gone, and what it is there."""
+    """The point that shows the cause, because the metric lies in the band there, and the value; None without one."""
     from bufferscope.metrics import MetricError, definition
 
     elsewhere = comparison.get("shown_by")
@@ -221,7 +221,7 @@ def _mean(runs: Sequence["Run"], metric: str) -> float | None:
 
 
 def _ratio(value: float, reference: float) -> float:
-    """`value / reference`; not a number where both are hidden or both zero: such a ratio lies in no band."""
+    """`value / reference`; NaN, which lies in no band, if both are hidden or both are zero."""
     if reference == 0:
         return math.inf if value > 0 else math.nan
     return value / reference

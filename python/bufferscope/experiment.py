@@ -29,7 +29,7 @@ TEACHING_ORDER = (
     "ucas-mitigate",
     "congestion-controls",
 )
-"""The catalogue as a course: the phenomenon, the size of the queue, its users, the cures, who fills it."""
+"""The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, and who fills it."""
 LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; a larger file is something else."""
 KINDS = {
@@ -59,7 +59,7 @@ class Point:
 
     @property
     def scenario(self) -> Mapping[str, Any]:
-        """The resolved scenario; of a large sweep only the last few are kept."""
+        """The resolved scenario; only the last few are cached, because sweeps can be large."""
         return _scenario(self.core)
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Point:
 
 
 class Experiment:
-    """A checked experiment: a file with any error has been refused."""
+    """A checked experiment; a file with errors is refused."""
 
     def __init__(self, name: str, content: bytes, file: str, overrides: Overrides = ()) -> None:
         """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`."""
@@ -76,7 +76,7 @@ class Experiment:
         core = _core.load(content, file, texts)
         self.name = name
         self.path: str | None = None
-        """Where its file is, as it was given; `None`: it comes with bufferscope."""
+        """The path of its file, as it was given; `None` if it comes with bufferscope."""
         self.text = content.decode("utf-8")
         self.overrides = tuple(texts)
         """`PATH=VALUE`, as given."""
@@ -113,7 +113,7 @@ class Experiment:
 
     @cached_property
     def statements(self) -> str:
-        """A digest of all expectations: runs that keep only their own can tell whether their files said the same."""
+        """A digest of all expectations, by which runs, which keep only their own, show whether their files agreed."""
         return _digest(self.expectations)
 
     def having(self, wanted: Sequence[str]) -> list[Point]:

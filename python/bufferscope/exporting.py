@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORMATS = ("csv", "parquet", "json")
 METRICS, RUNS = "metrics", "runs"
 NAMES = (RUNS, METRICS, *TABLES)
-"""The files that are written: what was run, the metrics, and the tables of the records."""
+"""The files that can be written: the list of runs, the metrics, and the tables of the records."""
 
 
 def export(
@@ -123,7 +123,7 @@ def _write_csv(frames: Iterator["pl.DataFrame"], file: Path) -> None:
 
 
 def _write_json(frames: Iterator["pl.DataFrame"], file: Path) -> None:
-    """An array of objects, one a row and line."""
+    """An array with one object for each row, each on its own line."""
     with file.open("wb") as out:
         out.write(b"[")
         first = True
@@ -133,7 +133,7 @@ def _write_json(frames: Iterator["pl.DataFrame"], file: Path) -> None:
 
 
 def _write_rows(frame: "pl.DataFrame", out: BinaryIO, first: bool) -> bool:
-    """The rows of one frame, each after a comma except the file's first; returns whether that is still to come."""
+    """Write a frame's rows, with a comma before all but the file's first; returns whether that is still to come."""
     for part in frame.iter_slices(50_000):
         for row in part.iter_rows(named=True):
             out.write((b"\n" if first else b",\n") + json.dumps(row, ensure_ascii=False).encode())
@@ -142,7 +142,7 @@ def _write_rows(frame: "pl.DataFrame", out: BinaryIO, first: bool) -> bool:
 
 
 def _write_parquet(frames: Iterator["pl.DataFrame"], file: Path) -> None:
-    """One file of the parts that the runs are; polars puts them together without holding them all."""
+    """Write one part for each run; polars then joins the parts without having all of them in memory."""
     import polars as pl
 
     parts = file.with_suffix(".parts")

@@ -1,4 +1,4 @@
-"""What is plain to see in a run, in one sentence: how much the queue adds to the round trip, and which queue it is.
+"""The finding that is plain to see in a run, in one sentence: how much the queue adds to the round trip, and which one.
 
 The sentence is printed only if all of this holds for every repetition of a point:
 
@@ -66,7 +66,7 @@ def sentence(label: str, finding: Finding) -> str:
 
 
 def find(runs: Sequence[RunRecords]) -> Finding | None:
-    """What is plain in all repetitions of a point; None if one of them leaves a doubt."""
+    """The finding that is plain in all repetitions of a point; None if one of them leaves a doubt."""
     found = [finding for run in runs if (finding := _find(run))]
     if len(found) < len(runs) or len({finding.port for finding in found}) != 1:
         return None

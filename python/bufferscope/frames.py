@@ -1,4 +1,4 @@
-"""What frames of several runs have in common: columns that tell the runs apart; and frames for pandas."""
+"""Frames of several runs, with columns that distinguish the runs; and frames for pandas."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ PANDAS = "python -m pip install pandas pyarrow"
 
 
 def told_apart(frames: Sequence["pl.DataFrame"], runs: Sequence["Run"], variation: "Variation") -> "pl.DataFrame":
-    """One frame of one a run: `run`, `engine`, `seed` and what varies among the runs, then the frames' own columns.
+    """Combine one frame of each run: `run`, `engine`, `seed` and the varying keys, then the frames' own columns.
 
-    Settings are strings, as experiment files have them (`100p`); null where a run's experiment has no such setting.
+    Settings are strings, as in experiment files (`100p`); they are null if a run's experiment has no such setting.
     """
     import polars as pl
 
@@ -35,8 +35,8 @@ def told_apart(frames: Sequence["pl.DataFrame"], runs: Sequence["Run"], variatio
 def to_pandas(frame: "pl.DataFrame") -> Any:
     """A pandas frame; integers that may be null keep their type (pandas' `Int64`) instead of becoming floats.
 
-    Polars hands its frames over by pyarrow. Raises `InputError`, with the command that installs both, where one is
-    missing.
+    Polars converts its frames by pyarrow. Raises `InputError`, with the command that installs pandas and pyarrow, if
+    one of them is missing.
     """
     try:
         import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]

@@ -1,6 +1,6 @@
-"""The keys that an experiment's file may set, by path, and values that suit them: what completion offers.
+"""The keys that an experiment's file may set, by path, and suitable values for them, which completion offers.
 
-The file need not be right. Keys come from the JSON Schema, names and present values from the file.
+The file may have errors. Keys come from the JSON Schema; names and present values come from the file.
 """
 
 import json
@@ -16,14 +16,14 @@ Node = Mapping[str, Any]
 LISTS = ("link", "host", "traffic")
 """The tables whose entries have names."""
 NOT_SET = {"link", "host", "traffic", "sweep", "expect"}
-"""Tables that no path names as a whole, or that only the file has."""
+"""Tables that no path names as a whole, or that only the file can contain."""
 
 
 class Keys:
     """The key paths of one experiment, such as `link.bottleneck.queue.limit`, each with values that it may have."""
 
     def __init__(self, text: str) -> None:
-        """Read a file's text; raises `ValueError` where it is no TOML."""
+        """Read a file's text; raises `ValueError` if it is not TOML."""
         self._tables = tomllib.loads(text)
         self._schema: Node = json.loads(_core.schema())
         self._values: dict[str, list[object]] = {}
@@ -33,11 +33,11 @@ class Keys:
                 self._add_keys(self._schema["properties"][name]["items"], entry, f"{name}.{entry['name']}", {"name"})
 
     def paths(self) -> list[str]:
-        """Every path, those of the whole experiment first."""
+        """Every path; those of the experiment itself come before those of its links, hosts and traffic."""
         return list(self._values)
 
     def values(self, path: str) -> list[object]:
-        """Values for a path, its present one first; empty for one that is none."""
+        """Values for a path, the present value first; empty for an unknown path."""
         return self._values.get(path, [])
 
     def swept(self) -> dict[str, list[str]]:
@@ -45,12 +45,12 @@ class Keys:
         return {path: _labels(values) for path, values in self._table(self._tables.get("sweep")).items()}
 
     def nodes(self) -> list[str]:
-        """The names of the nodes, which are what the links join."""
+        """The names of the nodes, from the ends of the links."""
         ends = (link.get("ends") for link in self._entries("link"))
         return list(dict.fromkeys(name for pair in ends if isinstance(pair, list) for name in pair))
 
     def _entries(self, name: str) -> list[dict[str, Any]]:
-        """The entries of a list of tables that have names; every host has one."""
+        """The named entries of a list of tables; every node has an entry among the hosts."""
         listed = self._tables.get(name)
         entries = [entry for entry in listed if _is_named(entry)] if isinstance(listed, list) else []
         if name == "host":
@@ -73,11 +73,11 @@ class Keys:
             self._add_keys(node, self._table(present), path)
 
     def _has_optional_keys(self, node: Node) -> bool:
-        """Whether some key of a table can be set by itself where the file has no such table."""
+        """Whether a key of a table can be set by itself although the file has no such table."""
         return any("properties" in each and not each.get("required") for each in self._alternatives(node))
 
     def _suitable(self, node: Node, path: str) -> Iterator[object]:
-        """What a key is by default, what it may be by name, and the schema's examples."""
+        """A key's default, the values that the schema names, and the schema's examples."""
         if path.endswith((".from", ".to")):
             yield from self.nodes()
             return
@@ -92,14 +92,14 @@ class Keys:
         yield from node.get("examples", ())
 
     def _words_beside(self, path: str) -> Iterator[object]:
-        """The words of the tag that tells which keys a table has."""
+        """The possible values of the tag (`qdisc`, `kind`) that decides which keys its table has."""
         definition = {"qdisc": "Queue", "kind": "Traffic"}[path.rpartition(".")[2]]
         tag = path.rpartition(".")[2]
         for variant in self._schema["$defs"][definition]["oneOf"]:
             yield variant["properties"][tag]["const"]
 
     def _alternatives(self, node: Node) -> Iterator[Node]:
-        """The node without its references and choices: everything that may stand there."""
+        """All alternatives for a node, with references and choices resolved."""
         if "$ref" in node:
             yield from self._alternatives(self._schema["$defs"][node["$ref"].rpartition("/")[2]])
             return
@@ -114,7 +114,7 @@ class Keys:
 
 
 def _smallest_table(node: Node) -> Iterator[object]:
-    """A table that its tag alone makes whole, as `{qdisc = "codel"}`."""
+    """A table that is complete with its tag alone, such as `{qdisc = "codel"}`."""
     tags = {name: key["const"] for name, key in node.get("properties", {}).items() if "const" in key}
     if tags and set(node.get("required", ())) == set(tags):
         yield tags
@@ -139,7 +139,7 @@ def _listed(value: object) -> Iterator[object]:
 def _distinct(values: Iterable[object]) -> Iterator[object]:
     seen = []
     for value in values:
-        # 1 and true are equal to Python.
+        # In Python, 1 equals True.
         if (type(value), value) not in seen:
             seen.append((type(value), value))
             yield value

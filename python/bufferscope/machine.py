@@ -1,4 +1,4 @@
-"""What a run remembers about the machine it ran on."""
+"""The machine: the description that runs store, and the processors and memory that are available."""
 
 import os
 import platform
@@ -20,14 +20,14 @@ def describe() -> dict[str, str | int]:
 
 
 def cpus() -> int:
-    """The processors this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def available_bytes() -> int | None:
-    """Memory that this process may still take, by the system and by its control group; None where nobody tells."""
+    """Memory that the system and the control group leave for this process; None if neither reports it."""
     group = Path("/sys/fs/cgroup")
     limit, used = _number(group / "memory.max"), _number(group / "memory.current")
     free = [_available_in_system(), None if limit is None or used is None else limit - used]
@@ -53,7 +53,7 @@ def _number(path: Path) -> int | None:
 
 
 def _cpu() -> str:
-    """The processor's model where the system tells, else its architecture."""
+    """The processor's model if the system reports it, otherwise its architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

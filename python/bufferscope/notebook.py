@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 MOST_ROWS = 50
-"""Points in a table; if there are more, it says how many."""
+"""The most points in a table; a note says how many are left out."""
 
 
 def result_html(result: "Result") -> str:

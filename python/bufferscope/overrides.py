@@ -1,4 +1,4 @@
-"""What is changed in an experiment: `PATH=VALUE` texts, as on the command line, or Python values by path."""
+"""Changes to an experiment: `PATH=VALUE` texts, as on the command line, or Python values by path."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ Overrides = Sequence[str] | Mapping[str, object]
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN_WORD = re.compile(r"[0-9]+(\.[0-9]+)?[A-Za-z]+|(?!(true|false|inf|nan)$)[A-Za-z][A-Za-z0-9_+-]*")
-"""Texts that are no TOML without quotes, and so are taken as texts: quantities and names."""
+"""Texts that are not TOML without quotes, and are therefore read as texts: quantities and names."""
 _SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
-"""What a basic string holds only escaped."""
+"""Characters that a basic string can contain only as escapes."""
 
 
 def as_texts(overrides: Overrides) -> list[str]:
-    """Overrides as `PATH=VALUE` texts; raises `InputError` for a value that TOML has not.
+    """Overrides as `PATH=VALUE` texts; raises `InputError` for a value that TOML can't express.
 
     >>> as_texts({"link.line.rate": "2mbit", "traffic.bulk.flows": 4, "link.line.queue": {"qdisc": "codel"}})
     ['link.line.rate=2mbit', 'traffic.bulk.flows=4', 'link.line.queue={qdisc = "codel"}']
@@ -42,7 +42,7 @@ def _override(path: object, value: object) -> str:
 
 
 def _toml(value: object, path: str) -> str:
-    """A value as TOML writes it on one line."""
+    """A value in TOML, on one line."""
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, bool):
@@ -66,5 +66,5 @@ def _key(key: object, path: str) -> str:
 
 
 def _string(text: str) -> str:
-    """A basic string; what no TOML can hold (a lone surrogate) is left for the loader to refuse."""
+    """A basic string; the loader refuses characters that TOML can't express (lone surrogates)."""
     return '"' + _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + '"'

@@ -1,4 +1,4 @@
-"""The programs that are started by name, and the Debian packages that bring them: what `programs.txt` says."""
+"""The programs that are started by name, and the Debian packages that contain them, as listed in `programs.txt`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ class Program:
     """One line of the list."""
 
     names: tuple[str, ...]
-    """What it is called; any of these will do."""
+    """The program's names; any of them will do."""
     packages: tuple[str, ...]
-    """The Debian packages that bring it; none where it comes from elsewhere."""
+    """The Debian packages that contain it; none if it comes from elsewhere."""
     users: frozenset[str]
-    """What needs it, in the list's words."""
+    """The parts of bufferscope that need it, named as in the list."""
 
 
 @cache
@@ -35,11 +35,11 @@ def listed() -> Sequence[Program]:
 
 
 def needed_by(*users: str) -> list[Program]:
-    """What any of these needs."""
+    """The programs that any of these users needs."""
     return [program for program in listed() if program.users & set(users)]
 
 
 def packages(names: Iterable[str]) -> tuple[str, ...]:
-    """The Debian packages that bring these programs, each once. Raises `KeyError` for one that is not listed."""
+    """The Debian packages that contain these programs, each once. Raises `KeyError` for an unlisted program."""
     by_name = {name: program.packages for program in listed() for name in program.names}
     return tuple(dict.fromkeys(package for name in names for package in by_name[name]))

@@ -1,4 +1,4 @@
-"""An experiment's runs together."""
+"""The runs of one experiment as a result."""
 
 import json
 from collections.abc import Sequence
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 class Result:
     """What `bufferscope.run` and `bufferscope.load` return: runs of one experiment, in the order of its points.
 
-    The tables (`probes`, `flows`, ...) are those of the runs one after the other, told apart by their first columns:
-    `run`, `engine`, `seed`, and a column for every setting that varies, as in `link.bottleneck.queue.limit`.
+    The tables (`probes`, `flows`, ...) contain those of all runs, one after the other. Their first columns distinguish
+    the runs: `run`, `engine`, `seed`, and one column for every setting that varies, such as
+    `link.bottleneck.queue.limit`.
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        """Put together runs of one experiment; raises `StoreError` if there is none, or they don't belong together."""
+        """Combine runs of one experiment; raises `StoreError` if there are no runs, or runs of several experiments."""
         experiments = list(dict.fromkeys(run.experiment for run in runs))
         if len(experiments) != 1:
             found = " and ".join(experiments) or "no run"
@@ -42,34 +43,34 @@ class Result:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The experiment's own words: `title`, `description`, ...; its `sweep` as far as these runs have it."""
+        """The texts of the experiment's file: `title`, `description`, ...; its `sweep` has only these runs' values."""
         meta = self.runs[0].meta
         sweep = {path: list(dict.fromkeys(run.point.get(path, "") for run in self.runs)) for path in self.runs[0].point}
         return {"title": meta["title"], "figures": [], **meta["document"], "sweep": sweep}
 
     @property
     def overrides(self) -> list[str]:
-        """What was changed with `--set PATH=VALUE` for every one of the runs; `Run.settings` has the rest."""
+        """The overrides (`--set PATH=VALUE`) that all runs have in common; `Run.settings` has the others."""
         first, *others = (run.meta["overrides"] for run in self.runs)
         return [override for override in first if all(override in other for other in others)]
 
     @cached_property
     def variation(self) -> Variation:
-        """What differs among the runs, and what they are called by it."""
+        """What differs among the runs, and the labels made from that."""
         return Variation(self.runs)
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """What differs among the runs, seeds aside: paths of settings, and `engine`, `kernel` or `experiment`.
+        """What differs among the runs besides their seeds: paths of settings, and `engine`, `kernel` or `experiment`.
 
-        Where two runs differ in their scenarios though in no setting, because the experiment's file was edited in
-        between, these are the paths of what is unlike in them.
+        If the experiment's file was edited between runs, their scenarios can differ although their settings are the
+        same. Then this includes the paths of the differing keys of the scenarios.
         """
         return self.variation.keys
 
-    @property
+    @cached_property
     def variants(self) -> list["Result"]:
-        """The result taken apart: each has the runs of one experiment file as it was, with the same overrides."""
+        """The result split into variants: each has the runs of one version of the file with the same overrides."""
         files: dict[str, list[Run]] = {}
         for run in self.runs:
             told = [run.meta[key] for key in ("overrides", "document")]
@@ -114,36 +115,36 @@ class Result:
 
     @cached_property
     def metrics(self) -> "pl.DataFrame":
-        """One row a run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
+        """One row per run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
         from bufferscope import metrics
 
         return self._told_apart([metrics.frame([run]) for run in self.runs])
 
     @cached_property
     def expectations(self) -> list[Evaluated]:
-        """What the experiment's document says, beside what these runs measured: every engine's by themselves.
+        """The statements of the experiment's document, compared with the measurements of each engine separately.
 
-        Of several variants, each is held against what its own file says.
+        If there are several variants, each is compared with the statements of its own file.
         """
         return [evaluated for variant in self.variants for evaluated in evaluate(gathered(variant.runs), variant.runs)]
 
     @cached_property
     def figures(self) -> "Charts":
-        """The charts by name, as in `result.figures["rtt"]`; each is drawn when it is asked for."""
+        """The charts by name, as in `result.figures["rtt"]`; a chart is drawn when it is looked up."""
         from bufferscope.figures.charts_of import Charts
 
         return Charts(self)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write the page `index.html` with its figures into a directory; the page's place."""
+        """Write the page `index.html` and its figures to a directory; returns the page's path."""
         from bufferscope.report import build
 
         return build([self], path)
 
     def metric(self, name: str) -> "pl.DataFrame":
-        """One metric of every run, any whole percentile included: `run, engine, seed`, what varies, `value, censored`.
+        """One metric, or any whole percentile, of every run: `run, engine, seed`, what varies, `value, censored`.
 
-        Raises `metrics.UnknownMetricError`, with the nearest names, for a name that none has.
+        Raises `metrics.UnknownMetricError`, with the nearest names, if no run has a metric of this name.
         """
         from bufferscope.metrics.tables import column
 
@@ -157,7 +158,7 @@ class Result:
         return frame
 
     def to_pandas(self, name: str = "metrics") -> Any:
-        """One of the tables as a pandas frame; raises `InputError`, with what to install, where pandas is missing."""
+        """One of the tables as a pandas frame; raises `InputError`, with what to install, if pandas is missing."""
         from bufferscope.frames import to_pandas
 
         return to_pandas(self.table(name))
@@ -168,7 +169,7 @@ class Result:
         return result_html(self)
 
     def _told_apart(self, frames: Sequence["pl.DataFrame"]) -> "pl.DataFrame":
-        """A frame a run put together, with columns that tell what each run was."""
+        """The runs' frames in one, with columns that distinguish the runs."""
         from bufferscope.frames import told_apart
 
         return told_apart(frames, self.runs, self.variation)

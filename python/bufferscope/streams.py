@@ -1,18 +1,18 @@
-"""The standard streams as a program can rely on them, however it was started."""
+"""Make the standard streams reliable, however the program was started."""
 
 import io
 import os
 import sys
 
 OUTPUT = "standard output"
-"""The file name of errors on it."""
+"""The file name in errors of standard output."""
 
 
 class Output(io.TextIOWrapper):
-    """Standard output, whose errors say that they are its own. Characters that its encoding lacks are escaped."""
+    """Standard output; its errors name it. Characters that its encoding lacks are written as escapes."""
 
     def write(self, text: str) -> int:
-        """Write; what is lost was asked for, so it is an error."""
+        """Write; a failure is an error, because the user asked for this output."""
         try:
             return super().write(text)
         except OSError as error:
@@ -29,7 +29,7 @@ class Output(io.TextIOWrapper):
 
 
 class Unheard(io.TextIOWrapper):
-    """Standard error: what nobody can hear (it is full, or its reader has gone) is no reason to stop working."""
+    """Standard error. If it can't be written (it is full, or its reader has exited), the work goes on all the same."""
 
     def write(self, text: str) -> int:
         """Write what can be written."""
@@ -43,11 +43,11 @@ class Unheard(io.TextIOWrapper):
 
 
 def make_usable() -> None:
-    """Let all three streams be there, take any text, and fail only where output is lost that was asked for.
+    """Make all three streams exist and accept any text; only the loss of standard output is an error.
 
-    A stream that was closed gets a descriptor all the same: the next file to be opened would become it.
+    A closed stream gets a descriptor, too: otherwise the next file to be opened would take its number.
     """
-    # Standard output, too, is opened for reading: writing to one that was closed is an error, as it should be.
+    # If standard output was closed, it is opened for reading, so that writing to it is an error, as it should be.
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         if not _is_open(number):
             os.open(os.devnull, flags)
@@ -60,7 +60,7 @@ def make_usable() -> None:
 
 
 def give_up_output() -> None:
-    """Let nothing more be written to standard output: the interpreter would try again when it ends."""
+    """Discard further standard output; otherwise the interpreter would try to write it again when it ends."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

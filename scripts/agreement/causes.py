@@ -22,7 +22,7 @@ class Cause:
 
 
 def causes(text: str, scenarios: Iterable[str]) -> list[Cause]:
-    """The file's entries; raises `InputError` if one names a scenario or metric that there is not."""
+    """The file's entries; raises `InputError` if one names a scenario or metric that does not exist."""
     known, metrics = set(scenarios), {aim.metric for aim in AIMS}
     found = []
     for entry in tomllib.loads(text).get("cause", []):
@@ -35,5 +35,5 @@ def causes(text: str, scenarios: Iterable[str]) -> list[Cause]:
 
 
 def explained(known: Iterable[Cause]) -> Mapping[tuple[str, str], Cause]:
-    """The cause of each place."""
+    """The cause for each scenario and metric."""
     return {place: cause for cause in known for place in cause.places}

@@ -17,7 +17,7 @@ class Entry:
 
     experiment: Experiment
     name: str | None
-    """What a scenario of the dumbbell is called; a catalogue's points are called by what is swept."""
+    """The name of a scenario of the dumbbell; a catalogue's points are named by what is swept."""
     repetitions: int
 
     @property
@@ -56,7 +56,7 @@ def read(path: Path = FILE) -> Matrix:
 
 
 def _name(queue: str, congestion: str, rate: str, rtt: str, flows: int, _duration: str) -> str:
-    """What a scenario is called: `pfifo 20, cubic, 10 Mbit/s, 40 ms, 4 flows`."""
+    """The name of a scenario: `pfifo 20, cubic, 10 Mbit/s, 40 ms, 4 flows`."""
     words = [queue, congestion, f"{rate.removesuffix('mbit')} Mbit/s", f"{rtt.removesuffix('ms')} ms"]
     return ", ".join([*words, f"{flows} flow{'s' * (flows > 1)}"])
 
@@ -64,7 +64,7 @@ def _name(queue: str, congestion: str, rate: str, rtt: str, flows: int, _duratio
 def _overrides(
     queues: Mapping[str, str], queue: str, congestion: str, rate: str, rtt: str, flows: int, duration: str
 ) -> list[str]:
-    """The dumbbell's keys; the round-trip time is shared by two links, there and back."""
+    """The dumbbell's keys; the round-trip time is divided between two links, in both directions."""
     delay = f"{round(float(rtt.removesuffix('ms')) * 1000 / 4)}us"
     return [
         f"duration={duration}",

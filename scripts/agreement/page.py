@@ -1,4 +1,4 @@
-"""The page docs/agreement.md: every scenario's aimed metrics, and what remains of differences, with its cause."""
+"""The page docs/agreement.md: every scenario's metrics that have aims, and the remaining differences with causes."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ HEADINGS = {
 }
 
 Verdict = Literal["met", "chance", "missed", "hidden"]
-"""`chance`: the aim is missed, by less than the repetitions scatter. `hidden`: both percentiles fall among the lost."""
+"""`chance`: the aim is missed by less than the repetitions scatter. `hidden`: both percentiles are lost samples."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Count:
-    """How one metric did in all scenarios."""
+    """The agreement of one metric in all scenarios."""
 
     heading: str
     aim: str
@@ -46,7 +46,7 @@ class Count:
 
 
 def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept: bool = False) -> str:
-    """The whole page; it says so if stored runs of the reference were `kept` whichever build had made them."""
+    """The whole page. It says if stored runs of the reference were `kept` regardless of the build that made them."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -72,7 +72,7 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept
 
 
 def verdict(comparison: Comparison) -> Verdict:
-    """Whether the engines are near enough, and if not, whether that may be chance."""
+    """Whether the engines agree closely enough, and if not, whether that may be chance."""
     if comparison.meets_aim is None:
         return "hidden"
     if comparison.meets_aim:
@@ -83,7 +83,7 @@ def verdict(comparison: Comparison) -> Verdict:
 def differences(
     results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, verdicts: Sequence[Verdict] = ("missed",)
 ) -> list[Difference]:
-    """Every aim that is missed, by default by more than chance, with its cause if that is known."""
+    """Every aim that is missed (by default, only those missed by more than chance), with its cause if known."""
     known = explained(causes)
     return [
         Difference(scenario, c.metric, told(c), known.get((scenario, c.metric)))
@@ -94,13 +94,13 @@ def differences(
 
 
 def unneeded(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> list[tuple[str, str]]:
-    """The places for which there is a cause, and where the aim is met."""
+    """The scenarios and metrics that have a cause although the aim is met."""
     met = {(scenario, c.metric) for scenario, p in results.items() for c in p.aimed if verdict(c) in ("met", "hidden")}
     return [place for cause in causes for place in cause.places if place in met]
 
 
 def cell(comparison: Comparison | None) -> str:
-    """What is told, in bold where the aim is missed and in italics where that may be chance; empty without anything."""
+    """The text, in bold if the aim is missed, and in italics if that may be chance; empty if there is none."""
     if comparison is None:
         return ""
     mark = {"missed": "**", "chance": "*"}.get(verdict(comparison), "")
@@ -108,7 +108,7 @@ def cell(comparison: Comparison | None) -> str:
 
 
 def told(comparison: Comparison) -> str:
-    """`110.1 / 109.8 (+0.3 % ± 0.5)`: both values, their difference, and how far chance may bring them apart."""
+    """`110.1 / 109.8 (+0.3 % ± 0.5)`: both values, their difference, and how much of it may be chance."""
     values = (comparison.value, comparison.reference)
     text = f"{NBSP}/{NBSP}".join("lost" if value.censored else number(_rounded(value.mean)) for value in values)
     if math.isnan(comparison.relative):
@@ -119,7 +119,7 @@ def told(comparison: Comparison) -> str:
 
 
 def provenance(results: Mapping[str, PointAgreement]) -> list[tuple[str, str]]:
-    """What it was measured with, without dates: each engine's versions."""
+    """The versions of each engine with which it was measured, without dates."""
     return list(dict.fromkeys((run.engine, _versions(run.meta)) for point in results.values() for run in point.runs))
 
 

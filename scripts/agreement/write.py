@@ -1,7 +1,7 @@
 """Runs every scenario of matrix.toml on the simulator and on a real kernel, and writes docs/agreement.md.
 
-Runs that are stored already and would come out the same are not made again: after a change of the simulator, only the
-simulator is run, and what was interrupted goes on. Seed by seed, so that an unfinished matrix has something everywhere.
+Stored runs that would give the same result are not repeated. So after a change of the simulator, only the simulator is
+run, and an interrupted job continues. The runs are made seed by seed, so that an unfinished matrix has runs everywhere.
 """
 
 import argparse
@@ -14,8 +14,9 @@ from bufferscope.agreement import PointAgreement, compare
 from bufferscope.cli.progress import shown
 from bufferscope.engines import Engine, engines
 from bufferscope.errors import EngineError, InputError
+from bufferscope.job import Task
 from bufferscope.result import Result
-from bufferscope.running import Interrupted, Task, execute, plan
+from bufferscope.running import Interrupted, execute, plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 from causes import FILE, Cause, causes
@@ -25,7 +26,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "agreement.md"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run, write the page, and tell what has no cause."""
+    """Run the matrix, write the page, and report differences that have no cause."""
     try:
         return _main(_options(arguments))
     except Interrupted as interruption:
@@ -96,7 +97,7 @@ def _results(entries: Sequence[matrix.Entry], options: argparse.Namespace) -> di
 
 
 def _stored(tasks: Sequence[Task], engine: Engine) -> dict[Task, Run]:
-    """The engine's runs of these tasks' scenarios that are there already."""
+    """The engine's stored runs of these tasks' scenarios."""
     own = [task for task in tasks if task.engine is engine and is_run(task.directory)]
     runs = {task: Run(task.directory) for task in own}
     return {task: run for task, run in runs.items() if run.meta["scenario"] == task.point.scenario}

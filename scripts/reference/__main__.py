@@ -20,7 +20,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 
 def main() -> int:
-    """Write all pages, or compare them with what is there."""
+    """Write all pages, or compare them with the existing ones."""
     pages = {DIRECTORY / name: NOTICE + page() for name, page in PAGES.items()}
     if "--check" in sys.argv[1:]:
         outdated = [path.name for path, text in pages.items() if not path.exists() or path.read_text() != text]

@@ -10,7 +10,7 @@ from bufferscope.cli.app import app
 from writing import heading
 
 PROGRAM = Path(sys.executable).with_name("bufferscope")
-# As on a plain terminal of this width, whatever the one is that this runs on.
+# As on a plain terminal of this width, whatever terminal this runs in.
 ENVIRONMENT = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 
 
@@ -22,7 +22,7 @@ def page() -> str:
 
 
 def _commands() -> list[tuple[str, ...]]:
-    """Every command by its words; those of a group after the others."""
+    """Every command by its words; the commands of groups come after the others."""
     alone = [(str(command.name),) for command in app.registered_commands]
     groups = [group.typer_instance for group in app.registered_groups]
     return alone + [

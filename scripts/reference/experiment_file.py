@@ -38,7 +38,7 @@ def page() -> str:
 
 
 def _units(schema: Node) -> str:
-    """How numbers with units are written: one row a kind, its units read off the schema's own pattern."""
+    """How numbers with units are written: one row per kind, with the units from the schema's own pattern."""
     rows: dict[str, tuple[str, str]] = {}
     for node in _nodes(schema):
         if quantity := node.get("x-quantity"):
@@ -47,7 +47,7 @@ def _units(schema: Node) -> str:
 
 
 def _units_of(pattern: str) -> str:
-    """The units of a pattern that ends in all of them, such as `([mM][sS]|[sS])$`, with `?` where none is needed."""
+    """The units of a pattern that ends with all of them, such as `([mM][sS]|[sS])$`; with `?` the unit is optional."""
     found = re.fullmatch(r".*\((?P<units>.*)\)(?P<optional>\??)\$", pattern)
     assert found, f"this pattern does not end in units: {pattern}"
     units = ["".join(re.findall(r"\[(.)", unit)) for unit in found["units"].split("|")]
@@ -70,10 +70,10 @@ class _Sections:
     def __init__(self, schema: Node) -> None:
         self.definitions: Mapping[str, Node] = schema["$defs"]
         self.titles: dict[str, list[str]] = {}
-        """For each definition that gets a section: the keys that refer to it."""
+        """For each definition that gets a section, the keys that refer to it."""
 
     def referred(self) -> Iterator[str]:
-        """The sections of what was referred to so far, and of what they refer to in turn."""
+        """The sections of the definitions referred to so far, and of those to which they refer in turn."""
         done: set[str] = set()
         while waiting := [name for name in self.titles if name not in done]:
             name = waiting[0]
@@ -89,7 +89,7 @@ class _Sections:
         return text + self._keys(node["properties"], node.get("required", []), path)
 
     def _variants(self, level: int, variants: list[Node], path: str) -> str:
-        """A table whose keys depend on one of them: first what all have, then what each adds."""
+        """A table whose keys depend on one of them: first the common keys, then those that each variant adds."""
         every = [variant["properties"] for variant in variants]
         common = {key: node for key, node in every[0].items() if all(other.get(key) == node for other in every)}
         text = self._keys(common, variants[0]["required"], path) if common else ""
@@ -108,13 +108,13 @@ class _Sections:
         return table(["key", "value", "default", ""], (row(key, node) for key, node in properties.items()))
 
     def _meaning(self, node: Node) -> str:
-        """What it is for, and where its values may take several forms what each is for."""
+        """The purpose of the key. If its values may take several forms, also the purpose of each form."""
         values = node.get("additionalProperties", {}).get("$ref", "").rpartition("/")[2]
         forms = self.definitions[values]["anyOf"] if values else []
         return " ".join([_told(node), *(form["description"] for form in forms)])
 
     def _value(self, node: Node, path: str) -> str:
-        """What may stand there, in a few words."""
+        """The allowed values, in a few words."""
         if quantity := node.get("x-quantity"):
             return f"{quantity['of']}, {quantity['from']} to {quantity['to']}"
         if "$ref" in node:
@@ -155,7 +155,7 @@ class _Sections:
 
 
 def _told(node: Node) -> str:
-    """Its description without what the column `value` says, and an example."""
+    """The key's description without the part that the column `value` has, and an example."""
     description = str(node.get("description", ""))
     if "x-quantity" in node:
         description = description.rpartition("\n\n")[0]

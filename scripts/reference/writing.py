@@ -1,11 +1,11 @@
-"""Little pieces of Markdown."""
+"""Small pieces of Markdown."""
 
 import json
 from collections.abc import Iterable, Sequence
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; line breaks and bars in its cells are made harmless."""
+    """A table; line breaks and bars in its cells are replaced or escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(_cell(text) for text in line) + " |\n" for line in lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""The charts of a page under a pointer: what they tell, how they move together, and that fingers can do the same."""
+"""A page's charts under a pointer: what they show, how they move together, and that fingers can do the same."""
 
 import json
 import re
@@ -34,7 +34,7 @@ TOLD = {
     "rtt_matrix": [LIMIT, "at", "median round-trip time (ms)"],
     "goodput_matrix": [LIMIT, "at", "goodput (Mbit/s)"],
 }  # fmt: skip
-"""What a tooltip of each figure tells: in a sweep of one key."""
+"""The contents of each figure's tooltip, in a sweep of one key."""
 BAND = ["p5", "p95"]
 EXPERIMENTS = {
     "two-queues": (LABELS, 1, DRAWN),
@@ -165,7 +165,7 @@ def marks(page: Page, figure: str) -> Marks:
 
 
 def told_at(page: Page, mark: dict[str, Any]) -> dict[str, str]:
-    """What the tooltip says when the pointer stands in the middle of a mark."""
+    """The tooltip's text when the pointer is in the middle of a mark."""
     page.mouse.move(5, 5)
     page.wait_for_selector("#vg-tooltip-element.visible", state="hidden", timeout=TOLD_MS)
     x1, y1, x2, y2 = mark["box"]
@@ -176,7 +176,7 @@ def told_at(page: Page, mark: dict[str, Any]) -> dict[str, str]:
 
 
 def expected_fields(experiment: str, name: str) -> list[str]:
-    """What the tooltip of a figure tells in this experiment."""
+    """The contents of a figure's tooltip in this experiment."""
     if experiment == "rivals":
         quantity = {
             "rtt_matrix": "median round-trip time (ms)",
@@ -224,7 +224,7 @@ def _holds(box: list[float], x: float, y: float) -> bool:
 
 
 def _tells(told: dict[str, str], row: dict[str, Any]) -> bool:
-    """Whether each value told is one of the row's, to the digits shown."""
+    """Whether each value shown is one of the row's values, to the digits shown."""
     return all(any(_same(value, cell) for cell in row.values()) for value in told.values())
 
 
@@ -243,7 +243,7 @@ def _numeric(text: str) -> bool:
 
 
 def signals(page: Page, name: str, experiment: str = "two-queues") -> list[Any]:
-    """A signal of each chart over time of an experiment, after what was under way has been drawn."""
+    """A signal of each chart over time of an experiment, once pending drawing is complete."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
     values: list[Any] = page.evaluate(SIGNALS, [experiment, name])
     return values
@@ -373,7 +373,7 @@ def test_a_phone_leaves_the_names_to_the_legend(phone: Page) -> None:
 
 
 def touch(page: Page, *moments: list[tuple[float, float]]) -> None:
-    """Fingers put down at the first moment's places, moved to the others', and lifted."""
+    """Put fingers down at the first places, move them to the others, and lift them."""
     session = page.context.new_cdp_session(page)
     for kind, places in [
         ("touchStart", moments[0]),

@@ -19,11 +19,11 @@ WIDTHS = (320, 390, 600, 768, 1024, 1280)
 DRAWN_MS = 60_000
 BAD = ("error", "warning")
 PROBLEMS: list[str] = []
-"""What went wrong in the open pages."""
+"""The errors in the open pages."""
 
 WITHIN = """(width) => [...document.querySelectorAll("figure .live canvas")]
     .every((canvas) => canvas.getBoundingClientRect().right <= width)"""
-"""Whether every chart ends within the screen; charts follow a change of its width a moment later."""
+"""Whether every chart ends within the screen; charts follow a change of the screen's width a moment later."""
 
 Opener = Callable[..., Page]
 

@@ -144,7 +144,7 @@ def test_metrics_are_filtered_by_name_and_meaning_and_points_by_label(page: Page
 
 
 def saved(page: Page, fold: str) -> list[list[str]]:
-    """What the button of a table of metrics saves."""
+    """The file that the button of a table of metrics saves."""
     with page.expect_download() as download:
         page.locator(f"{fold} button", has_text="CSV").click()
     assert download.value.suggested_filename == f"{fold.strip('#')}.csv"
@@ -235,4 +235,4 @@ TOO_FAINT = """() => {
     }
     return found;
 }"""
-"""The texts whose contrast with what is behind them is less than 4.5:1 (WCAG 2.2, 1.4.3)."""
+"""The texts whose contrast with their background is less than 4.5:1 (WCAG 2.2, 1.4.3)."""

@@ -1,4 +1,4 @@
-"""What the documents say about the repository is so: paths, links, targets and commands exist."""
+"""The documents' statements about the repository are true: paths, links, targets and commands exist."""
 
 import re
 import shlex

@@ -35,10 +35,10 @@ def test_a_call_beside_an_upload_is_as_good_as_the_queue_is_short(tmp_path: Path
     assert deep["voip.call.delay_ms"] > 300
     assert deep["voip.call.mos"] < 3
     assert managed["voip.call.delay_ms"] < 60
-    # G.109: above 3.6 at most some users are dissatisfied, below 3.1 nearly all.
+    # G.109: above 3.6, at most some users are dissatisfied; below 3.1, nearly all are.
     assert managed["voip.call.mos"] > 3.6
     assert deep["transfer.names.mean_s"] > 5 * managed["transfer.names.mean_s"]
-    # Calls and pings wait in the same queue; the call's mean is of one way.
+    # Calls and pings wait in the same queue; the call's mean is that of one direction.
     assert deep["voip.call.delay_ms"] == pytest.approx(deep["rtt.mean_ms"] - 15, rel=0.05)
 
 

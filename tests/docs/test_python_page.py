@@ -15,7 +15,7 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     said = ""
     for block in pages.blocks(PAGE):
         if block.language == "python":
-            # As many lines before it as in the page, so that a traceback shows the page's own.
+            # As many lines before it as in the page, so that tracebacks have the page's line numbers.
             exec(compile("\n" * (block.line - 1) + block.text, str(PAGE), "exec"), program)
             said = capsys.readouterr().out
         elif block.language == "text":

@@ -1,4 +1,4 @@
-"""The page `docs/records.md` lists the tables and columns that there are, in order."""
+"""The page `docs/records.md` lists the existing tables and columns, in order."""
 
 import re
 from pathlib import Path

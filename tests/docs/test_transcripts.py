@@ -1,4 +1,4 @@
-"""Pages that tell what to type work as they stand: their files, their Python, and their commands with their output.
+"""Pages with instructions work as they are: their files, their Python, and their commands with their output.
 
 A `toml` block whose first line is `# NAME.toml` is a file. A `python` block is run; a `text` block shows what the one
 before it printed. A `console` block is run if output follows its commands (`$ ...`); one without is only an example.
@@ -6,14 +6,18 @@ before it printed. A `console` block is run if output follows its commands (`$ .
 
 import shlex
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pages
 import pytest
+from clusters import cluster
 from laboratory import Answer
 
-WORKED = ("compare", "getting-started", "lab-report", "size-a-buffer")
+WORKED = ("cluster", "compare", "getting-started", "lab-report", "size-a-buffer")
 PROMPT = "$ "
+SCHEDULER = "tcp://node1:8786"
+"""The scheduler named in the pages; a real one takes its place."""
 
 Cli = Callable[..., Answer]
 
@@ -35,9 +39,22 @@ def test_the_page_works(name: str, cli: Cli, tmp_path: Path, capfd: pytest.Captu
         elif block.language == "text":
             printed[block] = said
         elif block.language == "console" and (steps := list(commands(block.text))) and has_output(block.text):
-            printed[block] = "\n".join(f"{PROMPT}{step}\n{output(cli, step, tmp_path)}".strip() for step in steps)
+            with scheduler(block.text, tmp_path) as address:
+                outputs = [output(cli, step.replace(SCHEDULER, address), tmp_path) for step in steps]
+            shown = zip(steps, outputs, strict=True)
+            printed[block] = "\n".join(f"{PROMPT}{step}\n{text}".strip() for step, text in shown)
     assert printed
     pages.hold(page, printed)
+
+
+@contextmanager
+def scheduler(block: str, directory: Path) -> Iterator[str]:
+    """The address of a real scheduler with a worker, to replace the pages' address in a block."""
+    if SCHEDULER not in block:
+        yield SCHEDULER
+        return
+    with cluster(directory, [""]) as started:
+        yield started.address
 
 
 def commands(block: str) -> Iterator[str]:
@@ -59,7 +76,7 @@ def has_output(block: str) -> bool:
 
 
 def output(cli: Cli, command: str, directory: Path) -> str:
-    """What a command prints."""
+    """The output of a command."""
     program, *arguments = shlex.split(command.replace("\\\n", " "))
     if program == "head":
         return "\n".join((directory / arguments[-1]).read_text().splitlines()[:2])

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use bufferscope_plan::{SYN_LINEAR_TIMEOUTS, module, needed_qdiscs};
-use bufferscope_scenario::{Congestion, Node, Scenario};
+use bufferscope_scenario::{Congestion, Node, Qdisc, Scenario};
 use serde::Serialize;
 
 use crate::kernel::namespace::Namespace;
@@ -13,15 +13,11 @@ use crate::kernel::socket;
 use crate::kernel::sysctl;
 use crate::kernel::tool::{self, ToolError};
 
-/// The queueing disciplines that scenarios may need, each with arguments that it accepts.
-const QDISCS: [(&str, &str); 6] = [
-    ("htb", "htb"),
-    ("pfifo", "pfifo limit 10"),
-    ("bfifo", "bfifo limit 10000"),
-    ("red", "red limit 100000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit"),
-    ("codel", "codel"),
-    ("netem", "netem delay 1ms"),
-];
+/// The queueing disciplines that scenarios may need for ports and wires, each with arguments that it accepts.
+fn qdiscs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let ports = Qdisc::KINDS.iter().map(|kind| (kind.name, kind.sample));
+    [("htb", "htb")].into_iter().chain(ports).chain([("netem", "netem delay 1ms")])
+}
 
 /// What this kernel can do.
 #[derive(Clone, Debug, Serialize)]
@@ -30,11 +26,12 @@ pub struct Capabilities {
     pub kernel: String,
     /// The privilege with which networks can be built.
     pub privilege: Privilege,
-    /// The queueing disciplines asked for, and whether the kernel has them.
+    /// The queueing disciplines that were tried, and whether the kernel has them.
     pub qdiscs: BTreeMap<&'static str, bool>,
-    /// The congestion controls asked for, and whether the kernel has them.
+    /// The congestion controls that were tried, and whether the kernel has them.
     pub congestion: BTreeMap<&'static str, bool>,
-    /// Whether the first timeouts of a SYN can be kept from doubling (`net.ipv4.tcp_syn_linear_timeouts`, since 6.5).
+    /// Whether the kernel can keep the first timeouts of a SYN from doubling (`net.ipv4.tcp_syn_linear_timeouts`, since
+    /// 6.5).
     pub syn_linear_timeouts: bool,
 }
 
@@ -48,7 +45,7 @@ pub struct Lacking {
     pub missing: Vec<String>,
 }
 
-/// This kernel does not let the timeouts of a SYN be set.
+/// This kernel has no setting for the timeouts of a SYN.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "host `{host}`: syn_linear_timeouts is {wanted}, and this kernel ({kernel}) has no {SYN_LINEAR_TIMEOUTS}, which came with \
@@ -64,16 +61,17 @@ pub struct NoLinearTimeouts {
 }
 
 impl Capabilities {
-    /// Tries everything out in a new namespace, in which the calling thread remains.
+    /// Tries everything out in a new namespace. The calling thread remains in it.
     pub(crate) fn probe(privilege: Privilege) -> Result<Self, ProbeError> {
         let scratch = Namespace::create()?;
-        let lines = QDISCS.map(|(_, arguments)| format!("qdisc replace dev lo root {arguments}"));
+        let lines: Vec<String> =
+            qdiscs().map(|(_, arguments)| format!("qdisc replace dev lo root {arguments}")).collect();
         let answers = tool::attempt("tc", &scratch, &lines)?;
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         Ok(Self {
             kernel: release.trim().to_owned(),
             privilege,
-            qdiscs: QDISCS.iter().zip(answers).map(|((kind, _), has)| (*kind, has)).collect(),
+            qdiscs: qdiscs().zip(answers).map(|((name, _), has)| (name, has)).collect(),
             congestion: linux_names(Congestion::ALL).map(|name| (name, socket::has_congestion(name))).collect(),
             syn_linear_timeouts: sysctl::exists(SYN_LINEAR_TIMEOUTS),
         })
@@ -89,8 +87,8 @@ impl Capabilities {
         self.congestion.get(name).is_some_and(|&has| has)
     }
 
-    /// An error that names everything a scenario needs and this kernel lacks. It ignores the propagation delay: the
-    /// agent can implement that itself.
+    /// Returns an error that names everything that a scenario needs and this kernel lacks. It ignores the propagation
+    /// delay, which the agent can implement itself.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Lacking> {
         let qdiscs = needed_qdiscs(scenario).into_iter().filter(|kind| !self.has_qdisc(kind));
         let congestions = needed_congestions(scenario).into_iter().filter(|name| !self.has_congestion(name));
@@ -98,7 +96,7 @@ impl Capabilities {
         if missing.is_empty() { Ok(()) } else { Err(self.lacking(missing)) }
     }
 
-    /// An error that names a host that asks for a setting which this kernel lacks.
+    /// Returns an error that names a host that needs a setting which this kernel lacks.
     pub(crate) fn check_settings(&self, scenario: &Scenario) -> Result<(), NoLinearTimeouts> {
         let asking = |node: &&Node| node.tcp.syn_linear_timeouts > 0 && !self.syn_linear_timeouts;
         scenario.nodes.iter().find(asking).map_or(Ok(()), |node| {
@@ -113,7 +111,7 @@ impl Capabilities {
     }
 }
 
-/// The capabilities could not be found out.
+/// The capabilities could not be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The system refused something.
@@ -124,7 +122,7 @@ pub enum ProbeError {
     Tool(#[from] ToolError),
 }
 
-/// By their names in Linux; those that no kernel has are refused before a kernel is asked.
+/// The congestion controls by their names in Linux. A control that no kernel has was refused earlier.
 fn needed_congestions(scenario: &Scenario) -> BTreeSet<&'static str> {
     let sendings = scenario.traffic.iter().filter_map(|traffic| traffic.kind.sending());
     sendings.filter_map(|sending| sending.congestion.linux_name()).collect()

@@ -1,7 +1,7 @@
 //! The machine's own network cards as senders: the ports with a driver's ring.
 //!
-//! A card does not report what is in its ring. But whatever left the queueing discipline and has not arrived at the
-//! card at the other end is in the ring or being sent.
+//! A card does not report what is in its ring. But a packet that has left the queueing discipline and has not arrived
+//! at the card at the other end is in the ring or being sent.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,22 +16,22 @@ use nix::net::if_::if_nametoindex;
 use crate::kernel::namespace::Namespace;
 use crate::kernel::{ring, socket};
 
-/// Where the namespace in which the machine's cards initially are lists them.
+/// The directory that lists the machine's cards, in the namespace that they are in initially.
 const DEVICES: &str = "/sys/class/net";
-/// Descriptors that `virtio_net` keeps free: it stops the queue when fewer than 19 are left, as a packet may take that
-/// many (`2 + MAX_SKB_FRAGS`); this is one less.
+/// Descriptors that `virtio_net` keeps free. It stops the queue when fewer than 19 are left, because a packet may take
+/// that many (`2 + MAX_SKB_FRAGS`); this constant is one less.
 const SPARE_DESCRIPTORS: u64 = 18;
 /// An Ethernet type for experiments (IEEE 802, local experimental 1), which no host accepts.
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
-/// The shortest frame is padded to this.
+/// Shorter frames are padded to this length.
 const LEAST_FRAME_BYTES: usize = 60;
 const HEADER_BYTES: u64 = 14;
 /// A full frame as the card counts it.
 const FRAME_BYTES: u64 = bufferscope_plan::MTU_BYTES + HEADER_BYTES;
-/// How much longer than a packet's time a card may take until its driver has learnt that the packet was sent.
+/// How much longer than the time of a packet it may take until the card's driver knows that the packet was sent.
 const GRACE: Duration = Duration::from_millis(2);
 
-/// The cards of a plan, by number of the pair and end.
+/// The cards of a plan, by the number of the pair and the end.
 #[derive(Debug, Default)]
 pub(crate) struct Rack(Vec<[Card; 2]>);
 
@@ -52,7 +52,7 @@ pub enum CardError {
     /// The machine has none.
     #[error("`{0}` has a ring, for which this machine has no network card: use --engine guest")]
     NoCard(String),
-    /// The driver does not report to the kernel what it sent.
+    /// The driver does not report to the kernel which packets it has sent.
     #[error(
         "`{port}` has bql = true, and virtio_net of this kernel ({kernel}) has no byte queue limits: \
          use a kernel from 6.11 on (--kernel 6.12), or bql = false"
@@ -74,8 +74,8 @@ pub enum CardError {
 }
 
 impl Rack {
-    /// Finds a plan's cards in the namespace in which they initially are, where the calling thread remains, and sets
-    /// their rings.
+    /// Finds a plan's cards in the namespace that they are in initially, and sets the sizes of their rings. The calling
+    /// thread remains in that namespace.
     pub(crate) fn open(plan: &Plan, home: &Namespace) -> Result<Self, CardError> {
         let ports = || plan.ports.iter().filter_map(|port| Some((port, port.ring?)));
         let Some((first, _)) = ports().next() else { return Ok(Self::default()) };
@@ -94,8 +94,9 @@ impl Rack {
         Ok(rack)
     }
 
-    /// Byte queue limits are disabled by allowing as many bytes in the ring as it can hold. Without any limit the
-    /// kernel would take packets from the discipline for which the ring has no room, and keep them in between.
+    /// Sets the size of a ring. If it is to have no byte queue limits, they are disabled by allowing as many bytes in
+    /// the ring as it can hold. Without any limit, the kernel would take packets from the discipline when the ring has
+    /// no room for them, and keep them in between.
     fn set(&self, ring: PortRing) -> io::Result<()> {
         let card = &self.0[ring.card.0][ring.card.1];
         ring::resize(&card.name, ring.size_packets)?;
@@ -122,7 +123,7 @@ impl Rack {
         pair.flat_map(commands).collect()
     }
 
-    /// Verifies that a port that should have byte queue limits has them: after a first frame, there is a limit. The
+    /// Verifies that a port that should have byte queue limits has them: there must be a limit after a first frame. The
     /// calling thread is in the port's namespace.
     pub(crate) fn check_bql(
         &self,
@@ -138,7 +139,7 @@ impl Rack {
         let limit = self.0[number][end].limit.as_ref().ok_or_else(none)?;
         send_nothing(&port.device, &cable.ends[end], &cable.ends[1 - end]).map_err(failed)?;
         let wire_ns = cable.cards.and_then(|cards| cards.wire_ns[end]).unwrap_or(0);
-        // It may wait for the tick before its own.
+        // The frame may have to wait for up to one tick before its own.
         sleep(Duration::from_nanos(2 * wire_ns) + GRACE);
         match number_in(limit).map_err(failed)? {
             0 => Err(none()),
@@ -146,7 +147,7 @@ impl Rack {
         }
     }
 
-    /// What has left a port's ring so far.
+    /// Makes a gauge that counts the packets that leave a port's ring.
     pub(crate) fn gauge(&self, ring: PortRing) -> io::Result<Gauge> {
         let (number, end) = ring.card;
         let far = &self.0[number][1 - end];
@@ -155,7 +156,7 @@ impl Rack {
 }
 
 impl Card {
-    /// The card of that hardware address, if there is one.
+    /// The card with that hardware address, if there is one.
     fn find(address: &str) -> io::Result<Option<Self>> {
         for device in fs::read_dir(DEVICES)? {
             let device = device?;
@@ -178,19 +179,19 @@ impl Card {
     }
 }
 
-/// Reads what has arrived at the other end of a port's wire.
+/// Counts the packets that arrive at the other end of a port's wire.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     packets: File,
     bytes: File,
-    /// What had arrived when this was made.
+    /// The counters when this gauge was made.
     before: [u64; 2],
-    /// What the scenario counts for a packet beyond what the card does.
+    /// Bytes that the scenario counts for a packet in addition to those that the card counts.
     more_bytes: i64,
     pub(crate) frame_bytes: u64,
 }
 
-/// What has arrived since a gauge was made.
+/// The packets that have arrived since a gauge was made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub(crate) packets: u64,

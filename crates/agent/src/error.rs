@@ -13,7 +13,7 @@ use crate::network::NetworkError;
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request cannot be read: it was written in a different format, as its writer sends nothing but requests.
+    /// The request cannot be read. Its writer sends nothing but requests, so it must have used a different format.
     #[error(
         "not a request as this agent knows it: {0}; if bufferscope asks, it and its agent are of different builds: reinstall the \
          package, which brings both, or run `make agent` in a source tree"
@@ -55,7 +55,7 @@ pub enum Error {
     /// The scenario asks for a setting that Linux does not have.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// What the kernel can do could not be found out.
+    /// The capabilities of the kernel could not be determined.
     #[error(transparent)]
     Probe(#[from] ProbeError),
     /// The network could not be built.
@@ -70,7 +70,7 @@ pub enum Error {
     /// The system refused something.
     #[error("{what}: {source}")]
     Step {
-        /// During what.
+        /// The step that failed.
         what: &'static str,
         /// What it said.
         source: io::Error,
@@ -78,7 +78,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A word for programs: whose responsibility the error is.
+    /// A word for programs. It says whose responsibility the error is.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Request(_) => "request",
@@ -90,7 +90,8 @@ impl Error {
         }
     }
 
-    /// The exit status of a program that fails with it: the shells' status if a program cannot be started, otherwise 1.
+    /// The exit status of a process that fails with this error. If a program could not be started, it is the status
+    /// that shells use for that, otherwise 1.
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,

@@ -1,5 +1,5 @@
-//! What the agent writes: frames of a length (`u32`, little-endian, of the payload alone), a kind (one byte) and a
-//! payload.
+//! The agent's output consists of frames. A frame has a length (`u32`, little-endian, of the payload alone), a kind
+//! (one byte) and a payload.
 //!
 //! A run writes any number of progress and batch frames, and then exactly one summary or error frame.
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 pub enum FrameKind {
     /// JSON: `{"now_ns", "duration_ns"}`.
     Progress = 1,
-    /// One byte, the table (its place in [`Table::ALL`]), then its batch as an Arrow IPC stream.
+    /// One byte for the table (its index in [`Table::ALL`]), then a batch of that table as an Arrow IPC stream.
     Batch = 2,
     /// JSON: a [`Summary`](crate::Summary).
     Summary = 3,

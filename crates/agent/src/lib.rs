@@ -1,11 +1,12 @@
-//! Runs a scenario on the Linux kernel: builds its network out of namespaces, generates its traffic, and samples the
-//! kernel.
+//! Runs a scenario on the Linux kernel: builds its network from namespaces, generates its traffic, and takes samples of
+//! the kernel's state.
 //!
 //! The program reads one [`Request`] as JSON from standard input and writes [frames](FrameKind) to standard output. The
-//! network has no names, and only this process owns it: however the process ends, nothing is left behind.
+//! network's namespaces have no names, and only this process holds them: however the process ends, nothing is left
+//! behind.
 //!
-//! One thread generates all traffic and takes all samples, one writes, and one holds packets back for the propagation
-//! delay where the kernel cannot.
+//! One thread generates all traffic and takes all samples, and another writes. If the kernel cannot implement the
+//! propagation delay, a third thread holds packets back.
 
 #![warn(missing_docs)]
 
@@ -50,8 +51,8 @@ pub use summary::Summary;
 pub use watch::{CpuReport, Sampling};
 
 /// Reads a request, runs it and writes its frames; returns whether it succeeded. The process must still be
-/// single-threaded, and is in other namespaces afterwards. An error concerns writing alone: all others are written as
-/// frames.
+/// single-threaded, and is in other namespaces afterwards. Only a failure to write is returned as an error; all other
+/// errors are written as frames.
 pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::Result<bool> {
     let mut text = Vec::new();
     let answer = match input.read_to_end(&mut text) {
@@ -72,8 +73,8 @@ pub fn capabilities() -> Result<Capabilities, Error> {
     Ok(Capabilities::probe(kernel::privilege::acquire()?)?)
 }
 
-/// For each of a JSON list of scenarios, why this kernel cannot run it; `None` if it can. The same applies to the
-/// process as for [`capabilities`].
+/// For each scenario in a JSON list, the reason why this kernel cannot run it; `None` if it can. The requirements for
+/// the process are those of [`capabilities`].
 pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
     let mut text = Vec::new();
     input.read_to_end(&mut text).map_err(Error::step("reading the scenarios"))?;

@@ -1,4 +1,4 @@
-//! Builds a plan's network and holds it: the network lasts as long as this process.
+//! Builds a plan's network and holds it. The network lasts as long as this process.
 
 use std::io;
 
@@ -42,7 +42,8 @@ pub enum NetworkError {
 }
 
 impl Network {
-    /// Builds it. The machine's own network cards are in the namespace `home`; `kernel` is for errors.
+    /// Builds the network. The machine's own network cards are in the namespace `home`; `kernel` is the release, for
+    /// errors.
     pub(crate) fn build(plan: Plan, home: &Namespace, kernel: &str) -> Result<Self, NetworkError> {
         let rack = Rack::open(&plan, home)?;
         let mut namespaces = Vec::with_capacity(plan.namespaces.len());
@@ -69,7 +70,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Packets lost so far where none may be: on the wires, and in devices apart from their queues.
+    /// Number of packets lost so far where none may be lost: on the wires, and in devices outside their queues.
     pub(crate) fn lost_outside_queues(&self) -> io::Result<u64> {
         let mut lost = 0;
         for namespace in &self.namespaces {
@@ -92,8 +93,8 @@ impl Network {
     }
 
     fn lay_cables(&self) -> Result<(), NetworkError> {
-        // From a namespace without devices: many kernels refuse a name that exists where the command is given, even if
-        // the device is to be created elsewhere.
+        // Cables are created from a namespace without devices. Many kernels refuse a name that exists in the namespace
+        // in which the command runs, even if the device is created in another one.
         let empty = Namespace::create().map_err(step("making a network namespace", "the cables' namespace"))?;
         let path = |index: usize| self.namespaces[index].path();
         let cables = self.plan.cables.iter().filter(|cable| cable.cards.is_none());
@@ -119,7 +120,7 @@ impl Network {
     }
 }
 
-/// Applies settings that a kernel may lack only where it has them.
+/// Changes a setting. If the kernel lacks it, this is no error for settings that a kernel may lack.
 fn set_sysctl(key: &str, value: &str) -> io::Result<()> {
     match sysctl::write(key, value) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_optional(key, value) => Ok(()),

@@ -1,4 +1,4 @@
-//! Output: a thread that encodes and writes, so that neither a slow reader nor a large batch delays the traffic.
+//! Output. A separate thread encodes and writes, so that neither a slow reader nor a large batch delays the traffic.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
@@ -29,24 +29,24 @@ pub(crate) struct Output<W> {
 }
 
 impl<W: Write + Send + 'static> Output<W> {
-    /// Starts it; with `at_end` it writes no batch before [`finish`](Self::finish).
+    /// Starts the thread. With `at_end`, it writes no batch before [`finish`](Self::finish).
     pub(crate) fn start(out: W, at_end: bool) -> Self {
         let (sender, receiver) = channel();
         let thread = spawn(move || if at_end { write_at_end(out, receiver) } else { write_all(out, receiver) });
         Self { thread, sender }
     }
 
-    /// Reports the progress of the run; `false` if nobody reads any more.
+    /// Reports the progress of the run. Returns `false` if nobody reads the output any more.
     pub(crate) fn progress(&self, progress: Progress) -> bool {
         self.sender.send(Message::Progress(progress)).is_ok()
     }
 
-    /// Where a recorder puts its batches.
+    /// A sink for the batches of a recorder.
     pub(crate) fn sink(&self) -> BatchSender {
         BatchSender(self.sender.clone())
     }
 
-    /// Waits until everything is written, and returns the writer. All sinks must be gone.
+    /// Waits until everything is written, and returns the writer. All sinks must have been dropped.
     pub(crate) fn finish(self) -> io::Result<W> {
         drop(self.sender);
         self.thread.join().map_err(|_| io::Error::other("the writing thread panicked"))?

@@ -9,7 +9,7 @@ use crate::kernel::tool::{StandbyTc, ToolError};
 use crate::network::Network;
 use crate::relay::{Relay, WireRates};
 
-/// Everything that must be ready for a change to take effect at once when its time has come.
+/// Everything that must be ready so that a change takes effect at once when its time comes.
 #[derive(Debug)]
 pub(crate) struct Rates {
     /// By namespace.
@@ -18,7 +18,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// A `tc` for every namespace whose rates change; and the relay's wires, if there is a relay.
+    /// Prepares a `tc` for every namespace whose rates change, and the relay's wires if there is a relay.
     pub(crate) fn prepare(network: &Network, relay: Option<&Relay>) -> Result<Self, ToolError> {
         let mut standby = BTreeMap::new();
         for &(index, _) in network.plan.rate_changes.iter().flat_map(|change| &change.commands) {
@@ -30,7 +30,7 @@ impl Rates {
         Ok(Self { standby, relayed: relay.map(Relay::rates) })
     }
 
-    /// Makes a change; [`finish`](Self::finish) reports a failure.
+    /// Makes a change. If it fails, [`finish`](Self::finish) reports that.
     pub(crate) fn make(&mut self, change: &RateChange) {
         if let Some(wires) = &self.relayed {
             wires.set(change.wire, change.rate_bps);
@@ -42,7 +42,7 @@ impl Rates {
         }
     }
 
-    /// An error if any change failed.
+    /// Returns an error if any change failed.
     pub(crate) fn finish(self) -> Result<(), ToolError> {
         self.standby.into_values().try_for_each(StandbyTc::finish)
     }

@@ -1,4 +1,4 @@
-//! What happens next: events at chosen times, and sockets that are ready.
+//! Decides what happens next: events at chosen times, and sockets that are ready.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::kernel::clock::RunClock;
 
-/// Ready sockets taken at a time; due events come first after each such batch.
+/// Number of ready sockets that are taken at a time. After each such batch, due events come first.
 const READY_AT_ONCE: usize = 64;
 
 /// Something that happens at a chosen time.
@@ -22,11 +22,11 @@ pub(crate) enum Event {
     Sample,
     /// A change of rate, by its index in the plan.
     ChangeRate(usize),
-    /// A traffic's next connection, probe or page.
+    /// Begin a traffic's next connection, probe or page.
     Begin(usize),
-    /// A traffic's next datagram, of the flow of that index.
+    /// Send a traffic's next datagram, in the flow with that index.
     Send(usize, u32),
-    /// Check whether a traffic's look-up with that number has its answer.
+    /// Check whether a traffic's look-up with that number has been answered.
     Check(usize, u64),
     /// A traffic stops.
     Stop(usize),
@@ -85,7 +85,7 @@ impl Reactor {
         self.planned += 1;
     }
 
-    /// The next event whose time has come, and the time it was planned for.
+    /// The next event that is due, and the time for which it was planned.
     pub(crate) fn due(&mut self) -> Option<(u64, Event)> {
         let Reverse((at_ns, _, event)) = *self.agenda.peek()?;
         if !self.clock.has_come(at_ns) {
@@ -121,7 +121,7 @@ impl Reactor {
         Ok(self.epoll.modify(socket, &mut EpollEvent::new(interest, token.encode()))?)
     }
 
-    /// Setting the timer also takes back an expiry that was not read.
+    /// Sets the timer for the next event. This also cancels an expiry that was not read.
     fn arm(&mut self) -> io::Result<()> {
         let next_ns = self.agenda.peek().map(|Reverse((at_ns, ..))| *at_ns);
         if let Some(at_ns) = next_ns.filter(|_| next_ns != self.armed_ns) {

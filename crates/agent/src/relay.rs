@@ -1,6 +1,6 @@
-//! The wires where the kernel has no `sch_netem`. A thread carries every frame from one device of a wire's namespace to
-//! the other. The delay counts from when the kernel saw the frame arrive: the time of its bits at the wire's rate, plus
-//! the propagation delay.
+//! The wires for kernels without `sch_netem`. A thread carries every frame from one device of a wire's namespace to the
+//! other. The delay counts from when the kernel saw the frame arrive. It is the time that the frame's bits take at the
+//! wire's rate, plus the propagation delay.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,16 +29,16 @@ use crate::warnings::Warnings;
 
 /// Larger than any frame while segmentation is off.
 const FRAME_BYTES: usize = 2048;
-/// Room for what arrives while the thread waits for a CPU.
+/// Room for the frames that arrive while the thread waits for a CPU.
 const BUFFER_BYTES: u32 = 16 << 20;
-/// Frames taken from a device at a time, so that no device waits for another.
+/// Number of frames taken from a device at a time, so that no device has to wait for another.
 const FRAMES_AT_ONCE: usize = 256;
-/// Frames may be this late on average: a timer's wake-up takes that long.
+/// Frames may be this late on average, because a timer's wake-up takes that long.
 const LATE_NS: u64 = 300_000;
-/// Token of the timer; devices have the others.
+/// Token of the timer; all other tokens are those of devices.
 const TIMER: u64 = u64::MAX;
 
-/// What the relay did so far.
+/// What the relay has done so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RelayReport {
     /// Frames carried.
@@ -47,9 +47,9 @@ pub struct RelayReport {
     pub mean_late_ns: u64,
     /// ... and at most.
     pub most_late_ns: u64,
-    /// Frames lost because the relay did not keep up.
+    /// Frames lost because the relay could not keep up.
     pub lost: u64,
-    /// Whether its thread has precedence over all ordinary ones.
+    /// Whether its thread has precedence over all ordinary threads.
     pub real_time: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct RelayReport {
 pub(crate) struct Relay {
     counters: Arc<Counters>,
     rates: WireRates,
-    /// The receiving sockets, to query what they missed.
+    /// The receiving sockets, to query how many frames they missed.
     sockets: Vec<OwnedFd>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Relay {
 pub(crate) struct WireRates(Vec<[Arc<AtomicU64>; 2]>);
 
 impl WireRates {
-    /// From the next frame on, a wire has this rate.
+    /// Sets the rate of a wire from the next frame on.
     pub(crate) fn set(&self, (delay, side): (usize, usize), rate_bps: u64) {
         self.0[delay][side].store(rate_bps, Relaxed);
     }
@@ -84,7 +84,7 @@ struct Counters {
 }
 
 impl RelayReport {
-    /// Delays that are often wrong deserve a warning.
+    /// Warns if the delays are often wrong.
     pub(crate) fn check(&self, warnings: &mut Warnings) {
         if self.mean_late_ns > LATE_NS {
             let late_ms = self.mean_late_ns as f64 / 1e6;
@@ -121,12 +121,12 @@ impl Relay {
         Ok(Self { counters, rates: WireRates(rates), sockets })
     }
 
-    /// The rates, to be changed while it is at work.
+    /// The wires' rates, which may be changed while the relay is at work.
     pub(crate) fn rates(&self) -> WireRates {
         self.rates.clone()
     }
 
-    /// What it did so far; an error if it failed.
+    /// What the relay has done so far; an error if it failed.
     pub(crate) fn report(&self) -> io::Result<RelayReport> {
         let counters = &self.counters;
         if let Some(failure) = counters.failure.lock().expect("nobody panics holding it").clone() {
@@ -151,7 +151,7 @@ struct Direction {
     from: OwnedFd,
     to: OwnedFd,
     sending: Sending,
-    /// Frames with the time at which they leave, in order of arrival and so of leaving.
+    /// Frames with the time at which they leave. They leave in the order in which they arrived.
     held: VecDeque<(u64, Vec<u8>)>,
 }
 
@@ -160,13 +160,13 @@ impl Direction {
         Self { from, to, sending, held: VecDeque::new() }
     }
 
-    /// By how much the next frame is late; `None` if it is not due yet, or there is none.
+    /// How late the next frame is; `None` if it is not due yet, or if there is none.
     fn late(&self) -> Option<u64> {
         read(Clock::CLOCK_MONOTONIC).checked_sub(self.held.front()?.0)
     }
 }
 
-/// When frames leave a wire: they are sent one after the other, and each then propagates.
+/// Computes when frames leave a wire. They are sent one after the other, and each then propagates.
 struct Sending {
     rate_bps: Arc<AtomicU64>,
     more_bytes: i64,
@@ -223,7 +223,7 @@ impl Carrier {
         }
     }
 
-    /// Takes what arrived at a device.
+    /// Takes the frames that have arrived at a device.
     fn take(&mut self, index: usize) -> io::Result<()> {
         let direction = &mut self.directions[index];
         let (monotonic_ns, realtime_ns) = (read(Clock::CLOCK_MONOTONIC), read(Clock::CLOCK_REALTIME));
@@ -244,7 +244,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// Sends what is due.
+    /// Sends the frames that are due.
     fn release(&mut self, counters: &Counters) -> io::Result<()> {
         for direction in &mut self.directions {
             while let Some(late_ns) = direction.late() {
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn overhead_counts_and_a_new_rate_holds_from_the_next_frame_on() {
-        // 1514 bytes in frames of 24 more: 1538 bytes are 12,304 bits.
+        // 1514 bytes plus 24 of the link layer: 1538 bytes are 12,304 bits.
         let mut wire = wire(Some(1_000_000), 24);
         assert_eq!(wire.send(0, 1514), 12_304_000 + 5_000_000);
         wire.rate_bps.store(100_000_000, Relaxed);

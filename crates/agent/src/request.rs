@@ -22,13 +22,13 @@ pub struct Request {
 pub struct Options {
     /// What implements the propagation delay.
     pub delay: DelayChoice,
-    /// Keep all output until the run is over, so that writing never competes with the traffic.
+    /// Keep all output until the run is over, so that writing does not compete with the traffic.
     pub deliver_at_end: bool,
     /// Real time between two progress frames; 0: none.
     pub progress_interval_ns: u64,
-    /// The machine has nothing else to do, so even a short busy period is worth reporting.
+    /// Whether the machine has nothing else to do, so that even a short busy period is worth reporting.
     pub own_machine: bool,
-    /// Mix the seed into the kernel's random numbers. For a machine that belongs to the run: a guest.
+    /// Mix the seed into the kernel's random numbers. This is for a machine that belongs to the run (a guest).
     pub seed_kernel: bool,
 }
 

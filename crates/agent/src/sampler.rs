@@ -37,11 +37,12 @@ struct Port {
     fates: Fates,
     label: String,
     check: WireCheck,
-    /// What has left its ring, if it has one.
+    /// Counts what has left its ring, if it has one.
     gauge: Option<Gauge>,
 }
 
-/// A count that continues when the kernel's 32-bit counter wraps, as that of a fast port does within hours.
+/// A count that continues when the kernel's 32-bit counter wraps around. The counter of a fast port does so within
+/// hours.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     total: u64,
@@ -49,7 +50,7 @@ struct Counter {
 }
 
 impl Sampler {
-    /// Opens a socket in every namespace that has such ports.
+    /// Opens a socket in every namespace that has ports with a rate.
     pub(crate) fn open(desk: &mut Desk<'_>) -> io::Result<Self> {
         let mut hosts: Vec<Host> = Vec::new();
         for port in &desk.network.plan.ports {
@@ -75,7 +76,7 @@ impl Sampler {
         Ok(Self { hosts })
     }
 
-    /// Records what is in every port now.
+    /// Records the current contents of every port.
     pub(crate) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         for Host { netlink, ports, .. } in &mut self.hosts {
             for port in ports {
@@ -95,7 +96,7 @@ impl Sampler {
     }
 }
 
-/// The most segments of a packet that any host sends.
+/// The largest number of segments in a packet of any host.
 fn most_segments(scenario: &Scenario) -> u32 {
     scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1)
 }
@@ -135,8 +136,8 @@ impl Port {
     }
 }
 
-/// The ring below a queue: what the queue has passed on, minus what has arrived at the wire's other end. A ring drops
-/// nothing.
+/// The row of the ring below a queue. The ring contains what the queue has passed on, minus what has arrived at the
+/// wire's other end. A ring drops nothing.
 fn ring_row(queue: QueueRow, arrived: Arrived) -> QueueRow {
     QueueRow {
         layer: Layer::Ring,

@@ -23,10 +23,10 @@ use crate::traffic::{Desk, Traffic};
 use crate::warnings::Warnings;
 use crate::watch::{CpuWatch, Sampling, look_interval_ns, softnet_drops};
 
-/// From the end of the preparations to the time 0 of the run.
+/// Time from the end of the preparations to time 0 of the run.
 const LEAD_NS: u64 = 20_000_000;
 
-/// Runs a request; writes what it records to `out`, which is returned with the summary.
+/// Runs a request and writes the records to `out`. Returns the summary and `out`.
 pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Result<(Summary, W), Error> {
     let Request { scenario, seed, options } = request;
     let standing = Standing::build(scenario, options.delay, options.seed_kernel.then_some(*seed))?;
@@ -36,8 +36,8 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Resul
     let rates = Rates::prepare(&standing.network, relay.as_ref())?;
     let mut run = Run::prepare(scenario, *seed, *options, &standing.network, rates, &output)?;
     if !options.own_machine {
-        // The thread that generates the traffic has precedence over whatever else the machine does, where that is
-        // allowed; the delay has precedence over both.
+        // If it is allowed, the thread that generates the traffic takes precedence over everything else on the machine.
+        // The relay's thread takes precedence over both.
         let _ = priority::put_first(0, Before::Ordinary);
     }
     run.go().map_err(Error::step("the run"))?;
@@ -46,7 +46,7 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Resul
     Ok((summary, out))
 }
 
-/// Generates a scenario's traffic, and changes its rates, in a network that is up, without keeping any records.
+/// Generates a scenario's traffic and changes its rates in a network that is up. Keeps no records.
 pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network, rates: Rates) -> Result<(), Error> {
     raise_file_limit();
     let options = Options { progress_interval_ns: 0, ..Options::default() };
@@ -56,7 +56,7 @@ pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network, rates: 
         .map_err(Error::step("the experiment's traffic"))
 }
 
-/// Every connection takes two descriptors; the limit is raised as far as allowed.
+/// Raises the limit of open files as far as allowed, because every connection takes two descriptors.
 fn raise_file_limit() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
@@ -76,7 +76,7 @@ struct Run<'a, W> {
     cpu: CpuWatch,
     softnet_drops: u64,
     lost_outside_queues: u64,
-    /// The scenario's time is over; only probes are awaited.
+    /// The scenario's duration is over; the run waits only for probes.
     lingering: bool,
 }
 
@@ -158,7 +158,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The last sample is that at the scenario's end.
+    /// Takes a sample. The last one is taken at the end of the scenario.
     fn sample(&mut self, due_ns: u64) -> io::Result<()> {
         let now_ns = self.desk.now_ns();
         self.sampler.sample(&mut self.desk)?;

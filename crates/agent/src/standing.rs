@@ -1,4 +1,4 @@
-//! A scenario's network, up on this kernel, before any traffic.
+//! A scenario's network that is up on this kernel, before there is any traffic.
 
 use bufferscope_plan::{DelayBy, Plan};
 use bufferscope_scenario::Scenario;
@@ -20,8 +20,8 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Builds it. The process must still be single-threaded. If a seed is given, it is first mixed into the kernel's
-    /// random numbers.
+    /// Builds the network. The process must still be single-threaded. If a seed is given, it is first mixed into the
+    /// kernel's random numbers.
     pub(crate) fn build(scenario: &Scenario, delay: DelayChoice, kernel_seed: Option<u64>) -> Result<Self, Error> {
         let home = Namespace::current().map_err(Error::step("looking at the network"))?;
         let privilege = privilege::acquire()?;
@@ -34,7 +34,8 @@ impl Standing {
         Ok(Self { capabilities, network, delay_by })
     }
 
-    /// Starts the thread that implements the propagation delay, if there is any and the kernel does not implement it.
+    /// Starts the thread that implements the propagation delay, if there is a delay and the kernel does not implement
+    /// it.
     pub(crate) fn start_relay(&self) -> Result<Option<Relay>, Error> {
         let relays = self.delay_by == DelayBy::Relay && !self.network.plan.delays.is_empty();
         relays.then(|| Relay::start(&self.network)).transpose().map_err(Error::step("starting the delay relay"))

@@ -15,7 +15,7 @@ pub struct Summary {
     pub privilege: Privilege,
     /// What implemented the propagation delay: `netem` or `relay`; `None` if there was none.
     pub delay_by: Option<&'static str>,
-    /// When the last probe was settled.
+    /// When the outcome of the last probe was known.
     pub ended_ns: u64,
     /// How regularly samples were taken.
     pub sampling: Sampling,
@@ -23,11 +23,11 @@ pub struct Summary {
     pub cpu: CpuReport,
     /// What the relay did, if it implemented the delay.
     pub relay: Option<RelayReport>,
-    /// How the table `drops` was obtained: `counters` are read with every sample, so its times are those of the
-    /// samples, and its flows and sizes are unknown.
+    /// How the table `drops` was obtained. `counters` means that counters were read with every sample: the times are
+    /// those of the samples, and flows and sizes are unknown.
     pub drops_from: &'static str,
     /// The tables that stay empty because the kernel does not report how long each packet was in a queue.
     pub not_measured: Vec<&'static str>,
-    /// What a reader of the results has to know.
+    /// What readers of the results have to know.
     pub warnings: Vec<String>,
 }

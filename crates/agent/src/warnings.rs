@@ -1,8 +1,8 @@
-//! What a reader of the results has to know.
+//! What readers of the results have to know.
 
 use std::collections::BTreeSet;
 
-/// More kinds than this are only counted: warnings must not become a log.
+/// Further kinds of warnings are only counted, so that the warnings do not become a log.
 const MOST: usize = 50;
 
 /// Warnings in the order of their first appearance, each once.

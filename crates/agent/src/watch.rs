@@ -1,5 +1,5 @@
 //! The run monitors itself: were samples taken on time, did the CPUs have time to spare, were packets lost where none
-//! may be?
+//! may be lost?
 
 use std::io;
 
@@ -8,19 +8,20 @@ use serde::Serialize;
 use crate::kernel::cpu::{self, CpuTime};
 use crate::warnings::Warnings;
 
-/// A CPU busier than this between two checks had no time to spare: packets may have waited for it. The kernel reports
-/// times in hundredths of a second, so checks that are close together only show that it was never idle for that long.
+/// A CPU that was busier than this between two checks had no time to spare: packets may have waited for it. The kernel
+/// counts in hundredths of a second, so checks that are close together only show that the CPU was never idle for that
+/// long.
 const SATURATED: f64 = 0.95;
-/// Samples taken this much less often than requested deserve a warning.
+/// If samples are this many times as far apart as requested, there is a warning.
 const THIN: f64 = 1.05;
-/// A gap of this many intervals hides what happened in it, ...
+/// A gap of this many intervals between two samples hides what happened in it, ...
 const GAP_INTERVALS: u64 = 5;
-/// ... and on a machine that belongs to the run even a gap of this many shows that the CPU was not available for the
+/// ... and on a machine that belongs to the run, even a gap of this many shows that the CPU was not available for the
 /// packets either.
 const OWN_MACHINE_GAP_INTERVALS: u64 = 2;
-/// CPU load is checked this often ...
+/// Time between two checks of the CPU load ...
 const LOOK_NS: u64 = 1_000_000_000;
-/// ... and on a machine that belongs to the run this often.
+/// ... and on a machine that belongs to the run.
 const OWN_MACHINE_LOOK_NS: u64 = 50_000_000;
 
 /// Time between two looks at the CPUs.
@@ -31,11 +32,11 @@ pub(crate) fn look_interval_ns(own_machine: bool) -> u64 {
 /// How regularly samples were taken.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sampling {
-    /// Time between two samples as the scenario wants it.
+    /// Time between two samples as the scenario requests it.
     pub asked_ns: u64,
-    /// As it was on average.
+    /// The average time between two samples.
     pub achieved_ns: u64,
-    /// As it was at most.
+    /// The longest time between two samples.
     pub longest_gap_ns: u64,
     #[serde(skip)]
     first_ns: Option<u64>,
@@ -50,8 +51,8 @@ impl Sampling {
         Self { asked_ns, achieved_ns: asked_ns, longest_gap_ns: 0, first_ns: None, last_ns: 0, intervals: 0 }
     }
 
-    /// A sample was taken; returns when the next one is due, given when this one was. Missed samples are skipped, so
-    /// that a late run does not sample in bursts.
+    /// A sample was taken. `due_ns` is when it was due; returns when the next one is due. Missed samples are skipped,
+    /// so that a run that is late does not sample in bursts.
     pub(crate) fn taken(&mut self, due_ns: u64, now_ns: u64) -> u64 {
         if let Some(first_ns) = self.first_ns {
             self.intervals += 1;
@@ -96,7 +97,7 @@ pub(crate) struct CpuWatch {
 pub struct CpuReport {
     /// Share of the time in which the busiest CPU was not idle.
     pub busiest: f64,
-    /// The same between two checks, where it was greatest.
+    /// The largest such share between two checks.
     pub most: f64,
     /// How long a CPU had no time to spare.
     pub saturated_s: f64,
@@ -112,7 +113,7 @@ impl CpuWatch {
         Self { last: start.clone(), start, last_ns: 0, saturated_ns: 0, most: 0.0 }
     }
 
-    /// To be called repeatedly; the time is `now_ns`.
+    /// To be called repeatedly; `now_ns` is the time of the run.
     pub(crate) fn look(&mut self, now_ns: u64) -> io::Result<()> {
         self.see(now_ns, cpu::read()?);
         Ok(())
@@ -144,8 +145,8 @@ fn busiest(now: &[CpuTime], before: &[CpuTime]) -> f64 {
     now.iter().zip(before).map(|(now, before)| now.busy_since(*before)).fold(0.0, f64::max)
 }
 
-/// Packets that this machine's CPUs dropped because they could not keep up (the second, hexadecimal column of
-/// `/proc/net/softnet_stat`): all namespaces share those queues.
+/// Number of packets that this machine's CPUs dropped because they could not keep up (the second, hexadecimal column of
+/// `/proc/net/softnet_stat`). All namespaces share those queues.
 pub(crate) fn softnet_drops() -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/net/softnet_stat")?;
     parse_softnet(&text).ok_or_else(|| io::Error::other("/proc/net/softnet_stat is not as expected"))
@@ -183,8 +184,8 @@ mod tests {
         assert_eq!(texts[0], "samples were 80.000 ms apart instead of 10.000 ms");
     }
 
-    /// Of ten checks, a tenth of a second apart, the fourth finds the second CPU without idle time; on average it is
-    /// idle.
+    /// Of ten checks, a tenth of a second apart, the fourth finds the second CPU without idle time. On average that CPU
+    /// is idle.
     #[test]
     fn a_cpu_that_is_saturated_for_a_moment_is_told() {
         let mut watch = CpuWatch::starting_with(vec![CpuTime::default(); 2]);

@@ -1,29 +1,29 @@
-//! Is the bottleneck where the scenario says it is? While there is a queue, its port must send at its rate. If it sends
+//! Is the bottleneck where the scenario says it is? While a port has a queue, it must send at its rate. If it sends
 //! less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
 
 use bufferscope_scenario::RateStep;
 
 use crate::warnings::Warnings;
 
-/// With this much busy time, one packet more or less does not matter.
+/// The check needs this much busy time, so that one packet more or less does not matter.
 const LEAST_BUSY_NS: u64 = 500_000_000;
-/// How far the rate may be off: what HTB's burst and rounding explain.
+/// How far the rate may be off. HTB's burst and rounding explain as much.
 const TOLERANCE: f64 = 0.02;
 /// A queue of two packets cannot run empty between two packets of one flow.
 const STANDS_PACKETS: u64 = 2;
 /// The largest frame of one segment: 1500 bytes and an Ethernet header.
 const FRAME_BYTES: u64 = 1514;
 
-/// Compares what a port sends while it is busy with its rate.
+/// Compares a port's rate with what it sends while it is busy.
 #[derive(Clone, Debug)]
 pub(crate) struct WireCheck {
     steps: Vec<RateStep>,
-    /// The largest packet that may come, of several segments where hosts leave segmentation offload on.
+    /// The largest packet that may occur. It has several segments if hosts leave segmentation offload on.
     packet_bits: u64,
     last: Option<Seen>,
-    /// Whether the queue stood in the last interval.
+    /// Whether there was a standing queue during the last interval.
     standing: bool,
-    /// Times that the queue has begun to stand.
+    /// Number of times that a standing queue has formed.
     spells: u64,
     busy_ns: u64,
     sent_bits: u64,
@@ -69,8 +69,8 @@ impl WireCheck {
         }
     }
 
-    /// Warns if the port did not keep its rate. A shaper hands on whole packets, so each time that the queue stands it may be one
-    /// packet ahead or behind.
+    /// Warns if the port did not keep its rate. A shaper passes on whole packets, so it may be one packet ahead or
+    /// behind each time that a standing queue forms.
     pub(crate) fn conclude(&self, port: &str, warnings: &mut Warnings) {
         let share = self.sent_bits as f64 / self.owed_bits;
         let tolerated_bits = TOLERANCE * self.owed_bits + (self.spells * self.packet_bits) as f64;
@@ -94,7 +94,8 @@ impl WireCheck {
 mod tests {
     use super::*;
 
-    /// 10 Mbit/s is 12,500 bytes in 10 ms. A port that sends that share of it, with that many packets waiting.
+    /// The warnings about a port that sends this share of its rate while this many packets wait. 10 Mbit/s is 12,500
+    /// bytes in 10 ms.
     fn warned(share: f64, packets: u64) -> Vec<String> {
         let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1);
         for sample in 0..200 {
@@ -118,7 +119,7 @@ mod tests {
         assert!(warned(1.1, 20)[0].contains("let too much pass"));
     }
 
-    /// Bursts of two packets of 45 segments at 100 Mbit/s: the first leaves at once, ahead of the rate.
+    /// Bursts of two packets of 45 segments at 100 Mbit/s. The first packet leaves at once, ahead of the rate.
     #[test]
     fn a_port_that_hands_on_large_packets_may_be_one_ahead_each_time_its_queue_stands() {
         let conclude = |segments| {

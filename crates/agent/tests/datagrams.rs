@@ -1,4 +1,4 @@
-//! Traffic over UDP on this machine's kernel. What it lacks, a test can't judge; those say so and pass.
+//! Traffic over UDP on this machine's kernel. A test that needs something that the kernel lacks says so and passes.
 
 mod common;
 
@@ -33,16 +33,19 @@ fn a_rate_below_the_paths_arrives_whole() {
     if !has_shaper() {
         return;
     }
-    // 250 datagrams of 1000 bytes a second from each of two flows, and 100 in a second in a quarter of the time.
+    // Two flows each send 250 datagrams of 1000 bytes per second. Another sends 100 per second, all of them within a
+    // quarter of each second.
     let traffic = r#"{ name = "udp", kind = "udp", from = "h1", to = "h2", rate = "2mbit", size = 1000, flows = 2 },
         { name = "bursts", kind = "udp", from = "h1", to = "h2", rate = "3.2mbit", size = 1000, on = "250ms", off = "750ms" }"#;
     judged(traffic, |report, doubts| {
         for (flow, datagrams) in [("udp/1", 1000), ("udp/2", 1000), ("bursts/1", 400)] {
-            // What is under way at the end are the 10 ms of the path, and a few more if the machine was busy.
+            // At the end, the datagrams of the path's 10 ms are still under way, and a few more if the machine was
+            // busy.
             let (received, lost) = (last(report, flow, "delivered_bytes") / 1000, last(report, flow, "lost"));
             assert!(received + lost <= datagrams, "{flow}: {received} received, {lost} lost");
             doubts.unless(received >= datagrams - 5, format!("{flow}: {received} of {datagrams}"));
-            // A machine that is held up for long sends what is due in one burst, which the queue need not hold.
+            // If the machine is held up for long, it sends what is due in one burst, which may be too large for the
+            // queue.
             doubts.unless(lost == 0, format!("{flow}: {lost} lost"));
         }
         assert!(report.integers(Table::Flows, "cwnd_bytes").iter().all(Option::is_none), "UDP has no window");
@@ -62,7 +65,7 @@ fn a_flood_fills_the_queue_and_the_receivers_account_is_the_queues() {
         doubts.unless(full * 10 > queued.len() * 8, format!("full in {full} of {} samples", queued.len()));
         let dropped = *report.of(Table::Queues, "port", "r1>h2", "dropped").last().unwrap();
         let lost = last(report, "flood/1", "lost");
-        // What the queue dropped last has not been missed yet: at most the path's delay, and the queue's, of the flood.
+        // The receiver has not noticed the last drops yet: at most those during the delay of the path and the queue.
         doubts.unless(lost <= dropped && dropped - lost < 200, format!("{lost} lost, {dropped} dropped"));
         let received = last(report, "flood/1", "delivered_bytes") / 1448;
         // 1490 bytes on the wire each, at 10 Mbit/s for 4 s less 10 ms: 3347.
@@ -84,7 +87,7 @@ fn a_call_has_its_delay_each_way_and_a_row_for_each_packet() {
             assert_eq!(seq, (0..200).collect::<Vec<_>>(), "{stream}");
             let mut delays = report.of(Table::Probes, "probe", stream, "owd_up_ns");
             delays.sort_unstable();
-            // 10 ms of propagation and 0.17 ms of transmission; a millisecond is for the machine.
+            // 10 ms of propagation and 0.17 ms of transmission; a millisecond is allowed for the machine.
             assert!(delays[0] >= 10_000_000, "{stream}: {} ns", delays[0]);
             doubts.unless(delays[100] < 11_000_000, format!("{stream}: {} ns", delays[100]));
         }
@@ -101,12 +104,12 @@ fn a_call_over_a_full_queue_loses_packets_which_have_rows() {
         let rows = report.texts(Table::Probes, "probe").into_iter().zip(report.integers(Table::Probes, "owd_up_ns"));
         let (outward, back): (Vec<_>, Vec<_>) = rows.partition(|(probe, _)| probe == "call/1");
         assert_eq!((outward.len(), back.len()), (200, 200));
-        // Half of what comes to the queue is dropped.
+        // Half of the packets that arrive at the queue are dropped.
         let lost = outward.iter().filter(|(_, owd)| owd.is_none()).count();
         doubts.unless((20..180).contains(&lost), format!("{lost} of 200 lost"));
         doubts.unless(back.iter().all(|(_, owd)| owd.is_some()), "the way back is free");
-        // A full queue is 50 x 1490 x 8 / 10 Mbit/s = 59.6 ms, on top of 10.
-        // One packet in ten may meet a shaper that a busy machine woke late, which is too little for a warning.
+        // A full queue adds 50 x 1490 x 8 / 10 Mbit/s = 59.6 ms to the 10 ms. One packet in ten may meet a shaper that
+        // a busy machine woke late. That is too little for a warning.
         let mut delays: Vec<i64> = outward.iter().filter_map(|(_, owd)| *owd).collect();
         delays.sort_unstable();
         let long = delays[delays.len() * 9 / 10];
@@ -119,7 +122,7 @@ fn look_ups_take_a_round_trip_and_are_asked_again() {
     if !has_shaper() {
         return;
     }
-    // The round trip takes 20.1 ms: with patience for 15 ms each is asked twice, with 5 ms it has failed.
+    // The round trip takes 20.1 ms. With a timeout of 15 ms each question is asked twice; with 5 ms the look-up fails.
     let dns = |name: &str, timeout: &str| {
         format!(
             r#"{{ name = "{name}", kind = "dns", from = "h2", to = "h1", interval = "100ms", timeout = "{timeout}", stop = "3s" }}"#
@@ -137,14 +140,15 @@ fn look_ups_take_a_round_trip_and_are_asked_again() {
             assert_eq!(own.len(), 30, "{name}");
             let mut took_ns: Vec<i64> = own.iter().filter_map(|(_, took_ns)| *took_ns).collect();
             took_ns.sort_unstable();
-            // Whatever the machine does, the path takes its time, and what takes longer than both questions has failed.
+            // However busy the machine is, a look-up takes at least the time of the path. One that takes longer than
+            // both timeouts has failed.
             assert!(
                 took_ns.iter().all(|took_ns| (20_000_000..=2 * timeout_ns).contains(took_ns)),
                 "{name}: {took_ns:?}"
             );
             if succeeds {
                 doubts.unless(took_ns.len() == 30, format!("{name}: {} of 30 succeeded", took_ns.len()));
-                // Two milliseconds are for the machine, which need not be quick every time.
+                // Two milliseconds are allowed for the machine, which need not be quick every time.
                 let median_ns = took_ns[took_ns.len() / 2];
                 doubts.unless(median_ns < 22_000_000, format!("{name}: {median_ns} ns"));
             }

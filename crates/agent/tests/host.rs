@@ -1,4 +1,4 @@
-//! Real runs on this machine's kernel. What it lacks, a test can't judge; those say so and pass.
+//! Real runs on this machine's kernel. A test that needs something that the kernel lacks says so and passes.
 
 mod common;
 
@@ -18,7 +18,7 @@ link = [
 const PING: &str = r#"{ name = "ping", kind = "ping", from = "h1", to = "h2", interval = "50ms", timeout = "2s" }"#;
 const BULK: &str = r#"{ name = "bulk", kind = "tcp", from = "h1", to = "h2", congestion = "reno" }"#;
 
-/// Bits of payload out of the bits that a port counts: 1448 of 1514 bytes.
+/// Share of payload in the bytes that a port counts: 1448 of 1514.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
 
 fn with_traffic(traffic: &[&str]) -> String {
@@ -32,7 +32,7 @@ fn rtts_ms(report: &Report) -> Vec<f64> {
     rtts
 }
 
-/// A run of which nothing is judged that takes a machine with time to spare.
+/// A run that only has to succeed: nothing is judged that requires a machine with time to spare.
 fn succeeded(toml: &str) -> Report {
     let report = run(&scenario(toml), json!({}));
     report.summary();
@@ -47,7 +47,7 @@ fn an_idle_path_has_its_propagation_delay() {
     judge(&scenario(&with_traffic(&[PING])), |report, doubts| {
         let rtts = rtts_ms(report);
         assert_eq!(rtts.len(), 6 * 20, "every probe has a row and an answer");
-        // 4 x 5 ms of propagation, 0.08 ms of transmission; a millisecond is for the machine.
+        // 4 x 5 ms of propagation, 0.08 ms of transmission; a millisecond is allowed for the machine.
         let median = rtts[rtts.len() / 2];
         assert!(rtts[0] >= 20.0, "fastest: {} ms", rtts[0]);
         doubts.unless(median < 21.0, format!("median: {median} ms"));
@@ -82,18 +82,19 @@ fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
         let last = times.len() - 1;
         let mbit = (delivered[last] - delivered[from]) as f64 * 8e3 / (times[last] - times[from]) as f64;
         let capacity = 10.0 * PAYLOAD_SHARE;
-        // A program that is held up between looking at the clock and at the socket sees more than was there.
+        // If the program is held up between reading the clock and reading the socket, it counts more data than had
+        // arrived at that time.
         doubts.unless(mbit < capacity * 1.01, format!("{mbit} Mbit/s is more than the wire carries"));
         doubts.unless(mbit > capacity * 0.95, format!("{mbit} of {capacity} Mbit/s"));
 
         let queued = report.of(Table::Queues, "port", "r1>h2", "packets");
         let fullest = *queued.iter().max().unwrap();
         assert!(fullest <= 50, "{fullest} packets in a queue of 50");
-        // A sample need not fall into the moment at which it is full.
+        // There need not be a sample at the moment when the queue is full.
         doubts.unless(fullest >= 45, format!("found {fullest} at most"));
         let bytes = report.of(Table::Queues, "port", "r1>h2", "bytes");
-        // The kernel reads the two counters one after the other, without the queue's lock: a packet may come between. Packets
-        // that are several in one would show in nearly every sample.
+        // The kernel reads the two counters one after the other, without the queue's lock, so a packet may arrive in
+        // between. Packets of several segments would show in nearly every sample.
         let fuller = queued.iter().zip(bytes).filter(|(packets, bytes)| *bytes > *packets * 1514).count();
         assert!(
             fuller * 50 <= queued.len(),
@@ -107,7 +108,7 @@ fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
         assert!(reasons.iter().all(|reason| reason == "overlimit"), "a fifo has no other: {reasons:?}");
         assert!(report.texts(Table::Drops, "observed").iter().all(|observed| observed == "counter"));
         assert!(report.integers(Table::Drops, "bytes").iter().all(Option::is_none), "a counter knows no size");
-        // A full queue is 50 x 1514 x 8 / 10 Mbit/s = 60.6 ms, on top of 20.
+        // A full queue adds 50 x 1514 x 8 / 10 Mbit/s = 60.6 ms to the 20 ms.
         let longest = *rtts_ms(report).last().unwrap();
         doubts.unless((60.0..90.0).contains(&longest), format!("{longest} ms"));
     });
@@ -126,7 +127,7 @@ fn a_bounded_flow_and_pages_are_transferred_whole() {
         let started = report.integers(Table::Transfers, "started_ns");
         let finished = report.integers(Table::Transfers, "finished_ns");
         for (flow, (started, finished)) in flows.iter().zip(started.iter().zip(&finished)) {
-            // Three round trips at the least: handshake, and two rounds for 50 kB with an initial window of 10.
+            // At least three round trips: the handshake, and two for 50 kB with an initial window of 10.
             let took_ms = (finished.unwrap() - started.unwrap()) as f64 / 1e6;
             assert!(took_ms >= 60.0, "{flow} took {took_ms} ms");
             doubts.unless(took_ms < 2000.0, format!("{flow} took {took_ms} ms"));
@@ -172,7 +173,7 @@ fn a_rate_changes_when_the_scenario_says() {
     });
 }
 
-/// At 1 kbit/s a ping takes 0.8 s; a hundred of them a second leave no SYN a place in a queue of one packet.
+/// At 1 kbit/s a ping takes 0.8 s. With a hundred pings per second, a queue of one packet has no place for a SYN.
 #[test]
 fn a_connection_that_is_never_answered_is_told() {
     if !has_shaper() {
@@ -271,7 +272,7 @@ mod killed {
         let toml =
             with_traffic(&[PING, BULK]).replace(r#"rate = "10mbit""#, r#"rate = [["0s", "10mbit"], ["5s", "1mbit"]]"#);
         let mut child = start(&scenario(&toml), json!({}));
-        // The first progress frame: the network stands and traffic flows.
+        // After the first progress frame, the network is up and traffic flows.
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
         let own = namespaces_of("self");
         let held: Vec<String> =
@@ -305,7 +306,7 @@ mod ordinary_user {
 
     use super::*;
 
-    /// The user and group that nobody has.
+    /// The number of the user and group `nobody`.
     const NOBODY: u32 = 65_534;
 
     #[test]
@@ -314,7 +315,7 @@ mod ordinary_user {
         if found["qdiscs"]["htb"] != true {
             return;
         }
-        // Where the test was built, another user need not be able to look.
+        // Another user may not have access to the directory in which the test was built.
         let place = tempfile::tempdir().unwrap();
         let copy = place.path().join("agent");
         common::copy_agent(&copy);

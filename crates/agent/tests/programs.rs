@@ -1,4 +1,5 @@
-//! Programs with a mind of their own on this machine's kernel. What it lacks, a test can't judge; those say so and pass.
+//! Programs that decide themselves what to send and when, on this machine's kernel. A test that needs something that
+//! the kernel lacks says so and passes.
 
 mod common;
 
@@ -29,7 +30,7 @@ fn flows(report: &Report) -> BTreeSet<String> {
     report.texts(Table::Flows, "flow").into_iter().collect()
 }
 
-/// What a flow had delivered at a time.
+/// Bytes that a flow had delivered by a given time.
 fn delivered(report: &Report, flow: &str, at_ns: i64) -> i64 {
     let times = report.of(Table::Flows, "flow", flow, "t_ns");
     let bytes = report.of(Table::Flows, "flow", flow, "delivered_bytes");
@@ -40,12 +41,13 @@ const MS: i64 = 1_000_000;
 
 #[test]
 fn staggered_flows_begin_one_after_the_other() {
-    // Short ones, so that no full queue drops a SYN.
+    // The flows are short, so that no full queue drops a SYN.
     let traffic = r#"name = "bulk", kind = "tcp", flows = 3, stagger = "800ms", start = "200ms", bytes = "50kb""#;
     judged("3s", traffic, |report, doubts| {
         for (flow, start_ms) in [("bulk/1", 200), ("bulk/2", 1000), ("bulk/3", 1800)] {
             let first = report.of(Table::Flows, "flow", flow, "t_ns")[0];
-            // A handshake of 20 ms, and up to 10 ms to a sample, on a machine that is busy.
+            // The handshake takes 20 ms, and the next sample comes within 10 ms. The rest is allowed for a busy
+            // machine.
             assert!(first >= start_ms * MS, "{flow} at {first}");
             doubts.unless(first < (start_ms + 400) * MS, format!("{flow} at {first}"));
         }
@@ -75,7 +77,7 @@ fn transfers_follow_one_another_over_new_connections() {
 #[test]
 fn an_application_writes_at_its_rate() {
     judged("4s", r#"name = "live", kind = "tcp", rate = "2mbit""#, |report, doubts| {
-        // Two seconds are 500,000 bytes; a beat has 2500, and a machine may be late by a few.
+        // In two seconds there are 500,000 bytes. A beat has 2500, and the machine may be late by a few beats.
         let gained = delivered(report, "live/1", 3500 * MS) - delivered(report, "live/1", 1500 * MS);
         doubts.unless((gained - 500_000).abs() <= 10_000, format!("{gained} bytes"));
         let warnings = report.summary()["warnings"].to_string();
@@ -87,7 +89,8 @@ fn an_application_writes_at_its_rate() {
 fn a_source_that_is_off_is_silent() {
     judged("4s", r#"name = "bursts", kind = "tcp", on = "500ms", off = "1500ms""#, |report, doubts| {
         let at = |ms| delivered(report, "bursts/1", ms * MS);
-        // Half a second at 10 Mbit/s is 598 kB of payload, less the slow start, more what stood in the queue and the socket.
+        // Half a second at 10 Mbit/s gives 598 kB of payload. Slow start makes it less, and the contents of the queue
+        // and the socket make it more.
         doubts.unless((300_000..800_000).contains(&at(1900)), format!("{} in half a second", at(1900)));
         doubts.unless(at(1900) == at(1000), "not silent");
         doubts.unless(at(3000) > at(1900) + 300_000, format!("on again: {} after {}", at(3000), at(1900)));
@@ -103,7 +106,8 @@ fn a_page_with_objects_comes_over_several_connections() {
         assert_eq!(report.integers(Table::Transfers, "bytes"), [Some(50 << 10); 2]);
         let finished = report.integers(Table::Transfers, "finished_ns");
         for (start, end) in report.integers(Table::Transfers, "started_ns").into_iter().zip(finished) {
-            // Round trips of 20 ms: handshake, document, three objects in a row or two after a handshake; 45 ms of wire.
+            // Round trips of 20 ms: the handshake, the document, and three objects in a row or two after a handshake.
+            // Transmission takes 45 ms.
             let took_ms = (end.unwrap() - start.unwrap()) / MS;
             assert!(took_ms >= 100, "{took_ms} ms");
             doubts.unless(took_ms < 400, format!("{took_ms} ms"));

@@ -1,4 +1,4 @@
-//! A request that was damaged on its way is refused or still makes sense; it never brings the agent down.
+//! A request that was damaged in transit is refused, or still makes sense. It never crashes the agent.
 
 mod common;
 
@@ -22,7 +22,7 @@ traffic = [
 ]
 "#;
 
-/// What a request leads to before anything is built.
+/// Does everything that a request causes before anything is built.
 fn follow(text: &[u8]) {
     if let Ok(request) = serde_json::from_slice::<Request>(text) {
         for delay_by in [DelayBy::Netem, DelayBy::Relay] {

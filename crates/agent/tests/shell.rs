@@ -1,4 +1,5 @@
-//! Programs in emulated hosts, as an ordinary user runs them. What root sees, `tests/test_shell.py` tests at a terminal.
+//! Programs in emulated hosts, as an ordinary user runs them. `tests/test_shell.py` tests the same for root, at a
+//! terminal.
 
 mod common;
 
@@ -13,7 +14,7 @@ use common::{capabilities, scenario};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The user and group that nobody has.
+/// The number of the user and group `nobody`.
 const NOBODY: u32 = 65_534;
 
 const LINE: &str = r#"
@@ -23,7 +24,7 @@ link = [{ name = "line", ends = ["h1", "h2"], rate = "10mbit", delay = "5ms" }]
 traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
 "#;
 
-/// A place in which that user finds the agent.
+/// A directory in which that user can run the agent.
 fn place() -> Option<TempDir> {
     capabilities().filter(|found| found["privilege"] == "root" && found["qdiscs"]["htb"] == true)?;
     let place = tempfile::tempdir().unwrap();
@@ -76,7 +77,7 @@ fn an_ordinary_user_has_a_network_of_its_own_and_others_of_it_join() {
     assert_eq!(String::from_utf8_lossy(&joined.stdout), "h2\n1\n");
     assert_eq!(joined.status.code(), Some(9));
 
-    // Somebody else, be it root, is not let in.
+    // Other users, even root, may not join.
     let file = fs::File::open(place.path().join("request")).unwrap();
     let refused = Command::new("/bin/sh")
         .args(["-c", "exec 3<&0; exec \"$0\" --shell 3 /bin/true"])

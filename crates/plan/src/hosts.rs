@@ -1,4 +1,4 @@
-//! Names for the nodes' addresses, as `/etc/hosts` has them.
+//! Names for the nodes' addresses, in the format of `/etc/hosts`.
 
 use std::fmt::Write;
 

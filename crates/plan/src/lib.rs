@@ -1,19 +1,20 @@
-//! From a scenario to the commands that build its network: pure, so that the commands can be printed, reviewed and
-//! tested.
+//! Turns a scenario into the commands that build its network. Nothing is executed here, so the commands can be printed,
+//! reviewed and tested.
 //!
 //! Every node becomes a network namespace and every link a veth pair between two of them. The properties of a link are
 //! implemented separately:
 //!
 //! - The *rate* of a port is an HTB class on the sending node's device, with the port's queueing discipline as its
 //!   leaf: packets that wait for the wire are in that leaf and nowhere else. HTB takes a packet from the leaf when the
-//!   wire is free, so the packet being sent does not count towards the leaf's limit, as with a real interface. HTB
-//!   passes the packet on when its transmission begins.
-//! - The *wire* is implemented in a namespace of its own, through which the link then passes. It holds a packet for the
-//!   time that its bits take at the port's rate, one packet after the other, and for the propagation delay. A delay in
-//!   the shaper's own qdisc would overlap the queueing and count delayed packets towards the queue's limit.
+//!   wire is free, and passes it on when its transmission begins. So the packet that is being sent does not count
+//!   towards the leaf's limit, as with a real interface.
+//! - The *wire* is implemented in a namespace of its own, through which the link then passes. It sends one packet after
+//!   the other: it holds each packet for the time that its bits take at the port's rate, and then for the propagation
+//!   delay. A delay in the shaper's own qdisc would overlap the queueing and count delayed packets towards the queue's
+//!   limit.
 //!
-//! - A port with a *ring* has neither shaper nor veth: it sends through a virtual machine's network card, see
-//!   [`Cards`].
+//! - A port with a *ring* has neither a shaper nor a veth device: it sends through a virtual machine's network card,
+//!   see [`Cards`].
 //!
 //! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are the traffic's.
 
@@ -41,7 +42,7 @@ pub use shaper::LEAF_HANDLE;
 pub use sysctl::{SYN_LINEAR_TIMEOUTS, is_optional};
 pub use traffic::check;
 
-/// What holds packets back for as long as they are on the wire.
+/// What holds packets back while they are on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayBy {
     /// The kernel's `sch_netem`, on a bridge in the delay namespace.
@@ -55,9 +56,9 @@ pub enum DelayBy {
 pub struct Plan {
     /// The nodes in the scenario's order (so that a [`NodeIndex`] is an index), then the delay namespaces.
     pub namespaces: Vec<Namespace>,
-    /// The cables, which are laid first.
+    /// The cables, which are created first.
     pub cables: Vec<Cable>,
-    /// The address under which each node is reached.
+    /// The address at which each node is reached.
     pub addresses: Vec<Ipv4Addr>,
     /// The wires.
     pub delays: Vec<Delay>,
@@ -65,15 +66,15 @@ pub struct Plan {
     pub ports: Vec<ShapedPort>,
     /// The changes of rates while the experiment runs, in order of time.
     pub rate_changes: Vec<RateChange>,
-    /// Only the joining of arriving packets (receive offload) is turned off: hosts send packets of several segments,
-    /// which stay whole.
+    /// Whether segmentation offload stays on. Hosts then send packets of several segments, which stay whole; only
+    /// receive offload (the joining of arriving packets) is turned off.
     pub segmentation: bool,
 }
 
 /// A network namespace and what is set up inside it, in the order of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Namespace {
-    /// Its name: the node's, where that can be a file name.
+    /// Its name: that of the node, if it can be a file name.
     pub name: String,
     /// Settings under `/proc/sys`, dotted as `sysctl` wants them.
     pub sysctls: Vec<(&'static str, String)>,
@@ -105,7 +106,7 @@ pub struct Device {
     pub mac: String,
 }
 
-/// A link's two wires, one per direction: what a packet waits for after it was taken from its queue.
+/// A link's two wires, one per direction. A packet passes through a wire after it was taken from its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
     /// Index of the link in the scenario.
@@ -114,22 +115,23 @@ pub struct Delay {
     pub namespace: usize,
     /// The device facing each end of the link.
     pub devices: [String; 2],
-    /// What a packet waits for before it leaves through each of the two devices.
+    /// The wire that a packet passes through before it leaves through each of the two devices.
     pub wires: [Wire; 2],
 }
 
-/// One direction of a link: packets are sent one after the other, and then propagate.
+/// One direction of a link: packets are sent one after the other, and each then propagates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// The rate in bits per second with which the experiment begins; `None` for one on which a packet takes no time.
+    /// The rate in bits per second with which the experiment begins; `None` for a wire on which sending takes no time.
     pub rate_bps: Option<u64>,
-    /// What the link layer adds to the Ethernet frame that the kernel sees: negative where it has no such header.
+    /// Bytes that the link layer adds to the Ethernet frame that the kernel sees; negative if the link layer has no
+    /// such header.
     pub more_bytes: i64,
     /// The propagation delay.
     pub delay_ns: u64,
 }
 
-/// A port with a rate: where its queue can be read.
+/// A port with a rate, and where its queue can be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShapedPort {
     /// `r1>h2`.
@@ -151,13 +153,13 @@ pub struct RateChange {
     pub at_ns: u64,
     /// The new rate.
     pub rate_bps: u64,
-    /// The wire it is about: index of its [`Delay`], and which of the two there.
+    /// The wire whose rate changes: the index of its [`Delay`], and which of the two wires there.
     pub wire: (usize, usize),
-    /// How it is made: indices of namespaces, and arguments of `tc`.
+    /// How to make the change: indices of namespaces, and arguments of `tc`.
     pub commands: Vec<(usize, String)>,
 }
 
-/// The kernel cannot build what the scenario asks for.
+/// The kernel cannot build the network that the scenario asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A value that Linux can't hold.
@@ -171,14 +173,14 @@ pub enum PlanError {
         what: &'static str,
         /// Its value.
         value: u64,
-        /// The kernel's part that can't hold it.
+        /// The part of the kernel that can't hold it.
         holder: &'static str,
         /// The largest value that it can hold.
         most: u64,
     },
-    /// A time that is finer than the kernel counts.
+    /// A time with a finer resolution than the kernel's.
     #[error(
-        "{place}: {what} of {value_ns}ns is not a whole number of microseconds, as Linux' codel counts; \
+        "{place}: {what} of {value_ns}ns is not a whole number of microseconds, as Linux' {holder} counts; \
              use a multiple of 1us, or --engine sim"
     )]
     TooFine {
@@ -188,6 +190,8 @@ pub enum PlanError {
         what: &'static str,
         /// Its value.
         value_ns: u64,
+        /// The discipline that counts in microseconds.
+        holder: &'static str,
     },
     /// A congestion control that only the simulator has.
     #[error("traffic `{traffic}`: no released Linux kernel has the congestion control {congestion}; use --engine sim")]
@@ -202,10 +206,10 @@ pub enum PlanError {
     Ring {
         /// The port.
         port: String,
-        /// Why not, and what can be.
+        /// Why not, and what is possible.
         reason: String,
     },
-    /// Segmentation offload that cannot last up to the receiver.
+    /// Segmentation offload where packets cannot stay whole up to the receiver.
     #[error("host `{node}`: tcp.gso_max_segs {reason}; leave it out, or use --engine sim")]
     Offload {
         /// The host.
@@ -256,7 +260,7 @@ impl Plan {
     }
 }
 
-/// A scenario that comes from the loader has no dangling index, but one that comes from outside may.
+/// Refuses indices that point nowhere. A scenario from the loader has none, but one from outside may.
 fn check_indices(scenario: &Scenario) -> Result<(), PlanError> {
     let nodes = scenario.nodes.len();
     let known = |node: NodeIndex| usize::from(node) < nodes;

@@ -9,7 +9,7 @@ use super::{Cable, Cards, Delay, DelayBy, Device, Namespace, Plan, PlanError, of
 
 /// Longest device name: `IFNAMSIZ` minus the terminating zero.
 const DEVICE_NAME_BYTES: usize = 15;
-/// Links have a /30 of 10.0.0.0/8 each.
+/// Each link has a /30 of 10.0.0.0/8.
 const MOST_LINKS: usize = 1 << 22;
 
 /// Creates all links and gives the nodes their addresses.
@@ -78,14 +78,15 @@ fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b
     plan.delays.push(delay);
 }
 
-/// A veth pair, or two cards where one of the ends has a wire of its own.
+/// A veth pair, or two cards if one of the ends has a wire of its own.
 fn lay_cable(plan: &mut Plan, ends: [Device; 2], wire_ns: [Option<u64>; 2]) {
     let number = plan.cards().count();
     let cards = (wire_ns != [None, None]).then_some(Cards { number, wire_ns });
     plan.cables.push(Cable { ends, cards });
 }
 
-/// A bridge between two devices, each of which holds back what leaves through it; or only the devices, for the relay.
+/// A bridge between two devices, each of which holds back the packets that leave through it. For the relay, only the
+/// devices.
 fn delay_namespace(name: String, delay: &Delay, delay_by: DelayBy) -> Namespace {
     let mut namespace = Namespace { name, devices: delay.devices.to_vec(), ..Namespace::default() };
     if delay_by == DelayBy::Netem {
@@ -127,7 +128,7 @@ fn address_ends(plan: &mut Plan, scenario: &Scenario, link: usize) {
     }
 }
 
-/// `to-h2`, where that can be a device's name.
+/// `to-h2`, if that can be a device's name.
 fn towards(node: &str, fallback: impl Fn() -> String) -> String {
     let name = format!("to-{node}");
     if name.len() <= DEVICE_NAME_BYTES && plain(node) { name } else { fallback() }
@@ -139,8 +140,8 @@ enum Place {
     Delay = 1,
 }
 
-/// Locally administered, and encoding where the device is: the link's number, then on a node or in a delay namespace,
-/// then the side.
+/// A locally administered address that encodes where the device is: the link's number, then whether it is on a node or
+/// in a delay namespace, then the side.
 fn mac(link: usize, place: Place, side: usize) -> String {
     let [_, high, middle, low] = (link as u32).to_be_bytes();
     format!("02:00:{high:02x}:{middle:02x}:{low:02x}:{:x}{side:x}", place as u8)

@@ -1,4 +1,5 @@
-//! Segmentation offload: off, as it should be in a testbed, or on in every device of the path if a host wants it.
+//! Segmentation offload. It is off, as it should be in a testbed, unless a host wants it; then it is on in every device
+//! of the path.
 
 use bufferscope_scenario::Scenario;
 
@@ -9,7 +10,8 @@ pub(super) fn is_wanted(scenario: &Scenario) -> bool {
     scenario.nodes.iter().any(|node| node.tcp.gso_max_segs > 1)
 }
 
-/// They stay whole only where the kernel itself passes them on, from one virtual device to the next.
+/// Refuses packets of several segments where they would not stay whole. They stay whole only where the kernel itself
+/// passes them from one virtual device to the next.
 pub(super) fn check(scenario: &Scenario, delay_by: DelayBy) -> Result<(), PlanError> {
     let mut ports = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
     let reason = if !is_wanted(scenario) {
@@ -26,8 +28,8 @@ pub(super) fn check(scenario: &Scenario, delay_by: DelayBy) -> Result<(), PlanEr
 }
 
 /// Most segments in a packet that leaves a device of the node: the node's own limit, or the limit of any host whose
-/// packets it forwards. (With segmentation offload off, TCP still passes large packets down, to be segmented behind the
-/// queue, unless this is 1.)
+/// packets it forwards. (Unless this limit is 1, TCP passes large packets down even with segmentation offload off, and
+/// they are segmented after the queue.)
 pub(super) fn most_segments(scenario: &Scenario, node: usize) -> u32 {
     let links = scenario.links.iter().flat_map(|link| link.ends).filter(|end| usize::from(*end) == node).count();
     if links > 1 {

@@ -2,73 +2,41 @@
 
 use std::collections::BTreeSet;
 
-use bufferscope_scenario::{Codel, Qdisc, Red, Scenario};
+use bufferscope_scenario::{Kind, Qdisc, Scenario, Setting};
 
 use super::{PlanError, units};
 
-/// The queueing disciplines that a scenario's ports take, the shaper included; the propagation delay is not among them.
+/// The queueing disciplines that a scenario's ports need, including the shaper but not the propagation delay.
 pub fn needed(scenario: &Scenario) -> BTreeSet<&'static str> {
     let ports = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
     let rated = ports.filter(|port| port.rate.is_some());
-    rated.flat_map(|port| [Some(kind(&port.queue)), port.ring.is_none().then_some("htb")]).flatten().collect()
+    rated.flat_map(|port| [Some(port.queue.kind().name), port.ring.is_none().then_some("htb")]).flatten().collect()
 }
 
-/// The kernel's module that has a queueing discipline.
-pub fn module(kind: &str) -> String {
-    format!("sch_{}", if kind.ends_with("fifo") { "fifo" } else { kind })
+/// The kernel module that contains a queueing discipline.
+pub fn module(name: &str) -> String {
+    Kind::named(name).map_or_else(|| format!("sch_{name}"), |kind| kind.module.to_owned())
 }
 
-/// Its name in Linux.
-fn kind(qdisc: &Qdisc) -> &'static str {
-    match qdisc {
-        Qdisc::Pfifo(_) => "pfifo",
-        Qdisc::Bfifo(_) => "bfifo",
-        Qdisc::Red(_) => "red",
-        Qdisc::Codel(_) => "codel",
-    }
-}
-
-/// Its name and parameters; `port` is for errors.
+/// The discipline's name and parameters; `port` is for error messages.
 pub(super) fn arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> {
-    Ok(match qdisc {
-        Qdisc::Pfifo(pfifo) => format!("pfifo limit {}", pfifo.limit_packets),
-        Qdisc::Bfifo(bfifo) => format!("bfifo limit {}", within_u32(bfifo.limit_bytes, "limit", "sch_fifo", port)?),
-        Qdisc::Red(red) => red_arguments(red, port)?,
-        Qdisc::Codel(codel) => codel_arguments(codel, port)?,
-    })
-}
-
-fn red_arguments(red: &Red, port: &str) -> Result<String, PlanError> {
-    let bytes = |what, value| within_u32(value, what, "sch_red", port);
-    Ok(format!(
-        "red limit {} min {} max {} avpkt {} burst {} probability {} bandwidth {}{}",
-        bytes("limit", red.limit_bytes)?,
-        bytes("min", red.min_bytes)?,
-        bytes("max", red.max_bytes)?,
-        red.avpkt_bytes,
-        red.burst_packets,
-        red.probability,
-        units::rate(red.bandwidth_bps),
-        if red.ecn { " ecn" } else { "" },
-    ))
-}
-
-fn codel_arguments(codel: &Codel, port: &str) -> Result<String, PlanError> {
-    let time = |what, value_ns: u64| match value_ns % 1000 {
-        0 => Ok(units::time(value_ns)),
-        _ => Err(PlanError::TooFine { place: port.to_owned(), what, value_ns }),
-    };
-    let ce_threshold = match codel.ce_threshold_ns {
-        Some(ns) => format!(" ce_threshold {}", time("ce_threshold", ns)?),
-        None => String::new(),
-    };
-    Ok(format!(
-        "codel limit {} target {} interval {}{ce_threshold} {}",
-        codel.limit_packets,
-        time("target", codel.target_ns)?,
-        time("interval", codel.interval_ns)?,
-        if codel.ecn { "ecn" } else { "noecn" },
-    ))
+    let kind = qdisc.kind();
+    let mut arguments = kind.name.to_owned();
+    for (name, setting) in qdisc.settings() {
+        arguments += " ";
+        arguments += name;
+        arguments += &match setting {
+            Setting::Flag => continue,
+            Setting::Number(value) => format!(" {}", within_u32(value, name, kind.module, port)?),
+            Setting::Probability(value) => format!(" {value}"),
+            Setting::Rate(bits_per_second) => format!(" {}", units::rate(bits_per_second)),
+            Setting::Time(ns) if ns % 1000 == 0 => format!(" {}", units::time(ns)),
+            Setting::Time(value_ns) => {
+                return Err(PlanError::TooFine { place: port.to_owned(), what: name, value_ns, holder: kind.name });
+            }
+        };
+    }
+    Ok(arguments)
 }
 
 fn within_u32(value: u64, what: &'static str, holder: &'static str, port: &str) -> Result<u64, PlanError> {

@@ -1,54 +1,55 @@
-//! Drivers' transmit rings: a port with a ring sends through a network card of a virtual machine, whose other end is another
-//! card of the same machine.
+//! Drivers' transmit rings. A port with a ring sends through a network card of a virtual machine. The card's other end
+//! is another card of the same machine.
 //!
-//! The card sends one packet per tick, and each takes the time of a full one: its ring is drained as a wire drains the
-//! ring of a real card, and fills up in the same way. So a port with a ring has no shaper; its queueing discipline
-//! passes packets to the driver.
+//! The card sends one packet per tick, and every packet takes the time of a full one. This drains the ring as a wire
+//! drains the ring of a real card, and the ring fills up in the same way. So a port with a ring has no shaper; its
+//! queueing discipline passes packets to the driver.
 
 use bufferscope_scenario::{Link, Port, Scenario};
 
 use super::{Cable, Plan, PlanError, wire};
 
-/// Sizes that `virtio_net` can be set to: powers of two up to the device's, with room for a packet in fragments.
+/// Ring sizes that `virtio_net` can be set to: powers of two up to the size of the device, with room for a packet in
+/// fragments.
 const SIZES: [u32; 3] = [64, 128, 256];
-/// Longest time of a packet that the card's timer can be set to: 32 bits of nanoseconds.
+/// Longest time per packet that the card's timer can be set to: 32 bits of nanoseconds.
 const LONGEST_NS: u64 = u32::MAX as u64;
-/// Bytes of a full IP packet, without what the link layer adds.
+/// Bytes of a full IP packet, without the bytes that the link layer adds.
 pub const MTU_BYTES: u64 = 1500;
-/// As many as the virtual machine has slots for, and a few to spare.
+/// Most pairs of cards. The virtual machine has slots for these and a few to spare.
 const MOST_PAIRS: usize = 8;
 
 /// Two network cards that face each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cards {
-    /// Counts the pairs of a plan.
+    /// Number of the pair within the plan.
     pub number: usize,
     /// How long each end takes to send a packet; `None`: a negligible time.
     pub wire_ns: [Option<u64>; 2],
 }
 
-/// A port's ring, and where to see what has left it.
+/// A port's ring, and where to count the packets that have left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRing {
     /// Its size in descriptors, as `ethtool -G` sets it.
     pub size_packets: u32,
-    /// Whether byte queue limits bound what stands in it.
+    /// Whether byte queue limits bound its contents.
     pub bql: bool,
-    /// The pair of cards, and the sending end of it.
+    /// The pair of cards, and its sending end.
     pub card: (usize, usize),
-    /// What every packet counts as on the wire.
+    /// The size that every packet counts as on the wire.
     pub frame_bytes: u64,
 }
 
 impl Cards {
-    /// The hardware address by which a card is found in the machine while it does not have the plan's addresses yet.
+    /// The hardware address by which a card is found in the machine before it has the addresses of the plan.
     pub fn factory_address(number: usize, end: usize) -> String {
         format!("02:01:00:00:{number:02x}:{end:02x}")
     }
 }
 
 impl Plan {
-    /// The pairs of network cards that the plan takes, in the order of their numbers.
+    /// The pairs of network cards that the plan needs, in the order of their numbers.
     pub fn cards(&self) -> impl Iterator<Item = Cards> {
         self.cables.iter().filter_map(|cable| cable.cards)
     }
@@ -90,19 +91,19 @@ fn check_port(name: &str, port: &Port) -> Result<(), PlanError> {
     }
 }
 
-/// How long a full packet takes on a port's wire, if it is a card's.
+/// How long a full packet takes on a port's wire, if that is a card's wire.
 pub(super) fn wire_ns(port: &Port) -> Option<u64> {
     port.ring?;
     let rate = port.rate.as_ref()?.steps().first()?.bits_per_second;
     Some((frame_bytes(port) * 8 * 1_000_000_000).div_ceil(rate))
 }
 
-/// What every packet counts as on the wire of a card.
+/// The size that every packet counts as on the wire of a card.
 pub(super) fn frame_bytes(port: &Port) -> u64 {
     MTU_BYTES + u64::from(port.overhead_bytes)
 }
 
-/// The first port with a ring, for an error about all.
+/// The first port with a ring, for an error that concerns all of them.
 pub(super) fn first(scenario: &Scenario) -> String {
     ports(scenario).find(|(_, port)| port.ring.is_some()).map_or_else(String::new, |(name, _)| name)
 }
@@ -117,7 +118,7 @@ fn delayed(link: &Link) -> bool {
     wire::of_link(link).into_iter().any(wire::holds)
 }
 
-/// Cables of a link between which no card sends.
+/// Number of a link's cables on which no card sends.
 fn idle_cables(link: &Link) -> usize {
     let rings = [&link.forward, &link.reverse].map(|port| port.ring.is_some());
     if delayed(link) { rings.into_iter().filter(|has| !has).count() } else { usize::from(rings == [false, false]) }

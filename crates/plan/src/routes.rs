@@ -1,5 +1,5 @@
-//! Routes of fewest hops; among equally short ones, the route over the link that comes first in the scenario. Includes
-//! the initial congestion window that the scenario gives each host.
+//! Routes of fewest hops; among equally short ones, the route over the link that comes first in the scenario. The
+//! routes include the initial congestion window that the scenario gives each host.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::{Plan, PlanError};
 /// The kernel's initial congestion window in segments (RFC 6928), where a route says nothing else.
 const KERNEL_INITIAL_WINDOW: u32 = 10;
 
-/// Adds to every node its routes.
+/// Adds its routes to every node.
 pub(super) fn add(scenario: &Scenario, plan: &mut Plan) -> Result<(), PlanError> {
     let exits = exits(scenario);
     check_reachable(scenario, &exits)?;
@@ -60,7 +60,8 @@ fn via(scenario: &Scenario, plan: &Plan, exit: Exit, window: &str) -> String {
     format!("via {next} dev {} src {}{window}", own.name, plan.addresses[own.namespace])
 }
 
-/// The kernel itself creates the route to the other end of a link; another is needed only for a special window.
+/// The kernel itself creates the route to the other end of a link. A separate route is needed only for a special
+/// window.
 fn on_link(scenario: &Scenario, exit: &Exit, window: &str) -> Option<String> {
     let device = node_device(scenario, exit.link, exit.side).name;
     let (own, other) = (end_address(exit.link, exit.side), end_address(exit.link, 1 - exit.side));
@@ -87,7 +88,7 @@ fn destinations(scenario: &Scenario, exits: &[Vec<Exit>]) -> Vec<usize> {
     (0..wanted.len()).filter(|&node| wanted[node]).collect()
 }
 
-/// For each node the hops to a destination; `None` where no way leads there.
+/// For each node, the number of hops to a destination; `None` if there is no path.
 fn hops_to(destination: usize, exits: &[Vec<Exit>]) -> Vec<Option<u32>> {
     let mut hops = vec![None; exits.len()];
     hops[destination] = Some(0);
@@ -103,7 +104,7 @@ fn hops_to(destination: usize, exits: &[Vec<Exit>]) -> Vec<Option<u32>> {
     hops
 }
 
-/// The first exit of a node that leads nearer to the destination, given the hop count.
+/// The first exit of a node that leads nearer to the destination, given the number of hops from each node.
 fn nearest(exits: &[Exit], hops: &[Option<u32>], own: Option<u32>) -> Option<Exit> {
     let nearer = own?.checked_sub(1)?;
     exits.iter().find(|exit| hops[exit.neighbour] == Some(nearer)).copied()

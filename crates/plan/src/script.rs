@@ -1,4 +1,5 @@
-//! A scenario's network as a shell script that builds it by hand, with named namespaces, changes its rates, and removes it.
+//! A scenario's network as a shell script. The script builds the network with named namespaces, changes its rates, and
+//! removes it.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -14,7 +15,7 @@ const NAMES: &str = "/var/run/netns";
 pub struct Script {
     about: Vec<String>,
     plan: Plan,
-    /// The ends of the experiment's first traffic.
+    /// The two ends of the experiment's first traffic.
     between: Option<[usize; 2]>,
     modules: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! A port's rate: an HTB class with the port's queueing discipline as its leaf, and the changes of the rate over time. A
-//! port with a ring has the discipline alone: its network card has the rate.
+//! A port's rate: an HTB class with the port's queueing discipline as its leaf, and the changes of the rate over time.
+//! A port with a ring has only the discipline: its network card implements the rate.
 
 use bufferscope_scenario::{Port, RateStep, Scenario};
 
@@ -11,9 +11,10 @@ use super::{
 /// A full Ethernet frame as the kernel counts it.
 const FRAME_BYTES: u64 = 1514;
 /// The shaper may catch up on this much time when the kernel wakes late. After an idle time it is ahead of its rate by
-/// the same amount. That is why the burst is not a whole packet: the queue would be one packet shorter than in reality.
+/// the same amount. So the burst is not a whole packet: with that, the queue would be one packet shorter than in
+/// reality.
 const CATCH_UP_NS: u64 = 250_000;
-/// `sch_htb`'s handle minor of the leaf: see [`LEAF_HANDLE`].
+/// The leaf's handle as `tc` writes it, see [`LEAF_HANDLE`].
 const LEAF: &str = "10:";
 
 /// Handle of every port's own queueing discipline (`10:0`), by which its statistics are found.
@@ -60,7 +61,7 @@ fn add_port(
     Ok(())
 }
 
-/// The wire first, so that a packet that leaves its queue at the new rate finds the wire's new rate in force.
+/// Changes the wire first, so that its new rate is in force when a packet leaves the queue at the new rate.
 fn rate_changes(
     plan: &Plan,
     place: (usize, usize),

@@ -1,20 +1,20 @@
 //! Settings of the namespaces' kernels.
 //!
-//! The congestion control is not among them: Linux lets a namespace have only its machine's own as default, so every
-//! socket sets its own.
+//! The congestion control is not among them: every socket sets its own, because Linux lets a namespace have only the
+//! machine's default.
 
 use bufferscope_scenario::Scenario;
 
 use super::Plan;
 
-/// How many timeouts of a SYN do not double. Linux has it since 6.5; before, this is zero.
+/// Number of SYN timeouts that do not double. Linux has this setting since 6.5; before that, the number is zero.
 pub const SYN_LINEAR_TIMEOUTS: &str = "net.ipv4.tcp_syn_linear_timeouts";
 
-/// Whether slow-start thresholds are excluded from what is remembered of connections. Linux has it since 5.6; before,
-/// they are not excluded.
+/// Whether the kernel excludes slow-start thresholds from the metrics that it saves about connections. Linux has this
+/// setting since 5.6; before that, they are not excluded.
 const NO_SSTHRESH_METRICS_SAVE: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
 
-/// A setting that a kernel may lack: without it, a kernel behaves as with this value anyway. (Where a kernel cannot
+/// Whether a kernel may lack this setting, because it then behaves as with this value anyway. (If a kernel cannot
 /// exclude thresholds, `tcp_no_metrics_save` excludes everything.)
 pub fn is_optional(key: &str, value: &str) -> bool {
     key.starts_with("net.ipv6.") || key == NO_SSTHRESH_METRICS_SAVE || (key == SYN_LINEAR_TIMEOUTS && value == "0")

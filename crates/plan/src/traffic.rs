@@ -1,10 +1,11 @@
-//! What a scenario's traffic requires of Linux, as far as that is known without asking a kernel.
+//! The requirements of a scenario on Linux, as far as they are known without asking a kernel.
 
 use bufferscope_scenario::Scenario;
 
 use crate::{DelayBy, Plan, PlanError};
 
-/// Refuses a scenario that no released Linux kernel can run. The agent finds out what one kernel has and another lacks.
+/// Refuses a scenario that no released Linux kernel can run. The agent finds out whether a particular kernel has
+/// everything else.
 pub fn check(scenario: &Scenario) -> Result<(), PlanError> {
     Plan::new(scenario, DelayBy::Netem)?;
     for traffic in &scenario.traffic {

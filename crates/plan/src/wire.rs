@@ -5,17 +5,18 @@ use bufferscope_scenario::{Link, Port};
 
 use super::{Wire, units};
 
-/// What the kernel counts of a packet on a veth device beyond its IP header and payload: the Ethernet header.
+/// Bytes that the kernel counts for a packet on a veth device in addition to the IP packet: the Ethernet header.
 const KERNEL_OVERHEAD_BYTES: i64 = 14;
 /// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a wire never becomes a queue that drops.
 const LIMIT: u32 = 1_000_000;
 
-/// A link's wires, by the end that they lead to.
+/// A link's wires, in the order of the ends that they lead to.
 pub(super) fn of_link(link: &Link) -> [Wire; 2] {
     [of(&link.reverse), of(&link.forward)]
 }
 
-/// The wire of a port, at the rate with which the experiment begins. Below a ring it is the network card that sends at a rate.
+/// The wire of a port, at the rate with which the experiment begins. Below a ring, the network card sends at the port's
+/// rate, so this wire has none.
 fn of(port: &Port) -> Wire {
     let rate = port.rate.as_ref().filter(|_| port.ring.is_none());
     Wire {
@@ -25,12 +26,12 @@ fn of(port: &Port) -> Wire {
     }
 }
 
-/// Whether packets wait there for anything.
+/// Whether packets have to wait on this wire.
 pub(super) fn holds(wire: Wire) -> bool {
     wire.rate_bps.is_some() || wire.delay_ns > 0
 }
 
-/// The qdisc of a device, from `root` on.
+/// The qdisc of a device as arguments of `tc`, from `root` on.
 pub(super) fn netem(wire: Wire) -> String {
     let mut text = format!("root handle 1:{} netem limit {LIMIT}", size_table(wire.more_bytes));
     if wire.delay_ns > 0 {
@@ -42,7 +43,7 @@ pub(super) fn netem(wire: Wire) -> String {
     text
 }
 
-/// What a port's link layer adds to the kernel's count of a packet.
+/// Bytes that a port's link layer adds to the kernel's count of a packet.
 pub(super) fn more_bytes(port: &Port) -> i64 {
     i64::from(port.overhead_bytes) - KERNEL_OVERHEAD_BYTES
 }

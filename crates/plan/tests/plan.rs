@@ -52,7 +52,8 @@ fn the_lab_with_delays_by_the_relay_differs_in_the_delay_namespaces_only() {
     }
 }
 
-/// Each direction its own rate, queue and delay; ADSL's overhead; a rate that changes; names that can't be devices'.
+/// Each direction has its own rate, queue and delay; there are ADSL's overhead, a rate that changes, and names that
+/// can't be the names of devices.
 #[test]
 fn directions_overheads_schedules_and_names() {
     let toml = r#"
@@ -85,7 +86,7 @@ fn a_setting_that_older_kernels_lack_may_be_missing_only_where_they_do_the_same_
     assert!(!is_optional("net.ipv4.ip_forward", "0"));
 }
 
-/// A ring of four routers: from h1 to h2 both ways round are equally long, and the link named first wins.
+/// A ring of four routers. From h1 to h2 both ways round are equally long, and the link named first wins.
 #[test]
 fn among_equally_short_ways_the_first_link_wins() {
     let toml = r#"
@@ -145,7 +146,7 @@ fn a_nodes_own_address_comes_before_those_of_its_other_links() {
     assert_eq!(hosts, expected);
 }
 
-/// Whoever wrote the title must not get to write the script.
+/// The author of the title must not be able to add commands to the script.
 #[test]
 fn what_the_script_says_about_itself_stays_a_comment() {
     let script = Script::new(&scenario(LAB), &["two\nlines\r\u{85}\u{2028}rm -rf /".into()]).unwrap().to_string();
@@ -225,7 +226,8 @@ fn no_script_builds_a_ring() {
     assert!(error.starts_with("the ring of r1>h2 takes a network card, which namespaces have none of"), "{error}");
 }
 
-/// What `sh` could read as anything but a word stands in the script's own frame alone, which the snapshots show.
+/// Whether `sh` reads the line as plain words. Everything else occurs only in the script's own frame, which the
+/// snapshots show.
 fn is_plain(line: &str) -> bool {
     line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" .,:/_-='>\n".contains(&byte))
 }
@@ -253,7 +255,7 @@ proptest! {
 
     #[test]
     fn every_ring_has_a_card_or_is_refused(mut scenario in arbitrary_scenario_with_rings()) {
-        // Which goes with no ring.
+        // Segmentation offload cannot be combined with a ring.
         scenario.nodes.iter_mut().for_each(|node| node.tcp.gso_max_segs = 1);
         let plan = match Plan::new(&scenario, DelayBy::Netem) {
             Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. }) => return Ok(()),

@@ -14,7 +14,7 @@ pub(crate) enum Task {
     Choke,
 }
 
-/// Tasks by time; tasks of the same time in the order in which they were planned.
+/// Tasks in order of time. Tasks for the same time are in the order in which they were planned.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     tasks: BinaryHeap<Reverse<(u64, u64, Task)>>,

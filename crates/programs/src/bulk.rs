@@ -1,4 +1,4 @@
-//! Flows: files sent one after the other, or what an application writes for as long as it runs.
+//! Flows: files sent one after the other, or the data that an application writes as long as it runs.
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ struct Flow {
     started_ns: u64,
     /// The file has arrived.
     arrived: bool,
-    /// Transfers left to make after this one.
+    /// Number of transfers that follow this one.
     more: u32,
-    /// Its application, if that does not write everything at once.
+    /// Its application, if the application does not write everything at once.
     writer: Option<Writer>,
 }
 
@@ -85,7 +85,7 @@ impl Bulk {
         sockets.record(Transfer { connection: number, started_ns: flow.started_ns, finished_ns: Some(now_ns), bytes })
     }
 
-    /// The receiver has closed too: the flow continues over another connection, if any transfers are left.
+    /// The receiver has closed, too. If any transfers are left, the flow continues over another connection.
     pub(crate) fn on_over<S: Sockets>(
         &mut self,
         now_ns: u64,
@@ -102,7 +102,7 @@ impl Bulk {
         }
     }
 
-    /// Endless transfers end now; a file continues to its own end.
+    /// Endless transfers end now; a file is sent to its end.
     pub(crate) fn on_stop<S: Sockets>(&mut self, sockets: &mut S) -> Result<(), S::Error> {
         if self.parameters.bytes.is_some() {
             return Ok(());

@@ -1,12 +1,13 @@
-//! Which peers may receive from a BitTorrent peer: the choking of BEP 3, as implemented in the original client (version
-//! 3.4), for a peer that has everything.
+//! Decides which peers may receive from a BitTorrent peer that has the whole torrent. This is the choking of BEP 3, as
+//! implemented in the original client (version 3.4).
 //!
-//! Every ten seconds the peers that took most are unchoked, filling all places but one. The remaining place goes to the
-//! first of the other peers in an order. Every thirty seconds that order is rotated to bring a choked peer to the
-//! front: the optimistic unchoke. A new peer is three times as likely to enter at the front as at any other place.
+//! Every ten seconds, the peers that received most are unchoked. They fill all places but one. The peers have an order,
+//! and the first of the others in that order gets the remaining place. Every thirty seconds the order is rotated to
+//! bring a choked peer to the front: the optimistic unchoke. A new peer is three times as likely to enter at the front
+//! as at any other place.
 //!
-//! Departs: all peers are interested all the time, and none is snubbed; the rate is that of the last round instead of a
-//! rolling average of about twenty seconds.
+//! Departures from the original: all peers are always interested, and none is snubbed. The rate is that of the last
+//! round instead of a rolling average over about twenty seconds.
 
 use std::cmp::Reverse;
 
@@ -30,7 +31,7 @@ pub(crate) struct Choker {
 struct Peer {
     connection: u32,
     choked: bool,
-    /// What it had received when the last round began, and during that round.
+    /// Bytes that it had received when the last round ended, and bytes that it received during that round.
     received: u64,
     gained: u64,
 }
@@ -47,7 +48,7 @@ impl Choker {
         Self { places: places.max(1) as usize, peers: Vec::new(), rounds: 0, random }
     }
 
-    /// A peer has connected; it is choked unless it is unchoked at once.
+    /// A peer has connected. It is choked unless it is unchoked at once.
     pub(crate) fn connected(&mut self, connection: u32) -> Vec<Change> {
         let place = self.random.below(self.peers.len() as u64 + 3).saturating_sub(2);
         self.peers.insert(place as usize, Peer { connection, choked: true, received: 0, gained: 0 });
@@ -73,8 +74,8 @@ impl Choker {
         self.choose()
     }
 
-    /// Takes time in proportion to the number of peers, however many may receive: in a swarm of ten thousand this runs
-    /// ten thousand times while they connect.
+    /// The time that this takes is proportional to the number of peers, however many of them may receive. In a swarm of
+    /// ten thousand, it runs ten thousand times while they connect.
     fn choose(&mut self) -> Vec<Change> {
         let mut is_free = vec![false; self.peers.len()];
         self.first_by_gain(self.places - 1).into_iter().for_each(|index| is_free[index] = true);
@@ -87,12 +88,13 @@ impl Choker {
                 changes.push(Change { connection: peer.connection, choked });
             }
         }
-        // Those that are choked to make room go first.
+        // Peers that are choked to make room come first.
         changes.sort_by_key(|change| !change.choked);
         changes
     }
 
-    /// The peers that took most, this many; of two that took the same, the one that comes first in the order.
+    /// The `count` peers that received most in the last round. Of two that received the same, the first in the order
+    /// wins.
     fn first_by_gain(&self, count: usize) -> Vec<usize> {
         let mut by_gain: Vec<usize> = (0..self.peers.len()).collect();
         if 0 < count && count < by_gain.len() {
@@ -124,7 +126,7 @@ mod tests {
         unchoked
     }
 
-    /// A round in which each unchoked peer took what `gain` says.
+    /// A round in which each unchoked peer receives as much as `gain` says.
     fn round(choker: &mut Choker, gain: impl Fn(u32) -> u64) {
         let received: Vec<u64> = choker
             .peers
@@ -148,7 +150,8 @@ mod tests {
             round(&mut choker, u64::from);
             assert_eq!(unchoked(&choker).len(), 4);
             if rounds >= 33 {
-                // Eleven turns: each of ten peers has been at the front, and 8, 9 and 10 have stayed since.
+                // Eleven turns: each of ten peers has been at the front, and 8, 9 and 10 have stayed unchoked since
+                // then.
                 assert!([8, 9, 10].iter().all(|peer| unchoked(&choker).contains(peer)), "{:?}", unchoked(&choker));
                 had_a_turn.extend(unchoked(&choker));
             }

@@ -1,4 +1,4 @@
-//! What the two ends of one connection want from each other.
+//! What the two ends of a connection expect from each other.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,10 @@ use crate::sockets::Ask;
 pub struct Exchange {
     /// The programs are told when this much payload has arrived; `u64::MAX`: never.
     expects: u64,
-    /// What had arrived when they were last told.
+    /// Payload that had arrived when they were last told.
     arrived: u64,
-    /// Requests under way: how much the server has received once it has the whole request, and the answer to it.
+    /// Requests under way. For each, how much the server has received when it has the whole request, and the answer to
+    /// it.
     asks: VecDeque<(u64, Ask)>,
     /// Payload of all requests.
     asked: u64,
@@ -31,7 +32,7 @@ impl Exchange {
         self.expects = before + ask.response_bytes;
     }
 
-    /// The receiver has this much payload: returns whether that is all it has waited for. This is true only once.
+    /// The receiver has this much payload. Returns whether that is all that it has waited for; this is true only once.
     #[inline]
     pub fn has_arrived(&mut self, received: u64) -> bool {
         let has_arrived = received >= self.expects;
@@ -41,7 +42,7 @@ impl Exchange {
         has_arrived
     }
 
-    /// The next request that the server has completely, with this much payload received.
+    /// The next request that the server has received completely, if it has received this much payload in total.
     #[inline]
     pub fn take_asked(&mut self, received: u64) -> Option<Ask> {
         self.asks.front().filter(|(asked, _)| *asked <= received)?;

@@ -1,4 +1,4 @@
-//! All that one traffic does.
+//! Everything that one traffic does.
 
 use bufferscope_scenario::{NodeIndex, Traffic, TrafficKind};
 
@@ -12,7 +12,7 @@ use crate::web::Web;
 
 /// The programs of one traffic, at both ends.
 ///
-/// `U` draws how much later than planned flows and pages begin.
+/// `U` draws the random delays with which flows and pages begin.
 #[derive(Debug)]
 pub struct Program<U> {
     kind: Kind,
@@ -48,11 +48,11 @@ impl News {
 }
 
 impl<U: Uniform> Program<U> {
-    /// The programs of the scenario's traffic with this index; `None` for one that opens no TCP connections.
+    /// The programs of the scenario's traffic with this index; `None` for traffic that opens no TCP connections.
     pub fn new(traffic: &Traffic, index: usize, seed: u64, jitter: U) -> Option<Self> {
         let mut starts = Starts::new(traffic, jitter);
         let mut agenda = Agenda::default();
-        // The same on every engine, unlike the jitter.
+        // These random numbers are the same on every engine, unlike the jitter.
         let random = Random::new(seed, index).split(0);
         let kind = match &traffic.kind {
             TrafficKind::Tcp(parameters) => Kind::Bulk(Bulk::new(parameters, random, &mut starts, &mut agenda)),
@@ -79,12 +79,12 @@ impl<U: Uniform> Program<U> {
         self.agenda.next_ns()
     }
 
-    /// Whether anything is going on that [`on_stop`](Self::on_stop) ends.
+    /// Whether this is traffic that [`on_stop`](Self::on_stop) has to end.
     pub fn has_to_be_stopped(&self) -> bool {
         !matches!(self.kind, Kind::Web(_))
     }
 
-    /// Does the first task that is due, if there is one.
+    /// Carries out the first task that is due, if there is one.
     pub fn on_time<S: Sockets>(&mut self, now_ns: u64, sockets: &mut S) -> Result<(), S::Error> {
         let Self { kind, starts, agenda, .. } = self;
         match (agenda.due(now_ns), kind) {

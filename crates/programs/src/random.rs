@@ -2,7 +2,7 @@
 
 /// A source of uniform numbers.
 pub trait Uniform {
-    /// The next, in `0..bound`; 0 for a bound of 0.
+    /// The next number, in `0..bound`; 0 for a bound of 0.
     fn below(&mut self, bound: u64) -> u64;
 }
 
@@ -18,7 +18,7 @@ impl Random {
         Self(user.bits())
     }
 
-    /// Another stream, and for each user another.
+    /// A separate stream for each user, which is also separate from this stream.
     pub(crate) fn split(&self, user: u32) -> Self {
         // Of the numbers that a stream begins with, those far down are not drawn by anybody else.
         let mut user = Self(self.0.rotate_left(32) ^ u64::from(user));

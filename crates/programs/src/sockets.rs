@@ -16,7 +16,7 @@ pub struct Opening {
     pub number: u32,
     /// The end that sends the data under test.
     pub data_from: Side,
-    /// Payload after which the other end has what it waits for; what is [requested](Ask) comes on top.
+    /// Payload that the other end waits for, in addition to what is [requested](Ask).
     pub expects: Option<u64>,
 }
 
@@ -34,9 +34,9 @@ pub struct Ask {
 /// An object that is transferred over a connection, or over several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Number of the connection, the first of them.
+    /// Number of the connection; the first, if there are several.
     pub connection: u32,
-    /// When it was begun.
+    /// When it began.
     pub started_ns: u64,
     /// When its last byte arrived; `None` if that has not happened.
     pub finished_ns: Option<u64>,
@@ -55,7 +55,7 @@ pub trait Sockets {
     /// The client writes `bytes` more; `u64::MAX` never runs out.
     fn write(&mut self, connection: u32, bytes: u64) -> Result<(), Self::Error>;
 
-    /// The client discards what it has written and the connection has not accepted yet.
+    /// The client discards the data that it has written but that the connection has not accepted yet.
     fn hold(&mut self, connection: u32) -> Result<(), Self::Error>;
 
     /// The client closes its side once everything that it has written is sent.
@@ -64,7 +64,7 @@ pub trait Sockets {
     /// The client makes a request to the server.
     fn ask(&mut self, connection: u32, ask: Ask) -> Result<(), Self::Error>;
 
-    /// Payload acknowledged so far, of the end that sends the data under test.
+    /// Acknowledged payload so far, sent by the end that sends the data under test.
     fn delivered(&mut self, connection: u32) -> Result<u64, Self::Error>;
 
     /// A transfer is complete.

@@ -4,7 +4,7 @@ use bufferscope_scenario::Traffic;
 
 use crate::random::Uniform;
 
-/// A flow or page begins up to this much later than planned.
+/// A flow or page begins later than planned by up to this much.
 ///
 /// Programs started "at the same time" open their connections within about a millisecond of one another: forking,
 /// loading and name look-up take that long. Without this jitter, flows with equal parameters would send every packet in
@@ -24,8 +24,8 @@ impl<U: Uniform> Starts<U> {
         Self { start_ns: traffic.start_ns, stop_ns: traffic.stop_ns, jitter }
     }
 
-    /// When something begins that is planned for this long after the traffic's start; `None` if that is too late. It
-    /// always begins before the traffic stops.
+    /// When to begin something that is planned for this time after the traffic's start; `None` if that is too late. The
+    /// result is always before the traffic stops.
     pub(crate) fn after(&mut self, after_ns: u64) -> Option<u64> {
         let nominal_ns = self.start_ns.saturating_add(after_ns);
         let is_early = nominal_ns < self.stop_ns;

@@ -1,7 +1,7 @@
-//! A seed of a torrent and its peers (BEP 3): it sends without pause to the peers that it does not choke.
+//! A seed of a torrent and its peers (BEP 3). The seed sends without pause to the peers that it does not choke.
 //!
-//! Departs: the peers do not trade with one another. There are no requests, since a peer keeps enough of them
-//! outstanding that the seed never has to wait. The torrent has no end.
+//! Departures from BEP 3: the peers do not trade with one another. There are no requests, because real peers keep so
+//! many outstanding that the seed never has to wait. The torrent has no end.
 
 use bufferscope_scenario::BittorrentTraffic;
 

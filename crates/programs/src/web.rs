@@ -1,11 +1,12 @@
-//! Pages, as browsers fetch them over HTTP/1.1: first the document, then what it refers to, over a few connections that
-//! stay open until the page is complete, each with one request at a time (RFC 9112, section 9).
+//! Pages, as browsers fetch them over HTTP/1.1: first the document, then the objects that it refers to. A few
+//! connections stay open until the page is complete, each with one request at a time (RFC 9112, section 9).
 //!
-//! A connection is given its next object when it is free, a new connection when its handshake is done, as in browsers'
-//! socket pools. A page without objects comes over one connection, which the server closes after it.
+//! A connection is given its next object when it is free, and a new connection is given its first when its handshake is
+//! done, as in browsers' socket pools. A page without objects comes over one connection, which the server closes after
+//! it.
 //!
-//! Departs: nothing is cached, connections are not kept for the next page, and computing takes no time: a browser
-//! parses the document before it knows the objects, and finds some of them late.
+//! Departures from browsers: nothing is cached, connections are not kept for the next page, and computing takes no
+//! time. A browser has to parse the document before it knows the objects, and finds some of them late.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub(crate) struct Web {
     opened: u32,
     /// Pages under way, by the number of their first connection.
     pages: BTreeMap<u32, Page>,
-    /// Which page the connections belong to.
+    /// The page that each connection belongs to.
     owners: BTreeMap<u32, u32>,
 }
 
@@ -161,7 +162,7 @@ trait Parts {
     fn parts(&self) -> u32;
     /// Their payload.
     fn page_bytes(&self) -> u64;
-    /// The number of connections that are useful.
+    /// The number of connections to open.
     fn connections(&self) -> u32;
 }
 

@@ -1,4 +1,5 @@
-//! What an application writes, and when: for a limited time, at a rate, up to an end, or any combination of these.
+//! What an application writes, and when: in on and off periods, at a rate, up to a number of bytes, or any combination
+//! of these.
 
 use bufferscope_scenario::{OnOff, TcpTraffic};
 
@@ -14,7 +15,7 @@ const NS_BYTES: u128 = 8_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Writer {
     rate_bps: Option<u64>,
-    /// What is left to write; `None`: there is no end.
+    /// Bytes left to write; `None`: there is no end.
     left: Option<u64>,
     on_off: Option<OnOff>,
     random: Random,
@@ -22,7 +23,7 @@ pub(crate) struct Writer {
     /// When the current period of writing or silence began, and when it ends.
     since_ns: u64,
     until_ns: u64,
-    /// Time since then for which everything has been written.
+    /// Time since the beginning of the period for which everything has been written.
     covered_ns: u64,
 }
 
@@ -31,14 +32,14 @@ pub(crate) struct Writer {
 pub(crate) struct Step {
     /// Bytes to be written; `u64::MAX`: as many as the connection takes.
     pub(crate) write: u64,
-    /// What the connection has not accepted is discarded.
+    /// Whether to discard what the connection has not accepted.
     pub(crate) hold: bool,
-    /// When it continues; `None`: it has written everything, or writes as much as it can for ever.
+    /// When the application continues; `None`: it has written everything, or writes as much as it can for ever.
     pub(crate) next_ns: Option<u64>,
 }
 
 impl Writer {
-    /// An application that begins now; `None` for one that just writes all it has.
+    /// An application that begins now; `None` for one that simply writes everything at once.
     pub(crate) fn new(parameters: &TcpTraffic, now_ns: u64, random: Random) -> Option<Self> {
         if parameters.rate_bps.is_none() && parameters.on_off.is_none() {
             return None;
@@ -56,7 +57,7 @@ impl Writer {
         })
     }
 
-    /// Does what is planned for the time that [`Step::next_ns`] returned, or for its beginning.
+    /// Carries out what is planned for the time in the last [`Step::next_ns`], or for the beginning of the application.
     pub(crate) fn step(&mut self) -> Step {
         if self.since_ns.saturating_add(self.covered_ns) >= self.until_ns {
             self.turn();
@@ -89,7 +90,7 @@ impl Writer {
         };
     }
 
-    /// What accumulates until the next beat.
+    /// The bytes that accumulate until the next beat.
     fn beat(&mut self, rate_bps: u64) -> u64 {
         let full_ns = (u128::from(LEAST_BYTES) * NS_BYTES).div_ceil(rate_bps.into()) as u64;
         let before = bytes(rate_bps, self.covered_ns);
@@ -124,7 +125,7 @@ mod tests {
         Writer::new(parameters, 5 * MS, Random::new(1, 0)).unwrap()
     }
 
-    /// Times and steps up to a time.
+    /// All steps before `end_ns`, with their times.
     fn steps(mut writer: Writer, end_ns: u64) -> Vec<(u64, Step)> {
         let (mut steps, mut at_ns) = (Vec::new(), Some(5 * MS));
         while let Some(now_ns) = at_ns.filter(|ns| *ns < end_ns) {

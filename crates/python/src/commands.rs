@@ -1,4 +1,4 @@
-//! What it takes to build a point on Linux: by hand, or on a virtual machine.
+//! What is needed to build a point's network on Linux: by hand, or in a virtual machine.
 
 use bufferscope_plan::{Cards, DelayBy, Plan, Script};
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::PlanError;
 use crate::experiment::Point;
 
-/// A script of them, which begins with the lines `about`.
+/// A script of the commands that build a point's network. It begins with the lines `about`.
 #[pyfunction]
 pub(crate) fn commands(point: &Bound<'_, Point>, about: Vec<String>) -> PyResult<String> {
     let script = Script::new(&point.get().inner().scenario, &about);

@@ -1,7 +1,8 @@
 //! `bufferscope._core`: experiment files, records and the simulator for Python.
 //!
-//! No logic: arguments are passed on, results and errors are translated. Structured data crosses as JSON text, tables
-//! as Parquet files. `python/bufferscope/_core.pyi` describes it for Python's readers and type checkers.
+//! It contains no logic: it passes arguments on, and translates results and errors. Structured data is exchanged as
+//! JSON text, tables as Parquet files. `python/bufferscope/_core.pyi` describes it for Python's readers and type
+//! checkers.
 
 mod commands;
 mod experiment;
@@ -23,6 +24,7 @@ create_exception!(_core, Interrupted, PyException, "The progress callback asked 
 #[pymodule]
 mod _core {
     use bufferscope_records::Table;
+    use bufferscope_scenario::Qdisc;
     use bufferscope_sim::tcp;
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
@@ -42,7 +44,27 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("MSS_BYTES", tcp::Config::default().mss_bytes)?;
-        module.add("TABLES", tables(module.py())?)
+        module.add("TABLES", tables(module.py())?)?;
+        module.add("QDISCS", qdiscs(module.py())?)?;
+        module.add("DROP_REASONS", drop_reasons(module.py())?)
+    }
+
+    /// The part of the kernel that each discipline is in, and whether it can be a module.
+    fn qdiscs(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let qdiscs = PyDict::new(py);
+        for kind in Qdisc::KINDS {
+            qdiscs.set_item(kind.name, (kind.module, kind.loadable))?;
+        }
+        Ok(qdiscs)
+    }
+
+    /// For each reason, whether packets are marked for it and not dropped.
+    fn drop_reasons(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let reasons = PyDict::new(py);
+        for reason in Qdisc::KINDS.iter().flat_map(|kind| kind.reasons) {
+            reasons.set_item(reason.word, reason.marks)?;
+        }
+        Ok(reasons)
     }
 
     fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

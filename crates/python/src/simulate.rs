@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::experiment::Point;
 use crate::{Interrupted, SimulationError};
 
-/// Simulates a point and writes its tables into `directory`; other Python threads go on meanwhile.
+/// Simulates a point and writes its tables into `directory`. Other Python threads continue to run meanwhile.
 #[pyfunction]
 #[pyo3(signature = (point, seed, directory, progress=None))]
 pub(crate) fn simulate(
@@ -37,7 +37,7 @@ fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> R
     bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.tell(progress))
 }
 
-/// What a simulation of a point will take, as JSON.
+/// The resources that a simulation of a point will take, as JSON.
 #[pyfunction]
 pub(crate) fn footprint(point: &Bound<'_, Point>) -> PyResult<String> {
     bufferscope_sim::footprint(&point.get().inner().scenario)
@@ -45,14 +45,14 @@ pub(crate) fn footprint(point: &Bound<'_, Point>) -> PyResult<String> {
         .map_err(|error| SimulationError::new_err(error.to_string()))
 }
 
-/// The caller's callback, and what it raised.
+/// The caller's callback, and the exception that it raised.
 struct Watch {
     callback: Option<Py<PyAny>>,
     raised: Option<PyErr>,
 }
 
 impl Watch {
-    /// Goes on as long as the callback returns something true.
+    /// Calls the callback. The simulation continues as long as this returns a true value.
     fn tell(&mut self, progress: Progress) -> ControlFlow<()> {
         let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
         let answer = Python::attach(|py| callback.bind(py).call1((progress.now_ns, progress.duration_ns))?.is_truthy());

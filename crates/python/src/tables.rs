@@ -1,4 +1,4 @@
-//! Taking over the tables of an engine that runs in another process.
+//! Writes the tables of an engine that runs in another process.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! Sojourn times of many packets in little memory.
+//! A histogram that keeps the sojourn times of many packets in little memory.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use crate::value::Layer;
 /// Buckets per power of two, as a power of two: the widest bucket is 1/128 (0.8 %) of its lower end.
 const PRECISION_BITS: u32 = 7;
 const BUCKETS_PER_OCTAVE: usize = 1 << PRECISION_BITS;
-/// Octave 0 holds 0 to 127 ns one by one; each other octave holds one power of two, up to 2^64.
+/// Octave 0 has a bucket for each time from 0 to 127 ns; each other octave covers one power of two, up to 2^64.
 const OCTAVES: usize = (u64::BITS - PRECISION_BITS + 1) as usize;
 
 /// Counts packets by sojourn time in logarithmic buckets narrower than 1 %.
 ///
-/// Each bucket is reported as its midpoint, so a reported time is within 0.4 % of every packet's own. Only integer
-/// arithmetic is involved: the same packets give the same rows on every machine. An octave is allocated when its first
-/// packet arrives and is kept from then on, so recording allocates nothing in steady state and costs a few
+/// Each bucket is reported as its midpoint, so a reported time is within 0.4 % of the time of every packet in it. Only
+/// integer arithmetic is involved: the same packets give the same rows on every machine. An octave is allocated when
+/// its first packet arrives and is kept from then on, so recording allocates nothing in steady state and costs a few
 /// instructions.
 pub struct SojournHistogram {
     octaves: [Option<Box<[u32; BUCKETS_PER_OCTAVE]>>; OCTAVES],
-    /// Bit `i` is set when octave `i` counts any packet: draining visits only these octaves.
+    /// Bit `i` is set if octave `i` counts any packets. Draining visits only these octaves.
     occupied: u64,
 }
 
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(drained(&mut histogram), []);
     }
 
-    /// Times as a queue has them: any order of magnitude is as likely as another.
+    /// Times as in a queue: all orders of magnitude are equally likely.
     fn times() -> impl Strategy<Value = u64> {
         (0..u64::BITS, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
     }

@@ -17,7 +17,7 @@ pub fn encode(table: Table, batch: &RecordBatch) -> Result<Vec<u8>, RecordsError
     write().map_err(|source| RecordsError::Transfer { table, source })
 }
 
-/// Reads what [`encode`] wrote; a batch that does not have the table's schema is a separate error.
+/// Reads a batch that [`encode`] wrote. A batch with a schema other than the table's is a separate error.
 pub fn decode(table: Table, bytes: &[u8]) -> Result<RecordBatch, RecordsError> {
     let failed = |source| RecordsError::Transfer { table, source };
     let mut batches = StreamReader::try_new(bytes, None).map_err(failed)?;
@@ -27,7 +27,7 @@ pub fn decode(table: Table, bytes: &[u8]) -> Result<RecordBatch, RecordsError> {
     batches.next().unwrap_or_else(|| Err(ArrowError::IpcError("a stream without a batch".into()))).map_err(failed)
 }
 
-/// The names of the columns that two schemas do not share, the first few.
+/// The names of the first few columns that two schemas do not share.
 fn differing(found: &Schema, expected: &Schema) -> String {
     const SHOWN: usize = 5;
     let alone = |these: &Schema, those: &Schema| {

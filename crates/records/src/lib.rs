@@ -1,4 +1,4 @@
-//! What was observed: the tables that every engine writes and everything else reads.
+//! The records of a run: the tables that every engine writes and everything else reads.
 //!
 //! An engine passes typed rows to a [`Recorder`], which collects them into Arrow record batches of a few thousand rows
 //! and passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`MemorySink`] keeps the batches
@@ -6,7 +6,7 @@
 //! rows give byte-identical files.
 //!
 //! Times are integer nanoseconds since the start of the run; a column's name includes its unit. The fields of a row
-//! ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table; the columns are defined nowhere else.
+//! ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table, which are defined nowhere else.
 
 mod histogram;
 #[cfg(feature = "ipc")]

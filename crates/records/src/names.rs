@@ -13,8 +13,8 @@ pub struct Name {
 }
 
 impl Name {
-    /// `<name>/<number>`: one of many things with that name, numbered from 1. It is not stored, so a run may have
-    /// millions of them one after the other.
+    /// `<name>/<number>`: one of many things with that name, numbered from 1. Such a name is not stored, so a run may
+    /// have millions of them one after the other.
     pub fn numbered(self, number: u32) -> Self {
         Self { number: NonZeroU32::new(number), ..self }
     }
@@ -40,7 +40,7 @@ impl Names {
         Name { text: index, number: None }
     }
 
-    /// Writes a name out.
+    /// Writes the text of a name.
     pub(crate) fn write(&self, name: Name, out: &mut impl fmt::Write) -> fmt::Result {
         let text = &self.texts[name.text as usize];
         match name.number {

@@ -13,7 +13,8 @@ use parquet::schema::types::ColumnPath;
 
 use crate::{RecordsError, RowCounts, Sink, Table};
 
-/// Rows collected, encoded and compressed, before they go to disk; bounds memory and lets readers skip.
+/// Number of rows that are collected, encoded and compressed before they are written to disk. This bounds memory, and
+/// readers can skip rows that they do not need.
 const ROW_GROUP_ROWS: usize = 64 * 1024;
 
 /// Streams each table into `<directory>/<table>.parquet`; all six files are written, empty tables too.
@@ -60,8 +61,8 @@ fn failed(table: Table) -> impl FnOnce(ParquetError) -> RecordsError {
     move |source| RecordsError::Write { table, source }
 }
 
-/// Integers are mostly times and counters, which differ little from row to row: stored as differences they shrink to a
-/// few bits. Texts are few and repetitive: a dictionary (the default).
+/// Integers are mostly times and counters, which differ little from row to row. They are stored as differences, which
+/// take only a few bits. Texts are few and repetitive, so they are stored in a dictionary (the default).
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let builder = WriterProperties::builder()
         .set_created_by(concat!("bufferscope ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -6,14 +6,15 @@ use crate::names::{Name, Names};
 use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
 use crate::{RecordsError, Sink};
 
-/// Rows of one table kept before they become a batch. This many rows of the widest table fit into a core's second-level
-/// cache, and each column reads through them once. With eight times as many, a run of 30 flows was 5 % slower.
+/// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
+/// core's second-level cache, and each column reads through them once. With eight times as many, a run of 30 flows was
+/// 5 % slower.
 const BATCH_ROWS: usize = 1024;
 
 /// Takes an engine's observations row by row.
 ///
 /// Recording itself never fails: the first error of the sink is kept, later rows are discarded, and [`Recorder::check`]
-/// or [`Recorder::finish`] reports the error. So the hot path of an engine has no error to handle.
+/// or [`Recorder::finish`] reports the error. So an engine's hot path does not have to handle errors.
 #[derive(Debug)]
 pub struct Recorder<S: Sink> {
     output: Output<S>,
@@ -69,17 +70,17 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.transfers, row);
     }
 
-    /// Packets that stood equally long in a layer of a port.
+    /// Packets that stayed equally long in one layer of a port.
     pub fn sojourn(&mut self, row: SojournRow) {
         self.output.push(&mut self.sojourns, row);
     }
 
-    /// The sink's first error, if there was one: an engine may check now and then, to stop early.
+    /// The sink's first error, if there was one. An engine may check from time to time in order to stop early.
     pub fn check(&self) -> Result<(), &RecordsError> {
         self.output.error.as_ref().map_or(Ok(()), Err)
     }
 
-    /// Writes what is left and completes the sink.
+    /// Writes the remaining rows and completes the sink.
     pub fn finish(mut self) -> Result<S::Output, RecordsError> {
         self.output.flush(&mut self.probes);
         self.output.flush(&mut self.flows);

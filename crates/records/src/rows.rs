@@ -42,28 +42,32 @@ macro_rules! row {
 }
 
 row! {
-    /// One probe sent, or one packet of a call. A lost one has a row like any other.
+    /// One probe sent, or one packet of a call. A lost probe or packet has a row, too.
     ProbeRow in Probes {
-        /// The traffic that sent it; of a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from its `to`.
+        /// The traffic that sent it. For a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from its
+        /// `to`.
         probe: Name,
         /// Counts the probes of this traffic, or the packets of this stream.
         seq: u64,
         /// When it was sent.
         sent_ns: u64,
-        /// From sending to the answer's arrival; `None`: lost, or not answered in time, or a packet that nobody answers.
+        /// Time from sending to the arrival of the answer; `None`: lost, or not answered in time, or a packet of a kind
+        /// that is not answered.
         rtt_ns: Option<u64>,
-        /// The way out alone, where the engine knows it; of a call's packet always, `None`: lost.
+        /// Time for the way out alone, if the engine knows it. It is always known for a packet of a call, where `None`
+        /// means lost.
         owd_up_ns: Option<u64>,
-        /// The way back alone, where the engine knows it.
+        /// Time for the way back alone, if the engine knows it.
         owd_down_ns: Option<u64>,
     }
 }
 
 row! {
-    /// One sample of the sending side of a flow, named after Linux' `tcp_info` where it has the quantity.
+    /// One sample of the sending side of a flow. Quantities have the names of Linux' `tcp_info` if they exist there.
     ///
-    /// A flow over UDP has no window and no acknowledgements: what is `delivered_bytes` has arrived, what is `lost` the receiver
-    /// has found missing, and what it has no equivalent of is `None`.
+    /// A flow over UDP has no window and no acknowledgements. Its `delivered_bytes` are the bytes that have arrived,
+    /// and its `lost` datagrams are those that the receiver has found missing. Quantities without an equivalent are
+    /// `None`.
     FlowRow in Flows {
         /// When the sample was taken.
         t_ns: u64,
@@ -79,56 +83,59 @@ row! {
         srtt_ns: Option<u64>,
         /// Smallest round-trip time of the last five minutes (`tcpi_min_rtt`); `None`: not measured yet.
         min_rtt_ns: Option<u64>,
-        /// The window the receiver advertised last; `None`: not TCP.
+        /// The window that the receiver advertised last; `None`: not TCP.
         rwnd_bytes: Option<u64>,
         /// Pacing rate in bits per second; `None`: not paced.
         pacing_bps: Option<u64>,
-        /// Rate of delivery measured last, in bits of payload per second (`tcpi_delivery_rate`); `None`: not measured yet.
+        /// Delivery rate measured last, in bits of payload per second (`tcpi_delivery_rate`); `None`: not measured yet.
         delivery_rate_bps: Option<u64>,
-        /// While that was measured the application was the limit (`tcpi_delivery_rate_app_limited`); `None`: not TCP.
+        /// Whether the application was the limit while that rate was measured (`tcpi_delivery_rate_app_limited`);
+        /// `None`: not TCP.
         app_limited: Option<bool>,
         /// Payload acknowledged cumulatively since the start (`tcpi_bytes_acked`); over UDP, arrived since the start.
         delivered_bytes: u64,
-        /// Segments delivered since the start, the handshake's included, in order or not (`tcpi_delivered`); over UDP, datagrams
-        /// that have arrived.
+        /// Segments delivered since the start, in order or not, including those of the handshake (`tcpi_delivered`);
+        /// over UDP, datagrams that have arrived.
         delivered_packets: u64,
-        /// Segments of them that met congestion, as the receiver told (`tcpi_delivered_ce`); `None`: not TCP.
+        /// Number of these segments that met congestion, as the receiver reported (`tcpi_delivered_ce`); `None`: not
+        /// TCP.
         delivered_ce_packets: Option<u64>,
         /// Segments sent again since the start (`tcpi_total_retrans`); `None`: not TCP.
         retransmits: Option<u64>,
-        /// Segments concluded lost and not repaired yet (`tcpi_lost`); over UDP, datagrams whose successors arrived before them,
-        /// since the start.
+        /// Segments concluded lost and not repaired yet (`tcpi_lost`); over UDP, datagrams still missing although a
+        /// later one has arrived.
         lost: u64,
-        /// Segments by which the path is believed to reorder (`tcpi_reordering`); `None`: not TCP.
+        /// Number of segments by which the path is believed to reorder (`tcpi_reordering`); `None`: not TCP.
         reordering: Option<u64>,
         /// Payload written and not sent yet (`tcpi_notsent_bytes`); `None`: UDP.
         notsent_bytes: Option<u64>,
-        /// Time since the start in which there was something to send or to be acknowledged (`tcpi_busy_time`); `None`: not TCP.
+        /// Time since the start during which there was data to send or to be acknowledged (`tcpi_busy_time`); `None`:
+        /// not TCP.
         busy_ns: Option<u64>,
-        /// Time of it in which the receiver's window was the limit (`tcpi_rwnd_limited`); `None`: not TCP.
+        /// Part of that time in which the receiver's window was the limit (`tcpi_rwnd_limited`); `None`: not TCP.
         rwnd_limited_ns: Option<u64>,
-        /// Time of it in which the send buffer was the limit (`tcpi_sndbuf_limited`); `None`: UDP.
+        /// Part of that time in which the send buffer was the limit (`tcpi_sndbuf_limited`); `None`: UDP.
         sndbuf_limited_ns: Option<u64>,
         /// State of the congestion control; `None`: not TCP.
         state: Option<FlowState>,
     }
 }
 
-/// What is known of a flow of datagrams of one size.
+/// The counters of a flow whose datagrams all have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagrams {
     /// Payload of each.
     pub payload_bytes: u64,
     /// Sent so far.
     pub sent: u64,
-    /// One more than the highest number that has arrived, numbers from 0.
+    /// One more than the highest number that has arrived; numbers begin with 0.
     pub expected: u64,
     /// Arrived so far.
     pub received: u64,
 }
 
 impl FlowRow {
-    /// A sample of a flow that is not TCP: what only TCP has is not there.
+    /// A sample of a flow that is not TCP. Quantities that only TCP has are `None`.
     pub fn of_datagrams(t_ns: u64, flow: Name, datagrams: Datagrams) -> Self {
         let Datagrams { payload_bytes, sent, expected, received } = datagrams;
         Self {
@@ -159,7 +166,7 @@ impl FlowRow {
 }
 
 row! {
-    /// One sample of what stands in one layer of one port.
+    /// One sample of the contents of one layer of a port.
     QueueRow in Queues {
         /// When the sample was taken.
         t_ns: u64,
@@ -185,19 +192,19 @@ row! {
 row! {
     /// One packet dropped or marked.
     DropRow in Drops {
-        /// When; of a drop derived from a counter, when the sample was taken that found it.
+        /// When it happened. For a drop derived from a counter, when the sample that found it was taken.
         t_ns: u64,
         /// The port where it happened.
         port: Name,
         /// The layer of the port.
         layer: Layer,
-        /// The flow the packet belonged to; `None` where an engine has counters only.
+        /// The flow that the packet belonged to; `None` if the engine has only counters.
         flow: Option<Name>,
-        /// Its size, link-layer overhead included; `None` where an engine has counters only.
+        /// Its size, link-layer overhead included; `None` if the engine has only counters.
         bytes: Option<u64>,
         /// Why.
         reason: DropReason,
-        /// Whether the engine saw the packet or a counter of such packets.
+        /// Whether the engine saw the packet itself, or only a counter of such packets.
         observed: Observed,
     }
 }
@@ -207,11 +214,11 @@ row! {
     TransferRow in Transfers {
         /// The traffic it belongs to.
         traffic: Name,
-        /// The connection that carried it; all look-ups of a traffic share one.
+        /// The connection that carried it. All look-ups of a traffic have the same.
         flow: Name,
-        /// When its first packet, the SYN or the question, was sent.
+        /// When its first packet was sent: the SYN, or the question.
         started_ns: u64,
-        /// When its last byte had arrived in order; `None`: not within the run, or the look-up has failed.
+        /// When all its bytes had arrived in order; `None`: not within the run, or the look-up failed.
         finished_ns: Option<u64>,
         /// Its size.
         bytes: u64,
@@ -221,18 +228,18 @@ row! {
 row! {
     /// Packets that spent about the same time in one layer of one port.
     ///
-    /// With histograms, all packets of one bucket of a [`SojournHistogram`](crate::SojournHistogram) that left within one
-    /// second; packet by packet, a single one.
+    /// With histograms, these are all packets of one bucket of a [`SojournHistogram`](crate::SojournHistogram) that
+    /// left within one second. Packet by packet, it is a single packet.
     SojournRow in Sojourns {
-        /// Start of the second in which they left; packet by packet, the time at which it left.
+        /// Start of the second in which they left. Packet by packet, the time at which the packet left.
         t_ns: u64,
         /// The port.
         port: Name,
         /// The layer of the port.
         layer: Layer,
-        /// How long they stood there.
+        /// How long they stayed in the layer.
         sojourn_ns: u64,
-        /// How many they were.
+        /// Number of packets.
         packets: u64,
     }
 }

@@ -13,13 +13,13 @@ use crate::Table;
 
 /// Takes the batches of a run, in order.
 pub trait Sink {
-    /// What remains when the run is over.
+    /// The result that remains when the run is over.
     type Output;
 
     /// Takes one batch of `table`, which has the table's [schema](Table::schema).
     fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError>;
 
-    /// Completes what was written.
+    /// Completes the output.
     fn finish(self) -> Result<Self::Output, RecordsError>;
 }
 
@@ -52,16 +52,16 @@ pub enum RecordsError {
         /// What the Arrow library said.
         source: ArrowError,
     },
-    /// A batch has different columns from its table: its writer comes from a different build.
+    /// A batch does not have the columns of its table, because its writer comes from a different build.
     #[cfg(feature = "ipc")]
     #[error("a batch of the table `{table}` has other columns than the table has in this build: {differing}")]
     OtherColumns {
         /// The table.
         table: Table,
-        /// The columns that only one of the two has, or that have different types.
+        /// The columns that only one of the two has, or that differ in type.
         differing: String,
     },
-    /// The receiver of the batches is gone.
+    /// The receiver of the batches no longer exists.
     #[error("nobody takes the records any more")]
     Closed,
 }

@@ -10,17 +10,17 @@ use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, Transfe
 /// A table of a run's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
-    /// One row a probe sent: [`ProbeRow`].
+    /// One row per probe sent: [`ProbeRow`].
     Probes,
-    /// One row a sample of a flow: [`FlowRow`].
+    /// One row per sample of a flow: [`FlowRow`].
     Flows,
-    /// One row a sample of a port's layer: [`QueueRow`].
+    /// One row per sample of a port's layer: [`QueueRow`].
     Queues,
-    /// One row a packet dropped or marked: [`DropRow`].
+    /// One row per packet dropped or marked: [`DropRow`].
     Drops,
-    /// One row an object fetched or sent: [`TransferRow`].
+    /// One row per object fetched or sent: [`TransferRow`].
     Transfers,
-    /// How long packets stood in a port's layer: [`SojournRow`].
+    /// How long packets stayed in a port's layer: [`SojournRow`].
     Sojourns,
 }
 
@@ -41,7 +41,8 @@ impl Table {
         }
     }
 
-    /// Its columns: integers are `Int64`, texts `Utf8`; nullable exactly where a row's field is an `Option`.
+    /// Its columns. Integers are `Int64`, texts are `Utf8`. A column is nullable exactly if the field of the row is an
+    /// `Option`.
     pub fn schema(self) -> SchemaRef {
         let fields = match self {
             Table::Probes => ProbeRow::fields(),

@@ -1,4 +1,4 @@
-//! What a cell can hold, and how a column of it becomes an Arrow array.
+//! The values that a cell can hold, and how a column of them becomes an Arrow array.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use crate::names::{Name, Names};
 
-/// Something that can stand in a column.
+/// A value that can be in a column.
 pub(crate) trait Value: Copy {
     const DATA_TYPE: DataType;
     const NULLABLE: bool;
@@ -75,7 +75,8 @@ fn texts(values: impl Iterator<Item = Option<Name>>, names: &Names) -> StringArr
     column.finish()
 }
 
-/// Columns are signed, as most readers expect; no quantity of a run comes near 2^63, and if one did it would stay there.
+/// Columns are signed, as most readers expect. No quantity of a run comes near 2^63; if one did, it would be recorded
+/// as the largest number.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -124,7 +125,7 @@ words! {
     FlowState {
         /// Nothing unusual.
         Open = "open",
-        /// Duplicate ACKs or SACKs arrived, no loss concluded yet.
+        /// Duplicate ACKs or SACKs have arrived, but no loss has been concluded yet.
         Disorder = "disorder",
         /// Reducing the window after an ECN echo.
         Cwr = "cwr",
@@ -136,7 +137,7 @@ words! {
 }
 
 words! {
-    /// Where in a port a packet stands.
+    /// The place of a packet within a port.
     Layer {
         /// The queueing discipline.
         Qdisc = "qdisc",
@@ -150,27 +151,33 @@ words! {
     Observed {
         /// It saw the packet.
         Packet = "packet",
-        /// A sample found a counter raised: when between two samples it was, and to which packet, is not known.
+        /// A sample found that a counter had increased. It is not known to which packet this happened, or when since
+        /// the previous sample.
         Counter = "counter",
     }
 }
 
-words! {
-    /// Why a packet was dropped, or marked with Congestion Experienced.
-    DropReason {
-        /// The queue was at its limit.
-        Overlimit = "overlimit",
-        /// RED, average backlog between `min` and `max`.
-        RedEarly = "red_early",
-        /// RED, average backlog above `max`.
-        RedForced = "red_forced",
-        /// RED, one of these two: Linux counts them together and does not tell which.
-        Red = "red",
-        /// CoDel, delay above target for too long.
-        Codel = "codel",
-        /// Marked by RED instead of dropped.
-        RedMark = "red_mark",
-        /// Marked by CoDel instead of dropped, or above its `ce_threshold`.
-        CodelMark = "codel_mark",
+/// Why a packet was dropped, or marked with Congestion Experienced: a word that the queueing discipline chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropReason(&'static str);
+
+impl DropReason {
+    /// The reason that this word stands for.
+    pub fn new(word: &'static str) -> Self {
+        Self(word)
+    }
+
+    /// The word that stands for it in the records.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl Value for DropReason {
+    const DATA_TYPE: DataType = DataType::Utf8;
+    const NULLABLE: bool = false;
+
+    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(values.map(Self::as_str)))
     }
 }

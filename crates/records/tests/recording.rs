@@ -1,4 +1,4 @@
-//! What a run records is what a reader finds.
+//! A reader finds exactly what a run has recorded.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use arrow_array::types::Int64Type;
 use bufferscope_records::*;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// More than two row groups, and no multiple of a batch.
+/// More than two row groups, and not a multiple of a batch.
 const MANY: u64 = 150_001;
 
 fn recorded(record: impl FnOnce(&mut Recorder<MemorySink>)) -> MemorySink {
@@ -109,10 +109,10 @@ fn every_kind_of_row_keeps_its_values() {
             layer: Layer::Ring,
             flow: Some(flow),
             bytes: Some(1514),
-            reason: DropReason::RedEarly,
+            reason: DropReason::new("red_early"),
             observed: Observed::Packet,
         });
-        let (unknown, reason) = (None, DropReason::Red);
+        let (unknown, reason) = (None, DropReason::new("red"));
         let observed = Observed::Counter;
         recorder.dropped(DropRow { t_ns: 3, port, layer: Layer::Qdisc, flow: unknown, bytes: None, reason, observed });
         recorder.transfer(TransferRow { traffic: web, flow, started_ns: 4, finished_ns: None, bytes: 177_669 });

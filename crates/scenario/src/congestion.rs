@@ -1,4 +1,5 @@
-//! The congestion controls that a scenario can name: one line each, from which everything else that needs their names is made.
+//! The congestion controls that a scenario can name. Each has one line here. Everything else that needs their names is
+//! generated from these lines.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ macro_rules! congestion_controls {
         }
 
         impl Congestion {
-            /// All there are.
+            /// All congestion controls.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
             /// Its name in experiment files.

@@ -1,4 +1,5 @@
-//! When the datagrams of a flow leave. All engines share this arithmetic, so that a scenario means the same to each.
+//! When the datagrams of a flow leave. All engines share this arithmetic, so that a scenario means the same on each of
+//! them.
 //!
 //! Constant intervals are exact however long a flow lasts: the n-th datagram leaves n intervals after the first,
 //! rounded down to a nanosecond once. An on/off flow has a clock that stands still while it is off. Intervals are
@@ -7,7 +8,7 @@
 use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};
 
 const SECOND_NS: u128 = 1_000_000_000;
-/// Fractional bits of what [`exponential`] gives.
+/// Number of fractional bits in the result of [`exponential`].
 const EXPONENTIAL_BITS: u32 = 32;
 
 /// The departures of one flow, computed one at a time. Random numbers are 64 uniform bits per draw, from the caller.
@@ -20,7 +21,7 @@ pub struct Departures {
     pattern: Pattern,
     /// Departures so far.
     number: u64,
-    /// The last of them by the flow's own clock, if the intervals are random.
+    /// The time of the last departure on the flow's own clock, if the intervals are random.
     last_ns: u64,
     turns: Option<Turns>,
 }
@@ -29,18 +30,20 @@ pub struct Departures {
 #[derive(Clone, Debug)]
 struct Turns {
     lengths: OnOff,
-    /// The current on period: its start, the same by the flow's own clock, and its length. `None` before the first.
+    /// The current on period: its start, its start on the flow's own clock, and its length. `None` before the first
+    /// one.
     now: Option<[u64; 3]>,
 }
 
 impl UdpTraffic {
-    /// How far flows that start together must be offset so that their datagrams do not always leave together.
+    /// The range of random offsets between flows that start together. Without an offset, their datagrams would always
+    /// leave together.
     pub fn phase_ns(&self) -> u64 {
         let distance_ns = self.bits_ns() / u128::from(self.rate_bps.max(1));
         self.pattern.phase_ns(u64::try_from(distance_ns).unwrap_or(u64::MAX))
     }
 
-    /// Bits of a datagram, times the nanoseconds of a second.
+    /// The bits of a datagram, multiplied by the nanoseconds in a second.
     fn bits_ns(&self) -> u128 {
         u128::from(self.payload_bytes) * 8 * SECOND_NS
     }
@@ -53,7 +56,7 @@ impl UdpTraffic {
 }
 
 impl Periods {
-    /// How long a period of this mean is.
+    /// The length of a period whose mean is `mean_ns`.
     pub fn length_ns(self, mean_ns: u64, draw: &mut impl FnMut() -> u64) -> u64 {
         match self {
             Self::Fixed => mean_ns,
@@ -63,8 +66,8 @@ impl Periods {
 }
 
 impl Pattern {
-    /// How far things that repeat at this interval and start together must be offset so that they do not always
-    /// coincide: any part of the interval. Random intervals need no offset.
+    /// The range of random offsets between things that start together and repeat at this interval. Constant intervals
+    /// need an offset of any part of the interval, or the things would always coincide. Random intervals need none.
     fn phase_ns(self, distance_ns: u64) -> u64 {
         match self {
             Self::Constant => distance_ns,
@@ -74,7 +77,7 @@ impl Pattern {
 }
 
 impl DnsTraffic {
-    /// How far look-ups of several hosts must be offset so that they are not always made together.
+    /// The range of random offsets between the look-ups of several hosts, so that they are not always made together.
     pub fn phase_ns(&self) -> u64 {
         self.pattern.phase_ns(self.interval_ns)
     }
@@ -111,7 +114,7 @@ impl Departures {
 }
 
 impl Turns {
-    /// When the flow's own clock shows `own_ns`; `None`: not before `end_ns`.
+    /// The time at which the flow's own clock shows `own_ns`; `None` if that is not before `end_ns`.
     fn time(&mut self, own_ns: u64, end_ns: u64, draw: &mut impl FnMut() -> u64) -> Option<u64> {
         let OnOff { on_ns, off_ns, periods } = self.lengths;
         let mut length = |mean_ns| periods.length_ns(mean_ns, draw);
@@ -129,8 +132,9 @@ impl Turns {
     }
 }
 
-/// An exponentially distributed number of mean 1, with [`EXPONENTIAL_BITS`] fractional bits: by von Neumann's method ("Various
-/// techniques used in connection with random digits", 1951), which only compares, so every machine gets the same number.
+/// An exponentially distributed number of mean 1, with [`EXPONENTIAL_BITS`] fractional bits. The method is von
+/// Neumann's ("Various techniques used in connection with random digits", 1951). It only compares numbers, so every
+/// machine gets the same result.
 ///
 /// A run of falling uniform numbers has odd length with the probability 1 - 1/e that the result is below 1; each run of
 /// even length adds one to the result.

@@ -9,11 +9,11 @@ use toml::Value;
 use crate::error::show;
 use crate::suggest::any_of;
 
-/// The largest there is.
+/// The largest code point.
 const MOST: u8 = 63;
 
-/// The code points that have a name of their own, each with the document that names it, the most usual name of a number
-/// first. The names are those that ip(8) and tc(8) know, in lower case.
+/// The code points that have names, grouped by the documents that define them. If a number has several names, the most
+/// usual one comes first. The names are those that ip(8) and tc(8) know, in lower case.
 const NAMES: &[(&str, u8)] = &[
     // RFC 2474: the default, and the class selectors.
     ("be", 0),

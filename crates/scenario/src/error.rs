@@ -34,7 +34,7 @@ pub struct Problem {
     pub hint: Option<String>,
     /// The `PATH=VALUE` given with `--set` that caused it, if one did.
     pub set: Option<String>,
-    /// The choice of swept values at which it shows, if it does not show in the file as it stands.
+    /// The choice of swept values at which the problem occurs, if it does not occur in the file without its sweep.
     pub point: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct Problem {
 pub(crate) struct Problems {
     kept: Vec<Problem>,
     total: usize,
-    /// What is not a problem, but the user should know.
+    /// Things that are not problems, but that the user should know.
     pub(crate) notes: Notes,
 }
 
@@ -65,7 +65,7 @@ impl Problem {
         Self { found: Some(found.into()), ..Self::missing(path, allowed) }
     }
 
-    /// A key that is not there, and `required`: what it must say.
+    /// A missing key; `required` describes what it must contain.
     pub(crate) fn missing(path: impl Into<String>, required: impl Into<String>) -> Self {
         Self { path: path.into(), found: None, allowed: required.into(), hint: None, set: None, point: None }
     }
@@ -82,7 +82,7 @@ impl Problem {
         }
     }
 
-    /// Whether the other one says the same, at this point or another.
+    /// Whether the other problem says the same, at this point or at another.
     fn repeats(&self, other: &Self) -> bool {
         (&self.path, &self.found, &self.allowed) == (&other.path, &other.found, &other.allowed)
     }
@@ -124,7 +124,7 @@ impl Problems {
         self.total == 0
     }
 
-    /// Whether any shows only at a choice of swept values.
+    /// Whether any problem occurs only at a choice of swept values.
     pub(crate) fn concern_a_point(&self) -> bool {
         self.kept.iter().any(|problem| problem.point.is_some())
     }
@@ -139,7 +139,7 @@ impl Problems {
         if self.is_empty() { Ok(()) } else { Err(self) }
     }
 
-    /// The error that reports them. There must be some.
+    /// The error that reports these problems. There must be at least one.
     pub(crate) fn into_error(self, file: &str) -> ExperimentError {
         let more = self.total - self.kept.len();
         ExperimentError { file: file.to_owned(), problems: self.kept, more }
@@ -180,7 +180,7 @@ pub(crate) fn shorten(text: &str) -> String {
     short
 }
 
-/// The characters with those escaped that end lines, command terminals or turn the direction of what follows.
+/// Escapes the characters that end lines, control terminals or change the direction of the text after them.
 pub(crate) fn escape(chars: impl Iterator<Item = char>) -> String {
     let is_harmful = |c: char| {
         c.is_control()

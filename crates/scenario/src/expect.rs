@@ -1,4 +1,4 @@
-//! `[[expect]]` resolved: which points a statement of the source is about, and whether it still applies.
+//! `[[expect]]` resolved: which points each statement of the source is about, and whether it still applies.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::path::{KeyPath, join};
 use crate::suggest::{any_of, closest};
 use crate::sweep::{Axes, Axis};
 
-/// What the source says about one metric, to be compared with what is measured.
+/// What the source says about one metric, to be compared with the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
     /// The metric's name, such as `rtt.max_ms`.
@@ -20,7 +20,7 @@ pub struct Expectation {
     pub says: String,
     /// The values that count as reproduced.
     pub band: Band,
-    /// Why we knowingly lie outside, if we do.
+    /// Why the measurement is known to lie outside the band, if it does.
     pub differs: Option<String>,
     /// The labels in the file's `where`, as path and label.
     #[serde(rename = "where")]
@@ -29,10 +29,11 @@ pub struct Expectation {
     pub relative_to: Option<IndexMap<String, String>>,
     /// The labels in the file's `shown_by`.
     pub shown_by: Option<IndexMap<String, String>>,
-    /// The points that it is about; each is compared with the band separately. Empty where it does not apply.
+    /// The points that the statement is about; each is compared with the band separately. Empty if the statement does
+    /// not apply.
     pub comparisons: Vec<Comparison>,
-    /// Why it makes no claim about this set-up, if so: the source says nothing about a set-up that was changed by
-    /// `--set`.
+    /// Why the statement does not apply to this set-up, if it does not: the source says nothing about a set-up that
+    /// `--set` has changed.
     pub not_applicable: Option<String>,
 }
 
@@ -43,7 +44,7 @@ pub struct Comparison {
     pub point: usize,
     /// Index of the point whose metric it is divided by, if it is divided.
     pub relative_to: Option<usize>,
-    /// Where the same value lies in the band if what `differs` names is the cause.
+    /// Where the same value must lie in the band if `differs` names the right cause.
     pub shown_by: Option<Measured>,
 }
 
@@ -65,7 +66,7 @@ pub struct Band {
     pub high: f64,
 }
 
-/// The resolved expectations. `changed` is what `--set` changed in the set-up, if anything.
+/// The resolved expectations. `changed` is the override (`--set`) that changed the set-up, if one did.
 pub(crate) fn resolve(expects: &[Expect], axes: &Axes, changed: Option<&str>) -> Result<Vec<Expectation>, Problems> {
     let mut problems = Problems::default();
     let each = |(number, expect): (usize, &Expect)| {
@@ -124,7 +125,7 @@ fn comparisons(expect: &Expect, number: usize, axes: &Axes, problems: &mut Probl
     comparisons
 }
 
-/// The positions that labels fix, `Some(None)` without labels; `None` where a label is wrong.
+/// The positions that the labels fix: `Some(None)` if there are no labels, `None` if a label is wrong.
 fn other_positions(
     labels: Option<&IndexMap<String, Label>>,
     path: &str,
@@ -137,7 +138,7 @@ fn other_positions(
     }
 }
 
-/// For each axis the position that a label fixes, if one does.
+/// For each axis, the position that a label fixes, if there is one.
 fn fixed_positions(
     labels: &IndexMap<String, Label>,
     path: &str,
@@ -155,7 +156,7 @@ fn fixed_positions(
     sound.then_some(positions)
 }
 
-/// The axis a key names and the position of the label on it.
+/// The axis that the key names, and the position of the label on that axis.
 fn find(key: &str, label: &Label, path: &str, axes: &Axes, problems: &mut Problems) -> Option<(usize, usize)> {
     let key_path = KeyPath::parse(key);
     let axis = axes.iter().enumerate().find(|(_, axis)| Some(&axis.path) == key_path.as_ref());
@@ -196,14 +197,14 @@ impl Axis {
 }
 
 impl Axes {
-    /// Index of the point at a choice.
+    /// Index of the point that this choice of positions gives.
     fn point(&self, choice: &[usize]) -> usize {
         self.iter().zip(choice).fold(0, |point, (axis, position)| point * axis.values.len() + position)
     }
 }
 
 impl Expectation {
-    /// Whether the source's statement is one about the experiment as it was loaded.
+    /// Whether the statement of the source applies to the experiment as it was loaded.
     pub fn applies(&self) -> bool {
         self.not_applicable.is_none()
     }

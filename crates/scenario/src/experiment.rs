@@ -18,8 +18,8 @@ use crate::resolve::{inherit_tcp, resolve};
 use crate::sweep::{Axes, Axis};
 use crate::syntax;
 
-/// Values (keys and items of arrays) of all points together: this bounds the memory and time taken to expand a large
-/// set-up into many points.
+/// Most values (keys and items of arrays) that all points may have together. This bounds the memory and the time that
+/// it takes to expand a large set-up into many points.
 const MOST_VALUES: usize = 5_000_000;
 
 /// An experiment, ready to run: every point is a [`Scenario`] that engines can rely on.
@@ -77,10 +77,10 @@ pub struct Point {
 }
 
 impl Experiment {
-    /// Loads an experiment. `file` is its name for messages; `overrides` are of the form `PATH=VALUE` and apply in order.
+    /// Loads an experiment. `file` is its name in messages; `overrides` have the form `PATH=VALUE` and apply in order.
     ///
     /// # Errors
-    /// Whatever is wrong, with its place, what was found and what is allowed.
+    /// All problems, each with its place, what was found there and what is allowed.
     pub fn parse(text: &str, file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
         Self::load(text, overrides).map_err(|problems| problems.into_error(file))
     }
@@ -104,7 +104,8 @@ impl Experiment {
         &self.points
     }
 
-    /// What the user should know of this experiment before it runs, each point's notes once; a few lines.
+    /// What the user should know about this experiment before it runs, in a few lines. A note that several points have
+    /// appears once.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Notes::default();
         self.points.iter().flat_map(|point| &point.notes).for_each(|note| notes.add(note.clone()));
@@ -132,7 +133,7 @@ impl Experiment {
         check_expansion(&tables, &axes, &changes)?;
         let points = problems.sift(points(&tables, &axes, &changes));
         if problems.concern_a_point() {
-            // What is swept is wrong: `where` need not fit it.
+            // Some swept value is wrong, so `where` cannot be expected to fit the sweep.
             return Err(problems);
         }
         let expectations = problems.sift(expect::resolve(&study.expect, &axes, changes.first_in_setup()));
@@ -201,7 +202,7 @@ fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) 
 }
 
 impl Problems {
-    /// Adds the point to problems that the file does not have without its sweep.
+    /// Adds the point to those problems that the file does not have without its sweep.
     fn at_point(mut self, values: &[(String, String)], without_sweep: &Self) -> Self {
         let point: Vec<String> = values.iter().map(|(path, label)| format!("{path} = {}", shorten(label))).collect();
         self.annotate(|problem| {

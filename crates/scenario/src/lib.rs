@@ -1,11 +1,12 @@
 //! The set-up under test: network, queues, traffic.
 //!
 //! An experiment is a TOML file. [`Experiment::parse`] reads it, fills in defaults, applies overrides from the command
-//! line, expands its sweep into [`Point`]s and refuses what is impossible. Each point holds a [`Scenario`], which is
-//! all that an engine sees. [`schema`] describes the files for editors.
+//! line, expands its sweep into [`Point`]s and refuses everything that is impossible. Each point holds a [`Scenario`],
+//! which is all that an engine sees. [`schema`] describes the files for editors.
 //!
-//! The way through the crate: `syntax` (bytes to TOML) -> `check` (does the document fit the schema) -> `file` (the tables
-//! as written) -> `overrides` and `sweep` (which values) -> `resolve` (the scenario). It does no I/O.
+//! A file passes through these modules: `syntax` (bytes to TOML) -> `check` (does the document fit the schema?) ->
+//! `file` (the tables as written) -> `overrides` and `sweep` (which values) -> `resolve` (the scenario). The crate does
+//! no I/O.
 
 mod check;
 mod congestion;
@@ -19,8 +20,8 @@ mod model;
 mod notes;
 mod overrides;
 mod path;
+mod qdisc;
 mod quantity;
-mod red;
 mod resolve;
 mod schema;
 mod suggest;
@@ -37,5 +38,5 @@ pub use error::{ExperimentError, Problem};
 pub use expect::{Band, Comparison, Expectation, Measured};
 pub use experiment::{Document, Experiment, Point};
 pub use model::*;
-pub use red::AveragingError;
+pub use qdisc::*;
 pub use schema::schema;

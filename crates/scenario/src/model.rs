@@ -1,14 +1,17 @@
 //! The resolved scenario: what an engine runs.
 //!
-//! Every number is plain and has its unit in its name, every default is filled in, and every name is an index that is
-//! known to exist. An engine never sees a string that still has to be parsed. A [`Scenario`] is obtained by loading an
-//! experiment file (see [`crate::Experiment`]), which has already refused what is impossible. An engine in a separate
-//! process reads it back from the JSON that it serialises to.
+//! Every number is plain and has its unit in its name, every default is filled in, and every name has become an index
+//! that is known to exist. An engine never sees a string that still has to be parsed. A [`Scenario`] is obtained by
+//! loading an experiment file (see [`crate::Experiment`]), which refuses everything that is impossible. An engine in a
+//! separate process reads it back from the JSON that it serialises to.
 
 mod datagrams;
 mod streams;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::qdisc::Qdisc;
 
 pub use self::datagrams::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
@@ -43,7 +46,7 @@ pub struct Scenario {
 pub enum SojournDetail {
     /// A histogram with 1 % wide buckets for each port layer and second.
     Histogram,
-    /// One row a packet.
+    /// One row per packet.
     Packets,
 }
 
@@ -67,16 +70,17 @@ pub struct TcpSettings {
     pub wmem_max_bytes: u64,
     /// Send buffer a connection starts with (`net.ipv4.tcp_wmem[1]`); default 16384.
     pub wmem_default_bytes: u64,
-    /// The send buffer accepts more only while less than this is unsent (`net.ipv4.tcp_notsent_lowat`); default: any
-    /// amount.
+    /// The send buffer accepts more data only while less than this is unsent (`net.ipv4.tcp_notsent_lowat`); default:
+    /// any amount.
     pub notsent_lowat_bytes: Option<u64>,
     /// Initial congestion window in segments (RFC 6928); default 10.
     pub initial_window_packets: u32,
-    /// Maximum number of segments that leave the host as one packet, and stay one up to the receiver; default 1.
+    /// Maximum number of segments that leave the host as one packet, which stays whole up to the receiver; default 1.
     pub gso_max_segs: u32,
-    /// Shrink windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`); default true.
+    /// Shrink windows after idle times and while they are not fully used (`net.ipv4.tcp_slow_start_after_idle`);
+    /// default true.
     pub slow_start_after_idle: bool,
-    /// Begin connections with the slow-start threshold that the last one to the same host left behind
+    /// Begin a connection with the slow-start threshold that the last connection to the same host ended with
     /// (`net.ipv4.tcp_no_ssthresh_metrics_save` = 0); default false.
     pub remember_ssthresh: bool,
     /// Number of SYN timeouts before the timeout starts to double (`net.ipv4.tcp_syn_linear_timeouts`); default 0.
@@ -86,7 +90,7 @@ pub struct TcpSettings {
     pub pacing_percent: [u32; 2],
 }
 
-/// Two nodes joined, each direction with its own port.
+/// A link between two nodes. Each direction has its own port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// The link's name in the file.
@@ -106,7 +110,8 @@ pub struct Port {
     pub rate: Option<RateSchedule>,
     /// Propagation delay after the last bit was sent.
     pub delay_ns: u64,
-    /// Bytes the link layer adds to each IP packet, counted by wire and queue (Ethernet header as Linux' tc counts: 14).
+    /// Bytes that the link layer adds to each IP packet. Wire and queue both count them (14 for the Ethernet header, as
+    /// Linux' tc counts it).
     pub overhead_bytes: u32,
     /// The queueing discipline; it has no effect where `rate` is `None`.
     pub queue: Qdisc,
@@ -115,12 +120,12 @@ pub struct Port {
     pub ring: Option<Ring>,
 }
 
-/// A driver's transmit ring: the queueing discipline has no control over what is in it.
+/// A driver's transmit ring. The queueing discipline has no control over the packets in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ring {
     /// Its size, as `ethtool -G` sets it.
     pub size_packets: u32,
-    /// Whether byte queue limits (`lib/dynamic_queue_limits.c`) bound what is in it.
+    /// Whether byte queue limits (`lib/dynamic_queue_limits.c`) bound its contents.
     pub bql: bool,
 }
 
@@ -140,74 +145,10 @@ pub struct RateStep {
     pub bits_per_second: u64,
 }
 
-/// A queueing discipline and its parameters. Defaults are those of Linux' `tc`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "qdisc", rename_all = "lowercase")]
-pub enum Qdisc {
-    /// First in, first out, bounded in packets (`sch_fifo`).
-    Pfifo(Pfifo),
-    /// First in, first out, bounded in bytes (`sch_fifo`).
-    Bfifo(Bfifo),
-    /// Random early detection (`sch_red`).
-    Red(Red),
-    /// Controlled delay (`sch_codel`, RFC 8289).
-    Codel(Codel),
-}
-
-/// Parameters of `pfifo`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pfifo {
-    /// A packet that finds this many waiting is dropped.
-    pub limit_packets: u32,
-}
-
-/// Parameters of `bfifo`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bfifo {
-    /// A packet that would raise the backlog above this is dropped.
-    pub limit_bytes: u64,
-}
-
-/// Parameters of `red`, as `tc red` names them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Red {
-    /// Hard limit of the backlog.
-    pub limit_bytes: u64,
-    /// Average backlog at which marking starts.
-    pub min_bytes: u64,
-    /// Average backlog at which the marking probability reaches `probability` and above which everything is marked.
-    pub max_bytes: u64,
-    /// Size of an average packet.
-    pub avpkt_bytes: u32,
-    /// Packets of burst allowed; with `min` and `avpkt` it sets the averaging constant.
-    pub burst_packets: u32,
-    /// Highest marking probability, in (0, 1].
-    pub probability: f64,
-    /// Rate used to age the average over idle times.
-    pub bandwidth_bps: u64,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-/// Parameters of `codel`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Codel {
-    /// Hard limit of the queue.
-    pub limit_packets: u32,
-    /// Acceptable standing delay.
-    pub target_ns: u64,
-    /// Time the delay must stay above target before the first drop.
-    pub interval_ns: u64,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Mark every ECN-capable packet whose delay exceeds this.
-    pub ce_threshold_ns: Option<u64>,
-}
-
 /// One entry of the file's `[[traffic]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Its name: the flows, probes and transfers of the records carry it.
+    /// Its name, which its flows, probes and transfers have in the records.
     pub name: String,
     /// The node that sends the data (for `web` and `dns` the server; for `ping` the prober; for `voip` the caller).
     pub from: NodeIndex,
@@ -235,7 +176,7 @@ pub enum TrafficKind {
     Ping(PingTraffic),
     /// Pages fetched one after the other, each over TCP connections of its own.
     Web(WebTraffic),
-    /// Datagrams at a rate, regardless of what becomes of them.
+    /// Datagrams sent at a given rate, whether or not they arrive.
     Udp(UdpTraffic),
     /// A telephone call.
     Voip(VoipTraffic),
@@ -245,15 +186,30 @@ pub enum TrafficKind {
     Bittorrent(BittorrentTraffic),
 }
 
-/// ICMP echo requests at a fixed interval, whether or not earlier ones were answered.
+/// When a prober sends its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PingTiming {
+    /// At each multiple of the interval.
+    #[default]
+    Exact,
+    /// As `ping -i` of iputils, whose waits end late: it sends fewer requests than the interval promises, and more of them
+    /// the more answers come in between.
+    Iputils,
+}
+
+/// ICMP echo requests at an interval, whether or not earlier ones were answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingTraffic {
     /// Time between two requests.
     pub interval_ns: u64,
     /// ICMP payload (`ping -s`); the IP packet is 28 bytes longer.
     pub payload_bytes: u32,
-    /// A request without answer after this time counts as lost (`ping -W`).
+    /// A request that is not answered within this time counts as lost (`ping -W`).
     pub timeout_ns: u64,
+    /// When requests are sent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timing: PingTiming,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -261,7 +217,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl RateSchedule {
-    /// A wire that never changes. `None` if the rate is zero.
+    /// A wire whose rate never changes. `None` if the rate is zero.
     pub fn constant(bits_per_second: u64) -> Option<Self> {
         Self::new(vec![RateStep { from_ns: 0, bits_per_second }])
     }

@@ -1,6 +1,6 @@
-//! What a user should know about a file that can be used.
+//! What a user should know about a file that is valid.
 
-/// Notes found so far. Keeps the first few: the others would only repeat them for other places of the file.
+/// Notes found so far. Only the first few are kept: the others would repeat them for other places in the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     kept: Vec<String>,
@@ -24,7 +24,7 @@ impl Notes {
         }
     }
 
-    /// The notes, each a line without an end.
+    /// The notes, one per line, without line ends.
     pub(crate) fn into_lines(self) -> Vec<String> {
         let Self { kept: mut lines, are_more } = self;
         lines.extend(are_more.then(|| Self::MORE.to_owned()));

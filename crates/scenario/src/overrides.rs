@@ -1,4 +1,4 @@
-//! `--set PATH=VALUE`: keys changed from the command line. The command line has the last word.
+//! `--set PATH=VALUE`: keys changed from the command line. The command line takes precedence over the file.
 
 use indexmap::IndexMap;
 use toml::{Table, Value};
@@ -26,7 +26,7 @@ pub(crate) struct Changes(Vec<Override>);
 /// What an override changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// The title and the like: nothing that happens in the experiment.
+    /// The title and similar keys, which do not affect what happens in the experiment.
     About,
     /// The set-up under test.
     Setup,
@@ -41,19 +41,19 @@ impl Changes {
         problems.into_result().map(|()| Self(changes))
     }
 
-    /// The first override that changes what happens in the experiment, so that what the source says about the outcome
-    /// no longer applies; in its original text.
+    /// The original text of the first override that changes what happens in the experiment. With such an override, the
+    /// statements of the source about the outcome no longer apply.
     pub(crate) fn first_in_setup(&self) -> Option<&str> {
         self.0.iter().find(|change| change.target != Target::About).map(|change| change.text.as_str())
     }
 
-    /// Changes the title and the like.
+    /// Applies the overrides of the title and similar keys.
     pub(crate) fn about(&self, mut tables: Table) -> Result<About, Problems> {
         self.of(Target::About).try_for_each(|change| change.path.set(&mut tables, change.value.clone()))?;
         ABOUT.read(tables).map_err(|problems| self.blame(problems))
     }
 
-    /// Changes the set-up under test; done at each point, after the swept values.
+    /// Applies the overrides of the set-up under test. This is done at each point, after the swept values are set.
     pub(crate) fn apply_to_setup(&self, setup: &mut Table) -> Result<(), Problems> {
         let mut problems = Problems::default();
         for change in self.of(Target::Setup) {
@@ -62,7 +62,8 @@ impl Changes {
         problems.into_result()
     }
 
-    /// Replaces what a key is swept over. A key that is set is no longer swept, nor are keys inside it.
+    /// Replaces the values over which a key is swept. A key that is set is no longer swept, and neither are the keys
+    /// inside it.
     pub(crate) fn apply_to_sweep(&self, sweep: &mut IndexMap<String, SweepValues>) -> Result<(), Problems> {
         let mut problems = Problems::default();
         for change in self.of(Target::Sweep) {
@@ -76,7 +77,7 @@ impl Changes {
         problems.into_result().map_err(|problems| self.blame(problems))
     }
 
-    /// Adds to a problem which override caused it.
+    /// Adds to each problem the override that caused it, if one did.
     pub(crate) fn blame(&self, mut problems: Problems) -> Problems {
         problems.annotate(|problem| {
             let Some(path) = KeyPath::parse(&problem.path) else { return };
@@ -86,7 +87,7 @@ impl Changes {
         problems
     }
 
-    /// Keys and items that the overrides bring into a point.
+    /// Number of keys and items that the overrides add to a point.
     pub(crate) fn values(&self) -> usize {
         self.of(Target::Setup).map(|change| count_values(&change.value)).sum()
     }
@@ -117,7 +118,7 @@ impl Override {
         Ok(Self { text: text.to_owned(), path, value, target })
     }
 
-    /// The value as one of `[sweep]`'s.
+    /// The value, read as one of the values of `[sweep]`.
     fn values(&self) -> Result<SweepValues, Problems> {
         let sweep = Table::from_iter([(self.path.to_string(), self.value.clone())]);
         let study: Study = STUDY.read(Table::from_iter([("sweep".to_owned(), Value::Table(sweep))]))?;

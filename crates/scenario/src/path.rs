@@ -123,7 +123,7 @@ impl KeyPath {
     }
 }
 
-/// The names that a path in this list of tables can have: for hosts, the nodes that links name.
+/// The names that a path into this list of tables can contain. For hosts, these are the nodes that the links name.
 fn names<'d>(document: &'d Table, list: &str) -> Vec<&'d str> {
     let entries = |list: &str| document.get(list).and_then(Value::as_array).into_iter().flatten();
     if list != "host" {

@@ -1,7 +1,7 @@
-//! A number with a unit and bounds, as a type: what a key accepts is said once, where the key is declared.
+//! A number with a unit and bounds, as a type. What a key accepts is stated only once, where the key is declared.
 //!
-//! [`Quantity`] is what the file layer's structs are made of; [`Bounds`] is the same as a value, for the checker that walks
-//! a document along the schema.
+//! The structs of the file layer have fields of type [`Quantity`]. [`Bounds`] holds the same information as a value,
+//! for the checker that compares a document with the schema.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +18,8 @@ use crate::units::{self, Dimension, UnitError};
 /// Key of a schema node that says which [`Bounds`] it stands for.
 pub(crate) const SCHEMA_KEY: &str = "x-quantity";
 
-/// A quantity of dimension `D` between `MIN` and `MAX` base units (bits a second, nanoseconds, bytes, packets), inclusive.
+/// A quantity of dimension `D` between `MIN` and `MAX` base units (bits a second, nanoseconds, bytes, packets),
+/// inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quantity<D, const MIN: u64, const MAX: u64> {
     value: u64,
@@ -55,7 +56,7 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) found: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub(crate) hint: Option<String>,
 }
 
@@ -93,7 +94,7 @@ impl Bounds {
         if self.contains(number) { Ok(number) } else { Err(Refusal { found: show(value), hint: None }) }
     }
 
-    /// What to know of a value that is read.
+    /// What the user should know about a value that can be read.
     pub(crate) fn note(&self, value: &Value) -> Option<String> {
         value.as_str().and_then(|text| self.dimension.note(text))
     }

@@ -9,8 +9,8 @@ use crate::quantity::{Bounds, SCHEMA_KEY};
 
 /// The JSON Schema (draft 2020-12) of experiment files.
 ///
-/// Besides the standard's keywords it says of each number with a unit what it is: `x-quantity` holds the kind (`of`) and the
-/// bounds (`from`, `to`), which a pattern can't express.
+/// In addition to the standard's keywords, every number with a unit has the key `x-quantity`. It holds the kind of
+/// quantity (`of`) and the bounds (`from`, `to`), which a pattern can't express.
 ///
 /// ```
 /// let schema = bufferscope_scenario::schema();
@@ -26,7 +26,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Schema {
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// TOML has no null: an optional key is left out. Takes away what schemars says of `Option`s.
+/// Removes the null that schemars allows for every `Option`. TOML has no null: an optional key is left out.
 #[derive(Clone, Debug)]
 struct WithoutNull;
 
@@ -60,7 +60,7 @@ fn drop_null_branch(node: &mut Map<String, Json>) {
     }
 }
 
-/// Tells the reader of a description which units and bounds a key takes.
+/// Adds to the description of a key the units and bounds that it accepts.
 #[derive(Clone, Debug)]
 struct DescribeQuantities;
 

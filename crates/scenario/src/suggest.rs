@@ -1,6 +1,6 @@
 //! "Did you mean ...?": the closest of the allowed words.
 
-/// The allowed word closest to `found`, if it is close enough to have probably been meant.
+/// The allowed word that is closest to `found`, if it is so close that it was probably meant.
 pub(crate) fn closest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     if found.is_empty() || found.len() > LONGEST {
@@ -15,7 +15,7 @@ pub(crate) fn closest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str
     (distance <= tolerance).then_some(word)
 }
 
-/// The question that goes with a word of [`closest`].
+/// The question that suggests a word found by [`closest`].
 pub(crate) fn did_you_mean(word: &str) -> String {
     format!("did you mean {word}?")
 }

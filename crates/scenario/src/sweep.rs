@@ -22,12 +22,13 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<(Label, Value)>,
 }
 
-/// The axes of an experiment, none, one or several; a point is a choice of one value from each.
+/// The axes of an experiment: none, one or several. A point is a choice of one value from each.
 #[derive(Debug, Default)]
 pub(crate) struct Axes(Vec<Axis>);
 
 impl Axes {
-    /// Reads a checked `[sweep]` and refuses more points than anyone can mean, by multiplication only.
+    /// Reads a checked `[sweep]`. Refuses more points than anyone can mean; it counts them by multiplication, without
+    /// making any.
     pub(crate) fn new(sweep: IndexMap<String, SweepValues>) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut axes: Vec<Axis> = Vec::new();
@@ -59,7 +60,7 @@ impl Axes {
         self.0.iter().fold(1, |points, axis| points.saturating_mul(axis.values.len()))
     }
 
-    /// Keys and items that the sweep brings into a point, at most.
+    /// Largest number of keys and items that the sweep adds to a point.
     pub(crate) fn most_values(&self) -> usize {
         let most = |axis: &Axis| axis.values.iter().map(|(_, value)| count_values(value)).max();
         self.0.iter().filter_map(most).sum()
@@ -97,8 +98,8 @@ impl Axes {
         self.0.iter().zip(choice).map(label).collect()
     }
 
-    /// Sets the swept keys to their values at a choice. A table comes before keys inside it, whatever their order in
-    /// the file.
+    /// Sets the swept keys to their values at a choice. A table is set before the keys inside it, whatever their order
+    /// in the file.
     pub(crate) fn apply(&self, choice: &[usize], setup: &mut Table) -> Result<(), Problems> {
         let mut chosen: Vec<(&Axis, usize)> = self.0.iter().zip(choice.iter().copied()).collect();
         chosen.sort_by_key(|(axis, _)| axis.path.depth());

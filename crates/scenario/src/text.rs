@@ -10,16 +10,17 @@ use serde_json::json;
 /// Characters in the longest name or line.
 const LONGEST: usize = 200;
 
-/// Names that no traffic may have: a metric of the whole scenario would get the same name as this traffic's own, as
-/// `goodput.total_mbit`. A test of the Python side holds them against the definitions of the metrics.
+/// Names that no traffic may have: its own metric would get the same name as a metric of the whole scenario, such as
+/// `goodput.total_mbit`. A Python test compares these names with the definitions of the metrics.
 const METRICS_OWN: [&str; 1] = ["total"];
 
 /// What a text may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextRule {
-    /// Refers to something: part of key paths, of metrics' names and of the records' `r1>h2` and `bulk/1`, hence few characters.
+    /// The name of something. It becomes part of key paths, of the names of metrics, and of names such as `r1>h2` and
+    /// `bulk/1` in the records, so only few characters are allowed.
     Name,
-    /// A name that metrics are named by.
+    /// A name that becomes part of the names of metrics.
     TrafficName,
     /// A title or the like.
     Line,

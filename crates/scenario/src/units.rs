@@ -1,9 +1,9 @@
 //! Quantities as `tc` writes them: `10mbit`, `5ms`, `150kb`, `100p` (tc(8), section UNITS).
 //!
-//! This is the only place that knows units. Arithmetic is exact: a text that is not a whole number of the base unit
-//! (bits a second, nanoseconds, bytes, packets) is refused instead of rounded, and so is one that overflows. Departures
-//! from tc, which reads with `strtod`: no sign, no exponent, and a rate or time needs its unit (tc reads a bare `10` as
-//! 10 bits a second, or 10 µs, which is rarely meant).
+//! Units are known in this module only. Arithmetic is exact: a text that is not a whole number of the base unit (bits a
+//! second, nanoseconds, bytes, packets) is refused instead of rounded. A text that overflows is also refused.
+//! Departures from tc, which reads with `strtod`: no sign, no exponent, and a rate or time needs its unit (tc reads a
+//! bare `10` as 10 bits a second, or 10 µs, which is rarely meant).
 
 mod rates;
 
@@ -30,13 +30,13 @@ pub(crate) struct Dimension {
     pub(crate) name: &'static str,
     /// With its article, for messages.
     pub(crate) noun: &'static str,
-    /// What it is a whole number of.
+    /// The base unit, in words.
     pub(crate) base: &'static str,
     /// A typical value.
     pub(crate) example: &'static str,
     /// How zero is written.
     pub(crate) zero: &'static str,
-    /// A number without unit is in the base unit.
+    /// Whether a number without a unit is allowed. It is then in the base unit.
     pub(crate) bare: bool,
     /// Unit and its size in base units, smallest first. Case does not matter.
     units: &'static [(&'static str, u64)],
@@ -186,8 +186,8 @@ impl Dimension {
         self.units.iter().map(|(name, _)| *name)
     }
 
-    /// A regular expression (ECMA-262, as JSON Schema requires) for what [`Dimension::parse`] reads, except for size
-    /// and wholeness.
+    /// A regular expression (ECMA-262, as JSON Schema requires) for the texts that [`Dimension::parse`] reads. It does
+    /// not check that the value is in range and a whole number.
     pub(crate) fn pattern(&self) -> String {
         let mut units = String::new();
         for name in self.unit_names() {
@@ -213,7 +213,7 @@ impl Dimension {
         closest(unit.trim(), units).map(|unit| did_you_mean(&quote(&format!("{number}{unit}"))))
     }
 
-    /// Notes about `text`, which is a quantity of this kind but may be meant as another.
+    /// A note about `text` if it is a valid quantity of this kind, but was perhaps meant to be another quantity.
     pub(crate) fn note(&self, text: &str) -> Option<String> {
         if self.name == RATE.name { rates::note(text) } else { None }
     }

@@ -1,5 +1,4 @@
-//! What users are told about files that can't be used: every message, to be read in one place
-//! (`snapshots/bad_input__messages.snap`).
+//! The messages that users get about files that can't be used, all in one place (`snapshots/bad_input__messages.snap`).
 
 mod common;
 
@@ -183,7 +182,7 @@ const QUEUES: &[(&str, &str)] = &[
     ("bfifo of a terabyte", r#"{ qdisc = "bfifo", limit = "1024gb" }"#),
 ];
 
-/// Traffic in the place of the ping, and overrides that make it too much.
+/// Traffic that replaces the ping, in a run of 10,000 s: it is wrong, or too much to record.
 const TRAFFIC: &[(&str, &str)] = &[
     ("10^8 probes", "kind = \"ping\"\ninterval = \"100us\"\n"),
     ("10^6 pages", "kind = \"web\"\nbytes = 1000\ninterval = \"5ms\""),
@@ -272,7 +271,7 @@ fn a_point_and_an_expectation_are_told_together() {
     assert!(told.len() == 2 && told[1].contains("expect[1].band"), "{told:#?}");
 }
 
-/// Nothing in a file or its name may end a line or command a terminal.
+/// Nothing in a file or its name may end a line or control a terminal.
 #[test]
 fn no_text_can_forge_a_line() {
     let error = Experiment::parse("a\u{7} = 1", "evil\nlab.toml: fine\u{1b}[2J", &[]).unwrap_err().to_string();

@@ -3,8 +3,8 @@
 mod common;
 
 use bufferscope_scenario::{
-    Band, Comparison, Congestion, Experiment, Measured, Pfifo, PingTraffic, Port, Qdisc, RateSchedule, Red, Sending,
-    SojournDetail, TcpTraffic, Traffic, TrafficKind,
+    Band, Comparison, Congestion, Experiment, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc, RateSchedule, Red,
+    Sending, SojournDetail, TcpTraffic, Traffic, TrafficKind,
 };
 use common::{LAB, lab_unswept, lab_with};
 
@@ -47,7 +47,12 @@ fn the_labs_file_becomes_the_labs_network() {
         Sending { congestion: Congestion::Reno, window_packets: None, target_ns: None, ecn: false, pacing: false };
     let reno = TcpTraffic { flows: 1, stagger_ns: 0, bytes: None, transfers: 1, rate_bps: None, on_off: None, sending };
     assert_eq!(bulk.kind, TrafficKind::Tcp(reno));
-    let probe = PingTraffic { interval_ns: 100_000_000, payload_bytes: 56, timeout_ns: 60_000_000_000 };
+    let probe = PingTraffic {
+        interval_ns: 100_000_000,
+        payload_bytes: 56,
+        timeout_ns: 60_000_000_000,
+        timing: PingTiming::Exact,
+    };
     assert_eq!(ping.kind, TrafficKind::Ping(probe));
 }
 
@@ -132,7 +137,7 @@ fn a_band_includes_its_ends() {
     assert!(!band.contains(244.9) && !band.contains(320.1) && !band.contains(f64::NAN));
 }
 
-/// The lab's "mitigate": whole queues as named values, one of them red with nothing but `limit 1000000 avpkt 1000`.
+/// The lab's "mitigate": whole queues as named values. One of them is red with only `limit 1000000 avpkt 1000`.
 #[test]
 fn red_gets_what_tc_derives() {
     let text = lab_unswept()
@@ -162,7 +167,7 @@ fn red_gets_what_tc_derives() {
     assert_eq!(red(3), Red { min_bytes: 300_000, max_bytes: 800_000, burst_packets, ..lab });
 }
 
-/// `reverse` and `forward` say what is different; what they leave out is as in the link.
+/// `reverse` and `forward` contain only the differences; keys that they omit are those of the link.
 #[test]
 fn a_direction_overrides_the_link() {
     let text = lab_unswept()
@@ -175,8 +180,8 @@ fn a_direction_overrides_the_link() {
     assert_eq!((reverse.overhead_bytes, &reverse.queue), (14, &forward.queue));
 }
 
-/// 10 s at 10 Gbit/s are 8.3 million full-size packets each way: fewer than the 50 million that may be kept. The steps that
-/// the run does not reach, or not to their end, count only as far as it reaches.
+/// 10 s at 10 Gbit/s are 8.3 million full-size packets each way: fewer than the 50 million that may be kept. Steps
+/// count only as far as the run reaches.
 #[test]
 fn a_schedule_may_go_on_after_the_end() {
     let rate = r#"[["0s", "1mbit"], ["50s", "10gbit"], ["80000s", "400gbit"]]"#;

@@ -1,4 +1,4 @@
-//! Files made to hurt: each is refused with a few short lines, and soon.
+//! Malicious files: each is refused quickly and with a few short lines.
 
 mod common;
 
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use bufferscope_scenario::Experiment;
 use common::{LAB, lab_unswept, lab_with};
 
-/// Loads and expects a refusal that contains `expected`. It takes far less than the time allowed, which is for machines that
-/// are busy with something else.
+/// Loads and expects a refusal that contains `expected`. This takes far less than the time allowed, which is long
+/// because the machine may be busy with something else.
 #[track_caller]
 fn refused(bytes: &[u8], expected: &str) {
     let start = Instant::now();

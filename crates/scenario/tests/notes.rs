@@ -1,4 +1,4 @@
-//! What users are told about files that can be used, but may not mean what they say.
+//! The notes that users get about files that can be used, but may not mean what they say.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn a_rate_in_bytes_is_noted_wherever_it_is() {
     assert_eq!(changed.notes(), [format!("link.bottleneck.rate: \"1mbps\" {EXPLANATION}")]);
 }
 
-/// A note is about the value that counts.
+/// A note is about the value in effect.
 #[test]
 fn a_rate_that_is_overridden_needs_no_note() {
     let lab = load(&lab_with("\"10mbit\"", "\"1mbps\""), &set(["link.bottleneck.rate=8mbit"]));

@@ -8,7 +8,7 @@ use common::LAB;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Lines that nothing can forge, not too many, and none a page long.
+/// Whether the message has only lines that nothing can forge, not too many of them, and none a page long.
 fn is_readable(error: &ExperimentError) -> bool {
     let message = error.to_string();
     let mut lines = message.split('\n');
@@ -101,7 +101,7 @@ proptest! {
         check(LAB.as_bytes(), &[value])?;
     }
 
-    /// What the strategy makes is valid, and nothing is lost on the way through a file.
+    /// The strategy makes valid scenarios, and nothing is lost when they are written to a file and loaded again.
     #[test]
     fn a_scenario_written_to_a_file_is_loaded_as_it_was(scenario in arbitrary_scenario_with_rings()) {
         let text = experiment_text(&scenario);
@@ -110,7 +110,7 @@ proptest! {
         prop_assert_eq!(&loaded.points()[0].scenario, &scenario);
     }
 
-    /// Loading is a function of the text: no order of a hash map shows.
+    /// The result of loading depends on the text alone, not on the order of a hash map.
     #[test]
     fn the_same_text_gives_the_same_scenario(scenario in arbitrary_scenario_with_rings()) {
         let text = experiment_text(&scenario);

@@ -77,7 +77,7 @@ impl Walk {
     }
 }
 
-/// Whether the value is of the branch's kind, told by the tag where there is one.
+/// Whether the value is of the branch's kind; the tag decides if there is one.
 fn branch_fits(branch: &Json, value: &Value) -> bool {
     if let Some(word) = branch.get("const") {
         return value.as_str() == word.as_str();
@@ -176,7 +176,7 @@ fn a_key_that_the_schema_does_not_have_is_refused_in_every_table() {
 #[test]
 fn a_required_key_can_not_be_left_out() {
     let walk = Walk::new();
-    // One control needs a window, and no other has it; who says `on` must say `off` too.
+    // One control needs a window, and no other has one; `on` and `off` require each other.
     let by_another_key = |name: &str| ["window", "on", "off"].contains(&name);
     for key in walk.keys.iter().filter(|key| !by_another_key(key.pointer.rsplit('/').next().unwrap())) {
         let (table, name) = key.pointer.rsplit_once("/properties/").unwrap();
@@ -188,7 +188,7 @@ fn a_required_key_can_not_be_left_out() {
     }
 }
 
-/// What is loaded without a key is what is loaded with the default that the schema tells.
+/// A document without a key loads like a document with the default that the schema gives for that key.
 #[test]
 fn the_defaults_in_the_schema_are_those_in_effect() {
     let walk = Walk::new();

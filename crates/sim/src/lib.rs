@@ -34,38 +34,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod awaited;
-mod connection;
-mod connections;
-mod datagrams;
-mod events;
-mod footprint;
+mod clock;
+mod hosts;
 mod network;
-pub mod packet;
-mod ping;
-mod pool;
-mod port;
-mod qdisc;
+mod observation;
 mod random;
-mod recording;
-mod routes;
-mod setup;
 mod simulation;
 mod slots;
-mod sources;
-mod streams;
-mod summary;
 pub mod tcp;
-mod traffic_class;
-mod wire;
 
 use std::ops::ControlFlow;
 
 use bufferscope_records::{Recorder, RecordsError, Sink};
 use bufferscope_scenario::Scenario;
 
-pub use footprint::{Footprint, footprint};
-pub use summary::{FlowPackets, PortPackets, Summary};
+pub use network::traffic_class::Ecn;
+pub use network::xmit::Xmit;
+pub use observation::footprint::{Footprint, footprint};
+pub use observation::summary::{FlowPackets, PortPackets, Summary};
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

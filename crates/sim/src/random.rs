@@ -1,10 +1,10 @@
-//! Random numbers from the run's seed, and from no other source.
+//! Random numbers, which all come from the run's seed.
 
 use bufferscope_programs::Uniform;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Who draws. Each has its own numbers, so that an additional draw here does not change what is drawn elsewhere.
+/// The users of random numbers. Each has a stream of its own, so that an additional draw in one does not change others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stream {
     /// The processing times of the hosts.

@@ -1,19 +1,21 @@
-//! The run itself: takes one event after the other and dispatches it.
+//! The run itself: takes one event after another and dispatches it.
 
 use std::ops::ControlFlow;
 
 use bufferscope_records::{Recorder, Sink};
 use bufferscope_scenario::Scenario;
 
-use crate::connections::Connections;
+use crate::hosts::connections::Connections;
+use crate::hosts::sources::Sources;
+use crate::hosts::streams::Surroundings;
 use crate::network::Network;
-use crate::packet::{Body, Ecn};
-use crate::recording::Recording;
-use crate::routes::{PortIndex, Step};
+use crate::network::packet::Body;
+use crate::network::routes::{PortIndex, Step};
+use crate::network::traffic_class::Ecn;
+use crate::observation::recording::Recording;
+use crate::observation::summary;
 use crate::slots::{Slots, Target};
-use crate::sources::Sources;
-use crate::streams::Surroundings;
-use crate::{Progress, SimError, Summary, summary};
+use crate::{Progress, SimError, Summary};
 
 /// Work between two progress reports, in [`Network::work`]'s units: about 10 ms. It is a count, because a run must not
 /// depend on a clock.
@@ -22,7 +24,7 @@ const WORK_PER_REPORT: u64 = 1 << 16;
 const CONNECTIONS_AT_ONCE: usize = 1 << 12;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub(crate) struct Simulation<'a, S: Sink> {
     scenario: &'a Scenario,
@@ -104,8 +106,8 @@ impl<'a, S: Sink> Simulation<'a, S> {
         Ok(())
     }
 
-    /// Packets arrive at the node that a port leads to: thousands in the same nanosecond, where no wire spaces them
-    /// out.
+    /// Packets arrive at the node to which a port leads. There may be thousands in the same nanosecond if no wire
+    /// spaces them out.
     #[inline]
     fn arrivals(&mut self, port: PortIndex, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while let Some(packet) = self.net.next_arrival(port) {
@@ -136,7 +138,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         }
     }
 
-    /// Takes a sample: it shows the state before everything that happens in the same nanosecond.
+    /// Takes a sample. It shows the state before anything else that happens in the same nanosecond.
     fn sample(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         let now_ns = self.net.now();
         self.net.work += self.recording.sample_queues(now_ns, &self.net.ports);
@@ -193,7 +195,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         Ok(())
     }
 
-    /// Forgets the connections that are over, now that nothing in this event can refer to them any more.
+    /// Forgets the connections that are over. Nothing in this event can refer to them any more.
     #[inline]
     fn settle_closed(&mut self) {
         if !self.net.emptied.is_empty() {
@@ -205,7 +207,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         }
     }
 
-    /// Reports, if enough has been done since the last time.
+    /// Reports the progress if enough work was done since the last report.
     #[inline]
     fn pause(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         if self.net.work < WORK_PER_REPORT { Ok(()) } else { self.report(on_progress) }
@@ -306,7 +308,7 @@ mod tests {
         let (times, delivered) = (column("t_ns"), column("delivered_bytes"));
         assert!(times.is_sorted(), "rows come in the order of their times");
         assert!(times.iter().all(|t| t % 7_000_000_000 == 0 || *t == 60_000_000_000));
-        // Each transfer's connection is seen once when it has closed; few are seen open before that.
+        // Each transfer's connection is sampled once after it has closed. Few are sampled while open.
         assert_eq!(delivered.iter().filter(|&&bytes| bytes == 20_000).count(), 300);
     }
 
@@ -327,7 +329,7 @@ mod tests {
             if reports < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(outcome, Err(Stop::Interrupted));
-        // Only the answer to the last packet comes on top of that, which is at most a window.
+        // Beyond that, there is only the answer to the last packet, which is at most a window.
         assert!(simulation.net.hops < 4 * WORK_PER_REPORT, "{} hops", simulation.net.hops);
     }
 

@@ -1,10 +1,10 @@
-//! Which entity owns which slot of the event queue.
+//! The assignment of event queue slots to entities.
 
-use crate::events::Slot;
-use crate::packet::Side;
-use crate::routes::PortIndex;
+use crate::clock::Slot;
+use crate::network::packet::Side;
+use crate::network::routes::PortIndex;
 
-/// Who an event is for.
+/// The entity to which an event belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The wire of a port has sent its frame.
@@ -41,7 +41,7 @@ impl Slots {
         self.connections() as usize
     }
 
-    /// Those of ports, which come first.
+    /// The slots of ports, which come first.
     pub(crate) fn ports(self) -> usize {
         self.sampler() as usize
     }

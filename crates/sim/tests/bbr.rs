@@ -1,5 +1,5 @@
-//! BBR over the whole simulator: 10 Mbit/s and 20 ms unless a test says otherwise, which is a bandwidth-delay product of 16.5
-//! packets (10^7 * 0.02 / 8 / 1514).
+//! BBR in the whole simulator. Unless a test says otherwise, the path has 10 Mbit/s and 20 ms, a bandwidth-delay
+//! product of 16.5 packets (10^7 * 0.02 / 8 / 1514).
 
 mod common;
 
@@ -35,7 +35,7 @@ fn queue(sink: &MemorySink) -> [u64; 3] {
     [50, 95, 100].map(|percent| packets[(packets.len() - 1) * percent / 100])
 }
 
-/// What two flows achieve in 60 s, in per cent of the whole.
+/// The shares of two flows in 60 s, in per cent of the whole.
 fn shares(one: &str, other: &str, limit: u32) -> [u64; 2] {
     let sink = run(&dumbbell("60s", &pfifo(limit), &(flow("a", one) + &flow("b", other))), 1).output;
     ["a/1", "b/1"].map(|flow| delivered_bits(&sink, flow) * 100 / (60 * FULL_BITS_PER_S))
@@ -45,14 +45,14 @@ fn shares(one: &str, other: &str, limit: u32) -> [u64; 2] {
 fn it_uses_the_path_and_leaves_a_deep_buffer_empty() {
     for (congestion, most) in [("bbr", [8, 12, 20]), ("bbr3", [2, 16, 24])] {
         let sink = alone(congestion, &pfifo(1000));
-        // Looking at the round trip costs 2 %.
+        // Measuring the round trip costs 2 %.
         let bits = delivered_bits(&sink, "a/1");
         assert!(bits >= 30 * FULL_BITS_PER_S * 97 / 100, "{congestion}: {bits}");
-        // Version 1 aims at 16.5 packets and 6 for bursts, and at a quarter more while probing; version 3 empties the queue after
-        // each search.
+        // Version 1 aims at 16.5 packets plus 6 for bursts, and at a quarter more while probing. Version 3 empties the
+        // queue after each probe.
         let queue = queue(&sink);
         assert!(queue.iter().zip(most).all(|(&found, most)| found <= most), "{congestion}: {queue:?}");
-        // Startup has 2.89 (or 2) times the product in flight, and 6 more, less what is on the way.
+        // Startup has 2.89 (or 2) times the product in flight, plus 6 packets. What the path holds is not queued.
         let max = numbers_where(&sink, Table::Queues, "packets", ("port", "r1>h2")).into_iter().max();
         assert!(max <= Some(40), "{congestion}: {max:?}");
         assert_eq!(numbers(&sink, Table::Flows, "retransmits").last(), Some(&0));
@@ -65,13 +65,13 @@ fn a_shallow_buffer_is_enough() {
         let sink = alone(congestion, &pfifo(10));
         let bits = delivered_bits(&sink, "a/1");
         assert!(bits >= 30 * FULL_BITS_PER_S * 95 / 100, "{congestion}: {bits}");
-        // Version 3 tolerates 2 % while it looks for more, a few round trips in twenty.
+        // Version 3 tolerates 2 % loss while it probes for more, which it does in a few of twenty round trips.
         let lost = *numbers(&sink, Table::Flows, "retransmits").last().expect("there are samples");
         assert!((1..=30 * FULL_BITS_PER_S / 8 / 1448 / 100).contains(&lost), "{congestion}: {lost}");
     }
 }
 
-/// The stretches of time for which the window was at most `packets`, after startup: begin and length in ms.
+/// The periods after startup in which the window was at most `packets`: start and length in ms.
 fn dips(sink: &MemorySink, packets: u64) -> Vec<(u64, u64)> {
     let times = numbers(sink, Table::Flows, "t_ns");
     let windows = numbers(sink, Table::Flows, "cwnd_bytes");
@@ -89,14 +89,15 @@ fn dips(sink: &MemorySink, packets: u64) -> Vec<(u64, u64)> {
 
 #[test]
 fn the_round_trip_is_looked_at_every_ten_or_five_seconds_for_200_ms() {
-    // Packets in flight: 4, or half of the product, 8.3 rounded up. Round trips as short as the shortest postpone the next look:
-    // those just after one, before the queue has filled again; and version 3 empties the queue when it cruises.
+    // Packets in flight: 4, or half of the product, 8.3 rounded up. Round trips as short as the shortest postpone the
+    // next ProbeRTT. They occur just after one, before the queue has filled again, and in version 3 also when it
+    // cruises, since it empties the queue then.
     for (congestion, packets, interval, postponed) in [("bbr", 4, 10_000, 100), ("bbr3", 9, 5_000, 5_000)] {
         let dips = dips(&alone(congestion, &pfifo(1000)), packets);
         let mut expected = interval;
         for &(begin, length) in &dips {
             assert!((expected..expected + postponed + 100).contains(&begin), "{congestion}: {dips:?}");
-            // Some ten milliseconds to get there, 200 ms, and a round trip at most to see it.
+            // Some ten milliseconds to reduce the flight, 200 ms, and at most a round trip to notice the end.
             assert!((200..=280).contains(&length), "{congestion}: {dips:?}");
             expected = begin + length + interval;
         }
@@ -116,8 +117,8 @@ fn two_flows_share() {
 
 #[test]
 fn against_cubic_version_1_takes_shallow_buffers_and_loses_deep_ones() {
-    // Hock, Bless, Zitterbart (ICNP 2017): in shallow buffers losses do not bother BBR; in deep ones its window of twice the
-    // product is little beside a full buffer.
+    // Hock, Bless, Zitterbart (ICNP 2017): in shallow buffers, BBR does not react to losses. In deep buffers, its
+    // window of twice the product is small compared with a full buffer.
     let [bbr, cubic] = shares("bbr", "cubic", 10);
     assert!(bbr > 5 * cubic, "{bbr} : {cubic}");
     let [bbr, cubic] = shares("bbr", "cubic", 1000);
@@ -130,7 +131,7 @@ fn version_3_leaves_cubic_more_of_a_shallow_buffer() {
     assert!(beside_v3 > 2 * beside_v1 && v3 > beside_v3, "{beside_v1}, then {v3} : {beside_v3}");
 }
 
-/// What was delivered in the last 5 of 20 s, in bits a second, the rate having changed after 10 s.
+/// The rate delivered in the last 5 of 20 s, in bits per second. The path's rate changes after 10 s.
 fn after_change(congestion: &str, from: &str, to: &str) -> u64 {
     let bottleneck =
         format!("rate = [['0s', '{from}'], ['10s', '{to}']]\nqueue = {{ qdisc = 'pfifo', limit = '200p' }}");

@@ -1,4 +1,4 @@
-//! What congestion controls do to a queue and to one another, over the whole simulator.
+//! The effects of congestion controls on a queue and on one another, in the whole simulator.
 
 mod common;
 
@@ -11,18 +11,18 @@ const PAYLOAD: u64 = 1448;
 const FRAME: u64 = 1514;
 /// Bottleneck of these tests.
 const RATE: u64 = 10_000_000;
-/// Time that a full frame takes on it: 1.2112 ms.
+/// Time that a full frame takes on the bottleneck: 1.2112 ms.
 const FRAME_NS: u64 = FRAME * 8 * SECOND / RATE;
 /// Round trip of a full segment and its acknowledgement without a queue: 20 ms of links, the segment's and the
 /// acknowledgement's (52 + 14 bytes) time on the wire, and up to 10 us in each host.
 const BASE_RTT_NS: u64 = 20 * MS + FRAME_NS + 66 * 8 * SECOND / RATE + 10_000;
 
-/// The traffic that a control has.
+/// The name of a control's traffic.
 fn name_of(congestion: &str) -> String {
     congestion.replace('+', "p")
 }
 
-/// Bulk traffic from h1 to h2, one flow an entry, each named after its control; `keys` are TOML lines.
+/// Bulk traffic from h1 to h2, with one flow per entry, named after its control; `keys` are TOML lines.
 fn bulk(entries: &[(&str, &str)]) -> String {
     let entry = |&(congestion, keys): &(&str, &str)| {
         format!(
@@ -46,7 +46,7 @@ fn mean_from(sink: &MemorySink, table: Table, column: &str, row: (&str, &str), f
     late.iter().sum::<u64>() as f64 / late.len() as f64
 }
 
-/// Mean of what stands in front of the bottleneck.
+/// Mean backlog in front of the bottleneck.
 fn mean_queue(sink: &MemorySink, from_ns: u64) -> f64 {
     mean_from(sink, Table::Queues, "packets", ("port", "r1>h2"), from_ns)
 }
@@ -62,14 +62,15 @@ fn goodput(sink: &MemorySink, congestion: &str, from_ns: u64) -> u64 {
     (delivered[last] - delivered[first]) * 8 * SECOND / (times[last] - times[first])
 }
 
-/// Payload that the bottleneck has room for.
+/// Payload that the bottleneck can carry.
 const FULL: u64 = RATE * PAYLOAD / FRAME;
 
 #[test]
 fn vegas_alone_keeps_two_to_four_packets_queued() {
     let sink = run(&through("qdisc = 'pfifo', limit = '100p'", 60, &[("vegas", "")]), 1).output;
     let queue = mean_queue(&sink, 10 * SECOND);
-    // One of those it counts is on the wire, and it looks at the smallest delay of a round: the mean may lie one above.
+    // One of the packets that it counts is on the wire. It uses the smallest delay of a round, so the mean may be one
+    // above.
     assert!((1.0..=5.0).contains(&queue), "{queue}");
     assert!(goodput(&sink, "vegas", 10 * SECOND) > FULL * 99 / 100);
     assert_eq!(words(&sink, Table::Drops, "reason").len(), 0);
@@ -131,7 +132,8 @@ fn of_two_ledbat_flows_the_latecomer_takes_all_and_of_two_ledbat_plus_plus_flows
         let [early, late] = ["early", "late"].map(|name| goodput(&sink, name, 120 * SECOND) as f64);
         late / (early + late)
     };
-    // LEDBAT's second flow takes the first one's queue for the path (draft-irtf-iccrg-ledbat-plus-plus-06, section 3.1).
+    // LEDBAT's second flow mistakes the first flow's queue for the path (draft-irtf-iccrg-ledbat-plus-plus-06, section
+    // 3.1).
     assert!(late_share("ledbat") > 0.8, "{}", late_share("ledbat"));
     assert!((0.35..=0.65).contains(&late_share("ledbat++")), "{}", late_share("ledbat++"));
 }
@@ -149,17 +151,19 @@ fn a_fixed_window_carries_a_window_a_round_trip_up_to_the_rate_and_queues_the_re
     for packets in [4, 8, 16, 24, 40, 80] {
         let window = format!("window = '{packets}p'");
         let sink = run(&through("qdisc = 'pfifo', limit = '100p'", 30, &[("window", &window)]), 1).output;
-        // Throughput: a window a round trip, or the rate. Every second packet is acknowledged, for which the first has to wait; and
-        // the last of what was written at once, so that in a window of four one packet may have to wait for the next round.
+        // Throughput: a window a round trip, or the rate. Every second packet is acknowledged, for which the first has
+        // to wait; and the last of what was written at once, so that in a window of four one packet may have to wait
+        // for the next round.
         let most = (packets * PAYLOAD * 8 * SECOND / (BASE_RTT_NS + FRAME_NS)).min(FULL);
         let carried = goodput(&sink, "window", 10 * SECOND);
         assert!((most * 95 / 100..=most * 1001 / 1000).contains(&carried), "{packets}: {carried} of {most}");
-        // Queue: the window less what the path holds, and less the packet on the wire, which is neither.
+        // Queue: the window, less the packets on the path, and less the packet on the wire, which belongs to neither.
         let path = BASE_RTT_NS as f64 / FRAME_NS as f64;
         let expected = (packets as f64 - path).max(0.0);
         let queue = mean_queue(&sink, 10 * SECOND);
         assert!((queue - expected).abs() < 1.5, "{packets}: {queue} for {expected}");
-        // Delay: what the queue takes to empty, and what a packet that is left over waits for where nothing queues.
+        // Delay: the time that the queue takes to empty. Where nothing queues, the time for which a left-over packet
+        // waits.
         let srtt_ms = optional(&sink, Table::Flows, "srtt_ns").last().unwrap().unwrap() as f64 / MS as f64;
         let expected_ms = (BASE_RTT_NS as f64 + expected * FRAME_NS as f64) / MS as f64;
         assert!(

@@ -1,4 +1,4 @@
-//! Traffic over UDP: rates, queues and delays by hand, and what becomes of what is lost.
+//! Traffic over UDP: rates, queues and delays computed by hand, and how losses are recorded.
 
 mod common;
 
@@ -28,7 +28,8 @@ fn a_constant_rate_arrives_as_it_was_sent() {
     let delivered = numbers(sink, Table::Flows, "delivered_bytes");
     let times = numbers(sink, Table::Flows, "t_ns");
     for (&t_ns, &bytes) in times.iter().zip(&delivered) {
-        // 10 ms of propagation, 1.192 ms on the wire, up to 2 ms until the first is sent, and the slack of timer and host.
+        // 10 ms of propagation, 1.192 ms on the wire, up to 2 ms until the first is sent, and the slack of timer and
+        // host.
         let (fewest, most) =
             (t_ns.saturating_sub(13_300_000) / (2 * MS), t_ns.saturating_sub(11_192_000) / (2 * MS) + 1);
         assert!((fewest..=most).contains(&(bytes / 1448)), "{bytes} bytes at {t_ns}");
@@ -53,7 +54,7 @@ fn a_flood_fills_the_queue_and_loses_what_does_not_fit() {
         (delivered.last().unwrap() - delivered[from]) as f64 * 8e3 / (times.last().unwrap() - times[from]) as f64;
     let share = 10.0 * 1448.0 / FRAME as f64;
     assert!((mbit / share - 1.0).abs() < 1e-3, "{mbit} of {share} Mbit/s");
-    // The receiver's account: everything sent has arrived, is missing, or came after the last to arrive.
+    // The receiver's account: every datagram sent has arrived, is missing, or was sent after the last one to arrive.
     let (received, lost) = (delivered.last().unwrap() / 1448, last(sink, Table::Flows, "lost"));
     let under_way = last(sink, Table::Flows, "inflight_bytes") / 1448;
     assert_eq!(received + lost + under_way, summary.flows[0].sent);
@@ -64,8 +65,8 @@ fn a_flood_fills_the_queue_and_loses_what_does_not_fit() {
     assert!((ratio - (1.0 - share / 20.0)).abs() < 2e-3, "{ratio}");
 }
 
-/// Poisson arrivals at a wire that serves each packet in the same time S are an M/D/1 queue: the mean time of waiting is
-/// rho S / (2 (1 - rho)) (Pollaczek and Khinchine).
+/// Poisson arrivals at a wire that serves each packet in the same time S are an M/D/1 queue: the mean time of waiting
+/// is rho S / (2 (1 - rho)) (Pollaczek and Khinchine).
 #[test]
 fn poisson_traffic_waits_as_long_as_queueing_theory_says() {
     let service_ms = FRAME as f64 * 8.0 / 10_000.0;
@@ -113,7 +114,7 @@ fn flows_of_one_rate_do_not_leave_together() {
     let firsts: std::collections::BTreeSet<String> = words(&sink, Table::Flows, "flow").into_iter().collect();
     assert_eq!(firsts.len(), 20);
     let most = numbers_where(&sink, Table::Sojourns, "sojourn_ns", ("port", "r1>h2")).into_iter().max().unwrap();
-    // All at once, the last would wait for 19 frames, 2.26 ms.
+    // If all were sent at once, the last would wait for 19 frames, 2.26 ms.
     assert!(most < 2 * MS, "{most}");
     assert_ne!(
         run(&scenario, 2).output.batches(Table::Sojourns),
@@ -163,7 +164,8 @@ fn packets_of_a_call_that_are_dropped_have_rows_without_delay() {
 
 #[test]
 fn the_run_awaits_the_packets_of_a_call_but_not_for_ever() {
-    // The queue holds 200 packets of 214 bytes and its wire sends one in 1.7 s: most are on their way for longer than 60 s.
+    // The queue holds 200 packets of 214 bytes and its wire sends one in 1.7 s: most are on their way for longer than
+    // 60 s.
     let text = "rate = '1kbit'\nqueue = { qdisc = 'pfifo', limit = '200p' }";
     let summary = run(&dumbbell("4s", text, &format!("{CALL}both_ways = false")), 1);
     let delays = optional(&summary.output, Table::Probes, "owd_up_ns");
@@ -214,7 +216,7 @@ fn a_look_up_without_an_answer_in_time_has_failed() {
 /// glibc asks a server a second time after five seconds, and gives up after ten (resolv.conf(5)).
 #[test]
 fn a_lost_question_costs_five_seconds() {
-    // A flood from 0 to 2 s keeps a queue of one packet full, through which the questions go, too.
+    // A flood from 0 to 2 s keeps a queue of one packet full. The questions go through the same queue.
     let flood = udp("rate = '10mbit'\nstop = '2s'");
     let dns = dns("").replace("from = 'h2'\nto = 'h1'", "from = 'h2'\nto = 'h1'\nstop = '3s'");
     let text = "rate = '1mbit'\nqueue = { qdisc = 'pfifo', limit = '1p' }";

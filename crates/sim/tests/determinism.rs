@@ -1,4 +1,4 @@
-//! The same scenario and seed give the same records; another seed another run.
+//! The same scenario and seed give the same records, and another seed gives another run.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The examples of streams in the documentation show what they say they show.
+//! Checks that the documentation's examples of streams show what they claim to show.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn example(name: &str) -> Experiment {
     Experiment::parse(&text, name, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The seconds that the finished transfers took which a traffic began in a stretch of time.
+/// The durations, in seconds, of the finished transfers that a traffic began in a period of time.
 fn took_s(sink: &MemorySink, traffic: &str, begun_s: std::ops::Range<u64>) -> Vec<f64> {
     let starts = optional(sink, Table::Transfers, "started_ns");
     let ends = optional(sink, Table::Transfers, "finished_ns");

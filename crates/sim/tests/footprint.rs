@@ -1,6 +1,6 @@
-//! What a run is said to take before it begins, held against what it takes.
+//! Compares the estimate of a run's memory with the memory that the run takes.
 //!
-//! Each case is measured in a process of its own: what one has freed another may take without growing.
+//! Each case is measured in a process of its own, because a case could reuse memory that an earlier one has freed.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use std::process::Command;
 use bufferscope_records::{ParquetSink, Recorder};
 use bufferscope_scenario::{Experiment, Scenario};
 
-/// What the estimate allows for whatever the scenario is.
+/// The part of the estimate that does not depend on the scenario.
 const BASE: u64 = 32 << 20;
 
 fn scenario(seconds: u64, link: &str, traffic: &str) -> Scenario {
@@ -42,7 +42,7 @@ fn status(key: &str) -> u64 {
     1024 * line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
 }
 
-/// Large in one respect each: what it is, its seconds, its link and its traffic.
+/// Cases that are each large in one respect: that respect, the duration in seconds, the link and the traffic.
 const CASES: [(&str, u64, &str, &str); 4] = [
     (
         "a deep queue",
@@ -63,7 +63,7 @@ fn the_growth_of_a_case() {
     println!("\ngrowth {}", peak_growth(&scenario(seconds, link, traffic)));
 }
 
-/// What a case takes, measured by this program once more.
+/// The memory that a case takes, measured by starting this program again.
 fn growth_of(case: usize) -> u64 {
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args(["--exact", "--ignored", "--nocapture", "the_growth_of_a_case"]).env("CASE", case.to_string());

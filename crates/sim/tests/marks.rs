@@ -1,4 +1,4 @@
-//! What controls that count marks make of a queue that marks at a threshold, over the whole simulator.
+//! Congestion controls that count marks, with a queue that marks at a threshold, in the whole simulator.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{MS, SECOND, dumbbell, numbers, numbers_where, run, words};
 /// 10 Mbit/s, frames of 1514 bytes of which 1448 are payload, 20 ms: 16.5 packets are in flight without a queue.
 const FULL_BITS_PER_S: u64 = 10_000_000 * 1448 / 1514;
 
-/// CoDel that does nothing of its own, and marks what waited for longer than 5 ms, which is 4.1 packets.
+/// CoDel that only marks, namely packets that have waited longer than 5 ms, which is 4.1 packets.
 const THRESHOLD: &str = "rate = '10mbit'\nqueue = { qdisc = 'codel', limit = '1000p', target = '1s', interval = '1s', ce_threshold = '5ms' }";
 
 fn flow(name: &str, congestion: &str, keys: &str) -> String {
@@ -44,8 +44,9 @@ fn share(sink: &MemorySink, flow: &str) -> u64 {
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold_and_the_path_full() {
     let sink = over(THRESHOLD, &[flow("a", "dctcp", "")]);
-    // Alizadeh et al., equations 7 to 10: the window is W = 16.5 + 4.1 = 20.6 at the threshold; the queue rises to one packet
-    // above it and falls by sqrt(W / 2) = 3.2: from 5 to 2 packets. Sampling and delayed acknowledgements add one.
+    // Alizadeh et al., equations 7 to 10: the window is W = 16.5 + 4.1 = 20.6 at the threshold; the queue rises to one
+    // packet above it and falls by sqrt(W / 2) = 3.2: from 5 to 2 packets. Sampling and delayed acknowledgements add
+    // one.
     let [low, median, high] = queue(&sink);
     assert!(low <= 3 && (2..=5).contains(&median) && (4..=7).contains(&high), "{low} {median} {high}");
     assert!(share(&sink, "a/1") >= 99, "{}", share(&sink, "a/1"));
@@ -55,7 +56,7 @@ fn dctcp_keeps_the_queue_at_the_threshold_and_the_path_full() {
 
 #[test]
 fn reno_halves_for_the_same_marks() {
-    // From 21.6 packets to 10.8, with 16.5 on the way: below 16.5 the path idles.
+    // The window falls from 21.6 packets to 10.8, and the path holds 16.5. Below 16.5, the path is partly idle.
     let [low, ..] = queue(&over(THRESHOLD, &[flow("a", "reno", "ecn = true")]));
     assert_eq!(low, 0);
     let reno = share(&over(THRESHOLD, &[flow("a", "reno", "ecn = true")]), "a/1");
@@ -72,7 +73,7 @@ fn dctcp_flows_share() {
 
 #[test]
 fn dctcp_takes_losses_as_reno_does() {
-    // Without marks it is Reno: the queue of a pfifo fills, and is halved when it overflows.
+    // Without marks it behaves like Reno: the queue of a pfifo fills, and is halved when it overflows.
     let bottleneck = "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '50p' }";
     let [dctcp, reno] = ["dctcp", "reno"].map(|name| over(bottleneck, &[flow("a", name, "")]));
     let (dctcp, reno) = (queue(&dctcp), queue(&reno));
@@ -82,8 +83,9 @@ fn dctcp_takes_losses_as_reno_does() {
 #[test]
 fn prague_keeps_the_queue_at_the_threshold_and_the_path_full() {
     let sink = over(THRESHOLD, &[flow("a", "prague", "")]);
-    // The pace is the window over the smoothed round trip, which follows a queue that shrinks with a lag of some round trips: below
-    // what the path carries, for as long, so that the queue is empty at moments.
+    // The pacing rate is the window divided by the smoothed round trip. The smoothed round trip follows a shrinking
+    // queue with a lag of some round trips. For that long, the rate is below that of the path, so the queue is
+    // sometimes empty.
     let [_, median, high] = queue(&sink);
     assert!((2..=5).contains(&median) && (4..=6).contains(&high), "{median} {high}");
     assert!(share(&sink, "a/1") >= 98, "{}", share(&sink, "a/1"));
@@ -95,13 +97,13 @@ fn prague_flows_share() {
     let sink = over(THRESHOLD, &[flow("a", "prague", ""), flow("b", "prague", "")]);
     let shares = ["a/1", "b/1"].map(|flow| share(&sink, flow));
     assert!(shares.iter().all(|share| (40..=60).contains(share)), "{shares:?}");
-    // Windows of ten packets swing further, and the queue is empty more often.
+    // Windows of ten packets vary more, and the queue is empty more often.
     assert!(shares.iter().sum::<u64>() >= 95, "{shares:?}");
 }
 
 #[test]
 fn prague_takes_losses_as_reno_does() {
-    // The pfifo does not mark; 50 packets and 17 on the way are halved to 33, so that the path never idles.
+    // The pfifo does not mark. 50 packets in the queue and 17 on the path are halved to 33, so the path is never idle.
     let sink = over("rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '50p' }", &[flow("a", "prague", "")]);
     let [low, _, high] = queue(&sink);
     assert!((10..=22).contains(&low) && high >= 45, "{low} {high}");

@@ -1,5 +1,5 @@
-//! What every congestion control does with every queue, and how its window moves, for a reviewer to read: a change of the
-//! transport shows here whom it concerns.
+//! The results and windows of every congestion control with every queue, for a reviewer to read. When the transport
+//! changes, they show which controls are affected.
 
 mod common;
 
@@ -69,7 +69,7 @@ fn every_congestion_controls_window_round_by_round() {
     insta::assert_snapshot!(text);
 }
 
-/// A percentile (nearest rank) over all pings, lost ones being longer than any.
+/// A percentile (nearest rank) over all pings. Lost pings count as longer than any other.
 fn rtt_ms(sink: &MemorySink, percent: usize) -> String {
     let mut rtts = optional(sink, Table::Probes, "rtt_ns");
     rtts.sort_by_key(|rtt| rtt.unwrap_or(u64::MAX));

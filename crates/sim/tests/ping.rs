@@ -1,4 +1,4 @@
-//! Probes: their times by hand, and what becomes of those that are lost.
+//! Probes: their times, computed by hand, and how lost probes are recorded.
 
 mod common;
 
@@ -61,6 +61,25 @@ fn probes_are_sent_at_their_interval_within_the_timer_slack() {
     assert_eq!(sent.len(), 50);
     assert!((0..).step_by(100).zip(&sent).all(|(ms, &sent)| (ms * MS..ms * MS + 50_000).contains(&sent)), "{sent:?}");
     assert_eq!(numbers(&sink, Table::Probes, "seq"), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_ping_of_iputils_loses_what_its_waits_are_late() {
+    let probes = |delay: &str| {
+        let link = format!("[[link]]\nname = 'line'\nends = ['h1', 'h2']\nrate = '10mbit'\ndelay = '{delay}'");
+        let text = format!("title = 'A line'\nduration = '60s'\n{link}\n{PING}timing = 'iputils'\n");
+        numbers(&run(&scenario(&text), 1).output, Table::Probes, "sent_ns")
+    };
+    // Each answer comes within a millisecond, so that the whole interval is waited for in ticks: 26 of 4 ms.
+    let prompt = probes("0s");
+    assert_eq!(prompt.len(), 577);
+    assert!(prompt.windows(2).skip(1).all(|pair| pair[1] - pair[0] == 104 * MS), "{prompt:?}");
+    // Each answer comes after 20 ms and some us, of which the program counts 20: it waits for 80 ms more, and at most
+    // 80 us.
+    let later = probes("10ms");
+    let gaps: Vec<u64> = later.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| (100 * MS..100 * MS + 400_000).contains(gap)), "{gaps:?}");
+    assert!((597..=599).contains(&later.len()), "{}", later.len());
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Programs with a mind of their own over the whole simulator: flows that begin one after the other, files, applications,
-//! pages with objects, swarms.
+//! Programs that decide when to send, in the whole simulator: flows that begin one after another, files, applications,
+//! pages with objects, and swarms.
 
 mod common;
 
@@ -11,7 +11,7 @@ const PAYLOAD: u64 = 1448;
 const FRAME: u64 = 1514;
 const DEEP: &str = "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '200p' }";
 
-/// What a flow had delivered at a time.
+/// The amount that a flow had delivered at a given time.
 fn delivered(sink: &MemorySink, flow: &str, at_ns: u64) -> u64 {
     let times = numbers_where(sink, Table::Flows, "t_ns", ("flow", flow));
     let bytes = numbers_where(sink, Table::Flows, "delivered_bytes", ("flow", flow));
@@ -24,7 +24,8 @@ fn staggered_flows_begin_one_after_the_other() {
     for (flow, start_ns) in [("bulk/1", 500 * MS), ("bulk/2", 1500 * MS), ("bulk/3", 2500 * MS), ("bulk/4", 3500 * MS)]
     {
         let first = numbers_where(&sink, Table::Flows, "t_ns", ("flow", flow))[0];
-        // They begin up to a millisecond late, and are sampled when they have shaken hands, past the queue of the others.
+        // They begin up to a millisecond late. Their first sample follows the handshake, which waits in the queue of
+        // the others.
         assert!((start_ns + 20 * MS..=start_ns + 300 * MS).contains(&first), "{flow} at {first}");
     }
 }
@@ -42,12 +43,12 @@ fn a_flow_makes_its_transfers_one_after_the_other_over_new_connections() {
     started.sort_unstable();
     finished.sort_unstable();
     assert!(started[1] < MS, "two at once: {started:?}");
-    // The next begins when the sender has heard that the receiver has closed too: half a round trip of 20 ms later, and what
-    // stands in the queue of the other's packets does not hold up an acknowledgement.
+    // The next begins when the sender has heard that the receiver has closed too: half a round trip of 20 ms later, and
+    // what stands in the queue of the other's packets does not hold up an acknowledgement.
     for (next, end) in started[2..].iter().zip(&finished) {
         assert!((10 * MS..15 * MS).contains(&(next - end)), "{started:?} {finished:?}");
     }
-    // 3 MB take 2.57 s of wire; two flows share it all the time but for the last to end.
+    // 3 MB take 2.57 s on the wire. Two flows share it all the time, except at the end of the last one.
     assert!((2500 * MS..4000 * MS).contains(finished.last().unwrap()), "{finished:?}");
     assert_eq!(summary.flows.len(), 1, "transfers share an account: {:?}", summary.flows);
 }
@@ -117,10 +118,11 @@ fn a_source_that_is_off_is_silent_and_starts_slowly_again() {
             "full while it is on: {}",
             rate(burst + 1000, burst + 2000)
         );
-        // What stood in the queue needs up to 200 x 1.2 ms.
+        // The packets in the queue need up to 200 x 1.2 ms.
         assert_eq!(rate(burst + 2400, burst + 3900), 0);
     }
-    // RFC 5681, section 4.1: after a silence longer than the retransmission timeout, the window begins again at its initial size.
+    // RFC 5681, section 4.1: after a silence longer than the retransmission timeout, the window begins again at its
+    // initial size.
     let times = numbers_where(&sink, Table::Flows, "t_ns", ("flow", "bulk/1"));
     let windows = numbers_where(&sink, Table::Flows, "cwnd_bytes", ("flow", "bulk/1"));
     let window = |at_ns| windows[times.iter().position(|&t_ns| t_ns >= at_ns).unwrap()];
@@ -163,8 +165,8 @@ fn a_page_with_objects_comes_over_six_connections_that_are_used_again() {
     for (start, end) in
         numbers(sink, Table::Transfers, "started_ns").into_iter().zip(numbers(sink, Table::Transfers, "finished_ns"))
     {
-        // Round trips of 20 ms: handshake, document (14 packets in two), then two or three objects in a row on each connection;
-        // the new ones need a handshake first. That is five to seven, and 12 ms of wire.
+        // Round trips of 20 ms: handshake, document (14 packets in two), then two or three objects in a row on each
+        // connection; the new ones need a handshake first. That is five to seven, and 12 ms of wire.
         assert!((110 * MS..160 * MS).contains(&(end - start)), "{} ns", end - start);
     }
     let total: u64 = (1..=6).map(|n| delivered(sink, &format!("web/{n}"), 2 * SECOND)).sum();
@@ -178,7 +180,8 @@ fn a_page_with_objects_comes_over_six_connections_that_are_used_again() {
 fn one_connection_for_all_objects_takes_a_round_trip_for_each() {
     let sink = run(&dumbbell("2s", "rate = '100mbit'", &format!("{PAGES}connections = 1")), 1).output;
     let took = numbers(&sink, Table::Transfers, "finished_ns")[0] - numbers(&sink, Table::Transfers, "started_ns")[0];
-    // Handshake, two for the document, twelve for the objects (7 packets fit the window), 20 ms each; and 12 ms of wire.
+    // Handshake, two for the document, twelve for the objects (7 packets fit the window), 20 ms each; and 12 ms of
+    // wire.
     assert!((300 * MS..330 * MS).contains(&took), "{took} ns");
     assert_eq!(words(&sink, Table::Flows, "flow").into_iter().collect::<std::collections::BTreeSet<_>>().len(), 1);
 }
@@ -198,13 +201,13 @@ const SWARM: &str = r#"
     congestion = "cubic"
 "#;
 
-/// A swarm's run; long ones are sampled seldom.
+/// A swarm's run. It is sampled rarely because such runs are long.
 fn run_swarm(duration: &str, keys: &str) -> MemorySink {
     let scenario = dumbbell(duration, DEEP, &format!("{SWARM}{keys}"));
     run(&bufferscope_scenario::Scenario { sample_interval_ns: 200 * MS, ..scenario }, 1).output
 }
 
-/// Peers of ten that have received something between two times.
+/// How many of ten peers have received data between two times.
 fn served(sink: &MemorySink, from_s: u64, to_s: u64) -> usize {
     let gained = |n| {
         delivered(sink, &format!("swarm/{n}"), to_s * SECOND) - delivered(sink, &format!("swarm/{n}"), from_s * SECOND)

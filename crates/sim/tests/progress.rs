@@ -1,4 +1,4 @@
-//! Progress is reported at bounded work, whatever a run is made of: who is asked can end it at any time.
+//! Progress is reported after a bounded amount of work in every run, so that the caller can end a run at any time.
 
 use std::ops::ControlFlow;
 

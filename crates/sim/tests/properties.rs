@@ -1,10 +1,10 @@
-//! What holds in every run, whatever the scenario.
+//! Properties that hold in every run of every scenario.
 
 mod common;
 
 use bufferscope_records::{MemorySink, Table};
 use bufferscope_scenario::testing::arbitrary_scenario;
-use bufferscope_scenario::{NodeIndex, Port, Qdisc, Scenario, TrafficKind};
+use bufferscope_scenario::{Limit, NodeIndex, Port, Scenario, TrafficKind};
 use common::{SECOND, numbers, numbers_where, optional, run, words};
 use proptest::prelude::*;
 
@@ -58,17 +58,15 @@ fn assert_times_ascend(sink: &MemorySink) {
 fn assert_queues_within_limits(scenario: &Scenario, sink: &MemorySink) {
     for (name, port) in rated_ports(scenario) {
         let most = |column| numbers_where(sink, Table::Queues, column, ("port", &name)).into_iter().max().unwrap();
-        match &port.queue {
-            Qdisc::Pfifo(pfifo) => assert!(most("packets") <= u64::from(pfifo.limit_packets), "{name}"),
-            Qdisc::Codel(codel) => assert!(most("packets") <= u64::from(codel.limit_packets), "{name}"),
-            Qdisc::Bfifo(bfifo) => assert!(most("bytes") <= bfifo.limit_bytes, "{name}"),
-            Qdisc::Red(red) => assert!(most("bytes") <= red.limit_bytes, "{name}"),
+        match port.queue.limit() {
+            Limit::Packets(packets) => assert!(most("packets") <= packets, "{name}"),
+            Limit::Bytes(bytes) => assert!(most("bytes") <= bytes, "{name}"),
         }
     }
 }
 
-/// Between any two samples a wire takes at most what it can send. The frame it takes last may end later, and one that is on
-/// the wire when the rate falls still ends at the higher rate.
+/// Between any two samples a wire takes at most what it can send. The frame it takes last may end later, and one that
+/// is on the wire when the rate falls still ends at the higher rate.
 fn assert_wires_keep_to_their_rate(scenario: &Scenario, sink: &MemorySink) {
     for (name, port) in rated_ports(scenario) {
         let times = numbers_where(sink, Table::Queues, "t_ns", ("port", &name));
@@ -88,7 +86,7 @@ fn changes(port: &Port, from_ns: u64, to_ns: u64) -> u64 {
     steps.iter().filter(|step| (from_ns..to_ns).contains(&step.from_ns)).count() as u64
 }
 
-/// What a flow has delivered fits through every port of its path.
+/// Every port of a flow's path could have carried what the flow delivered.
 fn assert_goodput_below_capacity(scenario: &Scenario, sink: &MemorySink) {
     for traffic in &scenario.traffic {
         if matches!(traffic.kind, TrafficKind::Ping(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_)) {

@@ -1,4 +1,4 @@
-//! TCP small queues in whole runs: what a connection puts into its own host's queue, and that other queues know nothing of it.
+//! TCP small queues in whole runs: how much a connection puts into its own host's queue. Other queues are not affected.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn own_port(rate: &str, flows: u32) -> MemorySink {
     run(&scenario, 1).output
 }
 
-/// Queue lengths at a port, from the second second on.
+/// Queue lengths at a port, after the first second.
 fn lengths(sink: &MemorySink, port: &str) -> Vec<u64> {
     let times = numbers_where(sink, Table::Queues, "t_ns", ("port", port));
     let packets = numbers_where(sink, Table::Queues, "packets", ("port", port));
@@ -59,7 +59,8 @@ fn two_packets_of_each_connection_stand_in_a_slow_port() {
 #[test]
 fn a_thousandth_of_a_second_at_the_pacing_rate_stands_in_a_fast_port() {
     let sink = own_port("200mbit", 1);
-    // In congestion avoidance the rate is 1.2 windows a round trip; the window does not grow any more as it is not what limits.
+    // In congestion avoidance the rate is 1.2 windows a round trip; the window does not grow any more as it is not what
+    // limits.
     let cwnd = *numbers(&sink, Table::Flows, "cwnd_bytes").last().unwrap();
     let srtt_ns = optional(&sink, Table::Flows, "srtt_ns").into_iter().flatten().last().unwrap();
     let limit_bytes = cwnd * 12 / 10 * SECOND / srtt_ns / 1024;

@@ -71,7 +71,7 @@ fn every_packet_has_its_sojourn_if_asked_for() {
     let packets = numbers_where(&sink, Table::Sojourns, "packets", ("port", "r1>h2"));
     let in_histograms = numbers_where(&summarised, Table::Sojourns, "packets", ("port", "r1>h2"));
     assert_eq!(packets.len() as u64, in_histograms.iter().sum::<u64>());
-    // 1000 packets of 1.2112 ms each: nobody waits longer.
+    // 1000 packets take 1.2112 ms each; no packet waits longer.
     let longest = numbers_where(&sink, Table::Sojourns, "sojourn_ns", ("port", "r1>h2")).into_iter().max().unwrap();
     assert!(longest <= 1_211_200_000, "{longest}");
 }
@@ -118,7 +118,7 @@ fn a_flow_that_is_stopped_sends_what_it_had_sent_and_closes() {
     let sent = numbers_where(&sink, Table::Queues, "sent_bytes", ("port", "r1>h2"));
     assert_eq!(sent[100], 0, "nothing before the start");
     assert!(sent[400] > 3_000_000);
-    // At most a queue and a path full of packets is left: 100 frames and 25 kB.
+    // At most a full queue and a full path of packets are left: 100 frames and 25 kB.
     assert!(sent[1000] - sent[400] < 400_000, "{} bytes after the stop", sent[1000] - sent[400]);
     assert!(last(&numbers(&sink, Table::Flows, "t_ns")) < 6 * SECOND);
 }
@@ -203,7 +203,7 @@ fn paced_flows_leave_at_the_hosts_share_of_a_window_a_round_trip() {
 
 #[test]
 fn a_syn_that_finds_no_room_is_sent_again_as_its_host_is_set() {
-    // The first datagram is on the wire for 12 s, another waits: all else is dropped.
+    // The first datagram is on the wire for 12 s, and another waits. All other packets are dropped.
     let syns = |timeouts: u32| {
         let traffic = format!(
             "
@@ -237,7 +237,7 @@ fn a_syn_that_finds_no_room_is_sent_again_as_its_host_is_set() {
 
 #[test]
 fn a_connection_begins_with_the_threshold_that_the_last_one_left_if_its_host_remembers() {
-    // The first transfer overflows the queue; the second has the path for itself.
+    // The first transfer overflows the queue; the second has the path to itself.
     let thresholds = |remembers: bool| {
         let traffic = format!(
             "
@@ -275,7 +275,8 @@ fn a_connection_begins_with_the_threshold_that_the_last_one_left_if_its_host_rem
 
 #[test]
 fn a_connection_is_sampled_from_when_its_sender_has_shaken_hands() {
-    // 20 ms of round trip. Who connects knows of the handshake one round trip later, who answers one and a half.
+    // The round trip takes 20 ms. For the client, the handshake is complete after one round trip; for the server, after
+    // one and a half.
     let first_ms = |from_client: bool| {
         let [from, to] = if from_client { ["h1", "h2"] } else { ["h2", "h1"] };
         let kind = if from_client { "kind = 'tcp'" } else { "kind = 'web'\nbytes = '30kb'" };

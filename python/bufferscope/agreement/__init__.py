@@ -1,4 +1,4 @@
-"""Two engines on the same scenario: how far apart they are, whether that is chance, and whether it is near enough.
+"""Compare two engines on the same scenario: how far apart they are, whether by chance, and whether close enough.
 
 >>> from bufferscope import agreement
 >>> result = bs.run("ucas-reproduce", engine="sim,guest", repeat=3)                            # doctest: +SKIP
@@ -7,6 +7,8 @@
 """
 
 from typing import TYPE_CHECKING
+
+from bufferscope import lazy
 
 if TYPE_CHECKING:
     from bufferscope.agreement.aims import AIMS, Aim
@@ -25,12 +27,4 @@ _HOMES = {
     "compare": "comparing",
 }
 
-
-def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy.names(__name__, _HOMES)

@@ -1,7 +1,8 @@
-"""When two engines are near enough to one another to be used in each other's place.
+"""Aims: how close two engines must be so that either can be used in place of the other.
 
-The aims say what matters to a reader of results, not what chance allows: that is what the repetitions' spread is for
-(`spread.py`). Each has a floor below which a difference is of no consequence, whatever share of a small value it is.
+The aims say which differences matter to a reader of results. They don't say which differences chance allows: the spread
+of the repetitions does (`spread.py`). Each aim has a floor. A difference below it does not matter, even if it is a
+large share of a small value.
 """
 
 import math
@@ -14,14 +15,14 @@ class Aim:
 
     metric: str
     factor: float
-    """The larger value is at most so many times the smaller one ..."""
+    """The larger value is at most this many times the smaller one ..."""
     floor: float
     """... or the two differ by at most this, in the metric's unit."""
     words: str
-    """The same for readers."""
+    """The aim in words."""
 
     def is_met(self, value: float, reference: float) -> bool | None:
-        """Whether two values are near enough; None where what was lost hides one of them, or both."""
+        """Whether two values are close enough; None if both are hidden by losses."""
         if not (math.isfinite(value) and math.isfinite(reference)):
             return None if value == reference else False
         if abs(value - reference) <= self.floor:
@@ -36,8 +37,9 @@ AIMS: tuple[Aim, ...] = (
     Aim("goodput.total_mbit", 1.02, 0.01, "within 2 % or 0.01 Mbit/s"),
     Aim("retransmits.total", 1.5, 5, "within a factor of 1.5 or 5 segments"),
 )
-"""0.5 ms is half the time of a full packet at 10 Mbit/s and far below what anybody feels; 5 segments is what chance
-alone makes of a few losses (a count of n scatters by about its root); 0.01 Mbit/s is less than a packet a second."""
+"""Where the floors come from: 0.5 ms is half the time of a full packet at 10 Mbit/s, and far below what anybody
+notices. 5 segments is how far chance alone moves the count of a few losses (a count of n scatters by about its square
+root). 0.01 Mbit/s is less than a packet a second."""
 
 
 def aim_of(metric: str) -> Aim | None:

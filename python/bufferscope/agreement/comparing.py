@@ -1,4 +1,4 @@
-"""From the runs of two engines to one comparison a metric, point by point."""
+"""Compare the runs of two engines, metric by metric and point by point."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,28 +28,28 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Value less reference, in the metric's unit; NaN where both are hidden by what was lost."""
+        """The value minus the reference, in the metric's unit; NaN if both are hidden by losses."""
         return self.value.mean - self.reference.mean
 
     @property
     def relative(self) -> float:
-        """The difference as a share of the reference; NaN where that is 0 or hidden."""
+        """The difference as a share of the reference; NaN if the reference is 0, or if a value is hidden."""
         hidden = self.reference.mean == 0 or not math.isfinite(self.difference)
         return math.nan if hidden else self.difference / abs(self.reference.mean)
 
     @cached_property
     def reach(self) -> float:
-        """How far apart chance alone may bring them (`spread.reach`); NaN where nothing is known of that."""
+        """How far apart the two may lie by chance alone (`spread.reach`); NaN if that is unknown."""
         return reach(self.value, self.reference)
 
     @property
     def within_spread(self) -> bool | None:
-        """Whether chance can explain the difference; None where nothing is known of it: too few repetitions."""
+        """Whether chance can explain the difference; None if that is unknown, as with too few repetitions."""
         return None if math.isnan(self.reach) else abs(self.difference) <= self.reach
 
     @property
     def meets_aim(self) -> bool | None:
-        """Whether the two are near enough; None without an aim, or where both are hidden by what was lost."""
+        """Whether the two are close enough; None without an aim, or if both are hidden by losses."""
         return None if self.aim is None else self.aim.is_met(self.value.mean, self.reference.mean)
 
 
@@ -71,7 +71,7 @@ class PointAgreement:
 
     @property
     def aimed(self) -> tuple[Comparison, ...]:
-        """The comparisons for which there is an aim."""
+        """The comparisons that have an aim."""
         return tuple(comparison for comparison in self.comparisons if comparison.aim)
 
 
@@ -85,14 +85,15 @@ class Agreement:
     points: tuple[PointAgreement, ...]
 
     def count(self, verdict: bool | None) -> int:
-        """At how many places an aim is met (True), missed (False) or can't be judged (None)."""
+        """How many aims, at all points together, are met (True), missed (False) or can't be judged (None)."""
         return sum(c.meets_aim is verdict for point in self.points for c in point.aimed)
 
 
 def compare(result: "Result") -> Agreement:
-    """Compare the two engines that a result has runs of; the second one is the reference.
+    """Compare the two engines of a result's runs; the second one is the reference.
 
-    Raises `StoreError` if there aren't two, or a point was not run on both.
+    Raises `StoreError` if there are not exactly two engines, if a point was not run on both, or if the runs differ in
+    anything else.
     """
     engines = tuple(result.by_engine)
     if len(engines) != 2:

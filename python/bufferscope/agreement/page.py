@@ -1,4 +1,4 @@
-"""Two engines side by side as one self-contained page: every comparison, and the series of both in the same charts."""
+"""Two engines side by side on one self-contained page: every comparison, and the series of both in the same charts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PAGE = "index.html"
 FIGURES = ("rtt", "queue_length", "cwnd", "rtt_cdf")
-"""Over time what a sender, a queue and a user make of it; and the delays of all repetitions together."""
+"""Over time, what a user, a queue and a sender see; and the delays of all repetitions together."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PointView:
     aimed: tuple[ComparisonView, ...]
     others: tuple[ComparisonView, ...]
     unshared: tuple[tuple[str, str], ...]
-    """Engines, with the metrics that only they have."""
+    """Engines, each with the metrics that only it has."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class AgreementView:
     name: str
     summary: str
     counts: tuple[tuple[str, str, int], ...]
-    """Verdicts as CSS class, words and number."""
+    """For each verdict its CSS class, its words and how often it was given."""
     engines: tuple[str, str]
     repetitions: str
     points: tuple[PointView, ...]
@@ -61,16 +61,16 @@ class AgreementView:
 
 
 def build(result: Result, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
-    """Write `index.html` and `figures/` for a result of two engines into the directory `path`; the page's place.
+    """Write `index.html` and `figures/` for a result of two engines to the directory `path`; returns the page's path.
 
-    `step` is told, before each point, how many are drawn and how many there are.
+    `step` is called before each point with the number of points drawn and the total number.
     """
     agreement = compare(result)
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():
         view = _page_view(agreement, result, page, step or (lambda _done, _total: None))
-    page.write_text(rendering.render(view, "agreement.html.jinja", "bufferscope.agreement"), encoding="utf-8")
+        page.write_text(rendering.render(view, "agreement.html.jinja", "bufferscope.agreement"), encoding="utf-8")
     return page
 
 
@@ -117,14 +117,14 @@ def _point_view(point: PointAgreement, name: str, page: Path) -> PointView:
 
 
 def _words(point: PointAgreement) -> str:
-    """What a point's section is called in links and files."""
+    """The name of a point's section in links and files."""
     run = point.runs[0]
     words = [run.experiment, str(run.position + 1), *run.point.values()]
     return "-".join(words if run.point else words[:1])
 
 
 def _repetitions(result: Result) -> str:
-    """How many repetitions the spread is known from."""
+    """How many repetitions the means and their spread come from, in words."""
     fewest = min(_repetitions_of(runs) for runs in result.by_engine.values())
     if fewest == 1:
         return "One repetition says nothing about chance; run with --repeat 3 or more."

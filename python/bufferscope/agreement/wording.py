@@ -11,7 +11,7 @@ from bufferscope.report.words import NBSP, number, with_unit
 CENSORED = "censored"
 VERDICTS = {True: "met", False: "missed", None: "not judged"}
 KINDS = {True: ("reproduced", "✓"), False: ("not-reproduced", "✗"), None: ("not-applicable", "–")}
-"""A verdict's CSS class and a sign beside its words, so that it does not depend on colour."""
+"""A verdict's CSS class, and a sign beside its words so that the verdict can be read without colour."""
 SPREADS = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -27,7 +27,7 @@ class ComparisonView:
     beyond: bool
     """Whether chance can't explain the difference."""
     aim: str
-    """What is aimed at; empty without an aim."""
+    """The aim in words; empty without an aim."""
     verdict: str
     kind: str
     symbol: str
@@ -58,14 +58,14 @@ def title(point: PointAgreement) -> str:
 
 
 def counts(agreement: Agreement) -> tuple[tuple[str, str, int], ...]:
-    """How many aims are met, missed and not judged: CSS class, words and number."""
+    """How many aims are met, missed and not judged, each as CSS class, words and number."""
     words = {True: "aims met", False: "aims missed", None: "not judged"}
     found = ((KINDS[verdict][0], words[verdict], agreement.count(verdict)) for verdict in (True, False, None))
     return tuple(count for count in found if count[2])
 
 
 def estimate(value: Estimate) -> str:
-    """The mean, with half the width of its 95 % confidence interval where there are repetitions."""
+    """The mean; with repetitions, also half the width of its 95 % confidence interval."""
     if value.censored:
         return CENSORED
     if math.isnan(value.sem):
@@ -74,7 +74,7 @@ def estimate(value: Estimate) -> str:
 
 
 def difference(comparison: Comparison, unit: str) -> str:
-    """`+1.2 ms (+3.4 %)`; in words where a value is hidden by what was lost."""
+    """`+1.2 ms (+3.4 %)`; in words if a value is hidden by losses."""
     if math.isnan(comparison.difference):
         return f"both {CENSORED}"
     if math.isinf(comparison.difference):
@@ -84,11 +84,11 @@ def difference(comparison: Comparison, unit: str) -> str:
 
 
 def spread(comparison: Comparison) -> str:
-    """Whether chance can explain the difference, and how far it reaches."""
+    """Whether chance can explain the difference, and how large a difference it can explain."""
     told = SPREADS[comparison.within_spread]
     return told if comparison.within_spread is None else f"{told}, ±{NBSP}{comparison.reach:.2g}"
 
 
 def _rounded(comparison: Comparison) -> float:
-    """The difference to the third digit: more would only show how the repetitions scatter."""
+    """The difference with three significant digits: more would only show how the repetitions scatter."""
     return float(f"{comparison.difference:.3g}")

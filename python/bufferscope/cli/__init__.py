@@ -68,7 +68,7 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 
 
 def _complain_of_a_file(error: OSError) -> int:
-    """A name that is too long, a directory that may not be read, a full disk; or standard output."""
+    """Report an error of a file (too long a name, no permission to read it, a full disk) or of standard output."""
     is_lost = error.filename == streams.OUTPUT
     if is_lost:
         streams.give_up_output()

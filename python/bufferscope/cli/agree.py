@@ -34,6 +34,7 @@ def agree(
     seed: options.Seed = 1,
     repeat: options.Repeat = 3,
     jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     reuse: options.Reuse = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -56,19 +57,17 @@ aims). A page shows both engines' series in the same charts.
       bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
     """
     from bufferscope import agreement
-    from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.carrying import carry_out, measure
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines.pairing import pair
 
-    chosen = pair(engines, kernel)
-    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse)[0]
-    drawn = page(
-        report,
-        lambda path, step: agreement.build(result, path, step),
-        silent=quiet or json,
-        left=f"the runs are in {out}/",
-    )
+    chosen = pair(engines, kernel, here=cluster is None)
+    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse, cluster)[0]
+    silent, left = quiet or json, f"the runs are in {out}/"
+    if not silent:
+        measure(result, left)
+    drawn = page(report, lambda path, step: agreement.build(result, path, step), silent=silent, left=left)
     compared = at_once("comparing the runs", lambda: agreement.compare(result), f"they are in {out}/")
     _print(compared, result, drawn, json, quiet)
     if strict and compared.count(False):

@@ -23,7 +23,8 @@ def carry_out(
     repeat: int,
     jobs: int | None,
     silent: bool,
-    reuse: bool = False,
+    reuse: bool,
+    cluster: str | None,
 ) -> list[Result]:
     """Run the points of all experiments in one pool; return one result per experiment, in the order of `names`."""
     experiments = at_once("reading the experiment", lambda: [load(name, overrides) for name in dict.fromkeys(names)])
@@ -33,24 +34,27 @@ def carry_out(
     tasks = [task for tasks in plans for task in tasks]
     try:
         with shown(tasks, silent=silent) as watcher:
-            runs = iter(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse))
+            runs = iter(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster))
     except Interrupted as interruption:
         raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}") from None
     except RunsFailedError as failure:
         raise EngineError(f"{failure}; {_whereabouts(failure.finished)}") from failure
-    results = [Result([next(runs) for _ in tasks]) for tasks in plans]
-    if not silent:
-        at_once("computing the metrics", lambda: _measure(results), f"the runs are in {out}/")
-    return results
+    return [Result([next(runs) for _ in tasks]) for tasks in plans]
 
 
-def _measure(results: Sequence[Result]) -> None:
-    """Compute every run's metrics, which tables and pages are built from; show progress if that takes long."""
-    runs = [run for result in results for run in result.runs]
-    with steps("Computing the metrics", announced=False) as step:
-        for done, run in enumerate(runs):
-            step(done, len(runs))
-            _ = run.metrics
+def measure(result: Result, left: str) -> None:
+    """Compute every run's metrics, which tables are built from; show progress if that takes long.
+
+    On Ctrl-C, raises `CutShortError`, which says what is `left`.
+    """
+
+    def compute() -> None:
+        with steps("Computing the metrics", announced=False) as step:
+            for done, run in enumerate(result.runs):
+                step(done, len(result.runs))
+                _ = run.metrics
+
+    at_once("computing the metrics", compute, left)
 
 
 def _whereabouts(finished: Sequence[Run]) -> str:

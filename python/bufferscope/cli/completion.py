@@ -1,7 +1,7 @@
-"""What the shell offers when the Tab key is pressed.
+"""Completion: the words that the shell offers when the user presses Tab.
 
-The user is typing while it runs, so it must be quick, and on any error it offers nothing. What it reads from an
-experiment's file ends up on a command line: anything that the shell could interpret is quoted or left out.
+It runs while the user is typing, so it must be quick, and on any error it offers nothing. Texts from an experiment's
+file end up on a command line, so anything that the shell could interpret is quoted or left out.
 """
 
 import os
@@ -27,10 +27,10 @@ _LONGEST_VALUE = 60
 
 
 def join_words(environment: MutableMapping[str, str]) -> None:
-    """Put together the words that bash has split at `=`: to it, `--set a.b=c` are four of them.
+    """Join the words that bash has split at `=`: bash splits `--set a.b=c` into four words.
 
-    Bash completes what is after the last `=`, so of the word at the cursor only that stays; what is before it is kept
-    aside for `complete_set` and `complete_point`.
+    Bash completes the text after the last `=`, so only that part of the word at the cursor stays. The part before it is
+    stored for `complete_set` and `complete_point`.
     """
     if environment.get(INSTRUCTION) != "complete_bash" or "COMP_WORDS" not in environment:
         return
@@ -54,7 +54,7 @@ def join_words(environment: MutableMapping[str, str]) -> None:
 def _never_failing(
     complete: Callable[[typer.Context, str], Iterable[str]],
 ) -> Callable[[typer.Context, str], list[str]]:
-    """Offer nothing if something goes wrong: a user who presses Tab does not want to read about it."""
+    """Offer nothing if an error occurs: a user who presses Tab does not want to read about it."""
 
     @wraps(complete)
     def offered(context: typer.Context, incomplete: str) -> list[str]:
@@ -129,7 +129,7 @@ def _keys(context: typer.Context) -> "Keys":
     from bufferscope.experiment import read
     from bufferscope.keys import Keys
 
-    # An option whose value is still missing, which is being completed here, keeps the arguments from being assigned.
+    # The option that is being completed has no value yet, so the arguments may not have been assigned.
     name = context.params["experiment"] or context.args[0]
     return Keys(read(name).decode())
 

@@ -1,4 +1,4 @@
-"""What `--json` prints: exactly one document on standard output."""
+"""The output of `--json`: exactly one document on standard output."""
 
 import codecs
 import json
@@ -95,7 +95,7 @@ def _difference_document(found: "Difference") -> dict[str, Any]:
 
 
 def listing_document(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """What a directory of runs holds, without the metrics."""
+    """The runs of a directory, without their metrics."""
     return [{"experiment": run.experiment, **_origin(run), "started": run.meta["started"]} for run in runs]
 
 

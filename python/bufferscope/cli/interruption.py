@@ -1,4 +1,4 @@
-"""Ctrl-C: what it ends at once, and what is reported afterwards."""
+"""Ctrl-C: ending work at once, and reporting what was finished."""
 
 import atexit
 import os
@@ -6,6 +6,8 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import TypeVar
+
+from bufferscope.waiting import PATIENCE_S
 
 T = TypeVar("T")
 
@@ -18,7 +20,7 @@ class CutShortError(Exception):
 
 
 def at_once(doing: str, work: Callable[[], T], left: str = "") -> T:
-    """Do `work`, and stop waiting for it on Ctrl-C: then raise `CutShortError`, with `doing` and what is `left`.
+    """Do `work`; on Ctrl-C, stop waiting for it and raise `CutShortError`, with `doing` and what is `left`.
 
     Python handles Ctrl-C only between two of its own instructions, and a large sweep, a long table or a figure keeps a
     library's native code busy for seconds. So the work gets its own thread, and the main thread is free to listen.
@@ -34,9 +36,10 @@ def at_once(doing: str, work: Callable[[], T], left: str = "") -> T:
             errors.append(error)
 
     thread = threading.Thread(target=attempt, name="work", daemon=True)
-    thread.start()
     try:
-        thread.join()
+        thread.start()
+        while thread.is_alive():
+            thread.join(PATIENCE_S)
     except KeyboardInterrupt:
         atexit.register(_leave, thread)
         raise CutShortError(f"interrupted while {doing}" + (f"; {left}" if left else "")) from None

@@ -1,4 +1,4 @@
-"""What a user should know of an experiment before it runs, on standard error."""
+"""Notes that a user should read before an experiment runs, on standard error."""
 
 import sys
 from collections.abc import Iterable

@@ -43,20 +43,9 @@ Kernel = Annotated[
         autocompletion=complete_kernel,
     ),
 ]
-
-
-def _utf8(path: Path) -> Path:
-    """Refuse a name that the libraries for reading and writing tables cannot open."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise typer.BadParameter(f"found {str(path)!r} (not UTF-8); allowed: a name in UTF-8") from None
-    return path
-
-
 Out = Annotated[
     Path,
-    typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False, callback=_utf8),
+    typer.Option("--out", metavar="DIR", help="Where the runs are stored.", file_okay=False),
 ]
 Set = Annotated[
     list[str] | None,
@@ -83,6 +72,16 @@ Jobs = Annotated[
     int | None,
     typer.Option(
         "--jobs", metavar="N", help="Runs at the same time; does not change any result. Default: one per processor."
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Have the runs made by the workers of a Dask cluster: tcp://HOST:PORT, its scheduler, or local:N for N "
+        "workers started here.",
+        show_default=False,
     ),
 ]
 Reuse = Annotated[

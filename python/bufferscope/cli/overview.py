@@ -1,4 +1,4 @@
-"""What `run` shows first: one row per point, and findings that are plain to see."""
+"""The first output of `run`: one row per point, and the findings that are plain to see."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from bufferscope.result import Result
 from bufferscope.store.run import Run
 
 MOST_COLUMNS = 7
-"""Metrics side by side; further ones go into another table below."""
+"""The most metrics side by side; further metrics go into another table below."""
 
 
 def print_runs(result: Result) -> None:

@@ -8,7 +8,7 @@ from bufferscope.cli.progress import steps
 from bufferscope.errors import InputError
 
 Step = Callable[[int, int], None]
-"""Called with the number of parts of a page drawn so far, and the total."""
+"""Called with the number of parts of a page done so far, and the total."""
 
 
 def page(directory: Path, write: Callable[[Path, Step], Path], *, silent: bool, left: str = "") -> Path:
@@ -16,8 +16,8 @@ def page(directory: Path, write: Callable[[Path, Step], Path], *, silent: bool, 
 
     Raises `InputError` if the directory can't be written to, and on Ctrl-C `CutShortError`, which says what is `left`.
     """
-    with steps("Drawing the figures", silent=silent) as step:
-        return at_once("drawing the figures", lambda: _written(directory, lambda: write(directory, step)), left)
+    with steps("Making the page", silent=silent) as step:
+        return at_once("making the page", lambda: _written(directory, lambda: write(directory, step)), left)
 
 
 def _written(directory: Path, write: Callable[[], Path]) -> Path:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bufferscope.running import Task, Unwatched, Watcher
+from bufferscope.executors import Unwatched, Watcher
+from bufferscope.job import Task
 
 if TYPE_CHECKING:
     from rich.progress import Progress

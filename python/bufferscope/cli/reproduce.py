@@ -29,6 +29,7 @@ def reproduce(
     seed: options.Seed = 1,
     repeat: options.Repeat = 1,
     jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     reuse: options.Reuse = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -51,7 +52,7 @@ def reproduce(
     from bufferscope.report import build
 
     chosen = engines(engine, kernel=kernel)
-    results = carry_out(names or catalogue(), chosen, out, (), seed, repeat, jobs, quiet or json, reuse)
+    results = carry_out(names or catalogue(), chosen, out, (), seed, repeat, jobs, quiet or json, reuse, cluster)
     drawn = page(
         report, lambda path, step: build(results, path, step), silent=quiet or json, left=f"the runs are in {out}/"
     )

@@ -20,6 +20,7 @@ def run(
     seed: options.Seed = 1,
     repeat: options.Repeat = 1,
     jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     reuse: options.Reuse = False,
     report: options.Report = None,
     no_report: options.NoReport = False,
@@ -45,7 +46,7 @@ def run(
 
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
-    from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.carrying import carry_out, measure
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines import engines
@@ -54,9 +55,11 @@ def run(
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
-    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse)[0]
+    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse, cluster)[0]
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     left = f"the runs are in {out}/"
+    if not silent:
+        measure(result, left)
     drawn = directory and page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
     at_once("computing the metrics", lambda: _print(result, drawn, json, quiet), left)
     if strict:

@@ -18,7 +18,7 @@ STYLES = {
     Verdict.NOT_APPLICABLE: "dim",
 }
 MOST_SUBJECTS = 3
-"""More expectations with one reason are counted, not named."""
+"""If more expectations than this have the same reason, they are counted instead of named."""
 
 
 def print_expectations(results: Sequence[Result]) -> None:

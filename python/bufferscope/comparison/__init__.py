@@ -1,4 +1,4 @@
-"""Runs held against one another, whatever they differ in: what changed, by how much, and whether chance explains it.
+"""Compare runs, in whatever they differ: what changed, by how much, and whether chance explains it.
 
 >>> compared = bs.compare("results/ucas-reproduce")                                             # doctest: +SKIP
 >>> compared.table                       # one row a metric and difference                      # doctest: +SKIP
@@ -7,6 +7,8 @@
 """
 
 from typing import TYPE_CHECKING
+
+from bufferscope import lazy
 
 if TYPE_CHECKING:
     from bufferscope.comparison.comparing import Comparison, PointComparison
@@ -17,12 +19,4 @@ __all__ = ["Comparison", "Input", "PointComparison", "Side"]
 
 _HOMES = {"Comparison": "comparing", "Input": "inputs", "PointComparison": "comparing", "Side": "sides"}
 
-
-def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy.names(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""From sides to differences, metric by metric, with what chance can make of them."""
+"""Compute the differences between sides, metric by metric, and whether chance can explain them."""
 
 import math
 from collections.abc import Sequence
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """A metric of a side, held against the baseline's."""
+    """A metric of one side, compared with the baseline's."""
 
     side: str
     comparison: MetricComparison
 
     @property
     def low(self) -> float:
-        """The lower end of the difference's 95 % confidence interval (Welch's); NaN where nothing is known of it."""
+        """The lower end of the difference's 95 % confidence interval (Welch's); NaN if it is unknown."""
         return self.comparison.difference - self.comparison.reach
 
     @property
     def high(self) -> float:
-        """Its upper end."""
+        """The upper end of that interval."""
         return self.comparison.difference + self.comparison.reach
 
 
@@ -47,11 +47,11 @@ class PointComparison:
     meeting: Meeting
     baseline: str
     estimates: dict[str, dict[str, Estimate]]
-    """Each side's metrics, summed up over its repetitions, side by side in the sides' order."""
+    """Each side's metrics, aggregated over its repetitions; in the order of the sides."""
 
     @property
     def title(self) -> str:
-        """The swept values that the sides share; empty without."""
+        """The swept values that the sides share; empty if there are none."""
         return ", ".join(self.meeting.values.values())
 
     @property
@@ -61,30 +61,30 @@ class PointComparison:
 
     @property
     def named_sides(self) -> list[Side]:
-        """The sides under names that tell the point, too."""
+        """The sides, with the point's swept values added to their names."""
         named = ((", ".join(part for part in (side.label, self.title) if part), side.runs) for side in self.sides)
         return [Side(label, runs) for label, runs in named]
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that at least one side has: those that say most first."""
+        """The metrics that at least one side has, the most telling ones first."""
         first = dict.fromkeys(name for side in self.sides for name in telling(side.runs[0].scenario))
         every = dict.fromkeys(name for found in self.estimates.values() for name in found)
         return [name for name in {**first, **every} if name in every]
 
     @property
     def telling(self) -> list[str]:
-        """The metrics of these that say most about the traffic."""
+        """Those of the metrics that say most about the traffic."""
         first = {name for side in self.sides for name in telling(side.runs[0].scenario)}
         return [name for name in self.metrics if name in first]
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is something to hold against the baseline here."""
+        """Whether this point has the baseline and another side to compare with it."""
         return self.baseline in self.estimates and len(self.sides) > 1
 
     def differences(self, metric: str) -> list[Difference]:
-        """A metric of every other side against the baseline's, as far as both have it."""
+        """Compare a metric of every other side with the baseline's, where both have it."""
         reference = self.estimates.get(self.baseline, {}).get(metric)
         if reference is None:
             return []
@@ -96,25 +96,25 @@ class PointComparison:
 
     @cached_property
     def figures(self) -> Charts:
-        """The charts of this point, all sides in each."""
+        """The charts of this point; each shows all sides."""
         return Charts(pool(self.sides))
 
 
 class Comparison:
-    """Runs held against a baseline, point by point: what `bufferscope.compare` returns."""
+    """Runs compared with a baseline, point by point: what `bufferscope.compare` returns."""
 
     def __init__(self, inputs: Sequence[Input], baseline: str | None = None) -> None:
-        """Compare; raises `InputError` where there is nothing to compare, or no side is called `baseline`."""
+        """Compare; raises `InputError` if there is nothing to compare, or if no side has the name `baseline`."""
         found = meetings(inputs)
         self.sides = tuple(dict.fromkeys(side.label for meeting in found for side in meeting.sides))
-        """What the sides are called, in their order."""
+        """The names of the sides, in their order."""
         self.baseline = self._chosen(baseline)
-        """The side that the others are held against."""
+        """The name of the side that the others are compared with."""
         points = [PointComparison(meeting, self.baseline, _estimates(meeting)) for meeting in found]
         self.points = tuple(point for point in points if point.is_judged)
-        """The points at which sides meet the baseline."""
+        """The points at which other sides can be compared with the baseline."""
         self.unmatched = tuple(point for point in points if not point.is_judged)
-        """The points that only one side has, or the baseline hasn't: nothing is held against them."""
+        """The points that only one side has, or that the baseline lacks: nothing is compared there."""
 
     def _chosen(self, baseline: str | None) -> str:
         if baseline is None:
@@ -130,22 +130,22 @@ class Comparison:
 
     @property
     def experiments(self) -> list[str]:
-        """The experiments that the runs are of."""
+        """The names of the runs' experiments."""
         return list(dict.fromkeys(run.experiment for run in self.runs))
 
     @cached_property
     def figures(self) -> Charts:
-        """The charts of all points and sides together, by name; each is drawn when it is asked for."""
+        """The charts of all points and sides together, by name; a chart is drawn when it is looked up."""
         return Charts(pool([side for point in self.points for side in point.named_sides]))
 
     @cached_property
     def table(self) -> "pl.DataFrame":
-        """One row a point, metric and side that is held against the baseline.
+        """One row for each point, metric and side other than the baseline.
 
-        Columns: the swept values that sides share, then `metric, unit, side, baseline, value, baseline_value`,
+        Columns: the swept values that the sides share, then `metric, unit, side, baseline, value, baseline_value`,
         `difference, difference_low, difference_high` (the 95 % confidence interval), `relative, n, baseline_n` and
         `beyond_chance`.
-        Null is what lost probes hide or too few repetitions leave unknown.
+        A value is null if lost probes hide it, or if there are too few repetitions to know it.
         """
         import polars as pl
 
@@ -155,7 +155,7 @@ class Comparison:
         return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
 
     def report(self, path: str | PathLike[str] = "comparison") -> Path:
-        """Write the page `index.html` with its figures into a directory; the page's place."""
+        """Write the page `index.html` and its figures to a directory; returns the page's path."""
         from bufferscope.comparison.page import build
 
         return build(self, path)
@@ -170,12 +170,12 @@ class Comparison:
 
 
 def pool(sides: Sequence[Side]) -> Pool:
-    """The runs of sides under their names."""
+    """The runs of these sides, each with the name of its side."""
     return Pool([run for side in sides for run in side.runs], [side.label for side in sides for _ in side.runs])
 
 
 def _estimates(meeting: Meeting) -> dict[str, dict[str, Estimate]]:
-    """Metrics by side; records are read run by run and let go."""
+    """Metrics by side; the records of one run at a time are in memory."""
     return {side.label: aggregate([compute(Run(run.path)) for run in side.runs]) for side in meeting.sides}
 
 

@@ -1,4 +1,4 @@
-"""What is to be compared: runs, directories of runs and results, each with the name that the user gave it, if any."""
+"""The inputs of a comparison: runs, directories of runs and results, each with the user's name for it, if any."""
 
 import glob
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from bufferscope.store.finding import find_anywhere
 from bufferscope.store.run import Run
 
 What = str | PathLike[str] | Run | Result | Sequence[Run]
-"""What can be compared: a path, or runs that are there already."""
+"""What can be compared: a path, or runs that are already loaded."""
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class Input:
     """Runs that the user named together."""
 
     name: str
-    """What the user calls them; empty: told by what they differ in."""
+    """The user's name for them; if it is empty, they are named by what they differ in."""
     source: str
-    """Where they are from."""
+    """The path that they come from."""
     runs: tuple[Run, ...]
 
 
 def of(what: What, name: str = "") -> Input:
-    """An input of a path or of runs; raises `StoreError` where there are none."""
+    """An input from a path or from runs; raises `StoreError` if there are no runs."""
     if isinstance(what, Run):
         return Input(name, str(what.path), (what,))
     if isinstance(what, Result):
@@ -42,7 +42,7 @@ def of(what: What, name: str = "") -> Input:
 
 
 def written(text: str) -> Input:
-    """An input as the command line has it: a path, or `NAME=PATH`."""
+    """An input as written on the command line: a path, or `NAME=PATH`."""
     name, equals, path = text.partition("=")
     if not equals or Path(text).exists():
         return of(text)
@@ -52,7 +52,7 @@ def written(text: str) -> Input:
 
 
 def all_of(what: Sequence[What | Mapping[str, What]], labels: Sequence[str] | None) -> list[Input]:
-    """The inputs of `bufferscope.compare`: several, or mappings of names to them; `labels` name them in their order."""
+    """The inputs of `bufferscope.compare`, which may be mappings of names to inputs; `labels` name all in order."""
     inputs = [
         found
         for each in what
@@ -62,7 +62,7 @@ def all_of(what: Sequence[What | Mapping[str, What]], labels: Sequence[str] | No
 
 
 def named(inputs: Sequence[Input], labels: Sequence[str] | None) -> list[Input]:
-    """The inputs with these names, which must be as many; raises `InputError` if they are not."""
+    """The inputs with these names; raises `InputError` unless there is one name for each input."""
     if not labels:
         return list(inputs)
     if len(labels) != len(inputs):
@@ -71,7 +71,7 @@ def named(inputs: Sequence[Input], labels: Sequence[str] | None) -> list[Input]:
 
 
 def paths(text: str) -> list[Path]:
-    """The paths that a path or a pattern (`*`, `?`, `[...]`) means."""
+    """The paths that match a pattern (`*`, `?`, `[...]`), or the path itself."""
     if Path(text).exists() or not glob.has_magic(text):
         return [Path(text)]
     found = sorted(glob.glob(text))  # noqa: PTH207  # Path.glob takes no pattern that begins at the root

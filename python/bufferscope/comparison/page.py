@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page: what was changed, what it did, and all sides in the same charts."""
+"""A comparison as one self-contained page: what was changed, what effect it had, and all sides in the same charts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 PAGE = "index.html"
 SUMMARY = ("rtt_by_point", "goodput_delay")
-"""What shows many points in one chart."""
+"""Figures that show many points in one chart."""
 WHOLE = ("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix", *SUMMARY)
-"""Figures of a whole sweep: a point has nothing for them."""
+"""Figures of a whole sweep: they can't be drawn of a single point."""
 BESIDE = "rtt_cdf"
-"""The delays of all repetitions together; drawn beside what the experiments name."""
+"""The delays of all repetitions together; drawn in addition to the figures that the experiments name."""
 MOST_DRAWN = 12
 """Points that get charts of their own: each point adds about half a megabyte to the page."""
 
@@ -54,12 +54,12 @@ class ComparisonView:
     repetitions: str
     unmatched: tuple[str, ...]
     figures: tuple[drawing.FigureView, ...]
-    """Of all points together; empty where there is one."""
+    """Figures of all points together; empty if there is only one point."""
     missing: tuple[drawing.Missing, ...]
     points: tuple[PointView, ...]
     contents: tuple[Entry, ...]
     undrawn: int
-    """Points without charts of their own."""
+    """How many points have no charts of their own."""
     warnings: tuple[stored.Warned, ...]
     parameters: tuple[parameters.Table, ...]
     runs: tuple[stored.RunView, ...]
@@ -68,15 +68,15 @@ class ComparisonView:
 
 
 def build(comparison: Comparison, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
-    """Write `index.html` and `figures/` into the directory `path`; the page's place.
+    """Write `index.html` and `figures/` to the directory `path`; returns the page's path.
 
-    `step` is told, before each point, how many are drawn and how many there are.
+    `step` is called before each point with the number of points drawn and the total number.
     """
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():
         view = _view(comparison, page, step or (lambda _done, _total: None))
-    page.write_text(rendering.render(view, "comparison.html.jinja", "bufferscope.comparison"), encoding="utf-8")
+        page.write_text(rendering.render(view, "comparison.html.jinja", "bufferscope.comparison"), encoding="utf-8")
     return page
 
 
@@ -143,12 +143,12 @@ def _drawn(figures: list[drawing.FigureView | drawing.Missing]) -> tuple[drawing
 
 
 def _parameters(comparison: Comparison, together: Pool) -> tuple[parameters.Table, ...]:
-    """The set-up, with what differs side by side; those of several experiments have nothing in common to lay over."""
+    """The parameters, with differing values side by side; none for several experiments, which have no common table."""
     return tuple(parameters.tables(points(together))) if len(comparison.experiments) == 1 else ()
 
 
 def _commands(sides: list[Side]) -> list[str]:
-    """How to make the runs again: those of one experiment file, engine and set of overrides together."""
+    """How to make the runs again: one command for each experiment file, engine and set of overrides."""
     variants = [variant for side in sides for variant in Pool(side.runs, [""] * len(side.runs)).variants]
     return [stored.command(runs) for variant in variants for runs in variant.by_engine.values()]
 

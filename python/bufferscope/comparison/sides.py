@@ -1,8 +1,8 @@
-"""From runs to sides, which are held against one another, and to the points at which they meet.
+"""Sort runs into the sides that are compared, and find the points at which sides meet.
 
-Sides differ in what was changed: settings, engine, kernel, experiment, or the names that the user gave. What is *swept*
-is common ground: points with the same swept values meet. Where nothing but swept values differs, or no two sides meet
-anywhere, every point is a side.
+Sides differ in what was changed: settings, engine, kernel, experiment, or the names that the user gave. Swept values do
+not make sides: two sides meet at the points where their swept values are the same. If the runs differ in nothing but
+swept values, or if no two sides meet anywhere, every point is a side.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -22,7 +22,7 @@ from bufferscope.variation.varying import EXPERIMENT
 
 @dataclass(frozen=True)
 class Side:
-    """Repetitions of one thing at one point."""
+    """The repetitions of one configuration at one point."""
 
     label: str
     runs: tuple[Run, ...]
@@ -38,7 +38,7 @@ class Meeting:
 
 
 class Pool(Result):
-    """Runs of any experiments under the names of their sides: what figures are drawn of."""
+    """Runs of any experiments, each with the name of its side: the data from which figures are drawn."""
 
     def __init__(self, runs: Sequence[Run], names: Sequence[str]) -> None:
         """Put runs together, each with a name."""
@@ -47,12 +47,12 @@ class Pool(Result):
 
     @cached_property
     def variation(self) -> Variation:
-        """What differs, led by the names."""
+        """What the runs differ in, with their names first."""
         return Variation(self.runs, self.names)
 
 
 def meetings(inputs: Sequence[Input]) -> list[Meeting]:
-    """The points at which the inputs' runs meet, in the order of the runs; raises `InputError` if there is one side."""
+    """The points at which sides meet, in the order of the runs; raises `InputError` if there is only one side."""
     inputs = _without_doubles(inputs)
     runs = [run for each in inputs for run in each.runs]
     found = _split(runs, _names(inputs, runs))
@@ -67,7 +67,7 @@ def meetings(inputs: Sequence[Input]) -> list[Meeting]:
 
 
 def _without_doubles(inputs: Sequence[Input]) -> list[Input]:
-    """The inputs without runs that the user has named before by the same name."""
+    """The inputs without the runs that an earlier input of the same name already holds."""
     seen: set[tuple[str, Path]] = set()
     found = []
     for each in inputs:
@@ -79,14 +79,14 @@ def _without_doubles(inputs: Sequence[Input]) -> list[Input]:
 
 
 def _names(inputs: Sequence[Input], runs: Sequence[Run]) -> list[str]:
-    """What the user calls each run; where inputs hold the same thing with the same seed, they are told by place."""
+    """The user's name for each run; if inputs hold the same configuration and seed, they are named by path."""
     names = [each.name for each in inputs for _ in each.runs]
     seeds = {(label, run.seed) for label, run in zip(Variation(runs, names).labels, runs, strict=True)}
     return names if len(seeds) == len(runs) else _by_source(inputs)
 
 
 def _by_source(inputs: Sequence[Input]) -> list[str]:
-    """Names for runs that have none: the part of their inputs' paths that differs."""
+    """Names for the runs; a run without a name gets the part of its input's path in which the inputs differ."""
     sources = [Path(each.source).parts for each in inputs]
     start, end = _alike(sources), _alike([source[::-1] for source in sources])
     short = [str(Path(*(source[start : len(source) - end] or source[-1:]))) for source in sources]
@@ -94,7 +94,7 @@ def _by_source(inputs: Sequence[Input]) -> list[str]:
 
 
 def _alike(sequences: Sequence[Sequence[str]]) -> int:
-    """How many items all sequences begin with."""
+    """The number of leading items that all sequences share."""
     return sum(1 for _ in takewhile(lambda items: len(set(items)) == 1, zip(*sequences, strict=False)))
 
 
@@ -122,7 +122,7 @@ def _split(runs: Sequence[Run], names: Sequence[str]) -> list[Meeting]:
 
 
 def _called(names: Sequence[str], changed: Sequence[Mapping[str, str]]) -> list[str]:
-    """Labels of sides: the user's name, and what was changed where that tells sides of one name apart."""
+    """Labels of sides: the user's name, and what was changed if several sides have that name."""
     found: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         found.setdefault(name, []).append(index)

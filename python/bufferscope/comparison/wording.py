@@ -12,7 +12,7 @@ BEYOND = {True: "yes", False: "no", None: "unknown"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A side's value of a metric, and its difference to the baseline's."""
+    """A side's value of a metric, and its difference from the baseline's."""
 
     side: str
     value: str
@@ -57,7 +57,7 @@ def _cell(point: PointComparison, metric: str, side: str, difference: Difference
 
 
 def unmatched(comparison: Comparison) -> list[str]:
-    """The points that have nobody to be held against, with the sides that have them."""
+    """The points at which nothing can be compared, each with the sides that have it."""
     return [
         f"{point.title or 'the point'}: only in {', '.join(side.label for side in point.sides)}"
         for point in comparison.unmatched
@@ -65,7 +65,7 @@ def unmatched(comparison: Comparison) -> list[str]:
 
 
 def repetitions(comparison: Comparison) -> str:
-    """How much is known of chance."""
+    """How much the repetitions say about chance."""
     fewest = min(len(side.runs) for point in comparison.points for side in point.sides)
     if fewest == 1:
         return "One repetition says nothing about chance; run with --repeat 3 or more."

@@ -1,4 +1,4 @@
-"""What this machine can do: for each engine what is there, what is missing, and the one command that installs it."""
+"""Find out what each engine can use on this machine, what it lacks, and the one command that installs that."""
 
 from collections.abc import Callable, Iterable, Mapping
 

@@ -1,10 +1,10 @@
-"""What `doctor` finds: single checks, and what they add up to for an engine."""
+"""The findings of `doctor`: single checks, and the diagnosis of an engine that they lead to."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["ready", "limited", "missing", "not in this version"]
-"""`limited`: the engine works, but not for everything; `missing`: without this it does not work."""
+"""`limited`: the engine works, but not for everything; `missing`: the engine does not work without this."""
 
 _WORST_FIRST: tuple[State, ...] = ("not in this version", "missing", "limited")
 
@@ -16,7 +16,7 @@ class Remedy:
     packages: tuple[str, ...] = ()
     """Packages to install, by their Debian names."""
     commands: tuple[str, ...] = ()
-    """What to run after that."""
+    """Commands to run after the packages are installed."""
 
 
 NOTHING = Remedy()
@@ -29,7 +29,7 @@ class Check:
     what: str
     state: State
     details: str
-    """What was found, or what follows from its absence."""
+    """What was found, or the consequence of what is missing."""
     remedy: Remedy = NOTHING
 
 
@@ -43,10 +43,10 @@ class Diagnosis:
     install: str | None = None
     """The command line that installs what is missing; None if nothing is missing or no command can help."""
     by_hand: tuple[str, ...] = ()
-    """Packages that are missing on a system whose package manager is not known, by their Debian names."""
+    """Missing packages, by their Debian names, if the system's package manager is not known."""
 
     @property
     def state(self) -> State:
-        """As bad as the worst of its checks."""
+        """The worst state of all checks."""
         found = {check.state for check in self.checks}
         return next((state for state in _WORST_FIRST if state in found), "ready")

@@ -1,4 +1,4 @@
-"""What the guest engine needs: an emulator, tools to put into the guest, a kernel, and disk space for its cache."""
+"""Checks for the guest engine: an emulator, tools to put into the guest, a kernel, and disk space for the cache."""
 
 import os
 import platform
@@ -16,12 +16,12 @@ from bufferscope.guest.kernels import Kernel
 from bufferscope.programs import packages
 
 OLDEST_QEMU = (7, 2)
-"""The oldest version that this engine was tried with."""
+"""The oldest version with which this engine was tested."""
 ROOM_BYTES = 400 << 20
 """Disk space for a kernel package, its image and a saved state together."""
 _BUILD = "bufferscope guest build"
 _FIRST_MEMBERS_BYTES = 160
-"""For a .deb: its version and the name of the next archive."""
+"""The part of a .deb that holds its version and the name of the archive that follows."""
 
 
 def checks(system: System) -> Iterator[Check]:
@@ -78,7 +78,7 @@ def _no_kernel(error: str) -> Check:
 
 
 def _decompression(kernel: Kernel) -> Iterator[Check]:
-    """Ubuntu compresses modules with zstd, which Python lacks."""
+    """Check for the program zstd if the kernel needs it: Ubuntu compresses modules with zstd, which Python lacks."""
     if _is_packed_with_zstd(kernel) and shutil.which("zstd") is None:
         yield Check(
             "zstd",
@@ -89,7 +89,7 @@ def _decompression(kernel: Kernel) -> Iterator[Check]:
 
 
 def _is_packed_with_zstd(kernel: Kernel) -> bool:
-    """Whether the first archive in its packages, or its installed modules, are compressed with zstd."""
+    """Whether the kernel's packages (judging by their first archive) or installed modules are compressed with zstd."""
     if kernel.packages:
         return any(b"control.tar.zst" in _beginning(package) for package in kernel.packages)
     return any((kernel.root / "lib/modules" / kernel.release).rglob("*.ko.zst"))

@@ -1,8 +1,9 @@
-"""What the host engine needs from this machine and its kernel; the agent tests the kernel."""
+"""Checks for the host engine: what it needs from this machine and its kernel. The agent tests the kernel."""
 
 import sys
 from collections.abc import Iterator, Mapping
 
+from bufferscope._core import QDISCS
 from bufferscope.doctor.findings import NOTHING, Check, Remedy, State
 from bufferscope.doctor.programs import agent_check, tool_checks
 from bufferscope.doctor.system import System
@@ -11,17 +12,15 @@ from bufferscope.errors import EngineError
 from bufferscope.programs import needed_by
 
 _ESSENTIAL = ("htb", "pfifo", "bfifo")
-"""Without these no link has a rate, or no queue."""
-_QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo"}
-"""The modules of queueing disciplines that are not called `sch_` and the discipline's name."""
+"""Without these, links can't have a rate or a queue."""
 _MODULE_PACKAGES = {"ubuntu": "linux-modules-extra-{kernel}", "fedora": "kernel-modules-extra-{kernel}"}
-"""Distributions that package a kernel's rarer modules separately."""
+"""The distributions that package a kernel's rarer modules separately, and those packages."""
 _USER_NAMESPACES = (
     ("kernel.unprivileged_userns_clone", 0, 1),
     ("kernel.apparmor_restrict_unprivileged_userns", 1, 0),
     ("user.max_user_namespaces", 0, 15_000),
 )
-"""Settings that keep user namespaces from ordinary users: name, the value that does, and one that does not."""
+"""Settings that can deny user namespaces to ordinary users: name, the value that denies, and one that allows."""
 
 
 def checks(system: System) -> Iterator[Check]:
@@ -57,11 +56,12 @@ def _permission(privilege: str) -> Check:
 def _kernel(
     system: System, release: str, qdiscs: Mapping[str, bool], congestion: Mapping[str, bool]
 ) -> Iterator[Check]:
-    """What the kernel has, in one check, and one check for each part that it lacks."""
+    """One check for all that the kernel has, and one for each part that it lacks."""
     there = [name for parts in (qdiscs, congestion) for name, has in parts.items() if has]
     yield Check("kernel", "ready", f"Linux {release} has {', '.join(there)}")
     for name in (name for name, has in qdiscs.items() if not has):
-        yield _lacking(system, name, _QDISC_MODULES.get(name, f"sch_{name}"))
+        module, _ = QDISCS.get(name, (f"sch_{name}", True))
+        yield _lacking(system, name, module)
     for name in (name for name, has in congestion.items() if not has):
         yield _lacking(system, name, f"tcp_{name}")
 
@@ -80,7 +80,7 @@ def _lacking(system: System, name: str, module: str) -> Check:
 
 
 def _bring_module(system: System, module: str) -> Remedy:
-    """An installed module only has to be loaded; some distributions package rarer ones separately."""
+    """How to get a module: load it if it is installed, or first install the distribution's package of rarer modules."""
     load = system.as_root(f"modprobe {module}")
     if system.has_module(module):
         return Remedy(commands=(load,))

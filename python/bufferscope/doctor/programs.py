@@ -18,7 +18,7 @@ _ELF_X86_64 = 62
 
 
 def agent_check() -> Check:
-    """Whether the agent is there and can run."""
+    """Check that the agent exists and can run."""
     try:
         path = agent.program()
     except EngineError as error:
@@ -29,7 +29,7 @@ def agent_check() -> Check:
 
 
 def tool_checks(names: Iterable[str]) -> Iterator[Check]:
-    """Tools from the distribution, which are started by name."""
+    """Check the distribution's tools, which are started by name."""
     for name in names:
         if (path := programs.find(name)) is None:
             yield Check(name, "missing", "not found in PATH", Remedy(packages=packages([name])))
@@ -38,7 +38,7 @@ def tool_checks(names: Iterable[str]) -> Iterator[Check]:
 
 
 def _build_agent() -> Remedy:
-    """A source tree can build it; an installation that lacks it was built without it."""
+    """A source tree can build the agent; an installation without the agent has no remedy, as it was built without."""
     is_checkout = (_CHECKOUT / "Makefile").is_file() and (_CHECKOUT / "crates/agent").is_dir()
     return Remedy(commands=(f"make -C {_CHECKOUT} agent",) if is_checkout else ())
 

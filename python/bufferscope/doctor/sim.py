@@ -1,4 +1,4 @@
-"""What the simulator, metrics, figures and reports need: the package itself and those that it depends on."""
+"""Checks for the simulator, metrics, figures and reports: this package and the packages that it depends on."""
 
 import platform
 import sys
@@ -10,7 +10,7 @@ from bufferscope.doctor.findings import Check, Remedy
 from bufferscope.doctor.system import System
 
 PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "scipy", "typer", "rich")
-"""The packages that records, figures, report and command line use."""
+"""The packages that records, figures, reports and the command line use."""
 
 
 def checks(_system: System) -> Iterator[Check]:

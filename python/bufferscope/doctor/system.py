@@ -1,4 +1,4 @@
-"""The system that `doctor` looks at: its distribution and package manager, its kernel's settings and modules."""
+"""The system that `doctor` examines: its distribution and package manager, its kernel's settings and modules."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ class _Packager:
 
     install: str
     names: Mapping[str, str]
-    """Its names for Debian's packages, where they differ."""
+    """Its names for Debian's packages, if they differ from Debian's."""
 
 
 _PACKAGERS: Mapping[str, _Packager] = {
@@ -27,14 +27,14 @@ _PACKAGERS: Mapping[str, _Packager] = {
     "opensuse": _Packager("zypper --non-interactive install", {"qemu-system-x86": "qemu-x86"}),
     "alpine": _Packager("apk add", {"qemu-system-x86": "qemu-system-x86_64"}),
 }
-"""By the `ID` of os-release(5), or a word of its `ID_LIKE`."""
+"""The keys are values of `ID` in os-release(5), or words of its `ID_LIKE`."""
 
 _APT_LISTS = "var/lib/apt/lists"
 
 
 @dataclass(frozen=True)
 class System:
-    """A system below a root directory: this one's `/`, or one made for a test."""
+    """A system below a root directory: `/` of this machine, or a directory made for a test."""
 
     root: Path = Path("/")
     is_root: bool = os.geteuid() == 0
@@ -42,7 +42,7 @@ class System:
     """The running kernel's release."""
 
     def setting(self, name: str) -> int | None:
-        """A numeric kernel setting, by its dotted name; None if this kernel has no such setting."""
+        """A numeric kernel setting, by its dotted name; None if the kernel has no such setting."""
         text = self._text(f"proc/sys/{name.replace('.', '/')}").strip()
         return int(text) if text.isdecimal() else None
 
@@ -53,7 +53,7 @@ class System:
 
     @property
     def distribution(self) -> str:
-        """`debian`, `ubuntu`; empty if the system does not say."""
+        """The distribution's name, such as `debian` or `ubuntu`; empty if the system does not say."""
         return (self._families or [""])[0]
 
     def can_install(self) -> bool:
@@ -69,7 +69,7 @@ class System:
         return [self.as_root("apt-get update"), install] if self._lacks_package_lists else [install]
 
     def as_root(self, command: str) -> str:
-        """The command as this user has to enter it."""
+        """The command as this user has to enter it: with sudo, unless the user is root."""
         return command if self.is_root else f"sudo {command}"
 
     @cached_property

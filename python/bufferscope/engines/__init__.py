@@ -1,4 +1,4 @@
-"""What carries the packets. Each engine is one function from a point to records."""
+"""The engines, which carry the packets. Each engine is essentially one function, from a point to its records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ Progress = Callable[[int, int], bool]
 """Called with the run's time and its duration in nanoseconds; False asks the engine to stop."""
 
 Carry = Callable[[Point, int, Path, Progress], Outcome]
-"""Runs a point with a seed and writes the tables into a directory."""
+"""Runs a point with a seed, and writes the tables to a directory."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,12 @@ class Engine:
     refusals: Callable[[Sequence[Point]], list[str | None]] = lambda points: [None] * len(points)
     """For each of these points, why the engine cannot run it on this machine; None if it can."""
     identity: Callable[[], str | None] = lambda: None
-    """A digest of all that a run's records depend on besides scenario and seed: runs with the same identity give the
-    same records. None if no two runs do."""
+    """A digest of everything that a run's records depend on besides scenario and seed: with the same identity, a run
+    gives the same records. None if the engine's runs are never the same."""
     real_time: bool = False
-    """Whether its runs follow the machine's clock, so that other load on the machine disturbs them."""
+    """Whether its runs follow the machine's clock; then other load on the machine disturbs them."""
+    kernel: str | None = None
+    """The kernel that the user chose; None if the engine uses its default or offers no choice."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -64,14 +66,14 @@ ENGINES: Mapping[str, Engine] = {
 NOT_YET: Mapping[str, str] = {
     "live": "the path between this machine and a server",
 }
-"""Engines that are designed but not in this version."""
+"""Engines that are planned but not in this version."""
 
 
 def engines(names: str | Sequence[str], option: str = "--engine", kernel: str | None = None) -> tuple[Engine, ...]:
-    """The engines named in a list or in one text with commas (`sim,guest`); the guest with this kernel.
+    """The engines named in a list or in a text with commas (`sim,guest`); the guest engine gets this kernel.
 
-    Raises `InputError` for an unknown name, for one given twice, or if none of the engines takes a kernel; the message
-    calls `names` by the option's name.
+    Raises `InputError` for an unknown name, for a name given twice, and for a kernel if the guest is not among the
+    engines. `option` is the name of the option that `names` comes from, for the message.
     """
     words = names.split(",") if isinstance(names, str) else list(names)
     chosen = [_engine(word.strip(), option) for word in words]
@@ -92,6 +94,7 @@ def _with_kernel(chosen: Sequence[Engine], kernel: str, option: str) -> tuple[En
             run=partial(guest.run, kernel=kernel),
             examine=partial(guest.examine, kernel),
             identity=partial(guest.identity, kernel),
+            kernel=kernel,
         )
         if engine in guests
         else engine

@@ -1,4 +1,4 @@
-"""The agent's program: where it is, and how to request a run from it."""
+"""The agent's program: where to find it, and how to request a run from it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from bufferscope.experiment import Point
 
 NAME = "bufferscope-agent"
 VARIABLE = "BUFFERSCOPE_AGENT"
-"""Environment variable that names another agent."""
+"""The environment variable that selects another agent."""
 
 _PACKAGE = Path(bufferscope.__file__).parent
 _TARGET = _PACKAGE.parents[1] / "target"
@@ -22,11 +22,11 @@ _PLACES = (
     _TARGET / "release" / NAME,
     _TARGET / "debug" / NAME,
 )
-"""Its places: in the package, and where cargo builds it in a source tree."""
+"""Where the agent may be: in the package, or where cargo builds it in a source tree."""
 
 
 def program() -> Path:
-    """The agent. Raises `EngineError` if there is none."""
+    """The agent's path. Raises `EngineError` if there is no agent."""
     if chosen := os.environ.get(VARIABLE):
         places: tuple[Path, ...] = (Path(chosen),)
     else:
@@ -41,7 +41,7 @@ def program() -> Path:
 
 
 def another_build(how_known: str) -> EngineError:
-    """The error that the agent and this package do not understand each other."""
+    """The error for an agent and a package that do not understand each other."""
     return EngineError(
         f"{NAME} and this package are from different builds: {how_known}; reinstall the package, which has both, or "
         f"in a source tree run `make agent`, and unset {VARIABLE} where it names another agent"
@@ -49,5 +49,5 @@ def another_build(how_known: str) -> EngineError:
 
 
 def request(point: Point, seed: int, options: Mapping[str, Any]) -> bytes:
-    """What the agent reads from its standard input."""
+    """A request, which the agent reads from its standard input."""
     return json.dumps({"scenario": point.scenario, "seed": seed, "options": dict(options)}).encode()

@@ -1,6 +1,6 @@
-"""What the agent writes, whether on this machine or in a guest: frames of length, kind and payload.
+"""Read the agent's output, from this machine or from a guest: frames of length, kind and payload.
 
-`crates/agent/src/frame.rs` is the other side.
+`crates/agent/src/frame.rs` writes them.
 """
 
 import json
@@ -19,21 +19,21 @@ _T = TypeVar("_T")
 _HEADER = struct.Struct("<IB")
 _PROGRESS, _BATCH, _SUMMARY, _ERROR = 1, 2, 3, 4
 _LONGEST_BYTES = 1 << 28
-"""A batch has a few thousand rows. Anything that claims to be longer is not a frame."""
+"""The largest length of a frame: a batch has only a few thousand rows, so data that claims more is not a frame."""
 
 
 class Receiver:
-    """Takes an agent's output piece by piece and writes its tables into a directory."""
+    """Takes an agent's output piece by piece and writes its tables to a directory."""
 
     def __init__(self, directory: Path, progress: Callable[[int, int], bool]) -> None:
-        """Create the tables in `directory`. `progress` gets the run's progress, and returns False to stop it."""
+        """Create the tables in `directory`. `progress` is called with the run's progress; it returns False to stop."""
         self._tables = _core.TableWriter(directory)
         self._progress = progress
         self._buffer = bytearray()
         self._summary: dict[str, Any] | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Take the next piece; False if the run is to be stopped. Raises `EngineError` if the agent reports one."""
+        """Take the next piece; returns False to stop the run. Raises `EngineError` if the agent reports an error."""
         self._buffer += data
         goes_on = True
         for kind, payload in self._frames():

@@ -1,4 +1,4 @@
-"""A real Linux kernel in a virtual machine: virtual time, the same records for the same seed, kernel and agent."""
+"""A real Linux kernel in a virtual machine: virtual time, and the same records for the same seed, kernel and agent."""
 
 import dataclasses
 import json
@@ -19,11 +19,11 @@ from bufferscope.guest.cards import Pair
 from bufferscope.guest.image import Image
 
 OPTIONS = {
-    # The guest has one processor: writing during the run would compete with the traffic.
+    # The guest has one processor, so writing records during the run would compete with the traffic.
     "deliver_at_end": True,
     "progress_interval_ns": 1_000_000_000,
     "own_machine": True,
-    # Every run begins with the saved random state, so that runs differ only by their seed.
+    # Every run starts from the saved random state, and the kernel is seeded, so runs differ only by their seed.
     "seed_kernel": True,
     "delay": "netem",
 }
@@ -33,12 +33,15 @@ OPTIONS = {
 def run(
     point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool], *, kernel: str | None = None
 ) -> Outcome:
-    """Run a point on a kernel series (`6.12`) or release; raises `EngineError`, or `_core.Interrupted` if told to."""
+    """Run a point on a kernel series (`6.12`) or release.
+
+    Raises `EngineError`, or `_core.Interrupted` after `progress` returned False.
+    """
     receiver = Receiver(directory, progress)
     request = agent.request(point, seed, OPTIONS)
     qemu = machine.find_qemu()
     built = _image(kernel, agent.program())
-    if not built.kernel.exists():  # removed since, to make room
+    if not built.kernel.exists():  # it was removed meanwhile to free space
         _image.cache_clear()
         built = _image(kernel, agent.program())
     pairs = cards_of(point)
@@ -57,7 +60,7 @@ def _image(kernel: str | None, program: Path) -> Image:
 
 
 def cards_of(point: Point) -> list[Pair]:
-    """The network cards that a point needs. Raises `EngineError` for a ring that no card can have."""
+    """The network cards that a point needs. Raises `EngineError` for a ring that no card can provide."""
     try:
         return _core.cards(point.core)
     except _core.PlanError as error:
@@ -72,7 +75,7 @@ def examine(kernel: str | None = None) -> None:
 
 
 def refusals(points: Sequence[Point]) -> list[str | None]:
-    """For each of these points, why Linux can't run it, as far as known without asking it; None if it can."""
+    """For each of these points, why Linux can't run it, as far as we know without a kernel; None if it can."""
     return [_refusal(point) for point in points]
 
 
@@ -85,7 +88,7 @@ def _refusal(point: Point) -> str | None:
 
 
 def identity(kernel: str | None = None) -> str:
-    """Kernel, agent and tools (the image), QEMU, and the agent's settings."""
+    """A digest of the image (kernel, agent and tools), of QEMU, and of the agent's settings."""
     qemu = machine.find_qemu()
     options = [json.dumps(OPTIONS), *cards.arguments([(("", None), ("", 1))])]
     depends_on = [machine.fingerprint(qemu, _image(kernel, agent.program())), *options]

@@ -1,4 +1,4 @@
-"""The kernel of the machine: real time, in network namespaces that last as long as the agent's process."""
+"""The kernel of this machine: real time, in network namespaces that exist as long as the agent's process."""
 
 import dataclasses
 import json
@@ -21,11 +21,14 @@ _READ_BYTES = 1 << 20
 _QUESTION_TIMEOUT_S = 30
 
 _ALONE = threading.Lock()
-"""Real time can't be shared: concurrent runs would disturb one another."""
+"""Held by the only run at a time: concurrent runs in real time would disturb one another."""
 
 
 def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
-    """Run a point, after any other; raises `EngineError`, or `_core.Interrupted` after `progress` returned False."""
+    """Run a point once no other run is going on.
+
+    Raises `EngineError`, or `_core.Interrupted` after `progress` returned False.
+    """
     with _ALONE:
         before_s = _children_cpu_s()
         outcome = _carry(agent.request(point, seed, {}), point, directory, progress)
@@ -45,7 +48,7 @@ def _carry(request: bytes, point: Point, directory: Path, progress: Callable[[in
                 if not receiver.feed(data):
                     raise _core.Interrupted
         finally:
-            # Neither its network nor its traffic outlives it.
+            # The agent's network and traffic end with it.
             process.kill()
     return receiver.finish()
 
@@ -57,9 +60,9 @@ def _children_cpu_s() -> float:
 
 
 def capabilities() -> dict[str, Any]:
-    """What this machine's kernel can do, as the agent reports it: `kernel, privilege, qdiscs, congestion`.
+    """The agent's report on what this machine's kernel can do: `kernel, privilege, qdiscs, congestion`.
 
-    Raises `EngineError` if it does not allow network namespaces.
+    Raises `EngineError` if the kernel does not allow network namespaces.
     """
     found: dict[str, Any] = _told("--capabilities")
     return found

@@ -1,4 +1,4 @@
-"""What an engine reports about a run, besides its tables."""
+"""An engine's report about a run, besides the tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ class Outcome:
 
     engine_version: str
     mss_bytes: int
-    """TCP payload of a full packet."""
+    """The TCP payload of a full packet."""
     sample_interval_ns: int
     """The sampling interval achieved."""
     summary: Mapping[str, Any]
     """The engine's own counters."""
     warnings: list[str]
     tables: Mapping[str, int]
-    """Rows of each table."""
+    """The number of rows of each table."""
     cpu_s: float | None = None
-    """CPU time of the engine's own processes; None where it runs in this one."""
+    """The CPU time of the engine's own processes; None if the engine runs in this process."""

@@ -4,17 +4,18 @@ from bufferscope.engines import ENGINES, Engine, engines
 from bufferscope.errors import EngineError, InputError
 
 KERNELS = ("guest", "host")
-"""The engines that run a real kernel: the repeatable one first."""
+"""The engines that run a real kernel, the repeatable one first."""
 
 
-def pair(names: str | None, kernel: str | None = None) -> tuple[Engine, Engine]:
+def pair(names: str | None, kernel: str | None = None, *, here: bool = True) -> tuple[Engine, Engine]:
     """The two engines of a text such as `sim,guest`, both ready; without a text, the simulator and a ready kernel.
 
-    `kernel` chooses the guest's.
+    `kernel` selects the guest's kernel. If the engines will not run `here` but on other machines, they need not be
+    ready, and the default is `sim,guest`.
 
-    Raises `InputError` unless there are two, and `EngineError`, with the remedy, if one can't be used here.
+    Raises `InputError` unless there are two engines, and `EngineError`, with the remedy, if one can't be used here.
     """
-    if names is None and kernel is not None:
+    if names is None and (kernel is not None or not here):
         names = "sim,guest"
     if names is None:
         return ENGINES["sim"], _ready_kernel()
@@ -23,7 +24,7 @@ def pair(names: str | None, kernel: str | None = None) -> tuple[Engine, Engine]:
             f"--engines: found {names!r}; allowed: two engines, as in sim,guest; the second is the reference"
         )
     judged, reference = engines(names, "--engines", kernel)
-    for engine in (judged, reference):
+    for engine in (judged, reference) if here else ():
         engine.examine()
     return judged, reference
 

@@ -1,10 +1,10 @@
-"""Engines without a driver's transmit ring refuse a scenario that has one."""
+"""Refuse scenarios with a driver's transmit ring, for engines that have none."""
 
 from bufferscope.experiment import Point
 
 
 def refusal(point: Point, why: str) -> str | None:
-    """Why an engine without rings refuses a point, with its reason `why`; None if no port has a ring."""
+    """Why an engine without rings refuses a point; `why` is the engine's reason. None if no port has a ring."""
     port = _first(point)
     return port and f"{port} has a ring, and {why}: use --engine guest, or leave the ring out"
 

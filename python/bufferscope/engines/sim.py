@@ -1,4 +1,4 @@
-"""The simulator: virtual time, the same records for the same seed on every machine."""
+"""The simulator: virtual time, and the same records for the same seed on every machine."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -62,5 +62,5 @@ def _gigabytes(size: int) -> str:
 
 @cache
 def identity() -> str:
-    """The hash of the simulator's file: another build may give other records."""
+    """The hash of the simulator's file, because another build may give other records."""
     return sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]

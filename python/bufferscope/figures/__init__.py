@@ -1,11 +1,11 @@
-"""Charts from records: one function a figure, a result in, an Altair chart out.
+"""Charts from records: each figure is a function that takes a result and returns an Altair chart.
 
 >>> from bufferscope import figures
 >>> figures.queue_length(result).save("queue.html")                                             # doctest: +SKIP
 >>> figures.draw(result, "rtt_cdf")                            # by the name that experiment files use  # doctest: +SKIP
 
-Figures are loaded when first used: their names alone (`NAMES`) cost nothing. A figure that the records hold nothing for
-raises `NoDataError`, whose message says what is missing.
+Figures are loaded when they are first used, so it is cheap to look at their names (`NAMES`). If the records hold no
+data for a figure, it raises `NoDataError`, whose message says what is missing.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ NAMES = (
     "goodput_delay",
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
-"""What an experiment file's key `figures` may list: each is a function here, from the file of its name in `charts`."""
+"""The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
 
 __all__ = [
     "FIGURES",
@@ -62,7 +62,7 @@ __all__ = [
 
 
 def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
-    """The figure of this name; raises `NoDataError` when the records hold nothing for it."""
+    """The figure of this name; raises `NoDataError` if the records hold no data for it."""
     function: Figure = _figure(name)
     return function(result)
 

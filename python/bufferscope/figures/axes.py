@@ -1,4 +1,4 @@
-"""Axes and colours: the same time axis and the same colour for a point in every figure of a result."""
+"""Axes and colours: every figure of a result has the same time axis, and the same colour for a point."""
 
 import math
 from typing import Any, TypeVar
@@ -14,14 +14,14 @@ Channel = TypeVar("Channel", alt.X, alt.Y)
 
 TIME = "time (s)"
 WIDE = 50
-"""Positive values that span this factor get a logarithmic axis: only so can a cure be read beside the disease."""
+"""Positive values that span more than this factor get a logarithmic axis, so that small ones can be read as well."""
 
 MOST_NAMES = 4
-"""Lines that can have names beside the plot; of more, the legend is quicker to read."""
+"""The most lines that get names beside the plot; for more lines, the legend is quicker to read."""
 LONGEST_NAME = 18
-"""Characters that there is room for."""
+"""The most characters of a name for which there is room."""
 CHARACTER = 7.5
-"""Mean width of a character of a name in pixels."""
+"""The mean width of a name's character in pixels."""
 GAP = 7
 """Pixels between a line's end and its name."""
 
@@ -32,14 +32,14 @@ def time_axis(result: ResultRecords) -> alt.X:
 
 
 def time_scale(result: ResultRecords) -> alt.Scale:
-    """From 0 to the end of the longest run."""
+    """The scale of the time axis: from 0 to the end of the longest run."""
     return alt.Scale(domain=[0, duration_s(result)], nice=False)
 
 
 def fitted(channel: type[Channel], field: str, title: str, values: pl.Series, room: float = 0) -> Channel:
-    """An axis for positive values from zero on, or logarithmic with round ticks (1, 2, 5, 10, ...) where they are wide.
+    """An axis for positive values: linear from zero, or, for a wide span, logarithmic with round ticks (1, 2, 5, ...).
 
-    `room` is the share of its length to leave free above the greatest.
+    `room` is the share of the axis that stays free above the greatest value.
     """
     low, high = span(values)
     if not is_wide(values):
@@ -52,7 +52,7 @@ def fitted(channel: type[Channel], field: str, title: str, values: pl.Series, ro
 
 
 def names(result: ResultRecords) -> list[str]:
-    """What the lines of figures over time are called: points, or of a single one, its traffic that has a goodput."""
+    """The names of lines in figures over time: the points, or, for a single point, its traffic that has a goodput."""
     labels = [point.label for point in points(result)]
     if len(labels) > 1:
         return labels
@@ -60,7 +60,7 @@ def names(result: ResultRecords) -> list[str]:
 
 
 def room_for_names(result: ResultRecords) -> int:
-    """Pixels that names of lines take beside every plot over time of a result; 0 where they are too many or long."""
+    """The pixels that lines' names take beside every plot over time; 0 if there are too many or too long names."""
     written = names(result)
     longest = max(map(len, written), default=0)
     fits = 2 <= len(written) <= MOST_NAMES and longest <= LONGEST_NAME
@@ -68,7 +68,7 @@ def room_for_names(result: ResultRecords) -> int:
 
 
 def row_axis(result: ResultRecords) -> alt.Y:
-    """One row a point, in the sweep's order, for figures that compare points."""
+    """An axis with one row per point, in the sweep's order, for figures that compare points."""
     axis = alt.Axis(grid=False, ticks=False, domain=False, labelFontSize=14)
     return alt.Y("point:N", sort=None, title=sweep_title(result) or None, axis=axis)
 
@@ -83,24 +83,24 @@ def point_color(result: ResultRecords, *, legend: bool = True) -> Optional[alt.C
 
 
 def point_tooltip(result: ResultRecords) -> list[alt.Tooltip]:
-    """The point in a tooltip, where there are several."""
+    """The point for a tooltip, if there are several points."""
     return [alt.Tooltip("point:N", title=sweep_title(result))] if len(points(result)) > 1 else []
 
 
 def tooltip(channel: alt.X | alt.Y) -> alt.Tooltip:
-    """The value of an axis in a tooltip, named by its title."""
+    """The value on an axis for a tooltip, with the axis' title as its name."""
     code = written(channel)
     return alt.Tooltip(f"{code['field']}:Q", title=code["title"], format=",.4~g")
 
 
 def written(channel: alt.X | alt.Y | alt.Color | alt.Tooltip) -> dict[str, Any]:
-    """A channel as it stands in the specification: its field, its title, ..."""
+    """A channel as the specification has it: its field, its title, ..."""
     code: Any = channel.to_dict(context={"data": None})
     return dict(code)
 
 
 def is_wide(values: pl.Series) -> bool:
-    """Whether positive values span so much that their axis is logarithmic."""
+    """Whether positive values have such a wide span that their axis is logarithmic."""
     low, high = span(values)
     return low > 0 and high / low > WIDE
 

@@ -1,4 +1,4 @@
-"""A result's charts by name, each drawn when it is asked for."""
+"""A result's charts by name; each is drawn when it is looked up."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 class Charts(Mapping[str, "alt.LayerChart"]):
     """Charts of a result: `charts["rtt"]`.
 
-    Iterating gives the names that its experiment lists, or that fit its traffic; others can be asked for, too.
+    Iteration gives the names that the experiment lists, or those that fit its traffic; other charts can be looked up,
+    too.
     """
 
     def __init__(self, result: "ResultRecords") -> None:
-        """Charts of this result; nothing is drawn yet."""
+        """Make the mapping for this result, without drawing anything yet."""
         self._result = result
 
     def __getitem__(self, name: str) -> "alt.LayerChart":

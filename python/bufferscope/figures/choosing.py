@@ -1,4 +1,4 @@
-"""Which figures to draw of a result: those that its experiment names, or else those that fit its traffic."""
+"""Choose the figures of a result: those that its experiment names, or else those that fit its traffic."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def chosen(runs: Sequence["RunRecords"]) -> tuple[str, ...]:
-    """The figures that the runs' experiments name, each once; of one that names none, those that fit its traffic."""
+    """The figures that the runs' experiments name, each once; if one names none, those that fit its traffic."""
     found: dict[str, None] = {}
     for run in runs:
         named = [name for name in run.meta["document"].get("figures") or () if name in NAMES]
@@ -20,9 +20,10 @@ def chosen(runs: Sequence["RunRecords"]) -> tuple[str, ...]:
 
 
 def fitting(scenario: Mapping[str, Any]) -> tuple[str, ...]:
-    """The figures that a scenario's traffic can be seen in.
+    """The figures that show something of a scenario's traffic.
 
-    A ping feels the queue, a connection has a window, what carries data a goodput, and what has an end takes a time.
+    A port with a rate has a queue, a ping has round-trip times, a TCP connection has a window, traffic that carries
+    data has a goodput, and transfers with an end take a certain time.
     """
     return tuple(_fitting(scenario))
 

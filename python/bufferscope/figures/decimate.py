@@ -1,20 +1,20 @@
-"""Thinning of long series to what a picture can show, without losing a peak."""
+"""Thin long series to the rows that a picture can show, without losing a peak."""
 
 import polars as pl
 
 
 def decimate(frame: pl.DataFrame, x: str, y: str, by: list[str], columns: int) -> pl.DataFrame:
-    """Keeps of each series (`by`), in each of `columns` equal steps of `x`, the lowest and the highest row of `y`.
+    """Keep the rows with the lowest and highest `y` of each series (`by`) in each of `columns` equal steps of `x`.
 
-    So the drawn line touches the same pixels, and no peak disappears. A series' first and last row stay, so that it
-    does not seem to begin late or end early, and one row of each column whose `y` is null, so that a gap stays a gap.
-    At most `3 * columns + 2` rows a series are left, in the order of `frame`.
+    So the drawn line covers the same pixels, and no peak disappears. The first and the last row of a series stay, so
+    that it does not seem to begin late or end early. Where `y` is null, one row of each column stays, so that a gap
+    stays a gap. At most `3 * columns + 2` rows of each series are left, in the order of `frame`.
     """
     if frame.is_empty():
         return frame
     low, high = (float(edge) for edge in frame.select(pl.col(x).min(), pl.col(x).max().alias("high")).row(0))
     width = (high - low) / columns or 1.0
-    # Of a span too small to be divided (its reciprocal is infinite), 0 / width is not a number: all is one column.
+    # If the span is too small to be divided (its reciprocal is infinite), 0 / width is NaN: then there is one column.
     column = ((pl.col(x) - low) / width).fill_nan(0.0).floor().clip(0, columns - 1).cast(pl.Int32)
     cell = [*by, "_column"]
     row = pl.int_range(pl.len())

@@ -1,7 +1,7 @@
-"""Names at the right end of a figure's lines, in the colours of the lines, so that no eye has to go to the legend.
+"""Names at the right ends of a figure's lines, in the colours of the lines, so that readers don't need the legend.
 
-Figures over time leave the same room beside their plots, whether they have names there or not: those of a result stand
-below one another, and their time axes are aligned. On small screens the page leaves the names out (`page.js`).
+All figures over time leave the same room beside their plots, with or without names: the figures of a result stand below
+one another, and their time axes are aligned. On small screens the page leaves the names out (`page.js`).
 """
 
 import math
@@ -18,18 +18,18 @@ from bufferscope.figures.source import ResultRecords, duration_s
 LINE = 17
 """Height of a name in pixels."""
 FARTHEST = 2.1 * LINE
-"""How far from its line's end a name may be moved to make room for the others."""
+"""How far a name may be moved away from the end of its line to make room for other names."""
 LATE = 0.95
-"""The share of the time axis after which a line must end: a name at the edge is beside no line that ends before."""
+"""The share of the time axis after which a line must end: a name at the edge would not stand beside a shorter line."""
 
 
 def layers(
     result: ResultRecords, lines: pl.DataFrame, y: alt.Y, color: Any, highest: float, series: str = "point"
 ) -> list[parts.Layer]:
-    """The names of the lines as a layer; none where there is no room, or where they would not stand beside their lines.
+    """The names of the lines as a layer; none if there is no room, or if they would not stand beside their lines.
 
-    `lines` has the columns `time_s`, `series` and that of `y`, whose axis goes from zero to about `highest` unless it
-    has a domain of its own.
+    `lines` has the columns `time_s`, `series` and the field of `y`. The axis of `y` goes from zero to about `highest`,
+    unless it has its own domain.
     """
     field = axes.written(y)["field"]
     isolated = pointer.isolating(color)
@@ -58,16 +58,16 @@ def layers(
 
 
 def top(lines: repetitions.Drawn, value: str) -> float:
-    """The greatest value that the lines and their bands come to."""
+    """The greatest value of the lines and their bands."""
     columns = [lines.strong[value], lines.light[value]]
     columns += [lines.strong[repetitions.HIGH]] if lines.is_median else []
     return max((axes.span(column)[1] for column in columns if column.drop_nulls().len()), default=0.0)
 
 
 def apart(wanted: Sequence[float], gap: float, end: float) -> list[float]:
-    """Places from 0 to `end`, in the order of what is wanted, at least `gap` from one another, moved by little.
+    """Places from 0 to `end`, close to the `wanted` ones and in their order, with at least `gap` between neighbours.
 
-    Those that would stand too close form a block, whose middle is the mean of what they want.
+    Places that would be too close together form a block, whose middle is the mean of its wanted places.
     """
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     blocks: list[list[int]] = []
@@ -86,14 +86,14 @@ def apart(wanted: Sequence[float], gap: float, end: float) -> list[float]:
 
 
 def _start(wanted: Sequence[float], block: Sequence[int], gap: float, end: float) -> float:
-    """The first place of a block within 0 and `end`."""
+    """The first place of a block, so that the block lies between 0 and `end`."""
     length = (len(block) - 1) * gap
     middle = sum(wanted[index] for index in block) / len(block)
     return min(max(middle - length / 2, 0), end - length)
 
 
 class _Axis:
-    """A value axis as high as the plot, as it will be drawn (linear ones are rounded up by an eighth at most)."""
+    """A value axis of the plot's height, roughly as drawn (linear axes are rounded up by at most an eighth)."""
 
     def __init__(self, y: alt.Y, highest: float) -> None:
         scale = axes.written(y).get("scale", {})
@@ -102,11 +102,11 @@ class _Axis:
         self._low, self._high = self._scaled(low), self._scaled(high)
 
     def pixel(self, value: float) -> float:
-        """Pixels above the axis' lower end."""
+        """The position of a value, in pixels above the axis' lower end."""
         return (self._scaled(value) - self._low) / (self._high - self._low) * style.HEIGHT
 
     def value(self, pixel: float) -> float:
-        """The value at so many pixels."""
+        """The value at this position."""
         scaled = self._low + pixel / style.HEIGHT * (self._high - self._low)
         return float(f"{math.exp(scaled) if self._is_log else scaled:.6g}")
 

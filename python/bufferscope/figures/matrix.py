@@ -1,4 +1,4 @@
-"""Figures with a cell for each combination of swept values: the first swept key downwards, all others across."""
+"""Figures with a cell for each combination of swept values: rows for the first swept key, columns for all others."""
 
 import math
 from collections.abc import Callable
@@ -19,33 +19,33 @@ NARROW = 4
 LINE = 15
 """Height in pixels of a line of a column's label."""
 REPEATED = 44
-"""The same with an interval below the number."""
+"""Height in pixels of a row that has an interval below each number."""
 BETWEEN = " · "
-"""Between the values of a column's label, which stand below one another."""
+"""The separator between the values of a column's label; the values stand below one another."""
 
 
 Value = Callable[[Point], Estimate | None]
-"""A point's value, with the uncertainty that its repetitions give."""
+"""Computes a point's value, with the uncertainty from its repetitions; None without a value."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a matrix shows, in words and colours."""
+    """The texts and colours of a matrix."""
 
     title: str
     subtitle: str
     quantity: str
-    """What a cell's number is, with its unit."""
+    """The quantity that a cell shows, with its unit."""
     format: str
     """The number's format, for d3."""
     scale: alt.Scale
 
 
 def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
-    """One cell per point, in the order of the sweep, with its value as colour and number.
+    """One cell per point, in the order of the sweep, with the point's value as colour and number.
 
-    With repetitions, half the width of the mean's 95 % confidence interval is shown below it. `value` is `None` for a
-    point without a value: its cell stays empty, and so do rows and columns without any value. Raises `NoDataError` if
+    With repetitions, half the width of the mean's 95 % confidence interval is shown below the number. If `value`
+    returns None, the point has no cell, and rows and columns without any value are left out. Raises `NoDataError` if
     nothing is swept or no point has a value.
     """
     keys = list(result.runs[0].point) if result.runs else []
@@ -91,7 +91,7 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
 
 
 def mean_metric(name: str) -> Value:
-    """The mean of a metric over a point's repetitions; none where it is not measured or losses hide it."""
+    """The mean of a metric over a point's repetitions; None if it is not measured, or if losses hide it."""
 
     def value(point: Point) -> Estimate | None:
         try:

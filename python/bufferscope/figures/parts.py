@@ -1,4 +1,4 @@
-"""What figures have in common: thinned series, lanes for what was lost, the frame around it."""
+"""The common parts of figures: thinned series, lanes with marks for losses, and the frame."""
 
 import textwrap
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ ROW = 44
 
 
 MOST_ROWS = 5000
-"""Of one table in a chart: Altair refuses more, and a page with more becomes large."""
+"""The most rows of a table in a chart: Altair refuses more, and more rows would make pages large."""
 
 
 def thinned(
     frame: pl.DataFrame, y: str, by: Sequence[str] = ("point",), columns: int = style.WIDTH // 2
 ) -> pl.DataFrame:
-    """Series over time thinned to what the plot's pixel columns can show; where they are many, more than that."""
+    """Thin series over time to what the plot's pixel columns can show, and further if there are many series."""
     kept = decimate(frame, "time_s", y, list(by), columns)
     while kept.height > MOST_ROWS and columns > 1:
         columns = min(columns - 1, columns * MOST_ROWS // kept.height)
@@ -34,9 +34,9 @@ def thinned(
 
 
 def lanes(result: ResultRecords, missing: pl.DataFrame, word: str) -> list[Layer]:
-    """Marks at the upper edge of the plot, one lane a point, at the `time_s` and `point` of each row of `missing`.
+    """Marks at the upper edge of the plot for the rows of `missing`: at `time_s`, in one lane per `point`.
 
-    Several in one pixel column share a mark; its tooltip has their number.
+    Several rows in one pixel column share a mark; the tooltip has their number.
     """
     if missing.is_empty():
         return []
@@ -66,7 +66,7 @@ def headroom(result: ResultRecords, missing: pl.DataFrame) -> float:
 def framed(
     layers: Sequence[Layer], title: str, subtitle: str, description: str, height: int = style.HEIGHT
 ) -> alt.LayerChart:
-    """The layers as one figure with a title, a line that explains it, and words for those who can't see it."""
+    """The layers as one figure with a title, an explanation, and a description for readers who can't see it."""
     heading = alt.TitleParams(title, subtitle=_lines(subtitle)) if subtitle else alt.TitleParams(title)
     chart = alt.layer(*layers).properties(width=style.WIDTH, height=height, title=heading, description=description)
     configured: alt.LayerChart = chart.configure(**style.config(style.LIGHT))
@@ -78,7 +78,7 @@ def _lines(text: str) -> list[str]:
 
 
 def rows_height(result: ResultRecords) -> int:
-    """The height of a figure with a row a point."""
+    """The height of a figure with one row per point."""
     return max(2 * ROW, ROW * len(points(result)))
 
 

@@ -1,4 +1,4 @@
-"""Charts as pictures: SVG and PNG without what only serves a pointer."""
+"""Charts as pictures, without the parts that only serve a pointer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,15 +7,14 @@ import vl_convert
 
 from bufferscope.figures.pointer import CROSSHAIR, HOVER
 
-PNG_SCALE = 2
 CHARACTER, SYMBOL = 7.2, 40
-"""Pixels of a letter in a legend, and of an entry's symbol with the gaps around it."""
+"""Widths in pixels: of a letter in a legend, and of an entry's symbol with the gaps around it."""
 FOR_THE_POINTER = (HOVER, CROSSHAIR)
-"""The layers that a picture is drawn without."""
+"""The layers that pictures leave out."""
 
 
 def still(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification without hovering, zooming and per-mark descriptions: a tenth of the size as a picture."""
+    """The specification without hovering, zooming and descriptions of marks; its picture has a tenth of the size."""
     kept = {key: value for key, value in spec.items() if key != "params"}
     if "layer" in kept:
         kept["layer"] = [_settled(layer) for layer in kept["layer"] if layer.get("name") not in FOR_THE_POINTER]
@@ -25,13 +24,13 @@ def still(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settled(layer: dict[str, Any]) -> dict[str, Any]:
-    """A layer in which what depends on a choice of series is as it is when all are chosen."""
+    """A layer whose encodings don't depend on the choice of series, but are those with all series chosen."""
     encoding = {channel: _chosen(code) for channel, code in layer.get("encoding", {}).items()}
     return layer | {"encoding": encoding}
 
 
 def _columns(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The layout of a legend that is wider than the plot in one line (`page.js` has the same for live charts)."""
+    """The layout of a legend that is too wide for one line (`page.js` does the same for interactive charts)."""
     colors = [layer.get("encoding", {}).get("color", {}) for layer in spec.get("layer", ())]
     color: Mapping[str, Any] = next((color for color in colors if color.get("legend")), {})
     widths = [CHARACTER * len(name) + SYMBOL for name in color.get("scale", {}).get("domain", ())]
@@ -43,7 +42,7 @@ def _columns(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(code: Any) -> Any:
-    """A channel without its condition, or the last of several, which is that of the choice."""
+    """A channel with the value of its condition; of several conditions the last, which depends on the choice."""
     if "condition" not in code:
         return code
     conditions = code["condition"]
@@ -53,8 +52,3 @@ def _chosen(code: Any) -> Any:
 def svg(spec: Mapping[str, Any]) -> str:
     """A specification (`chart.to_dict()`) drawn as SVG."""
     return vl_convert.vegalite_to_svg(still(spec))
-
-
-def png(drawn: str) -> bytes:
-    """An SVG as a PNG of twice its size in pixels, sharp on dense screens."""
-    return vl_convert.svg_to_png(drawn, scale=PNG_SCALE)

@@ -1,7 +1,7 @@
-"""What a pointer does in a chart: it tells values, isolates a series by its legend, moves and zooms the time axis.
+"""Interaction with a chart: showing values, isolating series by the legend, and moving and zooming the time axis.
 
-The page (`report/templates/page.js`) knows the names below: it moves the time and the choice of series in all charts of
-an experiment together.
+The page (`report/templates/page.js`) uses the names below to keep the time and the choice of series the same in all
+charts of an experiment.
 """
 
 import json
@@ -17,20 +17,20 @@ from bufferscope.figures.source import ResultRecords
 HOVER = "hover"
 """Name of the layer with the dot under the pointer."""
 CROSSHAIR = "crosshair"
-"""Name of the layer with the upright line at the pointer's time."""
+"""Name of the layer with the vertical line at the pointer's time."""
 NAMES = "names"
 """Name of the layer with the lines' names (`ends.py`)."""
 NEAREST, POINTED, ISOLATED, ZOOM = "nearest", "pointed_s", "isolated", "zoom"
-"""Parameters: the sample under the pointer, its time in seconds or null, the series chosen, the time shown."""
+"""Names of parameters: the sample under the pointer, its time in seconds or null, the chosen series, the time shown."""
 DIMMED = 0.08
-"""Opacity of the series that are not chosen while others are."""
+"""Opacity of the other series while some series are chosen."""
 
 
 def told(tips: Sequence[alt.Tooltip]) -> Any:
     """The tooltip of marks that are found by their distance from the pointer.
 
-    Each such mark has a cell of a Voronoi diagram, whose datum is the mark, whose datum is the row. Vega-Lite 6.4 reads
-    text from the mark ("undefined"), so what to read is said here, for marks and cells alike.
+    Each such mark has a cell of a Voronoi diagram. The cell's datum is the mark, and the mark's datum is the row.
+    Vega-Lite 6.4 would read the text from the mark ("undefined"), so this expression reads the row in both cases.
     """
     entries = []
     for tip in tips:
@@ -51,7 +51,7 @@ def hover(
     result: ResultRecords,
     extra: Sequence[alt.Tooltip] = (),
 ) -> alt.Chart:
-    """A dot that follows the pointer to the nearest sample that has a value, and tells it."""
+    """A dot at the sample nearest to the pointer that has a value; its tooltip shows the value."""
     tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), *extra]
     fields = [axes.written(tip)["field"] for tip in tips]
     nearest = alt.selection_point(
@@ -75,10 +75,10 @@ def hover(
 
 
 def isolating(color: Any) -> alt.Parameter | None:
-    """The choice of series by clicks on the legend of `color`; none where there is no colour or no legend.
+    """The choice of series by clicks on the legend of `color`; None without a colour or a legend.
 
-    Each click adds or removes one; without any, all are shown. One layer that has the legend owns it (`add_params`),
-    the others refer to it by `dimmed`.
+    Each click adds or removes one series; if none is chosen, all are shown. One layer with the legend owns the
+    parameter (`add_params`); the other layers refer to it by `dimmed`.
     """
     if not isinstance(color, alt.Color):
         return None
@@ -89,20 +89,20 @@ def isolating(color: Any) -> alt.Parameter | None:
 
 
 def dimmed(isolated: alt.Parameter | None, opacity: float = 1) -> Any:
-    """The opacity of marks that give way while other series are chosen."""
+    """The opacity of marks that are dimmed while other series are chosen."""
     if isolated is None:
         return alt.value(opacity)
     return alt.condition(isolated, alt.value(opacity), alt.value(DIMMED * opacity))
 
 
 def dimmed_or_moved(isolated: alt.Parameter) -> Any:
-    """The same of what stands at the end of the time: gone while only a part of it is shown."""
+    """Like `dimmed`, for marks at the end of the time axis: they are hidden while only a part of the time is shown."""
     moved = {"test": f"isValid({ZOOM}_time_s)", "value": 0}
     return alt.value(DIMMED) | {"condition": [moved, {"param": isolated.name, "value": 1}]}
 
 
 def _room(result: ResultRecords) -> alt.Chart:
-    """Names that cannot be seen, in a chart without: it leaves as much room beside its plot as those that have them."""
+    """Invisible names for a chart without names, so that it leaves the same room beside its plot as other charts."""
     unseen = alt.Chart(pl.DataFrame({"name": axes.names(result)}), name=NAMES)
     unseen = unseen.mark_text(style=NAMES, align="left", dx=axes.GAP, clip=False, opacity=0, aria=False)
     room: alt.Chart = unseen.encode(x=alt.value("width"), y=alt.value(0), text="name:N")
@@ -110,9 +110,9 @@ def _room(result: ResultRecords) -> alt.Chart:
 
 
 def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
-    """A figure over time: the page draws it wide, and its time moves with that of the others.
+    """Make a figure over time interactive: the page draws it wide, and moves its time axis with those of the others.
 
-    Dragging moves the time axis, Shift and the wheel zoom it, a double click shows all again.
+    Dragging moves the time axis, the wheel with Shift zooms it, and a double click shows the whole time again.
     """
     pointed = alt.param(name=POINTED, expr=f"{NEAREST}.time_s ? {NEAREST}.time_s[0] : null")
     zoom = alt.selection_interval(name=ZOOM, bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")

@@ -1,4 +1,4 @@
-"""Repetitions in figures over time: a few are drawn beside each other, many as a median with a band."""
+"""Repetitions in figures over time: a few are drawn as single lines, many as a median with a band."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,27 +11,28 @@ from bufferscope.figures import axes, parts, pointer
 from bufferscope.figures.source import ResultRecords, duration_s, points
 
 MANY = 8
-"""From this many repetitions on, single lines hide each other."""
+"""From this number of repetitions on, single lines would hide each other."""
 BINS = 120
-"""Time steps over which many repetitions are summarized."""
+"""The number of time steps in which many repetitions are summarized."""
 LIGHT = 0.3
-"""Opacity of the repetitions behind the first."""
+"""Opacity of all repetitions but the first."""
 BAND = 0.2
 """Opacity of the band."""
 GAPS: Literal["break-paths-show-domains"] = "break-paths-show-domains"
 """How null values are drawn: as gaps in the line."""
 LOW, HIGH = "p5", "p95"
-"""Columns with the ends of the band."""
+"""The columns with the ends of the band."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The rows of a figure's lines, thinned; all with `point`, `time_s`, the figure's value and what it groups by."""
+    """The thinned rows of a figure's lines; their columns include `point`, `time_s`, the value and grouping columns."""
 
     strong: pl.DataFrame
-    """The first repetition, or the median of many, which also has the columns `p5` and `p95`."""
+    """The first repetition, or the median of many repetitions, which also has the columns `p5` and `p95`."""
     light: pl.DataFrame
-    """The other repetitions with their number in `repetition`; empty where there are none or many."""
+    """The other repetitions, with their number in `repetition`; empty if there are none, or so many that a median is
+    drawn."""
     is_median: bool
 
 
@@ -41,12 +42,12 @@ def most(result: ResultRecords) -> int:
 
 
 def are_many(result: ResultRecords) -> bool:
-    """Whether a median and a band stand for the repetitions."""
+    """Whether the repetitions are drawn as a median and a band."""
     return most(result) >= MANY
 
 
 def drawn(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str] = ("point",)) -> Drawn:
-    """What to draw of `frame` (`time_s`, `repetition`, `value` and the columns of `by`); null values are gaps."""
+    """The rows of `frame` to draw (`time_s`, `repetition`, `value` and the columns of `by`); null values are gaps."""
     if are_many(result):
         return Drawn(_median(result, frame, value, by), frame.clear(), is_median=True)
     first = frame.filter(repetition=0).drop("repetition")
@@ -65,9 +66,9 @@ def layers(
     dash: Any = alt.Undefined,
     opacity: float = 1,
 ) -> list[parts.Layer]:
-    """The lines, each in its own colour, with what lies behind them; a legend lets the user isolate one.
+    """The lines in their colours, with the light lines or bands behind them; the legend lets the user isolate series.
 
-    `detail` names the columns that tell lines of one colour apart.
+    `detail` names the columns that distinguish lines of the same colour.
     """
     encoding = {"x": x, "y": y, "color": color}
     isolated = pointer.isolating(color)
@@ -88,19 +89,19 @@ def layers(
 
 
 def tooltips(lines: Drawn) -> list[alt.Tooltip]:
-    """The band in a tooltip, where there is one."""
+    """The ends of the band for a tooltip, if there is a band."""
     if not lines.is_median:
         return []
     return [alt.Tooltip(f"{end}:Q", format=",.4~g") for end in (LOW, HIGH)]
 
 
 def pooled_note(result: ResultRecords) -> str:
-    """The note that a figure shows all repetitions as one sample, if there are several."""
+    """The note that a figure shows all repetitions as one sample; empty for a single repetition."""
     return f"All {most(result)} repetitions together." if most(result) > 1 else ""
 
 
 def note(result: ResultRecords) -> str:
-    """The note on how the figure shows repetitions, if there are several."""
+    """The note on how the figure shows repetitions; empty for a single repetition."""
     n = most(result)
     if n == 1:
         return ""
@@ -110,7 +111,7 @@ def note(result: ResultRecords) -> str:
 
 
 def _median(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str]) -> pl.DataFrame:
-    """Median and 5th to 95th percentile of all repetitions' values in each step of time; null where none has one."""
+    """Median, 5th and 95th percentile of all repetitions' values in each time step; null if none has a value."""
     bins = max(1, min(BINS, parts.MOST_ROWS // frame.n_unique([*by])))
     width = duration_s(result) / bins
     step = (pl.col("time_s") / width).floor().clip(0, bins - 1)

@@ -1,4 +1,4 @@
-"""From a result's records to the tidy frames that figures draw: runs grouped by point, rows labelled with theirs."""
+"""Turn a result's records into the tidy frames that figures draw: runs grouped by point, rows labelled with it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,36 +13,36 @@ from bufferscope.metrics.window import Window
 from bufferscope.variation import Variation
 
 TITLES = {"tcp.gso_max_segs": "GSO limit"}
-"""Swept keys whose own words say nothing to a reader."""
+"""Titles of swept keys whose own words would say nothing to a reader."""
 
 
 class NoDataError(ValueError):
-    """The records hold nothing that the figure could show; the message says what is missing."""
+    """The records hold no data for the figure; the message says what is missing."""
 
 
 class ResultRecords(Protocol):
-    """What a figure may ask of an experiment's result."""
+    """The only part of an experiment's result that figures may use."""
 
     @property
     def runs(self) -> Sequence[RunRecords]:
-        """Its runs, points in the sweep's order, repetitions of a point together."""
+        """The runs; points are in the sweep's order, and the repetitions of a point stand together."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Repetitions: runs that differ in their seed alone."""
+    """The repetitions of a point: runs that differ only in their seed."""
 
     label: str
     runs: tuple[RunRecords, ...]
 
     @property
     def first(self) -> RunRecords:
-        """The repetition of the least seed."""
+        """The repetition with the least seed."""
         return self.runs[0]
 
 
 def points(result: ResultRecords) -> list[Point]:
-    """The result's points in the order of their runs: runs that differ in anything but their seed are points apart."""
+    """The result's points in the order of their runs; runs that differ in more than their seed are different points."""
     grouped: dict[str, list[RunRecords]] = {}
     for run, label in zip(result.runs, variation(result).labels, strict=True):
         grouped.setdefault(label, []).append(run)
@@ -52,35 +52,35 @@ def points(result: ResultRecords) -> list[Point]:
 
 
 def variation(result: ResultRecords) -> Variation:
-    """What differs among the runs; a result knows it already."""
+    """What differs among the runs; taken from the result if it has that already."""
     known: Variation | None = getattr(result, "variation", None)
     return known or Variation(result.runs)
 
 
 def sweep_title(result: ResultRecords) -> str:
-    """What the points' labels are made of, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine`.
+    """The keys in the points' labels, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine`.
 
-    Points that a user has named are sides of a comparison.
+    Points that the user has named are the sides of a comparison, so their title is `side`.
     """
     found = variation(result)
     return "side" if found.is_named else ", ".join(dict.fromkeys(key_title(key) for key in found.titled))
 
 
 def swept_alone(result: ResultRecords) -> bool:
-    """Whether the points are those of one swept key, and nothing else varies."""
+    """Whether the points differ in a single swept key, and in nothing else."""
     keys = variation(result).keys
     return len(keys) == 1 and all(list(run.point) == list(keys) for run in result.runs)
 
 
 def others(result: ResultRecords, run: RunRecords) -> list[str]:
-    """A run's values of what varies besides the swept keys, the engine among them."""
+    """A run's values of the varying keys that are not swept, such as the engine."""
     found = variation(result)
     values = found.of(run)
     return [values[key] for key in found.keys if key in values and key not in run.point]
 
 
 def key_title(key: str) -> str:
-    """`link.NAME.forward.queue.limit` -> `queue limit`: what is swept, in words."""
+    """A swept key in words: `queue limit` for `link.NAME.forward.queue.limit`."""
     if key in TITLES:
         return TITLES[key]
     parts = key.split(".")
@@ -89,12 +89,12 @@ def key_title(key: str) -> str:
 
 
 def engine(run: RunRecords) -> str:
-    """What carried the run's packets."""
+    """The engine that carried the run's packets."""
     return str(run.meta["engine"])
 
 
 def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
-    """`rows` of all runs, labelled `point` and `repetition` (0, 1, ... by seed); a column `t_ns` becomes `time_s`."""
+    """`rows` of all runs with columns `point` and `repetition` (0, 1, ... by seed); `t_ns` becomes `time_s`."""
     frame = pl.concat(
         [
             rows(run).with_columns(point=pl.lit(point.label), repetition=pl.lit(repetition))
@@ -106,7 +106,7 @@ def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame])
 
 
 def pooled(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:
-    """`rows` of all repetitions, labelled `point`."""
+    """`rows` of all repetitions, with a column `point`."""
     return pl.concat(
         [rows(run).with_columns(point=pl.lit(point.label)) for point in points(result) for run in point.runs]
     )
@@ -118,7 +118,7 @@ def duration_s(result: ResultRecords) -> float:
 
 
 def bottleneck(result: ResultRecords) -> Port:
-    """The port in which the packets of all runs together waited longest; with its settings in the first run."""
+    """The port in which the packets of all runs together waited longest, with its settings of the first run."""
     waited: dict[str, float] = {}
     for run in result.runs:
         samples = Window.of(run).rows(run.queues)
@@ -136,7 +136,7 @@ def rated_ports(run: RunRecords) -> list[Port]:
 
 
 def probe_path(run: RunRecords) -> tuple[list[Port], list[Port]]:
-    """The ports on the first probe's way there and back."""
+    """The ports on the path of the first ping, forward and back."""
     pings = traffic_named(run.scenario, "ping")
     if not pings:
         raise NoDataError("no traffic of kind ping, so there are no round-trip times")

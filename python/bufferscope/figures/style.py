@@ -1,22 +1,22 @@
-"""How all figures look: palettes, sizes, and the light and dark configuration of a chart.
+"""The look of all figures: palettes, sizes, and the light and dark configuration of a chart.
 
-A chart names no colours. It refers to the palette by position and to the styles `limit` and `lost` by name, so that the
-same specification is drawn with either configuration. The hues are those of Okabe and Ito ("Color universal design",
-2008), which stay apart in all common forms of colour blindness, made darker or lighter until each has a contrast of at
-least 3:1 with its background (WCAG 2.2, 1.4.11).
+A chart names no colours. It refers to the palette by position and to styles such as `limit` and `lost` by name, so the
+same specification can be drawn with either configuration. The hues are those of Okabe and Ito ("Color universal
+design", 2008), which can be distinguished with all common forms of colour blindness. They are made darker or lighter
+until each has a contrast of at least 3:1 with its background (WCAG 2.2, 1.4.11).
 """
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 WIDTH = 720
-"""Width of a figure's plot in pixels, and so the number of columns that long series are thinned to."""
+"""Width of a figure's plot in pixels; long series are thinned to fit it."""
 HEIGHT = 260
 EXTENT = 50
-"""Width in pixels of a value axis with its labels: always the same, so that plots below one another are aligned."""
+"""Width in pixels of a value axis with its labels; always the same, so that plots below one another are aligned."""
 WORSE: Literal["ramp"] = "ramp"
 BETTER: Literal["heatmap"] = "heatmap"
-"""Ranges of a colour scale that a chart refers to, by names of Vega's: a specification can't have names of its own."""
+"""The ranges of colour scales, under names that Vega has: a specification can't define its own names."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
 
@@ -31,11 +31,12 @@ class Theme:
     grid: str
     palette: tuple[str, ...]
     worse: tuple[str, ...]
-    """From little to much of what should be little, for cells with a number: ink has a contrast of at least 4.5:1."""
+    """Colours for cells with a number whose larger values are worse, from small to large values. The contrast with ink
+    is at least 4.5:1."""
     better: tuple[str, ...]
-    """From little to much of what should be much; likewise."""
+    """The same for numbers whose larger values are better."""
     diverging: tuple[str, ...]
-    """From less (orange) to more (blue) than a middle; likewise."""
+    """The same for numbers below (orange) and above (blue) a middle."""
 
 
 LIGHT = Theme(
@@ -61,7 +62,7 @@ DARK = Theme(
 
 
 def config(theme: Theme) -> dict[str, Any]:
-    """The Vega-Lite configuration that draws a chart in a theme."""
+    """The Vega-Lite configuration for a theme."""
     text = {"labelColor": theme.muted, "titleColor": theme.ink, "labelFontSize": 13, "titleFontSize": 14}
     return {
         "background": theme.background,

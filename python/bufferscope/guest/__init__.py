@@ -1,6 +1,7 @@
 """A real Linux kernel in virtual time.
 
-The stages: `kernels` (at hand, or downloaded by `fetch`) -> `image` -> `state` (booted and saved once) -> `run`.
+The stages: `kernels` (on this machine, or downloaded by `fetch`) -> `image` -> `state` (booted and saved once) ->
+`run`.
 """
 
 from .errors import GuestError

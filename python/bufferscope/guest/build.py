@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from . import fetch, image, kernels, machine, state
+from . import cache, fetch, image, kernels, machine, state
 from .image import Image
 from .kernels import Kernel
 
 
 @dataclass(frozen=True)
 class Known:
-    """A kernel that can be used, now or once it is fetched."""
+    """A kernel that can be used now, or after it is fetched."""
 
     release: str
     series: str
@@ -22,12 +22,15 @@ class Known:
 
 
 def kernel(wanted: str | None, note: Callable[[str], None]) -> Kernel:
-    """The kernel of that series or release; fetched if this machine has none."""
+    """The kernel of the series or release `wanted`; fetched if it is not on this machine."""
     name = wanted or kernels.DEFAULT
     found = kernels.matching(name, kernels.at_hand())
     if found is None:
-        note(f"fetching Linux {name}")
-        found = fetch.fetch(name)
+        with cache.lock("fetch"):
+            found = kernels.matching(name, kernels.at_hand())  # another process may have fetched it meanwhile
+            if found is None:
+                note(f"fetching Linux {name}")
+                found = fetch.fetch(name)
     return found
 
 

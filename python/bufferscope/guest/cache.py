@@ -1,4 +1,4 @@
-"""The cache of built guests; entries appear in it whole or not at all."""
+"""The cache of built guests; an entry appears in it only when it is complete."""
 
 import fcntl
 import os
@@ -51,7 +51,7 @@ def lock(name: str) -> Iterator[None]:
 
 @contextmanager
 def attempted_lock(name: str) -> Iterator[bool]:
-    """Whether nobody else holds the lock; if so, it is held until the block or the process ends."""
+    """Whether the lock was free; if so, we hold it until the block or the process ends."""
     with (directory("locks") / name).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,28 +1,28 @@
 """Network cards of the virtual machine: a driver's ring in front of a wire of fixed packet rate.
 
-QEMU's virtio-net with `tx=timer` sends what its ring holds at the ticks of a timer of virtual time, `x-txburst` packets
-a tick. With one packet a tick, and the time of a full packet between ticks, it is a wire with a driver's ring in front.
-Two cards on one hub are the ends of a cable.
+QEMU's virtio-net with `tx=timer` sends packets from its ring at the ticks of a timer in virtual time, `x-txburst`
+packets at each tick. With one packet per tick, and the time of a full packet between ticks, it behaves like a wire with
+a driver's ring in front. Two cards on one hub are the ends of a cable.
 """
 
 from collections.abc import Sequence
 
 Card = tuple[str, int | None]
-"""Its hardware address, and the nanoseconds that it needs to send a packet; None: no time."""
+"""A card's hardware address, and the nanoseconds that it takes to send a packet; None: it takes no time."""
 Pair = tuple[Card, Card]
 
 _FEATURES_OFF = (
     *("csum", "gso", "host_tso4", "host_tso6", "host_ecn", "host_ufo"),
     *("guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo", "mrg_rxbuf"),
     "guest_announce",  # the guest would tell its neighbours that it was restored
-    "event_idx",  # an interrupt for every packet sent, not one for several: what left the ring is known at once
+    "event_idx",  # an interrupt for each packet sent, not for several: the driver knows at once what left the ring
     "ioeventfd",  # a write takes effect at once, not later in another thread
 )
 _OPTIONS = ",".join(("romfile=", *(f"{feature}=off" for feature in _FEATURES_OFF)))
 _AT_ONCE = "x-txtimer=1,x-txburst=256"
 
 NO_ANNOUNCEMENT = ("-global", "migration.announce-rounds=0")
-"""Keeps QEMU from sending frames of its own, timed by this machine's clock, after a state is restored."""
+"""After a state is restored, QEMU would send frames of its own, timed by this machine's clock; this prevents it."""
 
 
 def arguments(pairs: Sequence[Pair]) -> list[str]:
@@ -36,7 +36,7 @@ def arguments(pairs: Sequence[Pair]) -> list[str]:
 
 
 def untimed(pairs: Sequence[Pair]) -> list[Pair]:
-    """The same cards without their times: a saved state does not contain them, so one state serves all wires."""
+    """The same cards without their times. A saved state does not contain the times, so one state serves all wires."""
     return [((first, None), (second, None)) for (first, _), (second, _) in pairs]
 
 

@@ -15,13 +15,13 @@ from .errors import GuestError
 SUFFIXES = (".xz", ".gz", ".zst")
 """Endings that `decompressed` understands."""
 MOST_BYTES = 2 << 30
-"""The largest kernel packages unpack to a quarter of this; anything larger is not a kernel package."""
+"""The largest kernel packages unpack to a quarter of this; larger content is not from a kernel package."""
 
 _GZIP_HEADER = 16 + zlib.MAX_WBITS
 
 
 class _Unpacker(Protocol):
-    """As `lzma` and `zlib` have them."""
+    """The interface of the decompressors of `lzma` and `zlib`."""
 
     @property
     def eof(self) -> bool: ...

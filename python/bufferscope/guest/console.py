@@ -1,4 +1,4 @@
-"""A user's program in a guest, until it ends: at a terminal, or with its output in files."""
+"""Run a user's program in a guest until it ends: at a terminal, or with its output copied from files."""
 
 import fcntl
 import json
@@ -26,7 +26,7 @@ from .process import Process, Tail
 from .virtual import restored
 
 HANG_UP = b"\x1d"
-"""Ctrl-]: ends the machine, whatever the program does with other keys."""
+"""Ctrl-]: ends the machine; all other keys go to the program."""
 
 _READ_BYTES = 1 << 16
 
@@ -38,11 +38,11 @@ class Ending:
     status: int
     """Its exit status as shells report it: 128 plus the signal's number if a signal ended it."""
     message: str = ""
-    """Why it could not be run; None if it ran."""
+    """Why it could not be run; empty if it ran."""
 
 
 def run(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequence[Pair] = ()) -> Ending:
-    """Run the requested program without a terminal: in virtual time, so that it does the same every time."""
+    """Run the requested program without a terminal and in virtual time, so that every run gives the same result."""
     with restored(qemu, image, state, request, pairs) as process:
         _copy(process)
         return _ending(process)
@@ -87,7 +87,7 @@ def _copy(process: Process) -> None:
 
 
 def _relay(process: Process, terminal: socket.socket) -> bool:
-    """Pass input and output on until the machine ends; returns whether the user hung up."""
+    """Pass on input and output until the machine ends; returns whether the user hung up."""
     keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
     watched: list[Any] = [terminal, keyboard, process]
     while True:
@@ -121,7 +121,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 @contextmanager
 def _raw(terminal: int) -> Iterator[None]:
-    """Put the terminal into raw mode; restore it when the block ends, also by a signal."""
+    """Put the terminal into raw mode; restore it when the block ends, even if a signal ends it."""
     before = termios.tcgetattr(terminal)
     handlers = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -138,7 +138,7 @@ def _leave(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _ending(process: Process) -> Ending:
-    """What the guest reported about the program, as `crates/agent/src/shell/told.rs` writes it."""
+    """How the program ended, from the guest's report, which `crates/agent/src/shell/told.rs` writes."""
     size = os.fstat(process.frames.fileno()).st_size
     text = os.pread(process.frames.fileno(), size, 0)
     try:

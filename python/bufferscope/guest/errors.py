@@ -1,4 +1,4 @@
-"""What goes wrong with a guest, in words that say what to do about it."""
+"""The error of guests, whose message says what to do about it."""
 
 from bufferscope.errors import EngineError
 

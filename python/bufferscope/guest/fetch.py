@@ -13,7 +13,7 @@ from .errors import GuestError
 from .kernels import Kernel, from_packages, series_of, version_key
 
 SUITES = {"6.1": "bookworm", "6.12": "trixie"}
-"""The Debian release that has that kernel series."""
+"""For each kernel series, the Debian release that has it."""
 
 _FLAVOURS = ("cloud-amd64", "amd64", "virtual", "generic")
 """Kernel flavours that suit a virtual machine, best first."""
@@ -24,7 +24,7 @@ _TIMEOUT_S = 300
 
 @dataclass(frozen=True)
 class _Apt:
-    """Package tools with these options: none for the system's own package lists."""
+    """Programs of apt, run with these options; without options they use the system's own package lists."""
 
     options: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ class _Apt:
 
 
 def fetch(wanted: str) -> Kernel:
-    """Download the newest kernel of a series (`6.12`) or the release named, into the cache."""
+    """Download a kernel into the cache: the newest one of a series (`6.12`), or the named release."""
     if shutil.which("apt-get") is None:
         raise GuestError(
             f"no kernel {wanted} at hand, and this machine has no apt-get to fetch one with: "
@@ -75,7 +75,7 @@ def fetch(wanted: str) -> Kernel:
 
 
 def can_fetch() -> bool:
-    """Whether apt knows a source of kernels; not whether it can be reached."""
+    """Whether apt knows a source of kernels; this does not check that the source can be reached."""
     if shutil.which("apt-get") is None or shutil.which("apt-cache") is None:
         return False
     try:
@@ -113,7 +113,7 @@ def _existing(apt: _Apt, packages: list[str]) -> list[str]:
 
 
 def _other_release(suite: str, state: Path) -> _Apt:
-    """Package tools with their own state, whose only source is another suite on this system's Debian mirror."""
+    """Programs of apt with separate state; their only source is another suite on this system's Debian mirror."""
     for directory in ("lists/partial", "cache/archives/partial"):
         (state / directory).mkdir(parents=True)
     (state / "status").touch()

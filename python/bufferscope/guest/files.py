@@ -36,7 +36,7 @@ class PackageFiles:
     def __init__(self, packages: Iterable[Path]) -> None:
         self._members: dict[str, tuple[tarfile.TarFile, tarfile.TarInfo]] = {}
         for package in packages:
-            # It stays open, and in memory, for as long as files may be read.
+            # The archive stays open and in memory as long as files may be read from it.
             with _damage(package):
                 archive = tarfile.open(fileobj=io.BytesIO(_data_archive(package)), mode="r:")  # noqa: SIM115
                 for member in archive:
@@ -71,7 +71,7 @@ class DirectoryFiles:
         try:
             return (self._root / name).read_bytes()
         except PermissionError as error:
-            # Ubuntu installs kernels readable by root alone.
+            # On Ubuntu only root may read installed kernels.
             raise GuestError(
                 f"{self._root / name} may not be read by this user: run `sudo chmod a+r {self._root / name}`, "
                 "or give a kernel package with --deb"
@@ -80,7 +80,7 @@ class DirectoryFiles:
 
 @contextmanager
 def _damage(where: object) -> Iterator[None]:
-    """Turn the errors that a damaged archive causes into one that names it."""
+    """Turn the errors that a damaged archive causes into a `GuestError` that names the archive."""
     try:
         yield
     except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:

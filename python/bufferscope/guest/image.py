@@ -18,10 +18,10 @@ from .modules import Selection, select
 from .programs import add_programs, shared_libraries
 
 FORMAT = 1
-"""To be changed whenever the same inputs would give a different image."""
+"""Must be changed whenever the same inputs would give a different image."""
 
 _MOUNT_POINTS = ("/dev", "/proc", "/run", "/sys", "/tmp")
-"""Directories the agent's first steps need, see `crates/agent/src/init`."""
+"""Directories that the agent needs when it starts (`crates/agent/src/init`)."""
 _MODULES = "/lib/guest-modules"
 
 
@@ -65,9 +65,10 @@ def build(
     if furnish:
         furnish(root)
     directory = cache.root() / "images" / _identity(kernel, root)
-    if not directory.exists():
-        note(f"building a guest with Linux {kernel.release}")
-        _write(directory, kernel, root, furnished=furnish is not None)
+    with cache.lock(f"image-{directory.name}"):
+        if not directory.exists():
+            note(f"building a guest with Linux {kernel.release}")
+            _write(directory, kernel, root, furnished=furnish is not None)
     cache.used(directory)
     return load(directory)
 
@@ -95,7 +96,7 @@ def for_runs() -> list[Image]:
 
 
 def _programs(agent: Path) -> Initramfs:
-    """The files in every guest, whatever its kernel."""
+    """The files that every guest has, whatever its kernel."""
     if platform.machine() != "x86_64":
         raise GuestError(
             f"the guest borrows this machine's ip and tc, which must be x86-64 programs; this is {platform.machine()}"

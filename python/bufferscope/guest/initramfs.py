@@ -1,7 +1,7 @@
-"""An initial RAM file system: a cpio archive in the kernel's `newc` form, the same bytes for the same content.
+"""An initial RAM file system: a cpio archive in the kernel's `newc` format, with the same bytes for the same content.
 
-Format: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Owner is root, times are zero, inode
-numbers count from 1 and entries are sorted, so that an image's hash depends only on its content.
+Format: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. The owner is root, times are zero,
+inodes are numbered from 1 and entries are sorted, so an image's hash depends only on its content.
 """
 
 import stat
@@ -17,7 +17,7 @@ class Initramfs:
         self._entries: dict[str, tuple[int, bytes]] = {}
 
     def directory(self, path: str) -> None:
-        """Add a directory and those above it."""
+        """Add a directory and its parents."""
         for parent in (*reversed(PurePosixPath(_relative(path)).parents), PurePosixPath(_relative(path))):
             if str(parent) != ".":
                 self._entries.setdefault(str(parent), (stat.S_IFDIR | 0o755, b""))

@@ -1,8 +1,8 @@
 """The built guests in the cache: how much space they take, and which are no longer needed.
 
-An image belongs to a kernel, an agent and this machine's `ip` and `tc`; a saved state to an image and an emulator. So
-each new agent, kernel package or QEMU leaves the images and states of its predecessor behind. If one is removed by
-mistake, the next run that needs it rebuilds it.
+An image is made for one kernel, one agent and this machine's `ip` and `tc`; a saved state for one image and one
+emulator. So each new agent, kernel package or QEMU leaves the images and states of its predecessor unused. If a needed
+one is removed by mistake, the next run rebuilds it.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from . import cache, image, kernels, machine
 from .errors import GuestError
 
 MOST_BYTES = 4 << 30
-"""Space for images and states; beyond it, the least recently used are removed. About thirty guests."""
+"""The space for images and states, about thirty guests; the least recently used ones beyond it are removed."""
 REST_S = 3600.0
 """An entry used within this time may still be in use."""
 
@@ -31,14 +31,14 @@ class Kept:
     kind: Kind
     path: Path
     release: str | None
-    """The kernel, if known: a state alone does not say."""
+    """The kernel's release, if known: a state without its image does not tell."""
     size_bytes: int
     used_s: float
     """When it was last used, in seconds since 1970."""
 
 
 def kept() -> list[Kept]:
-    """Everything that was built, most recently used first. Not kernel packages: they were fetched or given."""
+    """Everything that was built, most recently used first; without kernel packages, which were fetched or given."""
     images = {built.directory: built.release for built in image.built()}
     of_state = _states(images)
     found = []
@@ -53,7 +53,7 @@ def kept() -> list[Kept]:
 
 
 def needed(agent: Path) -> set[Path]:
-    """The images and states that runs of this installation would use, with any kernel at hand."""
+    """The images and states that runs of this installation would use with any kernel on this machine."""
     identities = image.identities(kernels.at_hand(), agent)
     images = {built.directory: built.release for built in image.built() if built.id in identities}
     machines = _states(images)
@@ -67,7 +67,7 @@ def prune(agent: Path) -> list[Kept]:
 
 
 def prune_beyond(most_bytes: int = MOST_BYTES) -> list[Kept]:
-    """Remove the least recently used until the rest fits; nothing that was used within the last hour."""
+    """Remove the least recently used entries until the others fit; keep those that were used within the last hour."""
     total = 0
     superfluous = []
     for each in kept():
@@ -78,7 +78,7 @@ def prune_beyond(most_bytes: int = MOST_BYTES) -> list[Kept]:
 
 
 def _states(images: dict[Path, str]) -> dict[str, str]:
-    """The release of each guest that this machine's QEMU can run, by the prefix of its states' names."""
+    """The release of each guest that this machine's QEMU can run; keys are the prefixes of their states' names."""
     try:
         qemu = machine.find_qemu()
     except GuestError:
@@ -87,7 +87,7 @@ def _states(images: dict[Path, str]) -> dict[str, str]:
 
 
 def _machine(state: Path) -> str:
-    """The part of its name shared with states of the same machine with other network cards."""
+    """The part of a state's name that states of the same machine with other network cards share."""
     return state.name.partition("-")[0]
 
 
@@ -109,7 +109,7 @@ def _remove(superfluous: Iterable[Kept]) -> list[Kept]:
 
 
 def _removed(path: Path) -> bool:
-    """Rename it away in one step, then delete it."""
+    """Move an entry out of sight in one step, then delete it; returns whether it was there."""
     hidden = Path(tempfile.mkdtemp(prefix=".partial-", dir=path.parent))
     try:
         path.rename(hidden / path.name)

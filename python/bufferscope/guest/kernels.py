@@ -1,4 +1,4 @@
-"""The kernels on this machine: in packages that were fetched or given, or installed."""
+"""The kernels on this machine: installed, or in packages that were fetched or given."""
 
 import re
 import tempfile
@@ -38,7 +38,7 @@ class Kernel:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, for people."""
+        """Where it comes from, in words."""
         return ", ".join(package.name for package in self.packages) or str(self.root / "boot")
 
     @cached_property
@@ -122,7 +122,7 @@ def matching(wanted: str, kernels: Iterable[Kernel]) -> Kernel | None:
 
 
 def choose(wanted: str | None) -> Kernel:
-    """The kernel on this machine with that name; without a name, one of series `DEFAULT`, or else the newest."""
+    """The kernel on this machine with this name; without a name, one of series `DEFAULT`, or the newest if none is."""
     known = at_hand()
     chosen = matching(wanted or DEFAULT, known)
     if chosen is None and wanted is None:
@@ -137,7 +137,7 @@ def choose(wanted: str | None) -> Kernel:
 
 
 def adopt(packages: Iterable[Path]) -> Kernel:
-    """Copy given packages into the cache, so that later runs find their kernel by its name."""
+    """Copy the given packages into the cache, so that later runs find their kernel by its name."""
     given = from_packages(packages)
     target = cache.directory("packages")
     copies = []

@@ -1,7 +1,7 @@
 """The virtual machine: its devices and its time.
 
-Its time is the number of instructions it has executed, one nanosecond each; when it is idle, time jumps to its next
-timer. Neither depends on this machine's clock, so the same start gives the same run.
+The machine's time is the number of instructions that it has executed, one nanosecond each. When it is idle, time jumps
+to its next timer. Neither depends on the host's clock, so the same start gives the same run.
 """
 
 import os
@@ -24,27 +24,27 @@ PROGRAM = "qemu-system-x86_64"
 REQUEST_NAME = "opt/bufferscope/request"
 """The name under which the guest finds its request (`/sys/firmware/qemu_fw_cfg/by_name/...`)."""
 REQUEST_BYTES = 1 << 20
-"""Its size is part of the saved state, so every request is padded to it."""
+"""The size of a request. It is part of the saved state, so every request is padded to it."""
 PORT_NAME = "bufferscope.frames"
 """The virtio port on which the guest writes its frames."""
 OUTPUT_NAME = "bufferscope.output"
 """The ports on which a user's program writes if it has no terminal."""
 ERRORS_NAME = "bufferscope.errors"
 _STATE_FORMAT = 2
-"""To be changed whenever the same machine would be saved in a different form."""
+"""Must be changed whenever the same machine would be saved in a different form."""
 _MEMORY_MIB = 512
 """Enough for the kernel, the agent and the records of an hour of samples; untouched pages cost nothing."""
 
 _KERNEL_ARGUMENTS = (
     "console=ttyS0",
     "quiet",
-    "panic=-1",  # restart at once, which `-no-reboot` turns into an end
+    "panic=-1",  # restart at once; with `-no-reboot`, QEMU ends instead
     "nokaslr",
     "random.trust_cpu=off",
-    "tsc=reliable",  # this machine has only one clock; a watchdog for it would only cost instructions
-    "mitigations=off",  # nothing here is secret, and each costs virtual time
+    "tsc=reliable",  # the machine has only one clock; a watchdog for it would only cost instructions
+    "mitigations=off",  # nothing here is secret, and each mitigation costs virtual time
     "audit=0",
-    # Features that a machine for a single run does not need; together they are a fifth of the cost of a run.
+    # Features that a machine for a single run does not need; together they cost a fifth of a run's time.
     "init_on_alloc=0",  # nothing here is secret
     "psi=0",
     "lsm=",  # no security modules
@@ -74,9 +74,9 @@ class Streams:
 
     output: int
     errors: int
-    """Receive its standard output and error if it has no terminal."""
+    """These two receive the program's standard output and standard error if it has no terminal."""
     terminal: int | None
-    """One end of a socket pair, for its terminal."""
+    """One end of a socket pair for the program's terminal."""
 
     def all(self) -> list[int]:
         """Every descriptor to pass on."""
@@ -85,7 +85,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Channels:
-    """Open file descriptors that QEMU inherits; none of them needs a name."""
+    """Open file descriptors that QEMU inherits; none of the files needs a name."""
 
     request: int
     """Holds the padded request."""
@@ -94,11 +94,11 @@ class Channels:
     console: int
     """Receives the guest's console."""
     control: int | None = None
-    """One end of a socket pair, for QMP. Its thread would wake whenever the guest becomes idle, so runs have none."""
+    """One end of a socket pair for QMP. QMP's thread would wake whenever the guest becomes idle, so runs have none."""
     state: int | None = None
     """A saved state to start from."""
     streams: Streams | None = None
-    """For a furnished image."""
+    """The descriptors for a user's program, for a furnished image."""
 
     def all(self) -> list[int]:
         """Every descriptor to pass on."""
@@ -130,23 +130,23 @@ def boot(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = (
 def restore(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
     """The command line that continues from a saved state.
 
-    `rr=record` makes idle time exact. QEMU's main loop makes time jump when the processor is halted. Only the recorder
-    keeps it from doing so while the processor is still entering the halt, with instructions not yet counted. The
+    `rr=record` makes idle time exact. QEMU's main loop makes time jump when the processor is halted. Without the
+    recorder, it may do so while the processor is still entering the halt and some instructions are not yet counted. The
     recording itself is not needed.
     """
     return _resume(qemu, image, channels, pairs, "shift=0,sleep=off,rr=record,rrfile=/dev/null")
 
 
 def attend(qemu: Qemu, image: Image, channels: Channels, pairs: Sequence[Pair] = ()) -> list[str]:
-    """The command line that continues from a saved state for a user at its terminal.
+    """The command line that continues from a saved state for a user at the machine's terminal.
 
-    While the machine is idle its time passes in real time, so that it waits for input.
+    While the machine is idle, its time passes in real time, so that it waits for input.
     """
     return _resume(qemu, image, channels, pairs, "shift=0,sleep=on")
 
 
 def fingerprint(qemu: Qemu, image: Image, pairs: Sequence[Pair] = ()) -> str:
-    """Changes with all that a saved state depends on. The part after the hyphen stands for the network cards."""
+    """A hash of everything that a saved state depends on. The part after the hyphen is for the network cards."""
     parts = [
         qemu.version,
         image.id,

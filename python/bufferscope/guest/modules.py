@@ -8,26 +8,29 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bufferscope._core import QDISCS
+
 from .compression import decompressed, without_suffix
 from .errors import GuestError
 from .files import Files
 
 REQUIRED = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "veth", "sch_netem", "sch_htb", "inet_diag", "tcp_diag")
-"""Required in every guest: the channels for request and records, and the network."""
+"""Modules that every guest must have: for the channels of request and records, and for the network."""
 
 WANTED = (
-    *(f"sch_{name}" for name in ("tbf", "red", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq")),
+    *(module for module, loadable in QDISCS.values() if loadable),
+    *(f"sch_{name}" for name in ("tbf", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq")),
     *(f"sch_{name}" for name in ("prio", "drr", "ets", "qfq", "hfsc", "choke", "sfb", "dualpi2", "ingress")),
     *("cls_u32", "cls_fw", "cls_flower", "cls_matchall", "act_mirred", "ifb", "dummy", "tun", "bridge"),
     *(f"tcp_{name}" for name in ("cubic", "bbr", "vegas", "westwood", "illinois", "htcp", "hybla", "bic", "yeah")),
     *(f"tcp_{name}" for name in ("veno", "scalable", "highspeed", "lp", "nv", "cdg", "dctcp")),
     *("udp_diag", "raw_diag", "virtio_net"),
 )
-"""Loaded if the kernel has them; an experiment that needs a missing one is refused, with the module's name."""
+"""Loaded if the kernel has them; an experiment that needs a missing one is refused with an error that names it."""
 
 
 _DEEPEST = 100
-"""Longest chain of modules in which each needs the next: kernels have chains of about ten."""
+"""The longest chain of modules in which each needs the next; in kernels, chains have about ten modules."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Selection:
 
 
 def select(files: Files, release: str) -> Selection:
-    """The modules of kernel `release` that a guest loads; fails, naming them, if required ones are missing."""
+    """The modules of kernel `release` that a guest loads; raises `GuestError` if required ones are missing."""
     tree = _Tree(files, release)
     order: dict[str, Module] = {}
     missing = [name for name in (*REQUIRED, *WANTED) if not tree.has(name)]
@@ -68,7 +71,7 @@ class _Tree:
         self._files = files
         top = f"lib/modules/{release}/"
         names = [name for name in files.names() if name.startswith(top)]
-        # `updates` and `weak-updates` hold modules that replace those of `kernel`; a package has only the latter.
+        # Modules in `updates` and `weak-updates` replace those in `kernel`; a package has only `kernel`.
         self.paths = {_module_name(name): name for name in names if without_suffix(name).endswith(".ko")}
         listed = f"{top}modules.builtin"
         text = files.read(listed).decode(errors="replace") if listed in names else ""
@@ -100,7 +103,7 @@ class _Tree:
 
 
 def dependencies(content: bytes, path: str) -> list[str]:
-    """Names of the modules that the object file `content` needs, hard and soft (`softdep=pre:`) ones."""
+    """Names of the modules that the object file `content` needs, including soft dependencies (`softdep=pre:`)."""
     needed: list[str] = []
     for entry in _modinfo(content, path):
         key, _, value = entry.partition("=")

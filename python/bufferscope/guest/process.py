@@ -39,7 +39,7 @@ class Tail:
 
 
 class Process:
-    """A started QEMU; leaving its `with` block kills it if it still runs. Its files have no names on disk."""
+    """A started QEMU. If it still runs at the end of its `with` block, it is killed. Its files have no names."""
 
     def __init__(
         self,
@@ -52,9 +52,10 @@ class Process:
         terminal: socket.socket | None = None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start `command`; it continues from a saved `state`, or has `control`, its end of a connection for QMP.
+        """Start `command`, either from a saved `state` or with `control`, QEMU's end of a connection for QMP.
 
-        A machine of a furnished image has output channels for a user's program, and may have its end of a `terminal`.
+        The machine of a furnished image has output channels for a user's program. `terminal` is QEMU's end of a
+        connection for that program's terminal, if it has one.
 
         `prepare` is called in the new process before it becomes QEMU.
         """
@@ -64,7 +65,7 @@ class Process:
                 "shorten its rate schedule, or use another engine"
             )
         self.cpu_s = 0.0
-        """Its CPU time, known once it has ended."""
+        """QEMU's CPU time, known once it has ended."""
         with ExitStack() as stack:
             request_file = stack.enter_context(tempfile.TemporaryFile())
             request_file.write(request.ljust(REQUEST_BYTES, b"\0"))
@@ -96,23 +97,23 @@ class Process:
         self._stack.close()
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended, after waiting at most this long."""
+        """Wait at most this long for QEMU to end; returns whether it has ended."""
         select.select([self._ended], [], [], timeout_s)
         return self._reap(os.WNOHANG)
 
     def turns(self) -> Iterator[None]:
-        """Yields when it is time to read its output: often while it runs, and once after it has ended."""
+        """Yields when it is time to read QEMU's output: often while QEMU runs, and once after it has ended."""
         while not self.wait(_POLL_S):
             yield
         yield
 
     def fileno(self) -> int:
-        """A descriptor that `select` reports as readable once it has ended."""
+        """A descriptor that `select` reports as readable once QEMU has ended."""
         return self._ended
 
     @property
     def status(self) -> int | None:
-        """Its exit status once it has ended."""
+        """QEMU's exit status once it has ended."""
         return self._process.returncode
 
     def console(self) -> str:
@@ -130,7 +131,7 @@ class Process:
             raise GuestError(self.explanation()) from error
 
     def explanation(self) -> str:
-        """What is known about why it ended or hangs."""
+        """What is known about why QEMU ended or hangs."""
         self.wait(1)
         said = b"" if self._process.stderr is None or self.status is None else self._process.stderr.read()
         ended = "still runs" if self.status is None else f"ended with status {self.status}"
@@ -160,7 +161,7 @@ def _spawn(command: list[str], descriptors: list[int], prepare: Callable[[], Non
 
     def begin() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died in between
+        if os.getppid() != parent:  # our parent died before the call
             os._exit(1)
         prepare()
 
@@ -170,6 +171,6 @@ def _spawn(command: list[str], descriptors: list[int], prepare: Callable[[], Non
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         pass_fds=descriptors,
-        start_new_session=True,  # the terminal's interrupt is for the one that started it
+        start_new_session=True,  # Ctrl-C at the terminal is for the process that started QEMU
         preexec_fn=begin,
     )

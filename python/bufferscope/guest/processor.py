@@ -1,8 +1,8 @@
 """Reserve a processor of this machine for one run.
 
 Whenever the guest becomes idle, thousands of times per virtual second, QEMU's threads wake each other, and only one of
-them has work at a time. On different processors, each wakeup costs more than the work it is for. On one processor of
-their own, and without immediate preemption by the woken thread, they take half the time.
+them has work at a time. On different processors, a wakeup takes longer than the work that follows it. If the threads
+have one processor to themselves, and a woken thread does not preempt its waker at once, they take half the time.
 """
 
 import os
@@ -14,11 +14,11 @@ from . import cache
 
 @contextmanager
 def taken() -> Iterator[int | None]:
-    """A processor that no other run has; None if all are taken: then the system schedules the threads as usual."""
+    """A processor that no other run uses. None if all are taken; then the system schedules the threads as usual."""
     allowed = sorted(os.sched_getaffinity(0))
     first = os.getpid() % len(
         allowed
-    )  # so that runs with their locks in another directory do not all begin with the same processor
+    )  # so that runs with different lock directories do not all begin with the same processor
     for number in allowed[first:] + allowed[:first]:
         with cache.attempted_lock(f"processor-{number}") as held:
             if held:
@@ -28,10 +28,10 @@ def taken() -> Iterator[int | None]:
 
 
 def settle(number: int | None) -> None:
-    """Move the calling process to its processor, and let its threads take turns there.
+    """Move the calling process to this processor, and let its threads take turns there.
 
-    `SCHED_BATCH` gives an ordinary share of the processor, except that a woken thread waits until its waker sleeps.
-    Under a real-time policy QEMU can hang: one thread polls for what another would do if it got the processor.
+    `SCHED_BATCH` gives an ordinary share of the processor, but a woken thread waits until its waker sleeps. Under a
+    real-time policy QEMU can hang: one thread polls for the work of another, which does not get the processor.
     """
     with suppress(OSError):
         if number is not None:

@@ -1,6 +1,7 @@
-"""The programs the guest borrows from this machine, with the shared libraries they load.
+"""The programs that the guest borrows from this machine, with the shared libraries that they load.
 
-`ip`, `tc` and `ethtool` are for the agent; a guest for a user's own programs gets the `TOOLS` that this machine has.
+`ip`, `tc` and `ethtool` are for the agent. A guest for a user's own programs also gets those of `TOOLS` that this
+machine has.
 """
 
 import os
@@ -72,14 +73,14 @@ TOOLS = (
     *("ping", "tracepath", "traceroute", "mtr", "ss", "nstat", "sysctl", "tcpdump", "nc", "socat", "curl", "wget"),
     *("iperf", "iperf3", "irtt", "netperf", "netserver", "fping", "hping3", "owping", "twping"),
 )
-"""Programs that people use in a shell on a network's host."""
+"""Programs that people use in a shell on a host of a network."""
 
 TERMINALS = ("xterm", "xterm-256color", "linux", "screen", "screen-256color", "tmux", "tmux-256color", "vt100", "dumb")
 _TERMINFO = ("/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo")
 
 
 class NotBorrowed(GuestError):
-    """A program that the guest can't have; `status` is the exit status that shells use for it."""
+    """A program that the guest can't borrow; `status` is the exit status that shells use in that case."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -87,12 +88,12 @@ class NotBorrowed(GuestError):
 
 
 SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
-"""Where distributions put them; the `sbin` directories are often missing from ordinary users' PATH."""
+"""Where distributions put root's programs, such as `BORROWED`; ordinary users often lack these directories in PATH."""
 _LIBRARY = re.compile(r"(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)")
 
 
 def add_programs(root: Initramfs) -> None:
-    """Put every program of `BORROWED` at `/usr/sbin/NAME`, and its libraries where its loader looks for them."""
+    """Add every program of `BORROWED` as `/usr/sbin/NAME`, and its libraries where its loader looks for them."""
     paths = {name: find(name) for name in BORROWED}
     if missing := [name for name, path in paths.items() if path is None]:
         packages = " ".join(programs.packages(missing))
@@ -103,9 +104,9 @@ def add_programs(root: Initramfs) -> None:
 
 
 def add_tools(root: Initramfs, more: str | None = None) -> None:
-    """Put those of `TOOLS` that this machine has in `/usr/bin`, and one `more` program, by name or path.
+    """Add the `TOOLS` that this machine has to `/usr/bin`, and one `more` program, given by name or path.
 
-    Raises `NotBorrowed` if that program is missing or is a script: an interpreter needs more than libraries.
+    Raises `NotBorrowed` if that program is missing, or is a script: its interpreter would need more than libraries.
     """
     root.symlink("/bin", "usr/bin")
     for name in TOOLS:
@@ -120,7 +121,7 @@ def add_tools(root: Initramfs, more: str | None = None) -> None:
 
 
 def _borrowed(name: str) -> tuple[str, str]:
-    """A program's place in the guest, and its place here."""
+    """A program's path in the guest, and its path on this machine."""
     path = find(name)
     if path is None and not Path(name).exists():
         raise NotBorrowed(f"{name}: not found on this machine, from which the guest borrows its programs", 127)
@@ -141,7 +142,7 @@ def _is_binary(path: str) -> bool:
 
 
 def find(name: str) -> str | None:
-    """Path of a program, in PATH or where distributions put those for root."""
+    """The path of a program, in PATH or where distributions put root's programs."""
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SBIN}")
 
 

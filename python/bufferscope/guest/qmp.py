@@ -1,4 +1,4 @@
-"""A client for QMP, QEMU's control protocol: one JSON object a line (qemu, docs/interop/qmp-spec.rst)."""
+"""A client for QMP, QEMU's control protocol: one JSON object per line (qemu, docs/interop/qmp-spec.rst)."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ from .errors import GuestError
 
 _READ_BYTES = 65536
 _LONGEST_BYTES = 1 << 24
-"""Anything longer is not a message; the longest expected one has a few thousand bytes."""
+"""Longer data is not a message; the longest expected message has a few thousand bytes."""
 
 
 class Qmp:
@@ -21,7 +21,7 @@ class Qmp:
         self._events: list[dict[str, Any]] = []
 
     def negotiate(self, timeout_s: float) -> None:
-        """Read the greeting and leave negotiation mode, as QMP demands before the first command."""
+        """Read the greeting and leave negotiation mode, as QMP requires before the first command."""
         self._message(time.monotonic() + timeout_s)
         self.execute("qmp_capabilities", timeout_s=timeout_s)
 
@@ -33,7 +33,7 @@ class Qmp:
         descriptor: int | None = None,
         timeout_s: float = 30,
     ) -> dict[str, Any]:
-        """QEMU's reply to `command`, sent with an open file if it takes one. An error from QEMU raises `GuestError`."""
+        """Send `command`, with an open file if it takes one, and return the reply. QEMU's errors raise `GuestError`."""
         request = {"execute": command, **({"arguments": arguments} if arguments else {})}
         socket.send_fds(
             self._connection, [json.dumps(request).encode() + b"\n"], [] if descriptor is None else [descriptor]
@@ -52,7 +52,7 @@ class Qmp:
                 raise _unexpected(json.dumps(message).encode(), f"what {command} returns")
 
     def wait_for(self, event: str, *, timeout_s: float) -> dict[str, Any]:
-        """The next event of that name; events before it are dropped."""
+        """The next event of this name; earlier events are dropped."""
         until = time.monotonic() + timeout_s
         while True:
             message = self._events.pop(0) if self._events else self._message(until)

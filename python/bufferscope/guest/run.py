@@ -1,4 +1,4 @@
-"""One run of a guest: restore it, hand it its request, and read its output until it powers itself off."""
+"""One run of a guest: restore the guest, give it its request, and read its output until it powers itself off."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from .virtual import restored
 
 @dataclass(frozen=True)
 class Outcome:
-    """What it took."""
+    """The cost of a finished run."""
 
     cpu_s: float
     """QEMU's CPU time."""

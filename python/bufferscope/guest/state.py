@@ -1,7 +1,7 @@
 """The saved state of a booted guest, made once for an image and restored for every run.
 
-The guest stops itself at the instruction at which it is ready, so all states of one image are the same: a run gives the
-same records from a state saved on another day or another machine.
+The guest stops itself at the instruction at which it is ready, so all states of one image are the same. A run gives the
+same records from a state that was saved on another day or another machine.
 """
 
 import math
@@ -30,17 +30,17 @@ _SAVE_TIMEOUT_S = 120
 _POLL_S = 0.02
 
 _CLOCK = re.compile(rb"\x0ctimer/icount\x00\x00\x00\x01(.{16})", re.DOTALL)
-"""The migration stream's subsection of virtual time: its name, version 1, then the clock's offset in nanoseconds and
-the number of instructions executed."""
+"""The subsection of the migration stream that holds virtual time: its name, version 1, then the clock's offset in
+nanoseconds and the number of instructions executed."""
 _RUN_STATE = re.compile(rb"\x0bglobalstate\x00\x00\x00\x00\x00\x00\x00\x01(.{4}(?=[a-z-]{1,99}\x00).{100})", re.DOTALL)
-"""Its section on whether the machine was running: name, instance 0, version 1, then a length and 100 bytes of text."""
+"""The section that says whether the machine was running: name, instance 0, version 1, a length, 100 bytes of text."""
 _RUNNING = struct.pack(">I100s", len("running") + 1, b"running")
 
 
 def saved_state(
     qemu: Qemu, image: Image, note: Callable[[str], None] = lambda _: None, *, pairs: Sequence[Pair] = ()
 ) -> Path:
-    """The file to restore from, of a machine with these pairs of network cards; boots the image if there is none yet.
+    """The saved state of a machine with these pairs of network cards, as a file; boots the image if there is none yet.
 
     `note` is called if this takes a moment.
     """
@@ -63,11 +63,11 @@ def _save(command: Command, path: Path, *, furnished: bool) -> None:
 
 
 def _exact_state(command: Command, furnished: bool) -> bytes:
-    """The state of a boot that stopped at the same time as another boot.
+    """Boot until two boots have stopped at the same virtual time; returns the state of the second one.
 
-    When the machine stops, QEMU may or may not let time jump to the next timer before it notices. That jump has the
-    same length every time, so two boots soon agree. Boots of a guest that sleeps while it boots may never agree: their
-    states differ by nanoseconds, and the one with the shortest jumps is as good as any.
+    When the machine stops, QEMU may or may not let time jump to the next timer before it notices the stop. That jump
+    always has the same length, so two boots soon agree. If a guest sleeps while it boots, its boots may never agree:
+    their states differ by nanoseconds. Any of them will do, and the one with the shortest jumps is returned.
     """
     seen: set[tuple[int, int]] = set()
     best, best_ns = b"", math.inf
@@ -88,7 +88,7 @@ def _boot(command: Command, furnished: bool) -> bytes:
         tempfile.TemporaryFile() as state,
         ours,
         theirs,
-        processor.taken() as number,  # where QEMU's threads take turns, it stops in the same way nearly every time
+        processor.taken() as number,  # with its threads taking turns there, QEMU nearly always stops in the same way
         Process(b"", command, control=theirs, furnished=furnished, prepare=lambda: processor.settle(number)) as process,
         process.explained(),
     ):
@@ -112,10 +112,10 @@ def _await_saved(process: Process, qmp: Qmp) -> None:
 
 
 def with_fresh_instruction_count(stream: bytes) -> bytes:
-    """The state with its instruction count set to zero and its clock's offset set forward by as much.
+    """The state with its instruction count moved to the clock's offset: the count becomes zero, the time stays.
 
-    The time does not change. QEMU's recorder counts instructions from its own start, and stores the difference from the
-    state's count in 32 bits, which booting would overflow.
+    QEMU's recorder counts instructions from its own start. It stores the difference from the state's count in 32 bits,
+    and the instructions of a boot would overflow that.
     """
     clock = _clock(stream)
     offset_ns, instructions = stopped_at(stream)
@@ -123,16 +123,16 @@ def with_fresh_instruction_count(stream: bytes) -> bytes:
 
 
 def going_on(stream: bytes) -> bytes:
-    """The state of a machine that was not stopped: once restored, it continues by itself.
+    """The state changed to that of a running machine, so that the machine continues by itself once it is restored.
 
-    So a run needs no control connection, whose thread in QEMU would wake whenever the guest becomes idle.
+    So a run needs no control connection. QEMU's thread for it would wake whenever the guest becomes idle.
     """
     found = _the_one(_RUN_STATE, stream, "what the machine was doing")
     return stream[: found.start(1)] + _RUNNING + stream[found.end(1) :]
 
 
 def stopped_at(stream: bytes) -> tuple[int, int]:
-    """When a booted (not restored) guest stopped: nanoseconds jumped, and instructions executed."""
+    """When a booted (not restored) guest stopped: the nanoseconds of time jumps, and the instructions executed."""
     offset_ns, instructions = struct.unpack(">qq", _clock(stream)[1])
     return offset_ns, instructions
 

@@ -1,4 +1,4 @@
-"""A machine that continues from its saved state in virtual time, on a processor of its own."""
+"""A machine that continues from its saved state in virtual time, on a processor of its own if one is free."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from .process import Process
 
 @contextmanager
 def restored(qemu: Qemu, image: Image, state: Path, request: bytes, pairs: Sequence[Pair]) -> Iterator[Process]:
-    """The machine of an image with these pairs of cards, given its request; killed if the block ends early."""
+    """The restored machine of an image with these cards, given its request; killed if the block ends early."""
     with (
         processor.taken() as number,
         state.open("rb") as saved,

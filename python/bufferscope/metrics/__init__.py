@@ -1,11 +1,12 @@
-"""Numbers from records: what each metric means and how it is computed.
+"""Metrics, the numbers computed from records: what each one means and how it is computed.
 
 >>> from bufferscope import metrics
 >>> metrics.compute(run)["rtt.mean_ms"]                                                     # doctest: +SKIP
 >>> metrics.metric(run, "rtt.p30_ms").censored                                              # doctest: +SKIP
 >>> metrics.describe()                                                                      # doctest: +SKIP
 
-What computes is loaded when first used: which metrics there are (`naming`, `definitions`) costs nothing to ask.
+The modules that compute metrics are loaded when they are first used, so it is cheap to ask which metrics there are
+(`naming`, `definitions`).
 """
 
 from importlib import import_module

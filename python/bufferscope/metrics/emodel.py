@@ -1,8 +1,9 @@
 """How good a telephone call is: the E-model of ITU-T G.107 (06/2015), all parameters but two at their defaults.
 
 The two are the one-way delay and the packet loss. The codec is G.711 with the loss concealment of its Appendix I.
-Symbols are those of the Recommendation. Delay enters three times: as echo to the talker (`Idte`) and to the listener
-(`Idle`), as weak as the defaults of TELR and WEPL say, and as what makes a conversation awkward (`Idd`).
+Symbols are those of the Recommendation. Delay has three effects: it makes the talker's echo (`Idte`) and the listener's
+echo (`Idle`) worse, which are as weak as the defaults of TELR and WEPL say, and it makes conversation difficult
+(`Idd`).
 """
 
 import math
@@ -24,8 +25,8 @@ IE, BPL, BURST_R = 0.0, 25.1, 1.0
 def mos(rating: float) -> float:
     """The mean opinion score of a rating R, from 1 (bad) to 4.5 (G.107, annex B, B-4).
 
-    The Recommendation's cubic falls below 1, down to 0.989, for ratings between 0 and about 6.5. The scale ends at 1,
-    and so does this score.
+    The Recommendation's cubic falls below 1, down to 0.989, for ratings between 0 and about 6.5. The scale begins at 1,
+    so this score is at least 1.
     """
     if rating <= 0:
         return 1.0
@@ -35,7 +36,7 @@ def mos(rating: float) -> float:
 
 
 def rating(delay_ms: Values, loss_percent: Values) -> Values:
-    """The rating R of calls with these delays from mouth to ear and packets lost: at most 93.2, perhaps below 0."""
+    """The rating R of calls with these mouth-to-ear delays and packet losses: at most 93.2; it can be negative."""
     return BASIC - SIMULTANEOUS - _delay_impairment(delay_ms) - _loss_impairment(loss_percent)
 
 
@@ -45,7 +46,7 @@ def _loss_impairment(loss_percent: Values) -> Values:
 
 
 def _delay_impairment(delay_ms: Values) -> Values:
-    """Id: the path from mouth to ear is half the echo's (T = Ta = Tr / 2)."""
+    """Id: the delay from mouth to ear is half the echo's delay (T = Ta = Tr / 2)."""
     return _talker_echo(delay_ms) + _listener_echo(2 * delay_ms) + _long_delay(delay_ms)
 
 
@@ -70,7 +71,7 @@ def _long_delay(delay_ms: Values) -> Values:
 
 
 def _noise() -> float:
-    """No: all noise, added up at the 0 dBr point."""
+    """No: the sum of all noise at the 0 dBr point."""
     olr = SLR + RLR
     nos = PS - SLR - DS - 100 + 0.004 * (PS - olr - DS - 14) ** 2
     pre = PR + 10 * math.log10(1 + 10 ** ((10 - LSTR) / 10))
@@ -79,7 +80,7 @@ def _noise() -> float:
 
 
 def _simultaneous() -> float:
-    """Is: too loud a connection, sidetone, quantisation; without the echo's part in the sidetone, below 0.001."""
+    """Is: excessive loudness, sidetone and quantisation; the echo's part in the sidetone, below 0.001, is left out."""
     xolr = SLR + RLR + 0.2 * (64 + NO - RLR)
     iolr: float = 20 * ((1 + (xolr / 8) ** 8) ** (1 / 8) - xolr / 8)
     ist: float = (

@@ -1,4 +1,4 @@
-"""What TCP senders did: retransmissions, congestion windows, and what waited in the senders themselves."""
+"""Metrics of TCP senders: retransmissions, congestion windows, and the time that data waited in send buffers."""
 
 from collections.abc import Iterator
 
@@ -20,25 +20,27 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
     if not entries:
         return
     window = Window.of(run)
-    yield "retransmits.total", int(gained(run.flows, "retransmits", "flow", window)["retransmits"].sum())
-    samples = window.rows(run.flows).select(traffic_of_flow(), cwnd_packets(run))
+    flows = run.flows.with_columns(traffic_of_flow())
+    yield "retransmits.total", int(gained(flows, "retransmits", "flow", window)["retransmits"].sum())
+    samples = window.rows(flows).select("traffic", cwnd_packets(run))
     for entry in entries:
         cwnd = samples.filter(traffic=entry["name"])["cwnd_packets"].to_numpy()
         if len(cwnd):
             yield f"cwnd.{entry['name']}.mean_packets", float(cwnd.mean())
             yield f"cwnd.{entry['name']}.max_packets", float(cwnd.max())
     for entry in traffic_named(run.scenario, "tcp"):
-        own = run.flows.with_columns(traffic_of_flow()).filter(traffic=entry["name"])
-        waited_ms = _unsent_ms(own, window)
+        waited_ms = _unsent_ms(flows.filter(traffic=entry["name"]), window)
         if waited_ms is not None:
             yield f"unsent.{entry['name']}_ms", waited_ms
 
 
 def _unsent_ms(samples: pl.DataFrame, window: Window) -> float | None:
-    """By Little's law: the bytes that wait, summed up over time, over the bytes sent."""
+    """By Little's law: the time integral of the waiting bytes, divided by the bytes sent."""
     sent_bytes = int(gained(samples, "delivered_bytes", "flow", window)["delivered_bytes"].sum())
-    # Engines need not sample all flows at the same time, and flows come and go: each has times of its own.
-    since_last_s = pl.col("t_ns").diff().over("flow") / NANOSECONDS
-    waited_bytes = (pl.col("notsent_bytes") + pl.col("notsent_bytes").shift().over("flow")) / 2
-    waits = window.rows(samples).sort("flow", "t_ns").select(waited_bytes * since_last_s).to_series().drop_nulls()
+    # Flows come and go, and engines need not sample all at the same time, so intervals are computed flow by flow.
+    goes_on = pl.col("flow") == pl.col("flow").shift()
+    since_last_s = pl.col("t_ns").diff() / NANOSECONDS
+    waited_bytes = (pl.col("notsent_bytes") + pl.col("notsent_bytes").shift()) / 2
+    ordered = window.rows(samples).sort("flow", "t_ns")
+    waits = ordered.select(pl.when(goes_on).then(waited_bytes * since_last_s)).to_series().drop_nulls()
     return 1000 * float(waits.sum()) / sent_bytes if sent_bytes and len(waits) else None

@@ -1,4 +1,4 @@
-"""Goodput: payload that arrived (over TCP, was acknowledged), per second."""
+"""Goodput: payload that arrived (for TCP: that was acknowledged) per second."""
 
 from collections.abc import Iterator
 
@@ -13,19 +13,21 @@ MBIT = 1e6
 
 
 def deliveries(run: RunRecords) -> pl.DataFrame:
-    """What each connection had delivered at which time: `flow, t_ns, delivered_bytes`, sorted by time.
+    """The bytes that each connection had delivered over time: `flow, t_ns, delivered_bytes`, sorted by time.
 
-    A connection that ends between two samples takes its last bytes with it; the finished transfers give them back,
-    but for pages that came over several connections, and look-ups, which came over none.
+    If a connection ends between two samples, the samples lack its last bytes. The rows of the finished transfers add
+    them, except for pages, which may come over several connections, and look-ups, which use none.
     """
-    samples = run.flows.select("flow", "t_ns", "delivered_bytes")
+    samples = run.flows.lazy().select("flow", "t_ns", "delivered_bytes")
     spread = [entry["name"] for entry in traffic_named(run.scenario, "web") if entry.get("objects")]
     look_ups = [entry["name"] for entry in traffic_named(run.scenario, "dns")]
-    whole = run.transfers.filter(pl.col("finished_ns").is_not_null(), ~pl.col("traffic").is_in([*spread, *look_ups]))
+    whole = run.transfers.lazy().filter(
+        pl.col("finished_ns").is_not_null(), ~pl.col("traffic").is_in([*spread, *look_ups])
+    )
     ends = whole.select("flow", pl.col("finished_ns").alias("t_ns"), pl.col("bytes").alias("delivered_bytes"))
     rows = pl.concat([samples, ends], how="vertical_relaxed").sort("t_ns", maintain_order=True)
-    # The last byte arrives before its acknowledgement does: never count it twice.
-    return rows.with_columns(pl.col("delivered_bytes").cum_max().over("flow"))
+    # The last byte arrives before its acknowledgement: the maximum keeps it from being counted twice.
+    return rows.with_columns(pl.col("delivered_bytes").cum_max().over("flow")).collect(engine="in-memory")
 
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
@@ -40,7 +42,7 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
     for entry in entries:
         own = flows.filter(traffic=entry["name"])
         yield f"goodput.{entry['name']}_mbit", float(own["delivered_bytes"].sum()) * scale
-    # Where a flow makes several transfers, each over a connection of its own, connections are not rivals.
+    # If a flow makes several transfers, each over its own connection, these connections don't compete.
     bulk = [entry["name"] for entry in entries if entry["kind"] == "tcp" and entry.get("transfers", 1) == 1]
     shares = flows.filter(pl.col("traffic").is_in(bulk))["delivered_bytes"].to_list()
     if sum(shares) > 0:

@@ -1,4 +1,4 @@
-"""What flows over UDP lost, as their receivers count it."""
+"""The loss of UDP flows, as their receivers count it."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,14 @@ from bufferscope.metrics.window import Window, gained
 
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
-    """`loss.<traffic>_percent` of every udp entry of which something arrived, or was missed, in the window.
+    """`loss.<traffic>_percent` of every udp entry with datagrams that arrived or were found missing in the window.
 
-    As iperf3 counts: a datagram is lost when one with a higher number has arrived before it, so what was dropped last,
-    with nothing behind it, does not count.
+    Counted as iperf3 does: a datagram is lost if one with a higher number has arrived before it. So datagrams that were
+    dropped at the end, with none after them, do not count.
     """
     window = Window.of(run)
     for entry in traffic_named(run.scenario, "udp"):
-        own = run.flows.with_columns(traffic_of_flow()).filter(traffic=entry["name"])
+        own = run.flows.filter(traffic_of_flow() == entry["name"])
         lost = int(gained(own, "lost", "flow", window)["lost"].sum())
         arrived = int(gained(own, "delivered_bytes", "flow", window)["delivered_bytes"].sum()) / entry["payload_bytes"]
         if lost + arrived > 0:

@@ -1,4 +1,4 @@
-"""From a run's records to its metrics, one or all of them."""
+"""Compute one metric, or all metrics, from a run's records."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ FAMILIES: Mapping[str, Family] = {
     "unsent": flows.measure,
     "transfer": transfers.measure,
 }
-"""The function that measures the metrics whose names begin with each word."""
+"""For each first word of metrics' names, the function that measures these metrics."""
 
 ANY_PERCENTILE: Mapping[str, Callable[[RunRecords, Sequence[int]], Iterator[tuple[str, float]]]] = {
     "rtt": rtt.measure,
@@ -38,11 +38,11 @@ ANY_PERCENTILE: Mapping[str, Callable[[RunRecords, Sequence[int]], Iterator[tupl
     "sojourn": sojourns.measure,
     "transfer": transfers.measure,
 }
-"""The families that measure percentiles, only those requested."""
+"""The families with percentiles; their functions measure only the requested percentiles."""
 
 
 class MetricError(LookupError):
-    """A metric that a run cannot give."""
+    """A run cannot give this metric."""
 
 
 class UnknownMetricError(MetricError):
@@ -57,12 +57,12 @@ class NoSuchMetricError(UnknownMetricError, KeyError):
 
 
 class NotMeasuredError(MetricError):
-    """The metric exists, but this run has no record that it could be measured from."""
+    """The metric exists, but this run has no records to compute it from."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A metric's value: a number, or known only to exceed everything that was measured."""
+    """A metric's value: a number, or censored: known only to exceed everything that was measured."""
 
     number: float
     """The number in the metric's unit; +inf when censored."""
@@ -115,16 +115,16 @@ def compute(run: RunRecords) -> Metrics:
 
 
 def all_of(run: RunRecords) -> Metrics:
-    """Every metric of a run; a stored run keeps them from the first time on."""
+    """Every metric of a run; a stored run keeps them once they are computed."""
     kept: Metrics | None = getattr(run, "metrics", None)
     return compute(run) if kept is None else kept
 
 
 def metric(run: RunRecords, name: str) -> Value:
-    """One metric of a run, any whole percentile of a family that has percentiles included.
+    """One metric of a run; in families that have percentiles, this may be any whole percentile.
 
-    Raises `UnknownMetricError`, with the closest names, when there is no such metric, port or traffic, and
-    `NotMeasuredError` when the run has no record of it.
+    Raises `UnknownMetricError`, with the closest names, if there is no such metric, port or traffic, and
+    `NotMeasuredError` if the run has no records of it.
     """
     kept: Mapping[str, float] = getattr(run, "__dict__", {}).get("metrics", {})
     if name in kept:
@@ -141,13 +141,13 @@ def metric(run: RunRecords, name: str) -> Value:
 
 
 def not_measured(run: RunRecords) -> list[str]:
-    """The metrics that the run's engine cannot measure, because it does not record what they are computed from."""
+    """The metrics that the run's engine cannot measure, because it does not record the data that they need."""
     empty: Sequence[str] = run.meta["summary"].get("not_measured", ())
     return names(run.scenario, [definition for definition in DEFINITIONS if definition.table in empty])
 
 
 def _nearest(name: str, known: Mapping[str, float]) -> str:
-    """That there is no such metric among those computed, and what may have been meant."""
+    """The message that no such metric was computed, with the name that may have been meant."""
     other = "; bufferscope.metrics.metric(run, name) gives any percentile" if PERCENTILE.search(name) else ""
     return f"{name}: this run has no metric of this name{closest_name(name, known)}{other}"
 

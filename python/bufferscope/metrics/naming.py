@@ -1,4 +1,4 @@
-"""Which metrics a scenario can have, by name: enough to refuse a wrong name before anything runs."""
+"""The names of the metrics that a scenario can have, so that a wrong name is refused before anything runs."""
 
 import difflib
 import re
@@ -9,7 +9,7 @@ from bufferscope.metrics.definitions import DEFINITIONS, PERCENT, Definition
 from bufferscope.metrics.network import ports, traffic_named
 
 PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
-"""Where a metric's name says which percentile it is: at its end, before the unit."""
+"""The percentile in a metric's name: at the end, before the unit."""
 
 
 def names(scenario: Mapping[str, Any], definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
@@ -25,11 +25,11 @@ def exists(scenario: Mapping[str, Any], name: str) -> bool:
 
 
 def any_percentile(name: str) -> str:
-    """The name with `p<N>` for the percentile that it names, if it names one."""
+    """The name with `p<N>` in place of its percentile, if it has one."""
     return PERCENTILE.sub(".p<N>_", name)
 
 
 def closest(scenario: Mapping[str, Any], name: str) -> list[str]:
-    """A few names that somebody who wrote `name` may have meant."""
+    """A few names that may have been meant by `name`."""
     known = names(scenario)
     return difflib.get_close_matches(name, known, n=4, cutoff=0.5) or known[:4]

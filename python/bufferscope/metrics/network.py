@@ -1,4 +1,4 @@
-"""The network of a run's scenario as the metrics and figures need it: ports by name, their rates over time, paths."""
+"""A scenario's network in the form that metrics and figures need: ports by name, their rates over time, and paths."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class RateStep:
-    """From `from_ns` on, the wire sends `bits_per_second`."""
+    """A step of a rate: from `from_ns` on, the wire sends `bits_per_second`."""
 
     from_ns: int
     bits_per_second: int
@@ -21,14 +21,14 @@ class RateStep:
 
 @dataclass(frozen=True)
 class Port:
-    """One direction of a link, named after the nodes it joins: `r1>h2`."""
+    """One direction of a link, named after the nodes that it joins: `r1>h2`."""
 
     name: str
     sender: str
     receiver: str
     link: str
     rate: tuple[RateStep, ...]
-    """Steps in the order of time, the first at 0; empty: this port has no rate, and nothing queues in it."""
+    """Steps in order of time, the first at 0; if empty, the port has no rate, and nothing queues in it."""
     delay_ns: int
     overhead_bytes: int
     queue: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Port:
 
     @property
     def limit_packets(self) -> int | None:
-        """The queue's limit where it is counted in packets."""
+        """The queue's limit if it is in packets, otherwise None."""
         limit = self.queue.get("limit_packets")
         return None if limit is None else int(limit)
 
@@ -78,7 +78,7 @@ def ports(scenario: Mapping[str, Any]) -> dict[str, Port]:
 
 
 def path(scenario: Mapping[str, Any], sender: str, receiver: str) -> list[Port]:
-    """The ports that a packet crosses from one node to another: the fewest, as the engines route."""
+    """The ports that a packet crosses from one node to another: a shortest path, as the engines route."""
     by_sender: dict[str, list[Port]] = {}
     for port in ports(scenario).values():
         by_sender.setdefault(port.sender, []).append(port)
@@ -94,12 +94,12 @@ def path(scenario: Mapping[str, Any], sender: str, receiver: str) -> list[Port]:
 
 
 def traffic_named(scenario: Mapping[str, Any], *kinds: str) -> list[Mapping[str, Any]]:
-    """The scenario's traffic entries of these kinds (all without any), in the file's order."""
+    """The scenario's traffic entries of these kinds, or all entries if no kind is given; in the file's order."""
     return [entry for entry in scenario["traffic"] if not kinds or entry["kind"] in kinds]
 
 
 def bulk_flows(scenario: Mapping[str, Any]) -> int:
-    """How many flows of kind tcp compete."""
+    """The number of competing flows of kind tcp."""
     return sum(entry["flows"] for entry in traffic_named(scenario, "tcp"))
 
 

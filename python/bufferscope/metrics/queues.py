@@ -1,17 +1,22 @@
-"""What stands in the ports: queue lengths, utilization, drops and marks, and which port the delay is spent in."""
+"""Metrics of ports: queue lengths, utilization, drops and marks, and each port's share of the queueing delay."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from bufferscope._core import DROP_REASONS
 from bufferscope.metrics.network import Port, ports
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import percentile
 from bufferscope.metrics.window import Window
 
 LAYERS = {"queue": "qdisc", "ring": "ring"}
-"""Metric prefix of each of a port's layers."""
+"""The metrics' prefixes, each with its layer of a port."""
+Layers = Mapping[tuple[str, str], pl.DataFrame]
+"""The samples of each port and layer; layers without samples are left out."""
 PERCENTILES = (50, 95)
+_MARKS = [reason for reason, marks in DROP_REASONS.items() if marks]
+"""The reasons for which a packet is marked instead of dropped."""
 
 
 def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
@@ -19,43 +24,44 @@ def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[
     rated = [port for port in ports(run.scenario).values() if port.rate]
     window = Window.of(run)
     samples = window.rows(run.queues)
-    yield from _utilizations(rated, samples)
+    layers: Layers = samples.partition_by("port", "layer", as_dict=True)
+    yield from _utilizations(rated, layers)
     yield from delay_shares(rated, samples).items()
     yield from _drops_and_marks(rated, window.rows(run.drops))
     for prefix, layer in LAYERS.items():
         for port in rated:
-            yield from _lengths(f"{prefix}.{port.name}", samples.filter(port=port.name, layer=layer), percents)
+            if (port.name, layer) in layers:
+                yield from _lengths(f"{prefix}.{port.name}", layers[port.name, layer], percents)
 
 
 def delay_shares(rated: list[Port], samples: pl.DataFrame) -> dict[str, float]:
-    """`delay_share.<port>` of each port; empty when nothing ever queued."""
+    """`delay_share.<port>` of each port; empty if nothing ever queued."""
     delays = {port.name: mean_delay_s(port, samples.filter(port=port.name)) for port in rated}
     total = sum(delays.values())
     return {f"delay_share.{name}": delay / total for name, delay in delays.items()} if total > 0 else {}
 
 
 def mean_delay_s(port: Port, samples: pl.DataFrame) -> float:
-    """Time-average of the time that the port's backlog, all layers together, takes to be sent."""
-    backlog = samples.group_by("t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
-    seconds = backlog.join_asof(port.rates(), on="t_ns").select(pl.col("bytes") * 8 / pl.col("bits_per_second"))
-    return _mean(seconds.to_series())
+    """The mean over time of how long it takes to send the port's backlog in all layers."""
+    backlog = samples.lazy().group_by("t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
+    rated = backlog.join_asof(port.rates().lazy(), on="t_ns")
+    return _mean(rated.select(pl.col("bytes") * 8 / pl.col("bits_per_second")).collect(engine="in-memory").to_series())
 
 
-def _utilizations(rated: list[Port], samples: pl.DataFrame) -> Iterator[tuple[str, float]]:
-    """Bits sent between the window's first and last sample over what the rate allows in that time."""
+def _utilizations(rated: list[Port], layers: Layers) -> Iterator[tuple[str, float]]:
+    """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time."""
     for port in rated:
-        own = samples.filter(port=port.name)
-        has_ring = bool((own["layer"] == "ring").any())
-        lowest = own.filter(layer="ring" if has_ring else "qdisc").sort("t_ns")
-        if lowest.height < 2:
+        own = layers.get((port.name, "ring"), layers.get((port.name, "qdisc")))
+        if own is None or own.height < 2:
             continue
+        lowest = own.sort("t_ns")
         start, end = lowest["t_ns"][0], lowest["t_ns"][-1]
         sent_bits = (lowest["sent_bytes"][-1] - lowest["sent_bytes"][0]) * 8
         yield f"utilization.{port.name}", sent_bits / port.capacity_bits(start, end)
 
 
 def _drops_and_marks(rated: list[Port], drops: pl.DataFrame) -> Iterator[tuple[str, float]]:
-    is_mark = pl.col("reason").str.ends_with("_mark")
+    is_mark = pl.col("reason").is_in(_MARKS)
     counts = drops.group_by("port").agg(is_mark.sum().alias("marks"), is_mark.not_().sum().alias("drops"))
     by_port = {row["port"]: row for row in counts.iter_rows(named=True)}
     for kind in ("drops", "marks"):
@@ -64,8 +70,6 @@ def _drops_and_marks(rated: list[Port], drops: pl.DataFrame) -> Iterator[tuple[s
 
 
 def _lengths(name: str, samples: pl.DataFrame, percents: Sequence[int]) -> Iterator[tuple[str, float]]:
-    if samples.is_empty():
-        return
     packets = samples["packets"].cast(pl.Float64)
     yield f"{name}.mean_packets", _mean(packets)
     for percent in percents:

@@ -1,6 +1,6 @@
-"""What a metric or figure may ask of a run: its tables and what the scenario says about it. Nothing else.
+"""The only parts of a run that metrics and figures may use: its tables, its scenario and what else is listed here.
 
-This is a description of a shape (a `Protocol`), not a class to inherit from: the metrics read records of any origin.
+This is an interface (a `Protocol`), not a class to inherit from, because the metrics read records of any origin.
 Column names and units are those of the records' schema: integer nanoseconds (`*_ns`), bytes, packets, bits per second.
 """
 
@@ -15,7 +15,7 @@ class RunRecords(Protocol):
 
     @property
     def id(self) -> str:
-        """The name that tells this run from others."""
+        """A name that distinguishes this run from others."""
 
     @property
     def seed(self) -> int:
@@ -23,7 +23,7 @@ class RunRecords(Protocol):
 
     @property
     def point(self) -> Mapping[str, str]:
-        """The swept values that make this run's point, path to label; empty without a sweep."""
+        """The swept values of this run's point, path to label; empty without a sweep."""
 
     @property
     def scenario(self) -> Mapping[str, Any]:
@@ -31,28 +31,28 @@ class RunRecords(Protocol):
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """`run.json`: how the run came about."""
+        """The content of `run.json`: how the run was made."""
 
     @property
     def probes(self) -> pl.DataFrame:
-        """One row a probe sent: `probe, seq, sent_ns, rtt_ns` (null: lost)`, owd_up_ns, owd_down_ns`."""
+        """One row per probe sent: `probe, seq, sent_ns, rtt_ns` (null: lost)`, owd_up_ns, owd_down_ns`."""
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a sample of a connection: `t_ns, flow, cwnd_bytes, ssthresh_bytes, ..., delivered_bytes, ...`."""
+        """One row per sample of a connection: `t_ns, flow, cwnd_bytes, ssthresh_bytes, ..., delivered_bytes, ...`."""
 
     @property
     def queues(self) -> pl.DataFrame:
-        """One row a sample of a port's layer: `t_ns, port, layer, packets, bytes, dropped, marked, sent_...`."""
+        """One row per sample of a layer of a port: `t_ns, port, layer, packets, bytes, dropped, marked, sent_...`."""
 
     @property
     def drops(self) -> pl.DataFrame:
-        """One row a packet dropped or marked: `t_ns, port, layer, flow, bytes, reason`."""
+        """One row per packet dropped or marked: `t_ns, port, layer, flow, bytes, reason`."""
 
     @property
     def transfers(self) -> pl.DataFrame:
-        """One row an object: `traffic, flow, started_ns, finished_ns` (null: unfinished)`, bytes`."""
+        """One row per object: `traffic, flow, started_ns, finished_ns` (null: unfinished)`, bytes`."""
 
     @property
     def sojourns(self) -> pl.DataFrame:
-        """Histogram rows `t_ns, port, layer, sojourn_ns, packets`: so many packets stayed about so long."""
+        """Histogram rows `t_ns, port, layer, sojourn_ns, packets`: `packets` packets stayed about `sojourn_ns`."""

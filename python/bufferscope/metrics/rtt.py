@@ -15,18 +15,21 @@ PERCENTILES = (5, 50, 95, 99)
 
 
 def echoes(run: RunRecords) -> pl.DataFrame:
-    """The rows of `probes` that a `ping` sent: the packets of a call have no answer, and `<traffic>/1` for a name."""
+    """The rows of `probes` that a `ping` sent. Packets of calls are left out: they have no answer.
+
+    The names of their probes have a slash, as in `<traffic>/1`.
+    """
     return run.probes.filter(~pl.col("probe").str.contains("/", literal=True))
 
 
 def rtts_ms(run: RunRecords) -> Samples:
-    """The round-trip time of every probe sent in the window, in the order of sending; +inf for a lost one."""
+    """The round-trip time of every probe sent in the window, in the order of sending; +inf for a lost probe."""
     sent = Window.of(run).rows(echoes(run), "sent_ns").sort("sent_ns")
     return sent.select(pl.col("rtt_ns").cast(pl.Float64).fill_null(float("inf")) / MS).to_series().to_numpy()
 
 
 def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
-    """All `rtt.*` metrics of a run that probes; nothing for one that does not."""
+    """All `rtt.*` metrics of a run with `ping` traffic; none for other runs."""
     if not traffic_named(run.scenario, "ping"):
         return
     rtts = rtts_ms(run)

@@ -14,11 +14,12 @@ MS = 1e6
 
 
 def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
-    """`sojourn.<port>.*` of every port that a packet left in the window."""
-    rows = Window.of(run).rows(run.sojourns).filter(layer="qdisc")
+    """`sojourn.<port>.*` of every port from which packets left in the window."""
+    rows = Window.of(run).rows(run.sojourns).filter(pl.col("layer") == "qdisc", pl.col("packets") > 0)
+    by_port = rows.partition_by("port", as_dict=True)
     for port in ports(run.scenario).values():
-        own = rows.filter(pl.col("port") == port.name, pl.col("packets") > 0)
-        if own.is_empty():
+        own = by_port.get((port.name,))
+        if own is None:
             continue
         values, weights = own["sojourn_ns"].cast(pl.Float64).to_numpy() / MS, own["packets"].to_numpy()
         for percent in percents:

@@ -1,4 +1,4 @@
-"""The statistics that metrics are made of: percentiles with lost samples or weights, confidence intervals."""
+"""Statistics for the metrics: percentiles with lost samples or weights, and confidence intervals."""
 
 import math
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ Samples = npt.NDArray[np.float64]
 def percentile(values: Samples, percent: float) -> float:
     """The percentile of `values` by linear interpolation between order statistics (NumPy's and polars' "linear").
 
-    A lost sample is +inf, longer than any other; the result is +inf (censored) as soon as one has a part in it.
+    A lost sample is +inf, longer than any other. The result is +inf (censored) if a lost sample contributes to it.
     """
     return weighted_percentile(values, np.ones(len(values), dtype=np.int64), percent)
 
 
 def weighted_percentile(values: Samples, weights: npt.NDArray[np.int64], percent: float) -> float:
-    """The percentile of the sample in which each of `values` stands as many times as its weight says."""
+    """The percentile of the sample in which each of `values` occurs as often as its weight says."""
     if not 0 <= percent <= 100:
         raise ValueError(f"percentile {percent} is outside 0..100")
     total = int(weights.sum())
@@ -41,7 +41,7 @@ def weighted_percentile(values: Samples, weights: npt.NDArray[np.int64], percent
 
 
 def jain_index(shares: Sequence[float]) -> float:
-    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything."""
+    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything."""
     squares = sum(x * x for x in shares)
     return math.nan if squares == 0 else sum(shares) ** 2 / (len(shares) * squares)
 
@@ -51,15 +51,15 @@ class Estimate:
     """The mean of a metric over repetitions, and how well it is known."""
 
     mean: float
-    """Arithmetic mean; +inf when any repetition is censored."""
+    """Arithmetic mean; +inf if any repetition is censored."""
     sem: float
     """Standard error of the mean; NaN with fewer than two repetitions or a censored one."""
     n: int
     """Number of repetitions in which the metric was measured."""
     low: float
-    """Lower end of the 95 % confidence interval (Student's t, n - 1 degrees of freedom); NaN where `sem` is."""
+    """Lower end of the 95 % confidence interval (Student's t, n - 1 degrees of freedom); NaN if `sem` is."""
     high: float
-    """Its upper end."""
+    """Upper end of that interval."""
 
     @property
     def censored(self) -> bool:

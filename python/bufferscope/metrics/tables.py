@@ -1,4 +1,4 @@
-"""Metrics as tables: of all runs, summed up over repetitions, and the definitions themselves."""
+"""Metrics as tables: of all runs, aggregated over repetitions, and the definitions themselves."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ def aggregate(repetitions: Sequence[Metrics]) -> dict[str, Estimate]:
 
 
 def frame(runs: Iterable[RunRecords]) -> pl.DataFrame:
-    """All metrics of all runs, one a row: `run, seed, metric, value, censored`; the value of a censored one is null."""
+    """All metrics of all runs, one per row: `run, seed, metric, value, censored`; a censored metric's value is null."""
     rows = [
         (run.id, run.seed, name, None if math.isinf(value) else float(value), math.isinf(value))
         for run in runs
@@ -29,9 +29,10 @@ def frame(runs: Iterable[RunRecords]) -> pl.DataFrame:
 
 
 def column(runs: Iterable[RunRecords], name: str) -> list[pl.DataFrame]:
-    """One metric of several runs, a frame of one row each: `value, censored`; null where a run has no record of it.
+    """One metric of several runs, as a frame of one row for each run: `value, censored`.
 
-    Raises `UnknownMetricError` where no run can have a metric of this name.
+    The value is null if a run has no records of the metric. Raises `UnknownMetricError` if no run can have a metric of
+    this name.
     """
     values: list[Value | None] = []
     unknown: list[UnknownMetricError] = []

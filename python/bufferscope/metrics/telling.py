@@ -1,4 +1,4 @@
-"""Which metrics say most about a run, by the traffic that it has: those that tables show first."""
+"""The metrics that say most about a run, depending on its traffic; tables show them first."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ ENDINGS = {
 
 
 def telling(scenario: Mapping[str, Any]) -> list[str]:
-    """The names of these metrics for a scenario, in the order in which they are shown; a run may lack some."""
+    """The names of these metrics for a scenario, in the order in which tables show them; a run may lack some."""
     return list(dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario)]))
 
 

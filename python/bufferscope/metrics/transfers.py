@@ -1,4 +1,4 @@
-"""How long objects took: files over TCP, pages over the web traffic."""
+"""How long transfers took: of files over TCP, of pages in web traffic, and of other objects."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,9 +1,9 @@
 """How good the calls of `voip` traffic were: delay, jitter, loss, and what a listener would say.
 
-The receiver's jitter buffer is as good as one can be that changes its mind every 10 s: it holds each packet until the
-one delay, chosen in hindsight, at which the rating is highest; what comes later counts as lost. (Telephones adapt to
-what they have seen; Moon, Kurose and Towsley 1998 judge them by such a buffer.) To that delay come the 20 ms of
-speech that a packet holds.
+The receiver's jitter buffer is the best one that keeps its delay fixed for periods of 10 s. In each period it holds all
+packets until the same delay, chosen in hindsight so that the rating is highest; packets with a longer delay count as
+lost. (Telephones can only adapt to packets that have arrived; Moon, Kurose and Towsley 1998 judge them by such a
+buffer.) The 20 ms of speech that a packet holds are added to that delay.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from bufferscope.metrics.window import Window
 
 MS = 1e6
 PACKET_MS = 20.0
-"""Speech in a packet: it leaves when its last syllable is spoken."""
+"""The speech in a packet, which leaves when the last of it has been spoken."""
 PERIOD_NS = 10 * NANOSECONDS
 
 
 def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
-    """`voip.<traffic>.*` of every call that sent a packet in the window; each of the direction in which it is worse."""
+    """`voip.<traffic>.*` of every call that sent packets in the window; each metric is that of the worse direction."""
     sent = Window.of(run).rows(run.probes, "sent_ns").sort("sent_ns")
     for entry in traffic_named(run.scenario, "voip"):
         streams = [sent.filter(probe=f"{entry['name']}/{number}") for number in (1, 2)]
@@ -42,7 +42,7 @@ def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
 
 
 def delays_ms(stream: pl.DataFrame) -> Samples:
-    """The one-way delay of every packet of a stream in ms; +inf for a lost one."""
+    """The one-way delay of every packet of a stream in ms; +inf for a lost packet."""
     return (stream["owd_up_ns"].cast(pl.Float64).fill_null(float("inf")) / MS).to_numpy()
 
 
@@ -53,7 +53,7 @@ def opinion(stream: pl.DataFrame) -> float:
 
 
 def best_rating(delays: Samples) -> float:
-    """The highest rating that a fixed playout delay gives packets with these delays in ms; 0 where none arrived."""
+    """The highest rating that any fixed playout delay gives, for these delays in ms; 0 if no packet arrived."""
     arrived = np.sort(delays[np.isfinite(delays)])
     if not len(arrived):
         return 0.0
@@ -62,10 +62,10 @@ def best_rating(delays: Samples) -> float:
 
 
 def jitter_ms(stream: pl.DataFrame) -> float:
-    """The interarrival jitter as a receiver estimates it (RFC 3550, section 6.4.1): the mean of its estimates.
+    """The mean of a receiver's estimates of the interarrival jitter (RFC 3550, section 6.4.1).
 
-    With D the difference of two packets' delays, in the order of arrival: J += (|D| - J) / 16.
-    It is 0 with fewer than two packets.
+    D is the difference of the delays of two packets that arrive one after the other: J += (|D| - J) / 16.
+    The jitter is 0 with fewer than two packets.
     """
     arrived = stream.drop_nulls("owd_up_ns").sort(pl.col("sent_ns") + pl.col("owd_up_ns"))
     jitter, estimates = 0.0, []

@@ -20,11 +20,11 @@ __all__ = ["build"]
 def build(
     results: Sequence["Result"], path: str | PathLike[str], step: Callable[[int, int], None] | None = None
 ) -> Path:
-    """Write `index.html` and `figures/` into the directory `path`, made if need be; the place of the page is returned.
+    """Write `index.html` and `figures/` to the directory `path`, which is made if needed; returns the page's path.
 
-    The page holds all it needs, its scripts included. It links to the runs' directories by relative paths, so it keeps
-    working where it is moved together with them. `step` is told, before each result, how many are drawn and how many
-    there are.
+    The page contains everything it needs, its scripts included. It links to the runs' directories by relative paths, so
+    the links keep working if the page and the runs are moved together. `step` is called before each figure and each run
+    with the number that are done and the total number.
     """
     from bufferscope.report import printing
     from bufferscope.report.page import page_view

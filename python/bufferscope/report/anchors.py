@@ -1,4 +1,4 @@
-"""Names of a page's sections: parts of links, of element ids and of the figures' files, each used once."""
+"""Unique names for a page's sections, for use in links, element ids and the names of the figures' files."""
 
 import re
 from collections.abc import Iterable
@@ -6,26 +6,26 @@ from collections.abc import Iterable
 from bufferscope.figures import NAMES as FIGURES
 
 PAGE_PARTS = frozenset(("contents", "lead", "meanings", "runs", "statement", "summary", "themes", "verdicts", "why"))
-"""What pages call their own elements, alone or followed by `-` and more."""
+"""The ids of a page's own elements: these words alone, or followed by `-` and more."""
 SECTION_PARTS = (
     *("title", "expectations", "metrics"),
     *(f"{figure}{part}" for figure in FIGURES for part in ("", "-title")),
 )
-"""What follows a section's name and `-` in the ids of its elements."""
+"""The ends of the ids of a section's elements, after the section's name and `-`."""
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]+")
 LONGEST = 80
 
 
 def safe(words: str) -> str:
-    """A text in the letters that suit files, links and ids; never empty, and never one that means a directory."""
+    """A text reduced to characters that files, links and ids allow; never empty, and never `.` or `..`."""
     return _FOREIGN.sub("-", words)[:LONGEST].strip("-.") or "experiment"
 
 
 def anchors(names: Iterable[str]) -> list[str]:
-    """An own anchor for each name, in their order: `lab`, and `lab-2` for the second experiment of that name.
+    """A unique anchor for each name, in order: `lab`, and `lab-2` for the second experiment of that name.
 
-    No element of one section has an id of another's or of the page's, and no two anchors differ by case alone: their
-    figures may lie on a file system that doesn't tell upper from lower case.
+    The ids of a section's elements differ from those of all other sections and of the page. No two anchors differ by
+    case alone, because the figures may be stored on a file system that ignores case.
     """
     taken: set[str] = set()
     chosen = []

@@ -10,11 +10,11 @@ class Section(Protocol):
 
     @property
     def name(self) -> str:
-        """Its anchor."""
+        """The part's anchor."""
 
     @property
     def title(self) -> str:
-        """Its heading."""
+        """The part's heading."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Entry:
 
 
 def contents(sections: Sequence[Section], *, has_verdicts: bool, has_reasons: bool) -> tuple[Entry, ...]:
-    """The entries of a page of several experiments; none for a page of one, which is short enough."""
+    """The entries of a page of several experiments; none for a page of one experiment, which needs no contents."""
     if len(sections) < 2:
         return ()
     before = [Entry("verdicts", "Verdicts")] * has_verdicts + [Entry("why", "What differs, and why")] * has_reasons
@@ -35,7 +35,7 @@ def contents(sections: Sequence[Section], *, has_verdicts: bool, has_reasons: bo
 
 
 def of_points(summary: str, points: Sequence[Section]) -> tuple[Entry, ...]:
-    """The entries of a page that compares at several points, between its summary and its runs; none for one point."""
+    """The entries of a page that compares several points: summary, points and runs; none for a single point."""
     if len(points) < 2:
         return ()
     return (

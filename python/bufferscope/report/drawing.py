@@ -1,6 +1,7 @@
-"""Figures of a result for the page: drawn as pictures beside it, and as data for the interactive charts in it."""
+"""A result's figures for the page: as pictures in files beside it, and as data for the interactive charts in it."""
 
 import json
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ from altair.utils import schemapi
 from markupsafe import Markup
 
 from bufferscope import figures
-from bufferscope.figures import pictures
 from bufferscope.report import printing
 
 if TYPE_CHECKING:
@@ -28,33 +28,38 @@ class FigureView:
     caption: str
     alt: str
     wide: bool
-    """It takes the page's whole width."""
+    """Whether it takes the page's whole width."""
     over_time: bool
-    """It shares its time axis with the other such figures of the experiment, below one another."""
+    """Whether its x axis is time; such figures of an experiment stand below one another and share the axis."""
     spec: Markup
-    """The chart for vega-embed as JSON that is safe inside a script element; sized and coloured by the page."""
-    still: str
-    """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts."""
+    """The chart for vega-embed as JSON that is safe inside a script element; the page sets its size and colours."""
+    drawn: Future[str]
+    """The chart as an SVG without its heading, available once it is drawn."""
     svg: str
-    """The SVG's place, relative to the page."""
+    """The SVG's path, relative to the page."""
     png: str
+
+    @property
+    def still(self) -> str:
+        """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts."""
+        return data_url(self.drawn.result())
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A figure that the records hold nothing for."""
+    """A figure for which the records hold no data."""
 
     name: str
     reason: str
 
 
 def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | Missing:
-    """Draw a figure of a result, and write its SVG and PNG into `figures/` beside the page.
+    """Draw a figure of a result, and write its SVG and PNG to `figures/` beside the page.
 
-    Their files are called by the `anchor` of the figure's section (`anchors`) and the figure's name.
+    The files are named after the `anchor` of the figure's section (`anchors`) and the figure.
     """
     try:
-        # Altair holds each part against Vega-Lite's schema as it is made, a fifth of a page's time; tests do that.
+        # Altair would check each part against Vega-Lite's schema, which takes a fifth of a page's time; tests do that.
         with schemapi.debug_mode(False):
             spec = figures.draw(result, name).to_dict(validate=False)
     except figures.NoDataError as error:
@@ -62,9 +67,7 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     directory = page.parent / DIRECTORY
     directory.mkdir(parents=True, exist_ok=True)
     stem = f"{anchor}-{name}"
-    svg = directory / f"{stem}.svg"
-    svg.write_text(pictures.svg(spec), encoding="utf-8")
-    printing.png(svg, svg.with_suffix(".png"))
+    drawn = printing.draw(spec, directory / f"{stem}.svg")
     heading = spec.pop("title")
     return FigureView(
         name=name,
@@ -74,24 +77,24 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
         wide=spec.get("usermeta", {}).get("wide", False),
         over_time=spec.get("usermeta", {}).get("over") == "time",
         spec=script_json(_for_the_page(spec)),
-        still=data_url(pictures.svg(spec)),
+        drawn=drawn,
         svg=quote(f"{DIRECTORY}/{stem}.svg"),
         png=quote(f"{DIRECTORY}/{stem}.png"),
     )
 
 
 def script_json(value: Any) -> Markup:
-    """JSON that can stand in a script element, whatever text is in it: no `<` can end the element or open a comment."""
+    """JSON that is safe in a script element, whatever text it has: no `<` can end the element or open a comment."""
     return Markup(json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))
 
 
 def data_url(svg: str) -> str:
-    """An SVG as a URL: readable text, and so smaller than base64."""
+    """An SVG as a URL: plain text, which is smaller than base64."""
     return "data:image/svg+xml," + quote(svg, safe=" ~()*!.'/:?@,;=&+$-_|^`{}[]")
 
 
 def _for_the_page(spec: dict[str, Any]) -> dict[str, Any]:
-    """The specification without what the page decides: colours (light or dark) and width."""
+    """The specification without the colours (light or dark) and the width, which the page sets."""
     return {key: value for key, value in spec.items() if key not in ("config", "$schema")} | {
         "width": "container",
         "autosize": {"type": "fit-x", "contains": "padding"},

@@ -1,19 +1,20 @@
-"""Where a drawing puts a network's nodes: in layers from senders to receivers.
+"""The places of a network's nodes in a drawing: in layers from senders to receivers.
 
-The longest way of the traffic is the spine, a layer a node. Other nodes stand one layer further out than the neighbour
-that they are reached from: senders before it, receivers behind it. Within a layer, nodes are sorted by where their
-neighbours stand, which keeps links from crossing (the barycentre heuristic of Sugiyama, Tagawa and Toda, 1981).
+The longest path of any traffic is the spine; each of its nodes has its own layer. Every other node stands one layer
+further out than the neighbour from which it is reached: senders before it, receivers behind it. Within a layer, nodes
+are sorted by the places of their neighbours, so that few links cross (the barycentre heuristic of Sugiyama, Tagawa and
+Toda, 1981).
 """
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 
 Place = tuple[int, float]
-"""A node's layer, and its place in the layer: 0 in the middle, one apart."""
+"""A node's layer, and its place in the layer: 0 is the middle, and neighbours are 1 apart."""
 
 
 def places(nodes: Sequence[str], links: Iterable[tuple[str, str]], ways: Sequence[Sequence[str]]) -> dict[str, Place]:
-    """A place for each node. `ways` are the nodes that each traffic's packets cross, the sender first."""
+    """A place for each node. `ways` has, for each traffic, the nodes that its packets cross, the sender first."""
     near: dict[str, list[str]] = {node: [] for node in nodes}
     for one, other in links:
         near[one].append(other)
@@ -56,7 +57,7 @@ def _layers(nodes: Sequence[str], near: Mapping[str, Sequence[str]], ways: Seque
 
 
 def _side(sends: int, layer: Mapping[str, int], parent: int) -> int:
-    """-1: before its neighbour, where senders stand; 1: behind it; whatever is emptier for one that is neither."""
+    """-1: before the neighbour, for a sender; 1: behind it, for a receiver; for other nodes, the emptier layer."""
     if sends:
         return -1 if sends > 0 else 1
     taken = Counter(layer.values())
@@ -64,7 +65,7 @@ def _side(sends: int, layer: Mapping[str, int], parent: int) -> int:
 
 
 def _long_way(start: str, near: Mapping[str, Sequence[str]]) -> list[str]:
-    """A way between two nodes far from each other, for a network without traffic."""
+    """A path between two distant nodes, for a network without traffic."""
     far = _farthest(start, near)
     distance = _distances(far, near)
     node = max(distance, key=lambda each: distance[each])
@@ -81,7 +82,7 @@ def _farthest(start: str, near: Mapping[str, Sequence[str]]) -> str:
 
 
 def _distances(start: str, near: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Hops to every node that can be reached."""
+    """The number of hops to every node that can be reached."""
     distance = {start: 0}
     waiting = deque([start])
     while waiting:

@@ -25,7 +25,7 @@ LINK_PARTS = ("forward", "reverse")
 
 @dataclass(frozen=True)
 class Pair:
-    """Two points that differ in nothing but what manages a queue."""
+    """Two points that differ only in their queues: tail drop in one, the queue manager in the other."""
 
     result: "Result"
     tail_drop: Point
@@ -37,30 +37,30 @@ class Pair:
 
 @dataclass(frozen=True)
 class LeadView:
-    """What the page opens with."""
+    """The beginning of the page."""
 
     name: str
     """The figure's anchor."""
     tail_drop: str
-    """The mean round trip."""
+    """The mean round trip with tail drop."""
     managed: str
     experiment: str
     """The experiment's title."""
     anchor: str
-    """Its section."""
+    """The anchor of the experiment's section."""
     figures: tuple[drawing.FigureView, ...]
     missing: tuple[drawing.Missing, ...] = ()
 
 
 def find(results: Sequence["Result"]) -> Pair | None:
-    """The pair whose tail drop delays its pings most; None where no result has such a pair with answered pings."""
+    """The pair with the longest mean round trip under tail drop; None if no result has a pair with answered pings."""
     return max(
         (pair for result in results for pair in _pairs(result)), key=lambda pair: pair.tail_drop_ms, default=None
     )
 
 
 def view(pair: Pair, anchor: str, page: Path, *, draws: bool) -> LeadView:
-    """The pair in words, and as a figure unless the page has the same one right below."""
+    """The pair in words, and also as a figure unless the page shows the same figure right below."""
     figure = drawing.draw(_together(pair), FIGURE, page, "lead") if draws else None
     return LeadView(
         name="lead",
@@ -73,12 +73,12 @@ def view(pair: Pair, anchor: str, page: Path, *, draws: bool) -> LeadView:
 
 
 def rounded(ms: float) -> str:
-    """A time with the digits that a reader keeps in mind: `1.76 s`."""
+    """A time with three digits, which a reader can remember: `1.76 s`."""
     return quantity(float(f"{ms:.3g}") * 1e6, "ns")
 
 
 def mean_of(point: Point, name: str) -> float | None:
-    """A metric's mean over a point's repetitions; None where one of them can't have it."""
+    """A metric's mean over a point's repetitions; None if one of them doesn't have the metric."""
     try:
         return fmean(float(metric(run, name)) for run in point.runs)
     except MetricError:
@@ -105,7 +105,7 @@ def _pairs(result: "Result") -> Iterator[Pair]:
 
 
 def _but_for_queues(point: Point) -> str:
-    """What two points of a pair have in common."""
+    """What the two points of a pair must have in common: the engine, and the scenario without its queues."""
     scenario = dict(point.first.scenario)
     scenario["links"] = [
         {**link, **{side: {**link[side], "queue": None} for side in LINK_PARTS}} for link in scenario["links"]
@@ -114,7 +114,7 @@ def _but_for_queues(point: Point) -> str:
 
 
 def _is_cured(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether the queues that differ are tail drop before and managed after."""
+    """Whether all queues that differ have tail drop in `before` and the queue manager in `after`."""
     others = ports(after)
     changed = [
         (port.queue["qdisc"], others[name].queue["qdisc"])

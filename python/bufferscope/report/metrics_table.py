@@ -1,6 +1,7 @@
-"""All metrics of a result: a row a point and a column a metric, on sheets narrow enough for paper.
+"""All metrics of a result: one row per point and one column per metric, on sheets narrow enough for paper.
 
-Repetitions of a point are summed up in a cell. Columns are grouped by family: the metrics whose names begin alike.
+A cell aggregates the repetitions of a point. Columns are grouped by family: metrics whose names begin with the same
+part.
 """
 
 import math
@@ -12,7 +13,7 @@ from bufferscope.metrics import Estimate, aggregate, all_of, definition, not_mea
 from bufferscope.report.words import NBSP, number
 
 MOST_COLUMNS = 9
-"""Metrics on a sheet: more don't fit on A4 beside the labels of points."""
+"""The most metrics on a sheet: more don't fit on A4 beside the labels of points."""
 CENSORED = "censored"
 
 
@@ -21,9 +22,9 @@ class Column:
     """One metric."""
 
     name: str
-    """Its whole name."""
+    """The metric's full name."""
     heading: str
-    """What its family's name leaves of it, without the unit."""
+    """The name without the family's name and without the unit."""
     unit: str
     meaning: str
 
@@ -42,7 +43,7 @@ class Sheet:
 
     families: tuple[Family, ...]
     rows: tuple[tuple[str, ...], ...]
-    """A row a point, a cell a column; empty where the point doesn't have the metric."""
+    """One row per point, one cell per column; a cell is empty if the point doesn't have the metric."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,14 @@ class MetricsTable:
     """All metrics of all points."""
 
     points: tuple[str, ...]
-    """The points' labels; none where there is a single point that needs no name."""
+    """The points' labels; none if a single point needs no label."""
     sheets: tuple[Sheet, ...]
     not_measured: tuple[str, ...]
     """The metrics that an engine of these runs cannot measure."""
     repetitions: int
-    """The most runs that a cell sums up."""
+    """The most runs that a cell aggregates."""
     censored: bool
-    """Whether some cell is censored."""
+    """Whether any cell is censored."""
 
     @property
     def size(self) -> int:
@@ -86,18 +87,18 @@ def table(points: Sequence[Point]) -> MetricsTable:
 
 
 def family_name(metric: str) -> str:
-    """What metrics of a table have in common: `queue.r1>h2` of `queue.r1>h2.max_packets`, `drops` of `drops.r1>h2`."""
+    """The family of a metric: `queue.r1>h2` for `queue.r1>h2.max_packets`, `drops` for `drops.r1>h2`."""
     return metric.rpartition(".")[0] or metric
 
 
 def meanings(tables: Iterable[MetricsTable]) -> tuple[tuple[str, str, str], ...]:
-    """Each definition that the metrics of these tables have, once: its name, unit and meaning."""
+    """The definitions of the metrics in these tables, each once: name, unit and meaning."""
     known = (definition(column.name) for made in tables for column in made.columns)
     return tuple(dict.fromkeys((each.name, each.unit, each.meaning) for each in known if each))
 
 
 def _sheets(names: Iterable[str]) -> Iterator[list[tuple[str, Sequence[str]]]]:
-    """Families with the names of their metrics, as many on a sheet as it has room for; large ones are parted."""
+    """For each sheet, as many families (with the names of their metrics) as fit on it; large families are split."""
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(family_name(name), []).append(name)
@@ -131,7 +132,7 @@ def _column(name: str, family: str) -> Column:
 
 
 def _value(estimate: Estimate | None) -> str:
-    """The mean, with half the width of its 95 % confidence interval where there are repetitions."""
+    """The mean; with repetitions, also half the width of its 95 % confidence interval."""
     if estimate is None:
         return ""
     if estimate.censored:

@@ -1,4 +1,4 @@
-"""The page's content: from results to what the template shows, every text ready to be read."""
+"""The page's content: turns results into the texts that the template shows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ExperimentView:
     """One section of the page."""
 
     name: str
-    """Its anchor, which is the experiment's name unless another section has that."""
+    """The section's anchor: the experiment's name, unless another section has that name."""
     title: str
     experiment: str
     source: str
@@ -39,16 +39,16 @@ class ExperimentView:
     figures: tuple[drawing.FigureView, ...]
     missing: tuple[drawing.Missing, ...]
     verdicts: verdicts.Group | None
-    """Its expectations; None where its file has none."""
+    """The experiment's expectations; None if its file has none."""
     parameters: tuple[parameters.Table, ...]
     metrics: metrics_table.MetricsTable
     runs: tuple[stored.RunView, ...]
     points: tuple[str, ...]
-    """The points' labels; none where nothing is swept or compared."""
+    """The points' labels; none if nothing is swept or compared."""
     commands: tuple[str, ...]
-    """How to make the runs again, one for each engine."""
+    """The commands that make the runs again, one for each engine."""
     provenance: tuple[str, ...]
-    """What made them, one for each engine."""
+    """What made the runs, one text for each engine."""
 
 
 @dataclass(frozen=True)
@@ -71,26 +71,24 @@ class PageView:
 
     @property
     def is_single(self) -> bool:
-        """Whether the page is about one experiment, so that its title is the experiment's."""
+        """Whether the page is about one experiment; then its title is the experiment's."""
         return len(self.experiments) == 1
 
 
 def page_view(results: Sequence["Result"], page: Path, step: Callable[[int, int], None] | None = None) -> PageView:
-    """What the page at `page` shows of these results, in teaching order; writes the figures' pictures beside it.
+    """The content of the page at `page` for these results, in teaching order; writes the figures' pictures beside it.
 
-    `step` is told, before each result, how many are drawn and how many there are.
+    `step` is called before each figure and each run with the number that are done and the total number.
     """
     results = sorted(results, key=lambda result: teaching_position(result.experiment))
     names = anchors(result.experiment for result in results)
+    drawn = _drawn(results, names, page, step or (lambda _done, _total: None))
     why = reasons.reason_anchors([each for result in results for each in result.expectations])
     numbers = count(1)
-
-    def drawn(done: int, result: "Result", name: str) -> ExperimentView:
-        if step:
-            step(done, len(results))
-        return _experiment(result, name, page, why, numbers)
-
-    experiments = tuple(drawn(done, *each) for done, each in enumerate(zip(results, names, strict=True)))
+    experiments = tuple(
+        _experiment(result, name, page, figures, why, numbers)
+        for result, name, figures in zip(results, names, drawn, strict=True)
+    )
     groups = tuple(view.verdicts for view in experiments if view.verdicts)
     outcome = reasons.outcome(groups)
     explained = reasons.reasons(groups, why)
@@ -111,6 +109,25 @@ def page_view(results: Sequence["Result"], page: Path, step: Callable[[int, int]
     )
 
 
+def _drawn(
+    results: Sequence["Result"], names: Sequence[str], page: Path, step: Callable[[int, int], None]
+) -> list[list[drawing.FigureView | drawing.Missing]]:
+    """The figures of each result. A separate process draws their pictures while this computes the runs' metrics."""
+    wanted = [chosen(result.runs) for result in results]
+    total = sum(map(len, wanted)) + sum(len(result.runs) for result in results)
+    done = count()
+    drawn: list[list[drawing.FigureView | drawing.Missing]] = []
+    for result, anchor, figures in zip(results, names, wanted, strict=True):
+        drawn.append([])
+        for name in figures:
+            step(next(done), total)
+            drawn[-1].append(drawing.draw(result, name, page, anchor))
+        for run in result.runs:
+            step(next(done), total)
+            _ = run.metrics
+    return drawn
+
+
 def _title(experiments: Sequence[ExperimentView]) -> str:
     if len(experiments) == 1:
         return experiments[0].title
@@ -126,14 +143,18 @@ def _lead(
 
 
 def _experiment(
-    result: "Result", anchor: str, page: Path, why: Mapping[str, str], numbers: Iterator[int]
+    result: "Result",
+    anchor: str,
+    page: Path,
+    drawn: Sequence[drawing.FigureView | drawing.Missing],
+    why: Mapping[str, str],
+    numbers: Iterator[int],
 ) -> ExperimentView:
     document = result.document
     grouped = points(result)
     labels = {run.id: point.label for point in grouped for run in point.runs}
     by_engine = result.by_engine
     title = document.get("title") or result.runs[0].meta["title"]
-    drawn = [drawing.draw(result, name, page, anchor) for name in chosen(result.runs)]
     return ExperimentView(
         name=anchor,
         title=title,
@@ -157,7 +178,7 @@ def _experiment(
 
 
 def _missing(document: Mapping[str, object], drawn: Sequence[object]) -> tuple[drawing.Missing, ...]:
-    """The figures that the file asks for and the records hold nothing for; nobody asked for the default ones."""
+    """The figures that the file asks for and for which there is no data; missing default figures are left out."""
     if not document.get("figures"):
         return ()
     return tuple(figure for figure in drawn if isinstance(figure, drawing.Missing))

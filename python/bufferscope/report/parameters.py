@@ -1,6 +1,6 @@
-"""An experiment's parameters as tables: the network and the traffic, every default filled in.
+"""An experiment's parameters as tables: the network and the traffic, with every default filled in.
 
-Where points differ, a cell holds each point's setting.
+Where points differ, a cell holds the setting of each point.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ from bufferscope.metrics.network import NANOSECONDS, Port, ports, traffic_ends
 from bufferscope.report.words import number, quantity, setting
 
 Rows = Callable[[Mapping[str, Any]], Iterable[tuple[str, ...]]]
-"""A scenario's rows of a table, the first cell a name."""
+"""Makes a table's rows from a scenario; the first cell of a row is its name."""
 Cell = tuple[tuple[str, str], ...]
-"""The distinct settings of a cell, each with the labels of its points; one with an empty label when all agree."""
+"""The distinct settings of a cell, as pairs of the points' labels and the setting; the label is empty if all agree."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def _general(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
 
 
 def _network(points: Sequence[Point]) -> Rows:
-    """A row a port; one row for both directions of a link that are alike at every point."""
+    """One row for each port; one for both directions of a link if they are the same at every point."""
     unlike = {
         forward.link
         for point in points
@@ -96,19 +96,19 @@ def _traffic(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
 
 
 def settings(table: Mapping[str, Any], first: str | None = None) -> str:
-    """All keys of a table in words; the value of `first` leads."""
+    """All keys of a table in words; the value of the key `first` comes first."""
     head = [str(table[first])] if first else []
     rest = {key: value for key, value in table.items() if key != first and value is not None}
     return ", ".join([*head, *(_told(key, value) for key, value in rest.items())])
 
 
 def _told(key: str, value: Any) -> str:
-    """One setting in words; a table's keys say by themselves what they are."""
+    """One setting in words; for a table, the settings in it without the table's name."""
     return settings(value) if isinstance(value, Mapping) else setting(key, value)
 
 
 def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows: Rows) -> Table:
-    """The rows of all points laid over each other; a row that only some points have is shown with theirs."""
+    """Merge the rows of all points by name; a row that only some points have shows the settings of those."""
     found: dict[str, list[tuple[Point, tuple[str, ...]]]] = {}
     for point in points:
         for name, *cells in rows(point.first.scenario):
@@ -132,7 +132,7 @@ def _cell(variants: Sequence[tuple[Point, str]]) -> Cell:
 
 
 def _shortest_name(variants: Sequence[tuple[Point, str]]) -> Callable[[Point], str]:
-    """What to call points by: the value of one swept key where that alone decides the text, else their labels."""
+    """How to name points: by the value of one swept key if it alone decides the text, otherwise by their labels."""
     for key in variants[0][0].first.point:
         decided: dict[str, set[str]] = {}
         for point, text in variants:

@@ -1,8 +1,8 @@
-"""A network's drawing as coordinates: boxes, lines and texts, for the template to write down as SVG.
+"""A network's drawing as coordinates of boxes, lines and texts, which the template writes as SVG.
 
-It is drawn twice: across, for screens and paper, and down, for phones and for networks too long for a page. A link
-leaves the node that stands further out straight, with its label beside it, and turns near the other one, so that
-labels stay apart however many links meet in a node.
+The network is drawn twice: across, for screens and paper, and down, for phones and for networks too long for a page. A
+link leaves its outer node in a straight line, with its label beside it, and turns near its inner node. So labels stay
+apart, however many links meet at a node.
 """
 
 import math
@@ -15,22 +15,22 @@ from bufferscope.report.layout import Place, places
 from bufferscope.report.topology import Lane, Link, Network
 
 CHARACTER = 6.8
-"""Mean width of a character of a label in pixels, at 13 pixels a letter."""
+"""The mean width of a label's character in pixels, at a font size of 13 pixels."""
 LINE = 16
 """Height of a label's line."""
 NODE_HEIGHT = 32
 LANE_STEP = 6
-"""Between the lines of different traffic."""
+"""The distance between the lines of different traffic."""
 MARGIN = 12
 WIDEST = 860
-"""What a page has room for."""
+"""The largest width for which a page has room."""
 LANES = 6
-"""Colours for traffic."""
+"""The number of colours for traffic."""
 LONGEST_NAME = 14
 TURN = 0.78
-"""The share of the way from the outer to the inner node at which a link turns."""
+"""Where a link turns, as a share of the distance from its outer to its inner node."""
 BOW = 90
-"""How far aside the control point of a link lies that goes around other nodes."""
+"""For a link that goes around other nodes: how far its control point lies off the straight line."""
 
 XY = tuple[float, float]
 Placed = Mapping[str, Place]
@@ -38,14 +38,14 @@ Placed = Mapping[str, Place]
 
 @dataclass(frozen=True)
 class Box:
-    """A node, by its middle."""
+    """A node; x and y are its centre."""
 
     x: float
     y: float
     width: float
     name: str
     title: str
-    """Its whole name, where that had to be cut."""
+    """The full name if `name` had to be shortened; otherwise empty."""
     is_end: bool
     """Whether traffic begins or ends here."""
 
@@ -59,32 +59,32 @@ class Text:
     anchor: str
     lines: tuple[str, ...]
     has_plate: bool
-    """Whether it lies on a line, and so hides what is behind it."""
+    """Whether it lies on a line; then it has a background that hides the line."""
 
     @property
     def left(self) -> float:
-        """Its left edge."""
+        """The left edge."""
         return self.x - self.width / 2 if self.anchor == "middle" else self.x
 
     @property
     def width(self) -> float:
-        """Its width, about."""
+        """The approximate width."""
         return round(max(len(line) for line in self.lines) * CHARACTER, 1)
 
     @property
     def top(self) -> float:
-        """Its upper edge."""
+        """The upper edge."""
         return self.y - LINE + 3
 
     @property
     def height(self) -> float:
-        """Its height."""
+        """The height."""
         return LINE * len(self.lines)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A path's `d`, and for traffic the number of its colour and its arrowhead, another `d`."""
+    """A path's `d`; for traffic also the number of its colour, and the `d` of its arrowhead."""
 
     d: str
     colour: int = 0
@@ -93,7 +93,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """One picture, from (`left`, `top`) on."""
+    """One picture; (`left`, `top`) is its upper left corner."""
 
     direction: str
     """`across` or `down`."""
@@ -114,17 +114,17 @@ class TopologyView:
     words: str
     drawings: tuple[Drawing, ...]
     legend: tuple[tuple[int, str], ...]
-    """Traffic: the number of its colour, and words."""
+    """For each traffic, the number of its colour and its text."""
 
 
 @dataclass(frozen=True)
 class _Route:
-    """How a link gets from one node to another: straight, by way of a corner, or in a curve towards a point."""
+    """How a link gets from one node to another: straight, over a corner, or in a curve towards a control point."""
 
     over: XY | None = None
     is_curved: bool = False
     outer: str = ""
-    """The node that the label stands beside; empty: it stands on the middle of the link."""
+    """The node near which the label stands, beside the link; if empty, the label stands on the middle of the link."""
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,12 @@ class _Plan:
     routes: Mapping[frozenset[str], _Route]
 
     def route(self, one: str, other: str) -> _Route:
-        """The route between two nodes that are joined."""
+        """The route between two linked nodes."""
         return self.routes[frozenset((one, other))]
 
 
 def view(network: Network) -> TopologyView:
-    """The network drawn across, down, or both, where each has room."""
+    """The network drawn across, down or both, depending on which fit."""
     placed = places(network.nodes, [link.ends for link in network.links], [lane.nodes for lane in network.lanes])
     layers = [layer for layer, _ in placed.values()]
     most = max(layers.count(layer) for layer in layers)
@@ -189,7 +189,7 @@ def _down(network: Network, placed: Placed) -> Drawing:
 def _routes(
     links: Sequence[Link], placed: Placed, at: Mapping[str, XY], *, across: bool
 ) -> dict[frozenset[str], _Route]:
-    """A route for each link; only one link a node and side goes straight out of it, as labels stand there."""
+    """A route for each link. Only one link leaves a node straight on each side, because its label stands there."""
     found: dict[frozenset[str], _Route] = {}
     used: set[tuple[str, int]] = set()
     for link in links:
@@ -210,7 +210,7 @@ def _routes(
 
 
 def _around(at: Mapping[str, XY], one: str, other: str) -> XY | None:
-    """The control point of a curve that passes the nodes on the straight line; None where there are none."""
+    """The control point of a curve around the nodes on the straight line; None if there are no such nodes."""
     (x0, y0), (x1, y1) = (at[name] for name in sorted((one, other)))
     length = math.hypot(x1 - x0, y1 - y0)
     for name, (x, y) in at.items():
@@ -224,7 +224,7 @@ def _around(at: Mapping[str, XY], one: str, other: str) -> XY | None:
 
 
 def _beside(plan: _Plan, link: Link, route: _Route) -> XY:
-    """The middle of what a link's label stands beside."""
+    """The middle of the part of a link beside which its label stands."""
     one, other = (plan.at[name] for name in link.ends)
     if route.outer:
         start = plan.at[route.outer]
@@ -235,7 +235,7 @@ def _beside(plan: _Plan, link: Link, route: _Route) -> XY:
 
 
 def _drawing(direction: str, network: Network, plan: _Plan, texts: Sequence[Text], aside: XY) -> Drawing:
-    """The picture with its margins; `aside` is where traffic is drawn beside the links."""
+    """The picture with its margins; `aside` is the direction in which traffic is drawn beside the links."""
     ends = {node for lane in network.lanes for node in (lane.nodes[0], lane.nodes[-1])}
     boxes = [_box(name, plan.at[name], name in ends or not ends) for name in network.nodes]
     left = min([box.x - box.width / 2 for box in boxes] + [text.left for text in texts]) - MARGIN
@@ -273,14 +273,17 @@ def _wrapped(lines: Sequence[str], width: float) -> tuple[str, ...]:
 
 
 def _lane(plan: _Plan, lane: Lane, aside: XY, number: int) -> Line:
-    """Traffic beside the links, from the edge of the sender's box to that of the receiver's."""
+    """The line of traffic beside the links, from the edge of the sender's box to the edge of the receiver's."""
     distance = 6 + LANE_STEP * (number % LANES)
     d, before, end = _path(plan, lane.nodes, (aside[0] * distance, aside[1] * distance), trimmed=True)
     return Line(d, number % LANES, _head(before, end))
 
 
 def _path(plan: _Plan, nodes: Sequence[str], offset: XY, *, trimmed: bool = False) -> tuple[str, XY, XY]:
-    """A way over nodes as a path, its last point but one and its last; `trimmed` to the edges of the outer boxes."""
+    """A path's `d` over these nodes, its second to last and its last point.
+
+    If `trimmed`, the path begins and ends at the edges of the first and the last box.
+    """
     points = [_moved(plan.at[node], offset) for node in nodes]
     routes = [plan.route(*hop) for hop in pairwise(nodes)]
     overs = [_moved(route.over, offset) if route.over else None for route in routes]
@@ -306,7 +309,7 @@ def _head(start: XY, end: XY) -> str:
 
 
 def _outside(of: XY, towards: XY, width: float, gap: float) -> XY:
-    """The point at which a line from a box's middle towards another leaves the box, and a little further."""
+    """The point `gap` beyond the edge at which a line from a box's centre towards another point leaves the box."""
     dx, dy = towards[0] - of[0], towards[1] - of[1]
     shares = [reach / abs(d) for reach, d in ((width / 2 + gap, dx), (NODE_HEIGHT / 2 + gap, dy)) if d]
     return _moved(of, (dx * min(shares, default=0.0), dy * min(shares, default=0.0)))

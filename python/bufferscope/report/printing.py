@@ -1,64 +1,92 @@
-"""PNGs of a page's figures, made beside the drawing by a process of its own: the library holds Python's lock."""
+"""Draws a page's pictures in a separate process while the page is made: the library holds Python's global lock."""
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
 
 from bufferscope.figures import pictures
-
-_CONVERT = """
-import json, os, sys
-from pathlib import Path
-import vl_convert
-parent = int(sys.argv[2])
-for line in sys.stdin:
-    if os.getppid() != parent:
-        break
-    svg, png = json.loads(line)
-    Path(png).write_bytes(vl_convert.svg_to_png(Path(svg).read_text(encoding="utf-8"), scale=float(sys.argv[1])))
-"""
+from bufferscope.report import printer
+from bufferscope.report.printer import CHART_LIBRARY, Order
 
 
 class _Printer:
-    """The process, which starts with the first picture."""
+    """The process, and a thread that passes orders to it one by one."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._asked: list[tuple[Path, Path]] = []
+        # Its own process group and no standard error: we handle Ctrl-C at the terminal, and report its errors.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", printer.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            process_group=0,
+        )
+        self._orders: SimpleQueue[tuple[Order, Future[str]] | None] = SimpleQueue()
+        self._answers: list[Future[str]] = []
+        self._is_abandoned = False
+        # A daemon thread, so that a command that Ctrl-C ends does not wait for pictures.
+        self._thread = threading.Thread(target=self._hand_on, name="printing", daemon=True)
+        self._thread.start()
+        # The chart library comes first, because the page's figures are not ready yet.
+        self.library = None if chart_library.cache_info().currsize else self.ask(CHART_LIBRARY)
 
-    def ask(self, svg: Path, png: Path) -> None:
-        """Have a PNG made of an SVG's file."""
-        if self._process is None:
-            command = [sys.executable, "-P", "-c", _CONVERT, str(pictures.PNG_SCALE), str(os.getpid())]
-            # Ctrl-C at a terminal is ours to deal with, and so is what goes wrong there.
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, process_group=0
-            )
-        self._asked.append((svg, png))
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it has died; what it left is made in the end
-            self._process.stdin.write(json.dumps([str(svg.resolve()), str(png.resolve())]) + "\n")
-            self._process.stdin.flush()
+    def ask(self, order: Order) -> Future[str]:
+        """Queue an order; returns its future answer."""
+        answer: Future[str] = Future()
+        self._answers.append(answer)
+        self._orders.put((order, answer))
+        return answer
 
     def abandon(self) -> None:
-        """End the process where it is."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
+        """Kill the process; unfinished orders get no answer."""
+        self._is_abandoned = True
+        self._process.kill()
+        self._end()
 
     def finish(self) -> None:
-        """Wait for all of them; what the process did not manage is made here."""
-        if self._process is None:
-            return
+        """Wait until all orders are carried out; raises the error of an order that failed."""
+        self._end()
+        for answer in self._answers:
+            answer.result()
+
+    def _end(self) -> None:
+        self._orders.put(None)
+        self._thread.join()
         self._process.communicate()
-        if self._process.returncode:
-            for svg, png in self._asked:
-                png.write_bytes(pictures.png(svg.read_text(encoding="utf-8")))
+
+    def _hand_on(self) -> None:
+        while waiting := self._orders.get():
+            order, answer = waiting
+            told = self._told(order)
+            if self._is_abandoned:
+                return
+            try:
+                answer.set_result(printer.carry_out(order) if told is None else told)
+            except BaseException as error:
+                answer.set_exception(error)
+
+    def _told(self, order: Order) -> str | None:
+        """The answer of the process; None if it has died during this order or earlier."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+            if line.endswith("\n"):
+                told: str = json.loads(line)
+                return told
+        return None
 
 
 _printer: ContextVar[_Printer | None] = ContextVar("printer", default=None)
@@ -66,23 +94,34 @@ _printer: ContextVar[_Printer | None] = ContextVar("printer", default=None)
 
 @contextmanager
 def beside() -> Iterator[None]:
-    """PNGs asked for within the block are made beside it, and are there when it ends."""
-    printer = _Printer()
-    token = _printer.set(printer)
+    """Draw the pictures requested within the block in a separate process; all are finished when the block ends."""
+    own = _Printer()
+    token = _printer.set(own)
     try:
         yield
     except BaseException:
-        printer.abandon()
+        own.abandon()
         raise
     finally:
         _printer.reset(token)
-    printer.finish()
+    own.finish()
 
 
-def png(svg: Path, target: Path) -> None:
-    """Write the PNG of an SVG's file: at once, or within `beside()` until its block ends."""
-    printer = _printer.get()
-    if printer is None:
-        target.write_bytes(pictures.png(svg.read_text(encoding="utf-8")))
-    else:
-        printer.ask(svg, target)
+def draw(spec: Mapping[str, Any], svg: Path) -> Future[str]:
+    """Write a figure's SVG and, beside it, its PNG: at once, or, within `beside()`, before its block ends.
+
+    The future's result is the SVG without the heading.
+    """
+    order = Order(spec=pictures.still(spec), svg=str(svg.resolve()), png=str(svg.with_suffix(".png").resolve()))
+    if own := _printer.get():
+        return own.ask(order)
+    answer: Future[str] = Future()
+    answer.set_result(printer.carry_out(order))
+    return answer
+
+
+@cache
+def chart_library() -> str:
+    """Vega, Vega-Lite and vega-embed in one script, which calls the last `vegaEmbed`."""
+    own = _printer.get()
+    return own.library.result() if own and own.library else printer.carry_out(CHART_LIBRARY)

@@ -1,4 +1,4 @@
-"""Text of experiment files as HTML. It comes from anybody's files: nothing in it may act, load or break the page."""
+"""Text of experiment files as HTML. The files may come from anybody: no text may run, load or break anything."""
 
 from functools import cache
 
@@ -6,11 +6,11 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 FIRST_HEADING = 4
-"""A note's `#` is an h4: it stands inside an experiment's section."""
+"""A `#` heading in a text becomes an h4, because the text stands inside an experiment's section."""
 
 
 def markdown(text: str) -> Markup:
-    """A text's markdown (CommonMark and tables; no HTML, no images) as HTML that is safe to insert."""
+    """Convert a text's markdown (CommonMark and tables; no HTML, no images) to HTML that is safe to insert."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:

@@ -1,4 +1,4 @@
-"""Why measurements differ from the documents: each reason once, with the expectations that it is about."""
+"""Why measurements differ from the documents: each reason once, with the expectations that it explains."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """An expectation that a reason is about."""
+    """An expectation that a reason explains."""
 
     anchor: str
     experiment: str
-    """Its name; empty where the page has only one."""
+    """The experiment's name; empty if the page has only one experiment with expectations."""
     measure: str
     shown_by: str
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why some expectations got the verdict that they got."""
+    """The reason for the verdict of some expectations."""
 
     anchor: str
     text: str
@@ -52,15 +52,15 @@ def outcome(groups: Sequence[Group]) -> Outcome:
 
 
 def reason_anchors(evaluated: Sequence["Evaluated"]) -> dict[str, str]:
-    """The anchor of each reason that is given, in their order."""
+    """The anchor of each reason, in the order of the expectations."""
     texts = dict.fromkeys(each.reason for each in evaluated if each.reason)
     return {text: f"why-{number}" for number, text in enumerate(texts, start=1)}
 
 
 def reasons(groups: Sequence[Group], texts: Mapping[str, str]) -> tuple[Reason, ...]:
-    """All that is not reproduced, by reason and verdict: differences first, and last what does not apply.
+    """All expectations that were not reproduced, by reason and verdict: differences first, inapplicable ones last.
 
-    `texts` is what `reason_anchors` returned. What differs without a reason is listed too, with an empty text.
+    `texts` is what `reason_anchors` returned. Differences without a reason are listed too, with an empty text.
     """
     found: dict[tuple[str, str], list[tuple[Group, VerdictView]]] = {}
     for group in groups:
@@ -89,7 +89,7 @@ def _subject(group: Group, verdict: VerdictView, names_experiment: bool) -> Subj
 
 
 def _once(anchor: str, used: set[str]) -> str:
-    """The anchor, or one that no other reason has: the same text may explain two verdicts."""
+    """The anchor, changed if another reason already has it: the same text may explain two verdicts."""
     while anchor in used:
         anchor += "-too"
     used.add(anchor)

@@ -3,23 +3,23 @@
 from collections.abc import Sequence
 from functools import cache
 
-import vl_convert
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bufferscope.figures import style
+from bufferscope.report import printing
 from bufferscope.report.drawing import script_json
 from bufferscope.report.plotting import LANES
 from bufferscope.report.verdicts import GAUGE
 
 PACKAGE = "bufferscope.report"
 STYLES = ("page.css", "contents.css", "story.css", "topology.css", "metrics.css", "paper.css")
-"""The style sheets, each after those that it builds on."""
+"""The style sheets; each comes after those on which it builds."""
 SCRIPTS = ("page.js", "contents.js", "metrics.js")
 
 
 def render(page: object, template: str, package: str = PACKAGE) -> str:
-    """The HTML of a page's content by a template of a package; it may build on the templates of this one."""
+    """Render a page's content as HTML with a template of `package`, which may use the templates of this package."""
     return (
         _environment(package)
         .get_template(template)
@@ -47,7 +47,7 @@ def _environment(package: str = PACKAGE) -> Environment:
 
 @cache
 def _joined(names: Sequence[str]) -> Markup:
-    """Our own files, inserted as they are."""
+    """The content of our own files, which needs no escaping."""
     loader = _environment().loader
     assert loader is not None
     return Markup("\n").join(Markup(loader.get_source(_environment(), name)[0]) for name in names)
@@ -55,7 +55,7 @@ def _joined(names: Sequence[str]) -> Markup:
 
 @cache
 def _lanes() -> Markup:
-    """The colours of traffic in drawings: the charts' palettes, on paper the light one."""
+    """The colours of traffic in drawings: those of the charts' palettes; on paper, of the light one."""
     light, dark = (
         " ".join(f"--lane-{number}: {colour};" for number, colour in enumerate(theme.palette[:LANES]))
         for theme in (style.LIGHT, style.DARK)
@@ -68,10 +68,10 @@ def _lanes() -> Markup:
 
 @cache
 def _chart_library() -> Markup:
-    """Vega, Vega-Lite and vega-embed in one script; no `</` in it can end the script element."""
-    return Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script"))
+    """The library for charts in a browser, escaped so that no `</script` in it ends the script element."""
+    return Markup(printing.chart_library().replace("</script", "<\\/script"))
 
 
 def _theme(theme: style.Theme) -> dict[str, object]:
-    """A chart configuration whose background is the page's."""
+    """A theme's chart configuration, with the background of the page."""
     return style.config(theme) | {"background": "transparent"}

@@ -1,4 +1,4 @@
-"""Runs as a page shows them: where their files are, what made them, how to make them again."""
+"""Runs as a page shows them: where their files are, what made them, and how to make them again."""
 
 import os
 import shlex
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 UNLESS_SAID = "sim"
-"""The engine of a command that names none."""
+"""The engine that a command uses if it names none."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class RunView:
 
 @dataclass(frozen=True)
 class Warned:
-    """A warning, and which of the runs have it."""
+    """A warning, and how many of the runs have it, in words."""
 
     text: str
     whom: str
 
 
 def warnings(runs: Sequence["Run"]) -> tuple[Warned, ...]:
-    """Each warning of the runs once, in the order in which they first appear."""
+    """Each different warning of the runs once, in the order in which they first appear."""
     counted = Counter(warning for run in runs for warning in dict.fromkeys(run.warnings))
     return tuple(Warned(text, _whom(count, len(runs))) for text, count in counted.items())
 
@@ -53,7 +53,7 @@ def _whom(warned: int, runs: int) -> str:
 
 
 def view(label: str, run: "Run", page: Path) -> RunView:
-    """A run of a point; `page` is where the link to it stands."""
+    """A run of a point; `page` is the page that links to it."""
     return RunView(
         point=label,
         seed=run.seed,
@@ -65,11 +65,11 @@ def view(label: str, run: "Run", page: Path) -> RunView:
 
 
 def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") -> str:
-    """The command that makes the same records of one experiment again, in words that a shell takes as they are."""
+    """The command that makes these runs of one experiment again, quoted for a shell."""
     seeds = sorted({run.seed for run in runs})
     engines = ",".join(dict.fromkeys(run.engine for run in runs))
     experiment = runs[0].meta["path"] or runs[0].experiment
-    if experiment.startswith("-"):  # a file's name, which nobody is to take for an option
+    if experiment.startswith("-"):  # a file's name, which must not be taken for an option
         experiment = f"./{experiment}"
     words = ["bufferscope", verb, experiment, "--seed", str(seeds[0])]
     if len(seeds) > 1:
@@ -83,14 +83,14 @@ def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") 
 
 
 def _kernel(runs: Sequence["Run"]) -> list[str]:
-    """The option that brings the kernel of the guest's runs, where it isn't one of the series taken by default."""
+    """The option that selects the kernel of the guest's runs, if that is not of the default series."""
     releases = (str(run.meta["summary"].get("kernel", "")) for run in runs if run.engine == "guest")
     chosen = next((release for release in releases if release and not release.startswith(f"{DEFAULT}.")), None)
     return ["--kernel", chosen] if chosen else []
 
 
 def provenance(run: "Run") -> str:
-    """Which program, on which machine, when."""
+    """Which program made a run, on which machine, and when."""
     meta = run.meta
     machine = meta["machine"]
     on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))

@@ -17,12 +17,12 @@ MS = 1e6
 
 @dataclass(frozen=True)
 class Tile:
-    """A number with what it is."""
+    """A number and its meaning."""
 
     value: str
     label: str
     note: str = ""
-    """Where it is from."""
+    """Where the number comes from."""
     anchor: str = ""
     """The section of the page that shows it."""
 
@@ -38,7 +38,7 @@ class _Delay:
 
 
 def tiles(results: Sequence["Result"], anchors: Sequence[str], pair: Pair | None, outcome: Outcome) -> tuple[Tile, ...]:
-    """The tiles that these results have numbers for; `anchors` are the results' sections."""
+    """The tiles for which these results have numbers; `anchors` are those of the results' sections."""
     anchor = dict(zip(map(id, results), anchors, strict=True))
     worst = max(
         (found for result in results for point in points(result) if (found := _delay(result, point))),
@@ -88,7 +88,7 @@ def _size(results: Sequence["Result"]) -> Tile:
 
 
 def _delay(result: "Result", point: Point) -> _Delay | None:
-    """The longest wait at a point, over all its repetitions; None where no ping was answered."""
+    """The longest wait at a point, over all its repetitions; None if no ping was answered."""
     try:
         there, back = probe_path(point.first)
     except NoDataError:

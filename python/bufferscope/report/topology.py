@@ -1,6 +1,6 @@
 """An experiment's network as a drawing: nodes, what each link does to packets, and where the traffic goes.
 
-`network` gathers what is drawn, `layout` places the nodes, and `drawing_of` makes lines and labels of both. Where the
+`network` collects what is drawn, `layout` places the nodes, and `plotting` turns both into lines and labels. If the
 points of a sweep differ, a label names all settings.
 """
 
@@ -13,9 +13,9 @@ from bufferscope.metrics.network import Port, path, ports, traffic_ends
 from bufferscope.report.words import NBSP, number, plural, quantity
 
 MOST_STEPS = 8
-"""A rate that changes more often is named by its range."""
+"""If a rate changes more often than this, the label gives its range."""
 MOST_SETTINGS = 4
-"""More settings of a sweep are counted, not named."""
+"""If a sweep has more settings than this, the label does not name all of them."""
 
 WITHOUT = ("no rate limit", "no delay", "no queue", "no ring")
 """The label of a port that has no rate, delay, queue or ring."""
@@ -23,7 +23,7 @@ WITHOUT = ("no rate limit", "no delay", "no queue", "no ring")
 
 @dataclass(frozen=True)
 class Link:
-    """Two nodes that are joined, and what happens to packets between them, in lines of text."""
+    """Two linked nodes, and what happens to packets between them, in lines of text."""
 
     ends: tuple[str, str]
     words: tuple[str, ...]
@@ -34,7 +34,7 @@ class Lane:
     """All traffic from one node to another."""
 
     nodes: tuple[str, ...]
-    """The way of its packets, the sender first."""
+    """The nodes that its packets cross, the sender first."""
     words: str
 
 
@@ -48,7 +48,7 @@ class Network:
 
     @property
     def words(self) -> str:
-        """The drawing for those who can't see it."""
+        """The drawing in words, for readers who can't see it."""
         links = "; ".join(f"{' to '.join(link.ends)}: {', '.join(link.words)}" for link in self.links)
         lanes = "; ".join(f"{lane.words} via {', '.join(lane.nodes)}" for lane in self.lanes)
         return f"{plural(len(self.nodes), 'node')}. Links: {links}." + (f" Traffic: {lanes}." if lanes else "")
@@ -83,7 +83,7 @@ def _link(there: Sequence[tuple[Port, Mapping[str, Any]]], back: Sequence[tuple[
 
 
 def _settings(variants: Sequence[tuple[Port, Mapping[str, Any]]]) -> tuple[str, str, str, str]:
-    """Rate, delay, queue and ring of a port at all points; empty what it does not have."""
+    """Rate, delay, queue and ring of a port at all points; a part that it does not have is empty."""
     with_rate = [(port, side) for port, side in variants if port.rate]
     return (
         _any_of(_rate(port) for port, _ in variants),
@@ -94,7 +94,7 @@ def _settings(variants: Sequence[tuple[Port, Mapping[str, Any]]]) -> tuple[str, 
 
 
 def _any_of(texts: Any) -> str:
-    """`a, b or c`: the different texts, if they are few."""
+    """`a, b or c`: the different texts if they are few, otherwise the first and the number of others."""
     distinct = list(dict.fromkeys(text for text in texts if text))
     if len(distinct) > MOST_SETTINGS:
         return f"{distinct[0]} and {len(distinct) - 1} others"
@@ -115,7 +115,7 @@ def _rate(port: Port) -> str:
 
 
 def _same_units(texts: Sequence[str]) -> str:
-    """The quantities with their unit only at the end where all share it."""
+    """The quantities in a list; if all have the same unit, it stands only at the end."""
     split = [text.rpartition(NBSP) for text in texts]
     if len({unit for _, _, unit in split}) == 1:
         return ", ".join(value for value, _, _ in split) + NBSP + split[0][2]
@@ -136,7 +136,7 @@ def _queues(queues: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _alternatives(texts: Sequence[str]) -> str:
-    """`5, 20 or 100 packets`; many are told by the least and the greatest, in the order of the sweep."""
+    """`5, 20 or 100 packets`; of many texts, only the first and the last in the order of the sweep."""
     if len(texts) > MOST_SETTINGS:
         return f"{texts[0]} to {texts[-1]}"
     shared = _same_units(texts)
@@ -151,7 +151,7 @@ def _ring(ring: Mapping[str, Any] | None) -> str:
 
 
 def _lanes(scenarios: Sequence[Mapping[str, Any]]) -> list[Lane]:
-    """One lane for all traffic between the same two nodes, with the way that the engines route it."""
+    """One lane for all traffic from one node to another, along the path on which the engines route it."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     ways: dict[tuple[str, str], tuple[str, ...]] = {}
     for scenario in scenarios:
@@ -163,6 +163,6 @@ def _lanes(scenarios: Sequence[Mapping[str, Any]]) -> list[Lane]:
 
 
 def _traffic(entry: Mapping[str, Any]) -> str:
-    """`bulk (tcp)`, and `ping` where name and kind are the same."""
+    """`bulk (tcp)`; only `ping` if name and kind are the same."""
     name, kind = str(entry["name"]), str(entry["kind"])
     return name if name == kind else f"{name} ({kind})"

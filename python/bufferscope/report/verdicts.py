@@ -20,14 +20,14 @@ SYMBOLS = {
     Verdict.NOT_REPRODUCED: "✗",
     Verdict.NOT_APPLICABLE: "–",
 }
-"""A sign beside each verdict's words, so that it does not depend on colour; the best verdict first."""
+"""A sign beside each verdict's words, so that the verdict can be read without colour; the best verdict comes first."""
 GAUGE = 120
 """Width of the gauge in pixels."""
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A measurement beside its band on a line, in pixels; what has no end reaches the edge."""
+    """A measurement and its band on a line, in pixels; a band without an end reaches the edge."""
 
     start: float
     width: float
@@ -48,9 +48,9 @@ class VerdictView:
     kind: str
     """The verdict as a CSS class."""
     shown_by: str
-    """The run or point in which the cause of a difference shows; empty where there is none."""
+    """The point that shows the cause of a difference; empty if there is none."""
     why: str
-    """The anchor of its reason; empty without one."""
+    """The anchor of the verdict's reason; empty without a reason."""
     gauge: Gauge | None
 
 
@@ -76,7 +76,7 @@ class Group:
 
 
 def view(evaluated: "Evaluated", anchor: str, why: str = "", tells_engine: bool = False) -> VerdictView:
-    """An evaluated expectation in words, its engine's name among them if it has to be told from others."""
+    """An evaluated expectation in words; if `tells_engine`, the words include its engine's name."""
     expectation = evaluated.expectation
     known = definition(expectation.metric)
     unit = "×" if expectation.relative_to else known.unit if known else ""
@@ -102,7 +102,7 @@ def kind(verdict: Verdict) -> str:
 
 
 def counts(verdicts: Iterable[Verdict]) -> tuple[Count, ...]:
-    """How often each verdict was given, the best first; those of no expectation are left out."""
+    """How often each verdict was given, the best first; verdicts that no expectation got are left out."""
     counted = Counter(verdicts)
     return tuple(Count(kind(v), SYMBOLS[v], v.words, counted[v]) for v in SYMBOLS if counted[v])
 
@@ -110,7 +110,7 @@ def counts(verdicts: Iterable[Verdict]) -> tuple[Count, ...]:
 def group(
     anchor: str, title: str, evaluated: Sequence["Evaluated"], why: Mapping[str, str], numbers: Iterator[int]
 ) -> Group:
-    """An experiment's expectations; `why` has the anchor of each reason, `numbers` counts the page's expectations."""
+    """An experiment's expectations; `why` maps reasons to anchors, `numbers` numbers the page's expectations."""
     several_engines = len({each.engine for each in evaluated}) > 1
     views = tuple(
         view(each, f"statement-{next(numbers)}", why.get(each.reason or "", ""), several_engines) for each in evaluated
@@ -135,7 +135,7 @@ def _measured(value: float | None, unit: str) -> str:
 
 
 def gauge(low: float, high: float, measured: float | None) -> Gauge | None:
-    """Where the band and the measurement lie on a line that shows both; None for a band without ends."""
+    """Where the band and the measurement lie on a line that contains both; None for a band without ends."""
     ends = [end for end in (low, high) if math.isfinite(end)]
     if not ends:
         return None

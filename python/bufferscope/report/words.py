@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them: rounded, with their unit, infinity and the unknown in words."""
+"""Numbers for readers: rounded, with their unit, and with words for values that are infinite or unknown."""
 
 import math
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ _SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
 }
 _PLAIN = ("bytes", "packets")
 COUNTED = ("bytes", "packets", "probes", "segments", "transfers")
-"""Units that are words, with a singular."""
+"""Units that are words and have a singular."""
 
 
 def number(value: float) -> str:
-    """Four significant digits at most, thousands apart: `1 234`, `12.35`, `0.0123`; all digits of whole numbers."""
+    """At most four significant digits, with thousands separated: `1 234`, `12.35`; all digits of whole numbers."""
     if math.isnan(value):
         return "undefined"
     if math.isinf(value):
@@ -34,7 +34,7 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A number in the unit of a key's name (`ns`, `bps`, `bytes`, `packets`), scaled: `5 ms` for 5,000,000 ns."""
+    """A number in a key's unit (`ns`, `bps`, `bytes`, `packets`), in words and scaled: `5 ms` for 5,000,000 ns."""
     if unit in _PLAIN:
         return with_unit(value, unit)
     for scale, name in _SCALES[unit]:
@@ -44,7 +44,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def setting(key: str, value: Any) -> str:
-    """A scenario's setting in words, by the unit at the end of its key: `limit_packets` 100 -> `limit 100 packets`."""
+    """A scenario's setting in words, with the unit from the end of its key: `limit 100 packets` for `limit_packets`."""
     name, _, unit = key.rpartition("_")
     words = name.replace("_", " ")
     if isinstance(value, bool) or value is None:

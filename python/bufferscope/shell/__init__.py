@@ -1,1 +1,1 @@
-"""Programs of the user's inside an emulated host, where they meet the experiment's path."""
+"""Run the user's own programs on an emulated host, so that their packets cross the experiment's network."""

@@ -1,4 +1,4 @@
-"""A program in a host of a guest's network."""
+"""Run a program on a host of a guest's network."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ _SHELLS = ("bash", "sh")
 _FILES = {
     "/etc/hosts": "127.0.0.1\tlocalhost\n",
     "/etc/resolv.conf": "",
-    # Some programs give their rights up for those of a user of their own.
+    # Some programs drop root's rights and become a user of their own.
     "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/root:/bin/false\n"
     "nobody:x:65534:65534::/root:/bin/false\n",
     "/etc/group": "root:x:0:\ntcpdump:x:100:\nnogroup:x:65534:\n",
@@ -34,11 +34,11 @@ def run(
     quiet: bool = False,
     note: Callable[[str], None] = lambda _: None,
 ) -> Ending:
-    """Run `command`, or a shell, on the host `on`, and tell how it ended; `note` hears what takes time.
+    """Run `command`, or a shell, on the host `on`; returns how it ended. `note` is called before slow steps.
 
-    At a terminal the program has it. Otherwise its output is copied and nothing is read, and as nothing of this machine
-    reaches the guest, the same command does the same every time. Raises `InputError` for hosts that are not there, and
-    `EngineError` where no such guest can be made.
+    If this process has a terminal, the program uses it. Otherwise the program's output is copied and it gets no input.
+    Then nothing from this machine influences the guest, and the same command gives the same result every time. Raises
+    `InputError` for unknown hosts, and `EngineError` if no such guest can be made.
     """
     if refusal := guest.refusals([network.point])[0]:
         raise EngineError(refusal)
@@ -72,6 +72,6 @@ def _shell() -> list[str]:
 
 
 def _terminal() -> str:
-    """The kind of this terminal, if the guest knows it."""
+    """The type of this terminal if the guest knows it, otherwise `vt100`."""
     name = os.environ.get("TERM", "")
     return name if name in programs.TERMINALS else "vt100"

@@ -1,4 +1,4 @@
-"""A program in a host on this machine's kernel."""
+"""Run a program on an emulated host on this machine's kernel."""
 
 import os
 import signal
@@ -11,16 +11,16 @@ from bufferscope.errors import EngineError
 
 
 def become(request: bytes, command: Sequence[str]) -> NoReturn:
-    """Become the agent, which runs `command` (or the user's shell) as the request says: its end is this process' end.
+    """Replace this process with the agent, which runs `command` (or the user's shell) as the request says.
 
-    Nothing is in between the terminal and the program that way, nor between its exit status and whoever waits for it.
+    So no process of ours stands between the terminal and the program, and the waiting parent gets its exit status.
     """
     program = agent.program()
-    # Inherited by number, and without a name that could be left behind.
+    # The agent inherits the file by its number; a file without a name can't be left behind.
     descriptor = os.memfd_create("bufferscope-request", 0)
     os.write(descriptor, request)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    # What Python ignores, programs don't expect to be ignored.
+    # Python ignores this signal, but programs don't expect that.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What a shell is asked for, as `crates/agent/src/shell/request.rs` reads it."""
+"""Requests for a shell, in the form that `crates/agent/src/shell/request.rs` reads."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ LARGEST_PROCESS = 1 << 22
 
 @dataclass(frozen=True)
 class Beside:
-    """A command that runs on a host as long as the program does."""
+    """A command that runs on a host for as long as the program runs."""
 
     host: str
     command: str
-    """For `sh -c`."""
+    """The text for `sh -c`."""
 
     @classmethod
     def parse(cls, text: str) -> "Beside":
@@ -32,28 +32,28 @@ class Beside:
 
 @dataclass(frozen=True)
 class Network:
-    """A network to be built for a program."""
+    """A network to build for a program."""
 
     point: Point
     beside: Sequence[Beside] = ()
     traffic: bool = False
-    """Whether the experiment's own traffic runs meanwhile."""
+    """Whether the experiment's own traffic runs at the same time."""
     seed: int = 1
 
 
 def build(network: Network, on: str, *, quiet: bool = False) -> bytes:
-    """A request for a program on the host `on`; raises `InputError` for a host or a seed that cannot be."""
+    """A request for a program on the host `on`; raises `InputError` for an unknown host or an invalid seed."""
     return _encoded(_building(network, on, quiet=quiet))
 
 
 def console(
     network: Network, on: str, command: Sequence[str], terminal: tuple[int, int] | None, *, quiet: bool = False
 ) -> bytes:
-    """A request for a guest that runs `command` on the host `on`, on a terminal of so many rows and columns.
+    """A request for a guest that runs `command` on the host `on`; `terminal` has the terminal's rows and columns.
 
     Raises `InputError` as `build` does.
     """
-    # As the engine runs an experiment in a guest: every one begins with the random state that was saved.
+    # The same settings as for experiments on the guest engine: every guest starts from the saved random state.
     shell = _building(network, on, quiet=quiet, delay="netem", seed_kernel=True)
     return _encoded({"console": {"shell": shell, "command": list(command), "terminal": terminal}})
 
@@ -76,9 +76,9 @@ def _building(network: Network, on: str, *, quiet: bool, **more: Any) -> dict[st
 
 
 def join(number: str, on: str, *, quiet: bool = False) -> bytes:
-    """A request for a program in the network of the shell that runs as the process of this number.
+    """A request for a program in the network of a running shell, given the number of that shell's process.
 
-    Raises `InputError` for a number that no process has.
+    Raises `InputError` for a number that no process can have.
     """
     if len(number) > len(str(LARGEST_PROCESS)) or not 1 <= int(number) <= LARGEST_PROCESS:
         raise InputError(

@@ -4,8 +4,9 @@
         run.json            what was run, with what, and how it went
         <table>.parquet     one file a table
 
-A directory gets its name only when it is whole; until then it is `.partial-...`, and what a killed process left of
-those is cleared away by the next. A run that is made again changes names with the one that was there, in one step.
+A directory gets its name only when it is complete; until then it is called `.partial-...`. If a process is killed, the
+next one removes the partial directories that it left. A run that is made again replaces the stored one in one step: the
+two directories exchange their names.
 """
 
 FORMAT = 4

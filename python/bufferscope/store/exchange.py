@@ -1,4 +1,4 @@
-"""Two directories change names in one step, so that nobody who looks finds either name missing."""
+"""Exchange the names of two directories in one step, so that no reader ever finds one of the names missing."""
 
 import ctypes
 import errno
@@ -14,9 +14,10 @@ _RENAME_SWAP = 2
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of two directories of one file system; False where the system or the file system cannot.
+    """Exchange the names of two directories of one file system.
 
-    Raises `OSError` as renaming does. Python has no call for it: Linux has renameat2(2), macOS renamex_np(2).
+    Returns False if the operating system or the file system cannot do that. Raises `OSError` as renaming does. Python
+    has no function for it, so this calls renameat2(2) on Linux and renamex_np(2) on macOS.
     """
     library = ctypes.CDLL(None, use_errno=True)
     names = (os.fsencode(one), os.fsencode(other))

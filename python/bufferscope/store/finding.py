@@ -1,4 +1,4 @@
-"""Finding stored runs again."""
+"""Finding stored runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,9 +14,10 @@ EXPECTED = "expected a run directory, or an experiment's directory in results/"
 def find(path: Path, overrides: Sequence[str] | None = None, *, newest: bool = False) -> list[Run]:
     """The runs that a path means: a run directory, or an experiment's directory of runs.
 
-    An experiment's directory may hold runs of several variants (other `--set`, an edited file): all of them are found,
-    one variant after the other. `overrides` chooses those that were made with them; `newest`, those of the variant
-    that was run last. Within a variant they come in the order of the experiment's points, each with all its engines.
+    An experiment's directory may hold runs of several variants (other `--set`, an edited file). All of them are
+    returned, one variant after the other. `overrides` selects the runs that were made with these overrides; `newest`
+    selects the runs of the variant that was run last. Within a variant, runs are in the order of the experiment's
+    points, and each point has the runs of all its engines.
     """
     if is_run(path) or not path.is_dir():
         return [Run(path)]
@@ -61,5 +62,5 @@ def _of_one_variant(runs: Sequence[Run], overrides: Sequence[str] | None, newest
 
 
 def _in_order(runs: Sequence[Run]) -> list[Run]:
-    """By variant, those as in the file first; then by point in the sweep's order, engine and seed."""
+    """Sort by variant, runs without overrides first, then by point in the sweep's order, by engine and by seed."""
     return sorted(runs, key=lambda run: (run.meta["overrides"], run.position, run.engine, run.seed, run.id))

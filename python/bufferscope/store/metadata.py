@@ -1,7 +1,7 @@
 """What `run.json` must look like: everything that metrics, figures, pages and commands rely on.
 
-A run may come from anywhere. Names are checked as names, because files, links and anchors are called after them;
-indices and lists of the scenario are checked against each other.
+A run may come from anywhere. Names may have only certain characters, because files, links and anchors are named after
+them. The scenario's indices and lists are checked against each other.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ from bufferscope.store.shape import (
 )
 
 _FILE_NAME = matching(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", "a name of letters, digits, '.', '_' and '-'")
-"""What files and directories are called after: an experiment, an engine."""
+"""The name of an experiment or an engine: files and directories are named after them."""
 _NAME = matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", "a name of letters, digits, '.', '_' and '-'")
-"""What nodes, links and traffic are called."""
+"""The name of a node, a link or a traffic entry."""
 _TABLE = matching("|".join(_core.TABLES), f"one of {', '.join(_core.TABLES)}")
 _FIGURE = matching("|".join(FIGURES), f"one of {', '.join(FIGURES)}")
 
@@ -58,7 +58,7 @@ _TRAFFIC = table(
     {"flows": whole(), "payload_bytes": whole(1), "transfers": optional(whole())},
 )
 _NEEDED_BY_KIND: Mapping[str, str] = {"tcp": "flows", "udp": "payload_bytes"}
-"""What the metrics of a kind of traffic are made with."""
+"""The key that the metrics of each kind of traffic need."""
 _SCENARIO = table(
     {
         "duration_ns": whole(1),
@@ -86,7 +86,7 @@ _EXPECTATION = table(
 
 
 def _axis(value: object, where: str) -> None:
-    """What is known of a swept key's values: all of them, or their number and a digest."""
+    """Check what `run.json` says of a swept key's values: all of them, or their number and a digest."""
     (items(text) if isinstance(value, list) else table({"values": whole(), "digest": text}))(value, where)
 
 
@@ -119,7 +119,7 @@ _REQUIRED: Mapping[str, Check] = {
     "warnings": items(text),
     "tables": mapping(whole(), _TABLE),
 }
-"""The keys that `run.json` must have; further keys are let through."""
+"""The keys that `run.json` must have; other keys are allowed."""
 
 _OPTIONAL: Mapping[str, tuple[type, Check]] = {
     "path": (str, text),
@@ -130,14 +130,14 @@ _OPTIONAL: Mapping[str, tuple[type, Check]] = {
     "engine_identity": (str, text),
     "files": (dict, mapping(_FILE, _TABLE)),
 }
-"""The keys that it may leave out, which then are empty, with their types: records of other origin know of no experiment
-file, and some engines have no identity."""
+"""The keys that may be missing, with their types. A missing key gets an empty value of its type. Records that
+bufferscope did not write come without an experiment file, and some engines have no identity."""
 
 _RUN = table(_REQUIRED, {key: check for key, (_, check) in _OPTIONAL.items()})
 
 
 def checked(found: dict[str, Any]) -> dict[str, Any]:
-    """The content of a `run.json` with every optional key; raises `Mismatch` where it is not what it must be."""
+    """The content of a `run.json`, with every optional key filled in; raises `Mismatch` for a wrong value."""
     metadata = {key: kind() for key, (kind, _) in _OPTIONAL.items()} | found
     plain(metadata, "")
     _RUN(metadata, "")
@@ -146,13 +146,13 @@ def checked(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_network(scenario: Mapping[str, Any]) -> None:
-    """Names are different, indices are those of nodes, rates begin at 0 and go on, and traffic has a way to go."""
+    """Check that names are unique, indices refer to nodes, rates start at 0 in order of time, and paths exist."""
     names = [node["name"] for node in scenario["nodes"]]
     _check_different("scenario.nodes", names)
     _check_different("scenario.traffic", [entry["name"] for entry in scenario["traffic"]])
     node = whole(0, len(names) - 1)
     reached = list(range(len(names)))
-    """For every node, one that stands for all it can reach."""
+    """For every node, the node that represents all nodes connected with it."""
     for index, link in enumerate(scenario["links"]):
         where = f"scenario.links[{index}]"
         for end in link["ends"]:

@@ -1,7 +1,7 @@
-"""Reading run directories, with clear words about broken and foreign ones.
+"""Reading run directories, with clear errors for those that are damaged or that bufferscope did not write.
 
-Nothing in a run directory is believed: it may be damaged, or come from anybody. `metadata` says what `run.json` must
-look like, `tables` how a table is held against it.
+Nothing in a run directory is trusted: it may be damaged, or come from anybody. `metadata` says what `run.json` must
+look like; `tables` checks each table against it.
 """
 
 import json
@@ -21,7 +21,7 @@ DAMAGED = "the run is damaged; delete it and run again"
 
 
 def read_metadata(directory: Path) -> dict[str, Any]:
-    """`run.json` of a run directory; raises `StoreError` where that is none that can be relied on."""
+    """The `run.json` of a run directory; raises `StoreError` if it is missing or can't be relied on."""
     path = directory / METADATA
     try:
         content = read_file(path, LARGEST_METADATA_BYTES)
@@ -43,10 +43,10 @@ def read_metadata(directory: Path) -> dict[str, Any]:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """A regular file's content, at most so many bytes.
+    """The content of a regular file of at most `most` bytes.
 
-    Raises `StoreError` for anything larger and anything else, such as a pipe or a device, which might never end, and
-    `FileNotFoundError` or `NotADirectoryError` where nothing is there.
+    Raises `StoreError` if the file is larger, or is not a regular file: a pipe or a device might never end. Raises
+    `FileNotFoundError` or `NotADirectoryError` if there is no such file.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -67,7 +67,7 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 def is_run(directory: Path) -> bool:
-    """Whether there is a run in the directory, broken or not; raises `StoreError` where one may not look."""
+    """Whether the directory holds a run, damaged or not; raises `StoreError` without the permission to look."""
     try:
         return (directory / METADATA).is_file()
     except OSError as error:

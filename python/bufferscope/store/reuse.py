@@ -1,4 +1,4 @@
-"""Runs that are there already: whether running again would give the same records, and what else has changed."""
+"""Reusing stored runs: whether running again would give the same records, and what else has changed."""
 
 import logging
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ _log = logging.getLogger(__name__)
 
 
 def stored(directory: Path, identity: str | None, scenario: Mapping[str, Any], about: Mapping[str, Any]) -> Run | None:
-    """The run of this directory, if it is one of this scenario by an engine of this identity, and undamaged; else None.
+    """The run in this directory if it is undamaged, of this scenario and by an engine of this identity; else None.
 
-    Its records stay as they are. What its `run.json` tells of the experiment's file (`about`: title, document,
-    expectations, ...) becomes what the file says now: none of that has a part in the records. Why a damaged run is to
-    be made again is logged.
+    Its records stay as they are. `about` is what the experiment's file says now (title, document, expectations, ...);
+    it replaces what `run.json` says, because none of it influences the records. If the run is damaged and has to be
+    made again, the reason is logged.
     """
     if identity is None or not is_run(directory):
         return None
@@ -42,5 +42,5 @@ def stored(directory: Path, identity: str | None, scenario: Mapping[str, Any], a
 
 
 def _tell(damage: str) -> None:
-    """Tell why a stored run is not taken; without a handler of the program's, Python prints it to standard error."""
+    """Log why a stored run is not reused. If the program has no log handler, Python prints this to standard error."""
     _log.warning("not reused, but made again: %s", damage)

@@ -1,4 +1,4 @@
-"""One stored run: what was asked, what was observed."""
+"""One stored run: what was asked for, and what was observed."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A run directory, read when needed.
+    """A run directory; its files are read when they are needed.
 
-    Tables are polars frames with the columns of `bufferscope.TABLES` and, first, `run`: the run's `id`. Times are
-    integer nanoseconds since the start of the run.
+    Tables are polars frames. Their first column is `run`, the run's `id`; the columns of `bufferscope.TABLES` follow.
+    Times are integer nanoseconds since the start of the run.
 
     >>> run = Run("results/ucas-reproduce/run-sim-s1-0f3a2b1c")                                 # doctest: +SKIP
     >>> run.probes.filter(pl.col("rtt_ns").is_null())      # the probes that were lost          # doctest: +SKIP
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Open a run directory; raises `StoreError` when it isn't one, or not a whole one."""
+        """Open a run directory; raises `StoreError` if it is not a run, or not a complete one."""
         self.path = Path(path)
         self.meta: Mapping[str, Any] = read_metadata(self.path)
 
@@ -52,12 +52,12 @@ class Run:
 
     @property
     def point(self) -> dict[str, str]:
-        """The choice of swept values, path to label; empty for an experiment without a sweep."""
+        """The swept values of this run, path to label; empty for an experiment without a sweep."""
         return dict(self.meta["point"])
 
     @property
     def position(self) -> int:
-        """Which of the experiment's points this is, counted from 0 in the sweep's order."""
+        """The index of this run's point in the sweep's order, from 0."""
         return int(self.meta["position"])
 
     @property
@@ -68,7 +68,7 @@ class Run:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What was chosen for this run, path to value as written: what `--set` changed, and the swept values."""
+        """The settings chosen for this run, path to value as written: those of `--set`, and the swept values."""
         from bufferscope.variation import settings
 
         return settings(self.meta)
@@ -82,42 +82,42 @@ class Run:
 
     @property
     def warnings(self) -> list[str]:
-        """What the engine wants known about this run."""
+        """The engine's warnings about this run."""
         return list(self.meta["warnings"])
 
     @cached_property
     def probes(self) -> "pl.DataFrame":
-        """One row a probe sent; `rtt_ns` is null when it was lost."""
+        """One row for each probe sent; `rtt_ns` is null if the probe was lost."""
         return self._table("probes")
 
     @cached_property
     def flows(self) -> "pl.DataFrame":
-        """One row a sample of a connection's sending side."""
+        """One row for each sample of a connection's sender."""
         return self._table("flows")
 
     @cached_property
     def queues(self) -> "pl.DataFrame":
-        """One row a sample of a port's layer; counters are cumulative."""
+        """One row for each sample of a layer of a port; counters are cumulative."""
         return self._table("queues")
 
     @cached_property
     def drops(self) -> "pl.DataFrame":
-        """One row a packet dropped or marked."""
+        """One row for each packet dropped or marked."""
         return self._table("drops")
 
     @cached_property
     def transfers(self) -> "pl.DataFrame":
-        """One row an object; `finished_ns` is null when it did not finish within the run."""
+        """One row for each object; `finished_ns` is null if its transfer did not finish within the run."""
         return self._table("transfers")
 
     @cached_property
     def sojourns(self) -> "pl.DataFrame":
-        """Packets by the time they spent in a port's layer."""
+        """Packets, counted by the time they spent in a layer of a port."""
         return self._table("sojourns")
 
     @cached_property
     def metrics(self) -> "Metrics":
-        """Every metric that the records allow."""
+        """Every metric that can be computed from the records."""
         from bufferscope import metrics
 
         return metrics.compute(self)
@@ -128,11 +128,9 @@ class Run:
         return run_html(self)
 
     def _table(self, name: str) -> "pl.DataFrame":
-        import polars as pl
-
         if name in self._undecodable:
             raise tables.unreadable(tables.file_of(self.path, name), self._undecodable[name])
-        return tables.read(self.path, name, self.meta).select(pl.lit(self.id).alias("run"), pl.all())
+        return tables.read(self.path, self.id, name, self.meta)
 
     @cached_property
     def _undecodable(self) -> Mapping[str, str]:

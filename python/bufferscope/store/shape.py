@@ -1,4 +1,4 @@
-"""What values out of somebody's JSON file must look like before anything relies on them: small checks that combine."""
+"""Small checks, which can be combined, of values from a JSON file of unknown origin before anything relies on them."""
 
 import math
 import re
@@ -7,32 +7,32 @@ import unicodedata
 from collections.abc import Callable, Mapping
 
 Check = Callable[[object, str], None]
-"""Takes a value and where it stands; raises `Mismatch`."""
+"""Takes a value and its place in the file; raises `Mismatch` if the value is wrong."""
 
 DEEPEST = 40
-"""Levels of nesting; a run's have 8."""
+"""The most levels of nesting that are allowed; a run's metadata has 8."""
 LARGEST = 2**63 - 1
 """The largest integer of the records."""
 
 
 class Mismatch(ValueError):
-    """A value is not what it must be; the text tells where it stands, what was found and what is expected."""
+    """A wrong value; the text says where it is, what was found and what is expected."""
 
     def __init__(self, where: str, value: object, expected: str) -> None:
-        """Put it into words."""
+        """Make the error's text."""
         super().__init__(f"{where}: found {reprlib.repr(value)}; expected {expected}")
 
 
 class Missing(Mismatch):
-    """A key is not there."""
+    """A key is missing."""
 
     def __init__(self, where: str) -> None:
-        """Name it."""
+        """Name the key."""
         ValueError.__init__(self, f"{where}: missing")
 
 
 def plain(value: object, where: str, depth: int = 0) -> None:
-    """Any JSON that is not nested deeply, has finite numbers, and texts that can be shown and stored."""
+    """Any JSON value without deep nesting, with finite numbers and with texts that can be displayed and stored."""
     if depth > DEEPEST:
         raise Mismatch(where, "...", f"at most {DEEPEST} levels of nesting")
     if isinstance(value, str):
@@ -56,7 +56,7 @@ def text(value: object, where: str) -> None:
 
 
 def number(value: object, where: str) -> None:
-    """A number; no boolean."""
+    """A number, not a boolean."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Mismatch(where, value, "a number")
 
@@ -72,7 +72,7 @@ def whole(low: int = 0, high: int = LARGEST) -> Check:
 
 
 def matching(pattern: str, expected: str) -> Check:
-    """A text that the regular expression matches from end to end."""
+    """A text that the regular expression matches completely."""
     compiled = re.compile(pattern)
 
     def check(value: object, where: str) -> None:
@@ -83,12 +83,12 @@ def matching(pattern: str, expected: str) -> Check:
 
 
 def optional(check: Check) -> Check:
-    """Null, or what `check` takes."""
+    """Null, or a value that `check` accepts."""
     return lambda value, where: None if value is None else check(value, where)
 
 
 def items(check: Check, least: int = 0, most: int | None = None) -> Check:
-    """A list of `least` to `most` values that `check` takes."""
+    """A list of `least` to `most` values that `check` accepts."""
 
     def check_list(value: object, where: str) -> None:
         if not isinstance(value, list) or len(value) < least or (most is not None and len(value) > most):
@@ -101,7 +101,7 @@ def items(check: Check, least: int = 0, most: int | None = None) -> Check:
 
 
 def mapping(check: Check, key: Check = text) -> Check:
-    """A table whose keys and values are all alike."""
+    """A table whose keys all pass one check and whose values all pass another."""
 
     def check_mapping(value: object, where: str) -> None:
         for name, inner in _table(value, where).items():
@@ -112,7 +112,7 @@ def mapping(check: Check, key: Check = text) -> Check:
 
 
 def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """A table with these keys; others are let through."""
+    """A table with these keys; other keys are allowed."""
 
     def check_table(value: object, where: str) -> None:
         found = _table(value, where)
@@ -138,7 +138,7 @@ def _below(where: str, key: str) -> str:
 
 
 def _check_characters(found: str, where: str) -> None:
-    """No control characters, which a terminal would act on, and no lone surrogates, which no encoding can store."""
+    """Refuse control characters, which a terminal would act on, and lone surrogates, which no encoding can store."""
     if found.isprintable():
         return
     for character in found:

@@ -1,7 +1,7 @@
-"""The tables of a run, held against what `run.json` says of them before anything is made of their content.
+"""The tables of a run, checked against `run.json` before their content is used.
 
 `run.json` holds the size and the SHA-256 of every file that bufferscope wrote, so damage is found before a decoder
-meets it. Records of other origin may have neither; `trial` decodes theirs before we do.
+reads the file. Records of other origin may have neither; `trial` first decodes them in another process.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _TEXTS = frozenset({"probe", "flow", "port", "layer", "reason", "observed", "traffic", "state"})
 _FLAGS = frozenset({"app_limited"})
-"""Columns that hold no integer."""
+"""These columns, and those of `_TEXTS`, hold no integers."""
 _VALUE_BYTES = 8
-"""What a value takes in memory, about."""
+"""Roughly what a value takes in memory."""
 
 
 def file_of(directory: Path, table: str) -> Path:
@@ -31,13 +31,13 @@ def file_of(directory: Path, table: str) -> Path:
 
 
 def digests(directory: Path) -> dict[str, dict[str, int | str]]:
-    """Size and SHA-256 of every table's file, as `run.json` holds them; files that are not there have none."""
+    """Size and SHA-256 of every table's file, in the form of `run.json`; missing files are left out."""
     found = {table: file_of(directory, table) for table in _core.TABLES}
     return {table: _digest(path.read_bytes()) for table, path in found.items() if path.is_file()}
 
 
 def damage(directory: Path, metadata: Mapping[str, Any]) -> str | None:
-    """What is wrong with the files of a run's tables as they lie there, in words; None if they are as written."""
+    """What is wrong with the stored files of a run's tables, in words; None if they are as they were written."""
     for table in _core.TABLES:
         try:
             _content(directory, table, metadata)
@@ -49,16 +49,20 @@ def damage(directory: Path, metadata: Mapping[str, Any]) -> str | None:
 
 
 def undecodable(directory: Path, metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The tables without a checksum that can't be decoded, with why; takes a moment if there is one without."""
+    """The tables without a checksum that can't be decoded, each with the reason.
+
+    This takes a moment if any table has no checksum.
+    """
     files = {table: file_of(directory, table) for table in _core.TABLES if table not in metadata["files"]}
     failed = failures([file for file in files.values() if file.is_file()])
     return {table: failed[file] for table, file in files.items() if file in failed}
 
 
-def read(directory: Path, table: str, metadata: Mapping[str, Any]) -> "pl.DataFrame":
-    """A table of a run as a frame with its columns; raises `StoreError` where it is not what `metadata` says.
+def read(directory: Path, run: str, table: str, metadata: Mapping[str, Any]) -> "pl.DataFrame":
+    """A table of a run as a frame; its first column, `run`, is the run's id.
 
-    One without a checksum must be known to be decodable.
+    Raises `StoreError` if the table is not what `metadata` says. The caller must know that a table without a checksum
+    can be decoded.
     """
     import polars as pl
 
@@ -67,9 +71,10 @@ def read(directory: Path, table: str, metadata: Mapping[str, Any]) -> "pl.DataFr
     columns = _columns(table)
     try:
         _check_columns(path, columns, pl.read_parquet_schema(io.BytesIO(content)))
-        rows = int(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item())
+        stored = pl.scan_parquet(io.BytesIO(content))
+        rows = int(stored.select(pl.len()).collect().item())
         _check_rows(path, rows, metadata["tables"].get(table), len(columns))
-        return pl.read_parquet(io.BytesIO(content), columns=list(columns)).select(list(columns))
+        return stored.select(pl.lit(run).alias("run"), *columns).collect()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, str(error)) from None
 
@@ -81,7 +86,7 @@ def unreadable(path: Path, why: str) -> StoreError:
 
 
 def _content(directory: Path, table: str, metadata: Mapping[str, Any]) -> bytes:
-    """The bytes of a table's file, which are those that were written if `metadata` knows."""
+    """The bytes of a table's file; if `metadata` has a checksum, they are the bytes that were written."""
     path = file_of(directory, table)
     written = metadata["files"].get(table)
     try:
@@ -98,7 +103,7 @@ def _content(directory: Path, table: str, metadata: Mapping[str, Any]) -> bytes:
 
 
 def _cause(directory: Path, metadata: Mapping[str, Any]) -> str:
-    """Why tables are not those that `metadata` tells of."""
+    """Why a table is not the one that `metadata` describes."""
     if read_metadata(directory)["files"] != metadata["files"]:
         return "another run has taken its place since it was loaded; load it again"
     return DAMAGED
@@ -124,7 +129,7 @@ def _check_columns(path: Path, columns: "Mapping[str, type[pl.DataType]]", found
 
 
 def _check_rows(path: Path, rows: int, written: int | None, columns: int) -> None:
-    """Raise `StoreError` if there are not as many rows as were written, or more than memory could hold."""
+    """Raise `StoreError` if the number of rows is not the number written, or if memory can't hold so many rows."""
     if written is not None and rows != written:
         raise StoreError(f"{path}: found {rows} rows; {written} were written: {DAMAGED}")
     if rows * columns * _VALUE_BYTES > memory_bytes():

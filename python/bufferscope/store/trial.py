@@ -1,7 +1,8 @@
-"""Whether Parquet files of unknown origin can be decoded, found out by a process that may die of it.
+"""Find out whether Parquet files of unknown origin can be decoded, in a separate process that is allowed to crash.
 
-A damaged file makes the decoder fail in every way a program can: errors, panics that are told on standard error before
-they can be caught, allocations that end the process. None of it reaches whoever only asked for a table.
+A damaged file can make the decoder fail in every way that a program can: errors, panics that are printed on standard
+error before they can be caught, allocations that end the process. None of this affects the process that wants the
+table.
 """
 
 import json
@@ -12,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PATIENCE_S = 120
-"""No table takes that long."""
+"""The time after which the process is stopped; no table takes that long."""
 _OWN_BYTES = 4 << 30
-"""Address space that an interpreter with polars takes before it reads anything, and more."""
+"""More address space than an interpreter with polars takes before it reads any file."""
 
 _DECODE = """
 import json, resource, sys
@@ -39,7 +40,7 @@ def memory_bytes() -> int:
 
 
 def failures(files: Sequence[Path]) -> dict[Path, str]:
-    """The files that can't be decoded within this machine's memory, with why."""
+    """The files that can't be decoded within this machine's memory, each with the reason."""
     found: dict[Path, str] = {}
     waiting = list(files)
     while waiting:
@@ -52,7 +53,7 @@ def failures(files: Sequence[Path]) -> dict[Path, str]:
 
 
 def _tried(files: Sequence[Path]) -> list[str | None]:
-    """What the decoder says of each file, None where it has no complaint; ends where the decoder does."""
+    """The decoder's error for each file, or None; the list ends at the file at which the decoder crashed."""
     command = [sys.executable, "-P", "-c", _DECODE, str(memory_bytes() + _OWN_BYTES), *map(str, files)]
     try:
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)

@@ -1,4 +1,4 @@
-"""Writing run directories so that a half written one never looks whole."""
+"""Writing run directories so that a partly written one never looks complete."""
 
 import errno
 import fcntl
@@ -22,7 +22,7 @@ LONGEST_SLUG = 80
 
 
 def directory_name(point: Mapping[str, str], engine: str, seed: int, scenario: Mapping[str, Any]) -> str:
-    """A run's directory: readable, and different for whatever differs in point, engine, seed or scenario.
+    """The name of a run's directory: readable, and unique for each point, engine, seed and scenario.
 
     >>> directory_name({"link.bottleneck.queue.limit": "50p"}, "sim", 1, {})
     'limit-50p-sim-s1-5d1b6a4a'
@@ -33,7 +33,7 @@ def directory_name(point: Mapping[str, str], engine: str, seed: int, scenario: M
 
 
 def prepare(directory: Path) -> None:
-    """Make the directory that run directories go into, and clear away what killed processes left there."""
+    """Make the parent of the run directories, and remove what killed processes left there."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         abandoned = [entry for entry in directory.iterdir() if entry.name.startswith(PARTIAL)]
@@ -47,10 +47,11 @@ def prepare(directory: Path) -> None:
 
 @contextmanager
 def staged(directory: Path) -> Iterator[Path]:
-    """A place to write a run; it becomes `directory` when the block ends well, and vanishes when it does not.
+    """A new directory to write a run to. If the block succeeds, it becomes `directory`; otherwise it is removed.
 
-    A run of the same name that is already there is replaced: it had the same scenario, engine and seed. Several
-    processes may do so at once, and others read meanwhile: they find one whole run or the other.
+    A run that already has this name is replaced: it had the same scenario, engine and seed. Several processes may do
+    this at the same time while others read: a reader finds either the old run or the new one, and always a complete
+    one.
     """
     place, lock = _locked_place(directory)
     try:
@@ -62,13 +63,13 @@ def staged(directory: Path) -> Iterator[Path]:
 
 
 def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
-    """Write `run.json`, with the checksums of the tables that are there: the last file of a run to be written."""
+    """Write `run.json` with the checksums of the tables that exist. It must be the last file of a run to be written."""
     whole = {**metadata, "files": digests(directory)}
     (directory / METADATA).write_text(_text(whole), encoding="utf-8")
 
 
 def rewrite_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
-    """Put another `run.json` in the place of a stored run's; whoever reads it meanwhile sees the one or the other."""
+    """Replace the `run.json` of a stored run. Other processes read either the old file or the new one."""
     place = directory / f"{PARTIAL}{METADATA}-{secrets.token_hex(4)}"
     try:
         place.write_text(_text(metadata), encoding="utf-8")
@@ -88,7 +89,7 @@ def _slug(point: Mapping[str, str]) -> str:
 
 
 def _take_the_place_of(directory: Path, place: Path) -> None:
-    """Rename `place`; where a run has the name already, `place` is what is left of that afterwards."""
+    """Rename `place` to `directory`. If a run already has that name, `place` may hold the old run afterwards."""
     while True:
         try:
             place.rename(directory)
@@ -104,17 +105,17 @@ def _take_the_place_of(directory: Path, place: Path) -> None:
 
 
 def _move_aside(directory: Path) -> None:
-    """Free a run's name on file systems that exchange nothing: for a moment nothing is there."""
+    """Free a run's name on file systems that can't exchange names; for a moment no run has the name."""
     old = directory.with_name(f"{PARTIAL}old-{secrets.token_hex(4)}")
     directory.rename(old)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def _locked_place(directory: Path) -> tuple[Path, int]:
-    """A new directory beside `directory`, and the lock that tells others that somebody is still writing there.
+    """A new directory beside `directory`, and a lock that tells other processes that we are still writing to it.
 
-    The system drops the lock when we die. Until it is held, another process may take the new directory for an
-    abandoned one and remove it.
+    The system releases the lock when our process ends. Until we hold the lock, another process may believe that the new
+    directory is abandoned and remove it.
     """
     while True:
         place = directory.with_name(f"{PARTIAL}{directory.name}-{secrets.token_hex(4)}")
@@ -128,7 +129,7 @@ def _locked_place(directory: Path) -> tuple[Path, int]:
 
 
 def _remove_if_abandoned(entry: Path) -> None:
-    """Remove what a process left, unless one that is alive holds its lock."""
+    """Remove a directory that a process left, unless a running process holds its lock."""
     with suppress(OSError):
         lock = os.open(entry, os.O_RDONLY | os.O_NONBLOCK)
         try:

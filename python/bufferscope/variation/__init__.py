@@ -1,8 +1,9 @@
-"""What differs among runs, and what to call them by it.
+"""Find what differs among runs, and label the runs by it.
 
-Runs that differ in nothing but their seed are *repetitions* of one point. Whatever else differs tells them apart: a
-swept value, a setting that `--set` changed, the engine, its kernel, the experiment. Where none of these explains why
-two scenarios are unlike (the experiment's file was edited in between), the keys of the scenario that differ do.
+Runs that differ only in their seed are *repetitions* of one point. All other differences distinguish runs: a swept
+value, a setting that `--set` changed, the engine, its kernel, the experiment. If two scenarios differ for none of these
+reasons, because the experiment's file was edited between the runs, the differing keys of the scenarios distinguish
+them.
 """
 
 from bufferscope.variation.settings import settings

@@ -1,4 +1,4 @@
-"""Labels from values: as short as they can be while everybody still sees what is meant."""
+"""Make labels from values: as short as possible, but still clear."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 WORD = re.compile(r"[A-Za-z]")
 NO_WORDS = ("true", "false", "none", "as in the file")
 ALONE = ("engine", "kernel", "experiment")
-"""Keys whose values say by themselves what they are."""
+"""Keys whose values are clear without the key."""
 
 
 def labels(rows: Sequence[Mapping[str, str]], swept: Collection[str]) -> list[str]:
-    """A label a row, of the values that differ among these rows.
+    """A label for each row, made of the values that differ among these rows.
 
-    A value stands alone where it is swept, a name (`codel`), or the only one that differs; else with its key.
+    A value stands without its key if it is swept, is a name (`codel`), or is the only one that differs.
 
     >>> labels([{"a.limit": "5p", "b.limit": "9p"}, {"a.limit": "7p", "b.limit": "8p"}], ())
     ['a.limit=5p, b.limit=9p', 'a.limit=7p, b.limit=8p']
@@ -28,7 +28,7 @@ def labels(rows: Sequence[Mapping[str, str]], swept: Collection[str]) -> list[st
 
 
 def enough(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """The keys that tell the rows apart, in their order: each further one parts rows that were alike."""
+    """The keys needed to distinguish the rows, in order; keys that distinguish no further rows are left out."""
     used: list[str] = []
     parted = 1
     for key in dict.fromkeys(key for row in rows for key in row):
@@ -39,7 +39,7 @@ def enough(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def shortest(key: str, keys: Sequence[str]) -> str:
-    """As much of the end of a path as no other path ends with: `limit`, `uplink.queue.limit`."""
+    """The shortest end of a path that no other path ends with: `limit`, `uplink.queue.limit`."""
     parts = key.split(".")
     for count in range(1, len(parts)):
         end = ".".join(parts[-count:])
@@ -49,7 +49,7 @@ def shortest(key: str, keys: Sequence[str]) -> str:
 
 
 def _speaks(key: str, found: Mapping[str, Collection[str]]) -> bool:
-    """Whether all values are names, and no other key has one of them too."""
+    """Whether all values of the key are names, and no other key has the same value."""
     own = found[key]
     others = {value for other, values in found.items() if other != key for value in values}
     return all(WORD.match(value) and value not in NO_WORDS and value not in others for value in own)

@@ -1,4 +1,4 @@
-"""The settings of a run, by the paths that experiment files and `--set` use; as written, and as resolved."""
+"""The settings of a run, as written and as resolved, by the paths that experiment files and `--set` use."""
 
 import re
 import tomllib
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from bufferscope.metrics.records import RunRecords
 
 WORDS = ("title", "source", "description", "notes", "figures", "expect", "sweep")
-"""Keys of an experiment file that no engine gets to see; of `sweep`, the run knows its own values."""
+"""Keys of an experiment file that engines don't get; a run records its own values of `sweep` separately."""
 FILED = {"link": "links", "host": "nodes", "traffic": "traffic"}
-"""Tables of an experiment file by name, and the lists of a scenario that they become."""
+"""The named tables of an experiment file, and the scenario's lists that they become."""
 RENAMED = {"sample": "sample_interval_ns"}
 UNITS = "(_ns|_bps|_bytes|_packets|_percent)?"
-"""How a scenario's keys end, in which an experiment file has the unit beside the number."""
+"""The unit at the end of a scenario's key; an experiment file has the unit after the number instead."""
 SCALES = {
     "ns": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
     "bps": ((10**9, "gbit"), (10**6, "mbit"), (10**3, "kbit"), (1, "bit")),
@@ -23,7 +23,7 @@ SUFFIXES = {"packets": "p", "bytes": "b"}
 
 
 def settings(meta: Mapping[str, Any]) -> dict[str, str]:
-    """What a run's `run.json` says was chosen: overrides and swept values, path to value as written.
+    """The settings that a run's `run.json` records as chosen: overrides and swept values, path to value as written.
 
     >>> settings({"overrides": ["duration=5s", "title=x"], "point": {"link.a.queue.limit": "50p"}})
     {'duration': '5s', 'link.a.queue.limit': '50p'}
@@ -34,9 +34,10 @@ def settings(meta: Mapping[str, Any]) -> dict[str, str]:
 
 
 def short(run: "RunRecords", path: str, written: str | None) -> str | None:
-    """A setting's value in a word or two; where the run does not set it, what its scenario has there, if anything.
+    """A setting's value in a word or two; if the run does not set it, the value in its scenario, if there is one.
 
-    A table is called by the names in it: `codel` for `{qdisc="codel", limit="1000p"}`.
+    A table is named by its qdisc, followed by its other settings: `codel limit=1000p` for
+    `{qdisc="codel", limit="1000p"}`.
     """
     if written is None:
         found = list(_resolved(run.scenario, path.split(".")))
@@ -61,7 +62,7 @@ def _plain(value: object) -> str:
 
 
 def _resolved(scenario: Mapping[str, Any], path: Sequence[str]) -> Iterator[str]:
-    """What a scenario has at a path of the experiment file: once, or for both directions of a link."""
+    """The scenario's value at a path of the experiment file: one value, or one for each direction of a link."""
     if path[0] not in FILED:
         yield from _at(scenario, path)
         return
@@ -76,7 +77,7 @@ def _resolved(scenario: Mapping[str, Any], path: Sequence[str]) -> Iterator[str]
 
 
 def _at(table: object, path: Sequence[str]) -> Iterator[str]:
-    """The value at a path below a table, in a word or two; its key may carry a unit at its end."""
+    """The value at a path below a table, in a word or two; its key may end with a unit."""
     if not isinstance(table, Mapping):
         return
     name = re.compile(re.escape(path[0]) + UNITS)
@@ -89,7 +90,7 @@ def _at(table: object, path: Sequence[str]) -> Iterator[str]:
 
 
 def unit_and_value(key: str, value: object) -> str:
-    """A value of a scenario in a word or two, numbers with the unit of their key as an experiment file has them.
+    """A value of a scenario in a word or two; a number gets the unit of its key, as in an experiment file.
 
     >>> unit_and_value("delay_ns", 5_000_000), unit_and_value("limit_packets", 20), unit_and_value("ecn", False)
     ('5ms', '20p', 'false')
@@ -114,7 +115,7 @@ def _number(value: int, unit: str) -> str:
 
 
 def _scaled(value: int, scales: Sequence[tuple[int, str]]) -> str:
-    """In the largest unit of which it is a whole number.
+    """The value in the largest unit that gives a whole number.
 
     >>> _scaled(1_500_000, SCALES["ns"])
     '1500us'
@@ -126,6 +127,6 @@ def _scaled(value: int, scales: Sequence[tuple[int, str]]) -> str:
 
 
 def _schedule(steps: Sequence[Mapping[str, int]]) -> str:
-    """A rate: one number where it does not change, else each step with its beginning."""
+    """A rate: one number if it does not change, otherwise each step with its start."""
     told = [(_scaled(step["from_ns"], SCALES["ns"]), _scaled(step["bits_per_second"], SCALES["bps"])) for step in steps]
     return told[0][1] if len(told) == 1 else " ".join(f"{rate}@{start}" for start, rate in told)

@@ -1,4 +1,4 @@
-"""What is unlike in scenarios that no setting tells apart: the experiment's file was edited between the runs."""
+"""Find differences between scenarios with equal settings: the experiment's file was edited between the runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 from bufferscope.variation.settings import RENAMED, unit_and_value
 
 LISTS = {"links": "link", "nodes": "host", "traffic": "traffic"}
-"""A scenario's lists of named things, and what an experiment file calls each."""
+"""A scenario's lists of named entries, and the name of each list in an experiment file."""
 SIDES = ("forward", "reverse")
 NAMES = {key: name for name, key in RENAMED.items()}
 
 
 def unlike(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The keys, as in the experiment file, that differ among scenarios, and each scenario's values of them.
+    """For each scenario, its values of the keys that differ among the scenarios; keys are as in the experiment file.
 
-    A link or traffic entry that only some have is told as a whole: `ping` and `no ping`.
+    A link, host or traffic entry that only some scenarios have counts as a single difference: `ping` and `no ping`.
     """
     if len(scenarios) < 2:
         return [{} for _ in scenarios]
@@ -31,14 +31,14 @@ def unlike(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         else:
             columns[_path(key)] = [found.get(key, "none") for found in flat]
     columns = _joined(columns)
-    # Traffic that lasts to the end of the run ends where the duration says.
+    # The stop time of traffic that lasts to the end of the run follows from the duration.
     ends = columns.get("duration")
     kept = {key: values for key, values in columns.items() if not (key.endswith(".stop") and values == ends)}
     return [{key: values[index] for key, values in kept.items()} for index in range(len(scenarios))]
 
 
 def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every leaf of a scenario by its path; the things of a list by their names, nodes by name instead of number."""
+    """Every leaf of a scenario with its path; list entries are called by their names, and so are nodes."""
     if not path:
         nodes = [node["name"] for node in value["nodes"]]
         for key, item in value.items():
@@ -54,7 +54,7 @@ def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
 
 
 def _with_names(entry: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
-    """An entry without its own name, and with nodes called by theirs."""
+    """An entry without its own name, and with the names of nodes in place of their numbers."""
     told = {key: value for key, value in entry.items() if key != "name"}
     for key in ("from", "to"):
         if isinstance(told.get(key), int):
@@ -65,12 +65,12 @@ def _with_names(entry: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any
 
 
 def _entry(key: tuple[str, ...]) -> str:
-    """The link, host or traffic entry that a key belongs to; empty for the others."""
+    """The link, host or traffic entry that a key belongs to; empty for other keys."""
     return ".".join(key[:2]) if key[0] in LISTS.values() else ""
 
 
 def _path(key: tuple[str, ...]) -> str:
-    """As an experiment file writes it: without the unit."""
+    """A key's path as an experiment file writes it: without the unit."""
     *parents, last = key
     name = NAMES.get(last) or last
     for unit in ("_ns", "_bps", "_bytes", "_packets", "_percent"):
@@ -79,7 +79,7 @@ def _path(key: tuple[str, ...]) -> str:
 
 
 def _joined(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Settings of both directions of a link that have the same values told once, for the link."""
+    """Merge a setting of both directions of a link into one of the link, if its values are the same."""
     found: dict[str, list[str]] = {}
     for path, values in columns.items():
         parts = path.split(".")

@@ -1,4 +1,4 @@
-"""Which settings vary among runs, with what values, and labels made of them."""
+"""Find which settings vary among runs and with what values, and make labels from them."""
 
 import hashlib
 import json
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 ENGINE, KERNEL, EXPERIMENT = "engine", "kernel", "experiment"
 AS_FILED = "as in the file"
-"""The value of a setting that a run leaves to its file, where the scenario does not tell it either."""
+"""Stands for the value of a setting that the run takes from its file, if its scenario doesn't show it either."""
 
 Row = dict[str, str]
-"""What varies, path to value in a word or two."""
+"""The varying keys of a run, path to value in a word or two."""
 
 
 class _Point(NamedTuple):
-    """What a user calls it, its experiment, and one of its repetitions."""
+    """A point: the user's name for it, its experiment, and one of its repetitions."""
 
     name: str
     experiment: str
@@ -32,7 +32,7 @@ class Variation:
     """What differs among runs, apart from their seeds."""
 
     def __init__(self, runs: "Sequence[RunRecords]", names: Sequence[str] | None = None) -> None:
-        """Look at runs; `names`, one a run, are a user's own: they tell runs apart as well, and lead the labels."""
+        """Examine runs; `names` has the user's name of each run, which also distinguishes it and begins its label."""
         called = names or [""] * len(runs)
         identities = [_identity(run, name) for run, name in zip(runs, called, strict=True)]
         found: dict[Hashable, _Point] = {}
@@ -43,14 +43,14 @@ class Variation:
         texts = _texts(points, rows)
         place = {identity: index for index, identity in enumerate(found)}
         self.keys = _keys(points, rows)
-        """What varies: swept paths, other settings' paths, then `engine`, `kernel` and `experiment`."""
+        """The varying keys: swept paths, paths of other settings, then `engine`, `kernel` and `experiment`."""
         self.values: list[Row] = [rows[place[identity]] for identity in identities]
-        """Each run's value of what varies, in a word or two; without the keys that its experiment does not have."""
+        """Each run's values of the varying keys, in a word or two; without keys that its experiment does not have."""
         self.labels: list[str] = [texts[place[identity]] for identity in identities]
-        """What to call each run: the same for repetitions of a point, and for no others."""
+        """The label of each run; only repetitions of one point share a label."""
         self._by_run = {id(run): (run, row) for run, row in zip(runs, self.values, strict=True)}
         self.is_named = any(called)
-        """Whether a user's names lead the labels."""
+        """Whether the user's names begin the labels."""
         self.titled = _titled(points, self.keys)
         """The keys whose values the labels are made of."""
 
@@ -65,7 +65,7 @@ def scenario_digest(scenario: Mapping[str, Any]) -> str:
 
 
 def _identity(run: "RunRecords", name: str) -> Hashable:
-    """Equal for repetitions of a point, and for them alone."""
+    """A key that is equal only for repetitions of the same point."""
     known: str | None = getattr(run, "scenario_digest", None)
     told = (_value(run, key) for key in (ENGINE, KERNEL, EXPERIMENT))
     return name, *told, tuple(run.point.items()), known or scenario_digest(run.scenario)
@@ -76,7 +76,7 @@ def _value(run: "RunRecords", key: str) -> str:
 
 
 def _rows(points: Sequence[_Point]) -> list[Row]:
-    """The values of what varies, point by point; settings are compared within an experiment."""
+    """The values of the varying keys, point by point; settings are compared only within an experiment."""
     rows: list[Row] = [{} for _ in points]
     for experiment in dict.fromkeys(point.experiment for point in points):
         own = [index for index, point in enumerate(points) if point.experiment == experiment]
@@ -90,7 +90,7 @@ def _rows(points: Sequence[_Point]) -> list[Row]:
 
 
 def _settings(runs: "Sequence[RunRecords]") -> list[Row]:
-    """Of one experiment's points: the settings that differ, and whatever else is unlike in their scenarios."""
+    """For the points of one experiment: the settings that differ, and all other differences of their scenarios."""
     paths = dict.fromkeys(path for run in runs for path in run.point)
     paths |= dict.fromkeys(path for run in runs for path in settings(run.meta))
     rows: list[Row] = [{} for _ in runs]
@@ -108,7 +108,7 @@ def _settings(runs: "Sequence[RunRecords]") -> list[Row]:
 
 
 def _column(runs: "Sequence[RunRecords]", path: str) -> list[str]:
-    """A setting's value in each run; tables by their first word where that is enough."""
+    """A setting's value in each run; tables are shortened to their first word if that distinguishes them."""
     written = [settings(run.meta).get(path) for run in runs]
     values = [short(run, path, text) or AS_FILED for run, text in zip(runs, written, strict=True)]
     if any(text and text.startswith("{") for text in written):
@@ -126,7 +126,7 @@ def _keys(points: Sequence[_Point], rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _texts(points: Sequence[_Point], rows: Sequence[Row]) -> list[str]:
-    """Labels: the user's name, the experiment where there are several, and what varies under both."""
+    """Labels: the user's name, the experiment if there are several, and what varies within both."""
     parts: dict[tuple[str, str], list[int]] = {}
     for index, point in enumerate(points):
         parts.setdefault((point.name, point.experiment), []).append(index)
@@ -151,7 +151,7 @@ def _titled(points: Sequence[_Point], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _unused(text: str, taken: Collection[str]) -> str:
-    """The text, with a number where another point has it already."""
+    """The text, with a number added if another point already has it."""
     number, candidate = 1, text
     while candidate and candidate in taken:
         number += 1

@@ -1,4 +1,4 @@
-//! A user's program in a guest: its standard streams are the machine's terminal, or ports that end in files.
+//! A user's program in a guest. Its standard streams are the machine's terminal, or ports that are connected to files.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,20 +10,21 @@ use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::{InitError, ports};
 
-/// Runs it, and reports through `report` how it ended.
+/// Runs the program, and writes to `report` how it ended.
 pub(super) fn run(console: Result<Console, Error>, mut report: File) -> Result<(), InitError> {
     let told = match console.map(attach) {
         Ok(Ok(console)) => Told::from(shell::in_guest(console)),
         Ok(Err(error)) => return Err(error),
         Err(error) => Told::from(Err::<Ending, _>(error)),
     };
-    // Its output must precede the report of its end. On a port this does not wait, and there is nothing to wait for.
+    // The program's output must precede the report of its end. On a port, this call does not wait, and there is nothing
+    // to wait for.
     let _ = tcdrain(io::stdout());
     let text = serde_json::to_vec(&told).expect("words and numbers are JSON");
     report.write_all(&text).map_err(InitError::step("telling how the program ended"))
 }
 
-/// Gives this process, and so the program, its standard streams.
+/// Gives this process its standard streams, which the program inherits.
 fn attach(console: Console) -> Result<Console, InitError> {
     let duplicated = InitError::step("setting up the standard streams");
     let [input, output, errors] = match console.terminal {

@@ -1,11 +1,11 @@
 //! The agent as a guest's first process: from the kernel's start to its end.
 //!
-//! It mounts file systems, loads modules, and stops the machine at the point where its state is saved. When restored
-//! from there, it reads the run's request, serves it like any other (or runs the program that the request names), and
-//! powers the machine off. Nothing before the stop may sleep: a machine that never idles reaches the stop at the same
-//! instruction and time on every start.
+//! It mounts file systems, loads modules, and stops the machine at the point where its state is saved. When it is
+//! restored from there, it reads the run's request, serves it like any other request (or runs the program that the
+//! request names), and powers the machine off. Nothing before the stop may sleep: a machine that never idles reaches
+//! the stop at the same instruction and time on every start.
 //!
-//! The counterpart of all paths and names in here is `python/bufferscope/guest`.
+//! All paths and names in here have their counterparts in `python/bufferscope/guest`.
 
 mod console;
 mod modules;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use bufferscope_agent::shell::Console;
 use nix::sys::reboot::{RebootMode, reboot};
 
-/// Whether this is the first process of a guest, and not just of a container.
+/// Whether this is the first process of a guest, and not merely of a container.
 pub(crate) fn is_guest() -> bool {
     std::process::id() == 1 && modules::are_here()
 }
@@ -30,7 +30,7 @@ pub(crate) fn is_guest() -> bool {
 /// Runs the guest from start to end. Returns only if the machine cannot be powered off.
 pub(crate) fn run() -> ExitCode {
     if let Err(error) = guest() {
-        // The machine's owner looks for errors on the console.
+        // The process that started the machine looks for errors on the console.
         eprintln!("bufferscope-agent: {error}");
     }
     match power_off() {

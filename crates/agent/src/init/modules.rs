@@ -1,4 +1,4 @@
-//! Loads the kernel modules that the image brings, in the order in which it lists them.
+//! Loads the kernel modules that the image contains, in the order in which it lists them.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ pub(super) fn are_here() -> bool {
     Path::new(ORDER).exists()
 }
 
-/// Loads them all. A module that is not for this machine's devices (`ENODEV`) is not needed by a run.
+/// Loads them all. If a module has no device in this machine (`ENODEV`), a run does not need the module.
 pub(super) fn load_all() -> Result<(), InitError> {
     let order = fs::read_to_string(ORDER).map_err(InitError::step("reading the list of modules"))?;
     for name in order.lines() {

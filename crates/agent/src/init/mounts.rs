@@ -15,6 +15,6 @@ pub(super) fn mount_all() -> Result<(), InitError> {
         mount(Some(kind), target, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(InitError::step(format!("mounting {kind} on {target}")))?;
     }
-    // What a distribution's init would have created.
+    // A link that a distribution's init would have created.
     symlink("/proc/self/fd", "/dev/fd").map_err(InitError::step("linking /dev/fd"))
 }

@@ -1,7 +1,8 @@
 //! Stops the virtual machine from inside, at an exact instruction.
 //!
-//! If stopped from outside, it would stop at an arbitrary point. A write to QEMU's `pvpanic` device, which exists to
-//! report crashes, stops the machine before its next instruction; here it reports that the guest is ready to be saved.
+//! A machine that is stopped from outside stops at an arbitrary point. A write to QEMU's `pvpanic` device stops the
+//! machine before its next instruction. The device exists to report crashes; here it reports that the guest is ready to
+//! be saved.
 
 use std::io;
 
@@ -11,10 +12,10 @@ use super::InitError;
 
 /// The device's I/O port (QEMU, `hw/misc/pvpanic-isa.c`).
 const PORT: u16 = 0x505;
-/// Its event "the guest has crashed", which QEMU answers with `-action panic=pause` (`PVPANIC_PANICKED`).
+/// The event "the guest has crashed" (`PVPANIC_PANICKED`). With `-action panic=pause`, QEMU pauses the machine.
 const STOP: u8 = 1;
 
-/// Returns when the machine continues: at once in the one that was saved, or later in one that was restored.
+/// Returns when the machine continues: at once in the machine that was saved, or later in one that was restored.
 pub(super) fn pause() -> Result<(), InitError> {
     write_port(PORT, STOP).map_err(InitError::step("stopping the machine to be saved"))
 }
@@ -22,7 +23,7 @@ pub(super) fn pause() -> Result<(), InitError> {
 #[allow(unsafe_code)]
 fn write_port(port: u16, value: u8) -> io::Result<()> {
     allow_port(port, true)?;
-    // SAFETY: this process may write to that port, and no device there writes to memory.
+    // SAFETY: this process may write to that port, and no device at that port writes to memory.
     unsafe { std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) };
     // As long as a process may use any port, the kernel loads the list of its ports whenever it switches to that
     // process.

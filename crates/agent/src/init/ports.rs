@@ -1,4 +1,4 @@
-//! The ways out: ports of the virtual machine whose other ends are files, and its terminal.
+//! The machine's outputs: its ports, whose other ends are files, and its terminal.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ pub(super) const ERRORS: &str = "bufferscope.errors";
 
 const PORTS: &str = "/sys/class/virtio-ports";
 const TERMINAL: &str = "/dev/hvc0";
-/// The kernel makes a port's device some time after its driver is loaded.
+/// The kernel creates a port's device some time after the driver is loaded.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The port of that name, for writing.

@@ -1,7 +1,8 @@
 //! Reads the request that the virtual machine was started with.
 //!
-//! It is a file of QEMU's firmware configuration (`-fw_cfg`), whose content is read anew at each access: a restored
-//! machine reads what its own command line says. Its size is fixed by the saved state, so NULs follow the document.
+//! The request is a file of QEMU's firmware configuration (`-fw_cfg`). Its content is read anew at each access, so a
+//! restored machine reads the file of its own command line. The saved state fixes the size of the file, so NULs follow
+//! the document.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,7 +17,8 @@ pub(super) fn read() -> Result<Vec<u8>, InitError> {
     File::open(FILE).and_then(until_nul).map_err(InitError::step(format!("reading {FILE}")))
 }
 
-/// What precedes the first NUL. Reading stops there, because every page is read from the device's start.
+/// Returns the bytes before the first NUL. Reading stops there because each page takes longer: the device is read from
+/// its start for every page.
 fn until_nul(mut file: impl Read) -> io::Result<Vec<u8>> {
     let mut document = Vec::new();
     let mut page = [0; PAGE_BYTES];

@@ -1,9 +1,10 @@
-//! Packets before programs.
+//! Gives packets precedence over programs.
 //!
 //! All hosts of a guest share its one processor. If a packet wakes a program while more packets are pending, the kernel
-//! leaves those to a thread (`need_resched` in `__do_softirq`); before Linux 6.4 that includes whatever arrives
-//! meanwhile (`ksoftirqd_running`). An ordinary thread takes turns with the programs. So every sample taken, and every
-//! receiver that reads, would hold up the packets of all hosts; a program on a machine of its own cannot do that.
+//! leaves those to a thread (`need_resched` in `__do_softirq`); before Linux 6.4 that includes all packets that arrive
+//! meanwhile (`ksoftirqd_running`). As an ordinary thread, it takes turns with the programs. So every sample that is
+//! taken, and every receiver that reads, would delay the packets of all hosts. A program on a machine of its own cannot
+//! do that.
 
 use std::fs;
 use std::path::Path;

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
-/// The kernel notices at most once a second that a device's other end has come up.
+/// The kernel checks at most once a second whether a device's other end has come up.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits until these devices of the calling thread's namespace carry packets. Until then they are up, but drop
-/// everything: a machine that builds a network in less than that second would lose its first packets.
+/// Waits until these devices of the calling thread's namespace carry packets. Before that, they are up but drop
+/// everything: a network that was built in less than a second would lose its first packets.
 pub(crate) fn wait(devices: &[String]) -> io::Result<()> {
     let start = Instant::now();
     loop {

@@ -4,7 +4,7 @@ use nix::time::{ClockId, clock_gettime};
 
 /// Readings no further apart than this count as simultaneous; reading a clock takes some tens of nanoseconds.
 const AT_ONCE_NS: u64 = 10_000;
-/// After this many readings, the closest pair is used.
+/// If this many readings do not suffice, the closest pair is used.
 const READINGS: usize = 5;
 
 /// Counts from the start of the run.
@@ -14,7 +14,7 @@ pub(crate) struct RunClock {
 }
 
 impl RunClock {
-    /// A run that starts after `lead_ns`; until then its time is 0.
+    /// The clock of a run that starts after `lead_ns`; until then its time is 0.
     pub(crate) fn starting_in(lead_ns: u64) -> Self {
         Self { start_ns: read(ClockId::CLOCK_MONOTONIC) + lead_ns }
     }
@@ -34,8 +34,8 @@ impl RunClock {
         self.start_ns + run_ns
     }
 
-    /// The time of the run at which the real-time clock, with which the kernel stamps packets, showed `realtime_ns`.
-    /// Exact as long as the clock was not set since, so only for recent stamps.
+    /// The time of the run at which the real-time clock showed `realtime_ns`. The kernel stamps packets with that
+    /// clock. The result is exact only if the clock has not been set since then, so use it only for recent stamps.
     pub(crate) fn at_realtime(&self, realtime_ns: u64) -> u64 {
         let (monotonic_ns, now_ns) = at_once();
         let ago_ns = now_ns.saturating_sub(realtime_ns);
@@ -43,7 +43,7 @@ impl RunClock {
     }
 }
 
-/// Reads the monotonic and the real-time clock at the same time: if this thread lost its CPU in between, it reads them
+/// Reads the monotonic and the real-time clock at the same time. If this thread lost its CPU in between, it reads them
 /// again.
 fn at_once() -> (u64, u64) {
     let read_both = || {

@@ -10,7 +10,7 @@ pub(crate) struct CpuTime {
 }
 
 impl CpuTime {
-    /// So many ticks, so many of them busy.
+    /// A time of `total` ticks, of which `busy` were busy.
     #[cfg(test)]
     pub(crate) fn new(busy: u64, total: u64) -> Self {
         Self { busy, total }

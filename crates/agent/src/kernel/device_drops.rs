@@ -1,4 +1,4 @@
-//! Packets that devices themselves dropped, which no queueing discipline counts: `/proc/net/dev`.
+//! Packets that the devices themselves dropped (`/proc/net/dev`). No queueing discipline counts them.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! A dialogue with a program, its input and output, with a time limit.
+//! A dialogue with a program through its input and output, with a time limit.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Output of a program beyond this is discarded.
 const MOST_BYTES: usize = 64 * 1024;
-/// A program that has closed its output is about to exit.
+/// Time between two checks whether a program has exited. One that has closed its output is about to exit.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How a program ended.
@@ -21,10 +21,11 @@ pub(crate) struct Ended {
     pub(crate) answer: String,
 }
 
-/// Writes `input` to a program, reads its output and waits for its end; `None` if it had to be killed after the time
-/// `limit`.
+/// Writes `input` to a program, reads its output and waits for its end. Returns `None` if the program had to be killed
+/// after `limit`.
 ///
-/// Its standard input and error are pipes. A program that stops reading is not an error: what it then says is.
+/// Its standard input and error are pipes. It is not an error if the program stops reading; its output then says what
+/// is wrong.
 pub(crate) fn hold(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<Ended>> {
     let until = Instant::now() + limit;
     let ended = hear(&mut child, input, until).and_then(|answer| Ok(answer.zip(wait(&mut child, until)?)));
@@ -72,7 +73,7 @@ fn ready(stderr: &ChildStderr, stdin: Option<&ChildStdin>, left: Duration) -> io
     Ok([is_ready(0), is_ready(1)])
 }
 
-/// Reads what there is; returns whether more may follow.
+/// Reads the available output; returns whether more may follow.
 fn take(stderr: &mut ChildStderr, answer: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 4096];
     match stderr.read(&mut buffer) {
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!((ended.status.code(), ended.answer.as_str()), (Some(3), "to be or not"));
     }
 
-    /// More than a pipe holds, both ways: neither side waits for the other for ever.
+    /// More than a pipe holds, in both directions. Neither side waits for the other for ever.
     #[test]
     fn much_is_said_and_heard_at_once() {
         let input = vec![b'x'; 1 << 20];

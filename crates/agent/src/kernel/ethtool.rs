@@ -19,14 +19,16 @@ impl Ethtool {
         Ok(Self(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?))
     }
 
-    /// Carries out a command on a device. `words` is its structure in `include/uapi/linux/ethtool.h`, made of 32-bit
-    /// words, the first of which is the command; it is overwritten with the answer.
+    /// Carries out a command on a device. `words` is the command's structure in `include/uapi/linux/ethtool.h`. It
+    /// consists of 32-bit words, of which the first is the command. Returns the structure as the answer has overwritten
+    /// it.
     pub(super) fn call<const N: usize>(&self, device: &str, words: [u32; N]) -> io::Result<[u32; N]> {
-        // The kernel writes as much as the command's structure has; a caller may have got that wrong.
+        // The kernel writes as many bytes as the command's structure has. There is room for the longest structure, in
+        // case a caller passes too few words.
         let mut room = [0_u32; MOST_WORDS];
         room[..N].copy_from_slice(&words);
-        // SAFETY: all-zero bytes are a valid ifreq; the name fits with its terminating zero; `room` outlives the call, which
-        // writes no more than the longest structure of the commands in use.
+        // SAFETY: all-zero bytes are a valid ifreq; the name fits with its terminating zero; `room` outlives the call,
+        // which writes no more than the longest structure of the commands in use.
         let done = unsafe {
             let mut request: libc::ifreq = std::mem::zeroed();
             for (to, &from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.as_bytes()) {

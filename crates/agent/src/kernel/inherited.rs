@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::os::fd::{FromRawFd, RawFd};
 
-/// Takes over such a descriptor. It must not be one of the three standard ones, and may be taken only once.
+/// Takes ownership of such a descriptor. It must not be one of the three standard ones, and may be taken only once.
 pub(crate) fn take(descriptor: RawFd) -> File {
     assert!(descriptor > 2, "the standard descriptors have owners");
-    // SAFETY: whoever started this program made the descriptor for it alone, as its arguments say.
+    // SAFETY: the process that started this program made the descriptor for this program alone, as the arguments say.
     unsafe { File::from_raw_fd(descriptor) }
 }

@@ -1,5 +1,5 @@
-//! Messages and descriptors between processes of one user: Unix sockets whose names are not files, and so vanish with
-//! them.
+//! Messages and descriptors between processes of one user. The names of these Unix sockets are not files, so they
+//! vanish with the sockets.
 #![allow(unsafe_code)]
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -13,11 +13,11 @@ use nix::sys::socket::{
 };
 use nix::unistd::getuid;
 
-/// Descriptors in one message.
+/// Most descriptors in one message.
 const MOST_DESCRIPTORS: usize = 4;
 const WAITING: i32 = 16;
 
-/// Listens under a name of the calling thread's network namespace; does not block.
+/// Listens at a name in the calling thread's network namespace. The socket does not block.
 pub(crate) fn listener(name: &str) -> io::Result<OwnedFd> {
     let socket = open(SockFlag::SOCK_NONBLOCK)?;
     bind(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
@@ -56,7 +56,8 @@ pub(crate) fn send(socket: &OwnedFd, message: &[u8], descriptors: &[RawFd]) -> i
     Ok(())
 }
 
-/// Receives one message, which must fit, with its descriptors; an empty one at the connection's end.
+/// Receives one message with its descriptors. The message must fit into the buffer; it is empty at the end of the
+/// connection.
 pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut control = nix::cmsg_space!([RawFd; MOST_DESCRIPTORS]);
     let mut into = [IoSliceMut::new(buffer)];
@@ -78,7 +79,8 @@ fn open(flags: SockFlag) -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Unix, SockType::SeqPacket, flags | SockFlag::SOCK_CLOEXEC, None)?)
 }
 
-/// Whether the other end belongs to the same user as this process. In a user namespace all others look like nobody.
+/// Whether the other end belongs to the same user as this process. In a user namespace, all other users appear as
+/// nobody.
 fn is_own(socket: &OwnedFd) -> io::Result<bool> {
     Ok(getsockopt(socket, PeerCredentials)?.uid() == getuid().as_raw())
 }

@@ -1,4 +1,4 @@
-//! The parts of Linux that the agent talks to, one per file. Unsafe code is only in here and in `init::pause`.
+//! The parts of Linux that the agent talks to, one per file. Unsafe code is allowed only in here and in `init::pause`.
 
 pub(crate) mod carrier;
 pub(crate) mod clock;

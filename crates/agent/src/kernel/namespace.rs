@@ -21,12 +21,13 @@ impl Namespace {
         Ok(Self(File::open("/proc/thread-self/ns/net")?.into()))
     }
 
-    /// Moves the calling thread into it: sockets and processes that the thread makes from now on belong to it.
+    /// Moves the calling thread into the namespace. Sockets and processes that the thread creates from now on belong to
+    /// it.
     pub(crate) fn enter(&self) -> std::io::Result<()> {
         Ok(setns(&self.0, CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Another descriptor of it, for a process that is to run in it.
+    /// Another descriptor of the namespace, for a process that is to run in it.
     pub(crate) fn hold(&self) -> std::io::Result<OwnedFd> {
         self.0.try_clone()
     }

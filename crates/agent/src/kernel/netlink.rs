@@ -1,4 +1,4 @@
-//! Netlink messages and their attributes, parsed without trusting any length; and the socket that they come from.
+//! Netlink messages and their attributes, parsed without trusting any length, and the socket that receives them.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,7 +17,7 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const DUMP_FLAGS: u16 = 0x301;
-/// `NLM_F_REQUEST | NLM_F_ECHO`: for some kinds of objects, the asker gets an answer only with the latter.
+/// `NLM_F_REQUEST | NLM_F_ECHO`: for some kinds of objects, the kernel answers only with the latter.
 const GET_FLAGS: u16 = 0x9;
 /// `NLM_F_MULTI`: more of the answer follows.
 const MORE_FOLLOWS: u16 = 0x2;
@@ -25,14 +25,14 @@ const MORE_FOLLOWS: u16 = 0x2;
 const INTERRUPTED: u16 = 0x10;
 /// The kernel fills at most 32 KiB at a time.
 const RECEIVE_BYTES: usize = 32 * 1024;
-/// The kernel answers within the request; if it has not answered after this long, it never will.
+/// The kernel answers during the request. If it has not answered after this time, it never will.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Length and type of an attribute are aligned to this.
 const ALIGNMENT: usize = 4;
 /// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
 const TYPE_MASK: u16 = 0x3fff;
 
-/// The kernel's answer is not as netlink(7) promises.
+/// The kernel's answer is not as netlink(7) describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the kernel's netlink answer is malformed: {0}")]
 pub(crate) struct Malformed(pub(crate) &'static str);

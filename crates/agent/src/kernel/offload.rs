@@ -1,16 +1,16 @@
-//! Offloads of a device. With any of these on, one packet of a queue may be several on the wire, or be completed later.
-//! They are left on only where an experiment is about that.
+//! Offloads of a device. If any of these is on, one packet in a queue may be several packets on the wire, or be
+//! completed later. They are left on only if an experiment is about that.
 
 use std::io;
 
 use super::ethtool::Ethtool;
 
-/// An offload by `ethtool`'s name, with the commands that read and set it.
+/// An offload, with its name in `ethtool` and the commands that read and set it.
 struct Offload {
     name: &'static str,
     read: u32,
     set: u32,
-    /// It serves to segment large packets.
+    /// Whether it serves to segment large packets.
     segmentation: bool,
 }
 
@@ -24,8 +24,8 @@ const OFFLOADS: [Offload; 5] = [
     Offload { name: "gro", read: 0x2b, set: 0x2c, segmentation: false },
 ];
 
-/// Turns every offload of a device of the calling thread's namespace off, except segmentation if that is to stay, and
-/// verifies the result.
+/// Turns off every offload of a device in the calling thread's namespace, and verifies the result. With
+/// `but_segmentation`, the offloads for segmentation stay as they are.
 pub(crate) fn turn_off(device: &str, but_segmentation: bool) -> io::Result<()> {
     let ethtool = Ethtool::open()?;
     for offload in OFFLOADS.iter().filter(|offload| !(but_segmentation && offload.segmentation)) {

@@ -1,4 +1,4 @@
-//! Processes that end together: a PID namespace, whose first process takes all others with it.
+//! Processes that end together. They are in a PID namespace, and when its first process ends, all others end, too.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -17,24 +17,24 @@ use nix::sys::socket::{AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, se
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, setsid};
 
-/// How long processes may take to end when asked to. Programs that write a file, like `tcpdump`, finish it in that
-/// time.
+/// How long processes may take to end when they are asked to. Programs that write a file, like `tcpdump`, complete it
+/// in that time.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// A PID namespace. Whatever runs in it ends with this process, in whatever way this process ends.
+/// A PID namespace. All processes in it end with this process, however this process ends.
 #[derive(Debug)]
 pub(crate) struct PidNamespace {
-    /// The first process holds the other end, and sees this one closed.
+    /// The first process holds the other end, and notices when this end is closed.
     lifeline: OwnedFd,
     namespace: OwnedFd,
 }
 
 impl PidNamespace {
-    /// Makes one. The process must still be single-threaded.
+    /// Creates one. The process must still be single-threaded.
     pub(crate) fn create() -> io::Result<Self> {
         let (lifeline, end) = socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::SOCK_CLOEXEC)?;
-        // SAFETY: without a stack and without shared memory, clone(2) is fork(2) with a namespace; there are no other
-        // threads whose locks the child could find held.
+        // SAFETY: without a stack and without shared memory, clone(2) is fork(2) with a namespace. There are no other
+        // threads that could hold locks at this time.
         let first = unsafe { libc::syscall(libc::SYS_clone, libc::CLONE_NEWPID | libc::SIGCHLD, 0, 0, 0, 0) };
         match first {
             0 => {
@@ -49,8 +49,8 @@ impl PidNamespace {
         }
     }
 
-    /// Processes that the calling thread starts from now on are in it; the thread itself is not, and cannot start
-    /// threads any more.
+    /// Processes that the calling thread starts from now on are in the namespace. The thread itself is not, and cannot
+    /// start threads any more.
     pub(crate) fn enter_for_children(&self) -> io::Result<()> {
         enter_for_children(&self.namespace)
     }
@@ -64,7 +64,7 @@ impl PidNamespace {
         let _ = shutdown(self.lifeline.as_raw_fd(), Shutdown::Write);
     }
 
-    /// Waits until its orphans have ended or their time is up.
+    /// Waits until the namespace's orphans have ended or their time is up.
     pub(crate) fn await_orphans(&self) {
         let mut watched = [PollFd::new(self.lifeline.as_fd(), PollFlags::POLLIN)];
         let _ = poll(&mut watched, PollTimeout::try_from(2 * GRACE).unwrap_or(PollTimeout::MAX));
@@ -76,22 +76,23 @@ pub(crate) fn enter_for_children(namespace: &OwnedFd) -> io::Result<()> {
     Ok(setns(namespace, CloneFlags::CLONE_NEWPID)?)
 }
 
-/// The first process. It reaps orphans until all are asked to end, asks them, and reports when none is left or their
-/// time is up. It stays until its creator has gone, as everything ends with it.
+/// The first process. It reaps orphans until all processes have to end, asks them to end, and reports when none is left
+/// or their time is up. It stays until its creator has ended, because everything in the namespace ends with it.
 fn run_first(lifeline: &OwnedFd) -> ! {
-    // Killed with its creator at the latest. A creator that died before this was set is detected.
+    // At the latest, this process is killed when its creator ends. If the creator ended before this call, that is
+    // detected.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let _ = setsid();
     if let Ok(children) = children_signals() {
         bury_until(&children, None, Some((lifeline, PollFlags::POLLIN)));
-        // To everybody else in the namespace.
+        // To all other processes in the namespace.
         let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
         let _ = kill(Pid::from_raw(-1), Signal::SIGCONT);
         bury_until(&children, Some(Instant::now() + GRACE), None);
         let _ = send(lifeline.as_raw_fd(), &[0], MsgFlags::MSG_NOSIGNAL);
         bury_until(&children, None, Some((lifeline, PollFlags::empty())));
     }
-    // SAFETY: ends this process without running what its maker has registered to be run at exit.
+    // SAFETY: this ends the process without running the functions that its creator has registered for its exit.
     unsafe { libc::_exit(0) }
 }
 
@@ -102,8 +103,8 @@ fn children_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-/// Reaps children: until one of these events (or the end) of the other descriptor; or, without one, until none is left
-/// or time is up.
+/// Reaps children. With another descriptor, stops at one of these events on it, or when it is closed; without one,
+/// stops when no child is left. Also stops when time is up.
 fn bury_until(children: &SignalFd, until: Option<Instant>, other: Option<(&OwnedFd, PollFlags)>) {
     loop {
         while let Ok(Some(_)) = children.read_signal() {}

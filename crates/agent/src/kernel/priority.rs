@@ -6,16 +6,17 @@ use std::io;
 use nix::errno::Errno;
 use nix::libc;
 
-/// Which threads a thread takes precedence over.
+/// The threads over which a thread takes precedence.
 #[derive(Clone, Copy, Debug)]
 pub enum Before {
-    /// All ordinary ones.
+    /// All ordinary threads.
     Ordinary = 1,
-    /// Also those that take precedence over all ordinary ones.
+    /// Also the threads that take precedence over all ordinary ones.
     Others = 2,
 }
 
-/// Gives a thread precedence over others (`SCHED_FIFO`), but not the processes it starts; thread 0 is the calling one.
+/// Gives a thread precedence over others (`SCHED_FIFO`). The processes that it starts do not inherit this. Thread 0 is
+/// the calling thread.
 pub fn put_first(thread: libc::pid_t, before: Before) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: before as libc::c_int };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

@@ -1,4 +1,4 @@
-//! The privilege to create network namespaces: root's, or that of an ordinary user in a user namespace.
+//! The privilege to create network namespaces: that of root, or that of an ordinary user in a user namespace.
 
 use std::io;
 

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use bufferscope_scenario::{Kind, Reason};
+
 use super::netlink::{Malformed, Netlink, attributes, read_u32, read_u64};
 
 const RTM_NEWQDISC: u16 = 36;
@@ -26,39 +28,14 @@ pub(crate) struct QdiscStats {
     /// Passed on since the start (the kernel counts packets in 32 bits).
     pub(crate) sent_packets: u64,
     pub(crate) sent_bytes: u64,
-    /// Dropped since the start, for whatever reason.
+    /// Dropped since the start, for any reason.
     pub(crate) drops: u64,
-    /// What the discipline reports about itself.
-    pub(crate) own: OwnStats,
+    /// Packets dropped and marked since the start, by the reasons that the discipline distinguishes. Empty if the
+    /// discipline is not one for ports.
+    pub(crate) by_reason: [Option<(Reason, u64)>; Kind::MOST_COUNTED],
 }
 
-/// A discipline's own counters, since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum OwnStats {
-    /// It has none, or none that is read here.
-    #[default]
-    None,
-    /// `struct tc_red_xstats`.
-    Red {
-        /// Dropped because of the average, whether below `max` or above: `early` in the kernel's structure.
-        early: u64,
-        /// Dropped because the queue was at its limit (`pdrop`).
-        overlimit: u64,
-        /// Marked instead of dropped.
-        marked: u64,
-    },
-    /// `struct tc_codel_xstats`.
-    Codel {
-        /// Dropped because the queue's hard limit was reached.
-        overlimit: u64,
-        /// Marked instead of dropped.
-        marked: u64,
-        /// Marked for exceeding `ce_threshold`, including packets that already count as `marked`.
-        over_threshold: u64,
-    },
-}
-
-/// One discipline of the socket's namespace, by its device and handle.
+/// The statistics of one discipline in the socket's namespace, by its device and handle.
 pub(crate) fn read_one(netlink: &mut Netlink, interface: u32, handle: u32) -> io::Result<QdiscStats> {
     // struct tcmsg: u8 family and padding, u32 interface, handle, parent, info.
     let mut question = [0; TCMSG_BYTES];
@@ -75,7 +52,7 @@ pub(crate) fn read_one(netlink: &mut Netlink, interface: u32, handle: u32) -> io
     found.filter(asked_for).ok_or_else(|| Malformed("an answer is not about the qdisc asked for").into())
 }
 
-/// Passes every discipline of the socket's namespace to `each`.
+/// Passes the statistics of every discipline in the socket's namespace to `each`.
 pub(crate) fn read(netlink: &mut Netlink, mut each: impl FnMut(QdiscStats)) -> io::Result<()> {
     netlink.dump(RTM_GETQDISC, &[0; TCMSG_BYTES], |kind, payload| {
         if kind == RTM_NEWQDISC {
@@ -100,11 +77,14 @@ fn parse(payload: &[u8]) -> Result<QdiscStats, Malformed> {
             _ => {}
         }
     }
-    stats.own = parse_own(kind, own)?;
+    if let Some(kind) = kind.strip_suffix(b"\0").and_then(|name| str::from_utf8(name).ok()).and_then(Kind::named) {
+        let mut counts = kind.counts(stats.drops, &own_words(kind, own)?);
+        stats.by_reason = std::array::from_fn(|_| counts.next());
+    }
     Ok(stats)
 }
 
-/// The nested `TCA_STATS2`; returns the discipline's own part.
+/// Parses the nested `TCA_STATS2`; returns the discipline's own part.
 fn parse_stats<'a>(bytes: &'a [u8], stats: &mut QdiscStats) -> Result<&'a [u8], Malformed> {
     let cut = Malformed("a qdisc's statistics are cut off");
     let mut own: &[u8] = &[];
@@ -128,22 +108,10 @@ fn parse_stats<'a>(bytes: &'a [u8], stats: &mut QdiscStats) -> Result<&'a [u8], 
     Ok(own)
 }
 
-fn parse_own(kind: &[u8], bytes: &[u8]) -> Result<OwnStats, Malformed> {
-    let at = |offset| read_u32(bytes, offset).map(u64::from);
-    let cut = Malformed("a qdisc's own statistics are cut off");
-    Ok(match kind {
-        // u32 early, pdrop, other, marked.
-        b"red\0" => {
-            OwnStats::Red { early: at(0).ok_or(cut)?, overlimit: at(4).ok_or(cut)?, marked: at(12).ok_or(cut)? }
-        }
-        // u32 maxpacket, count, lastcount, ldelay, drop_next, drop_overlimit, ecn_mark, dropping, ce_mark.
-        b"codel\0" => OwnStats::Codel {
-            overlimit: at(20).ok_or(cut)?,
-            marked: at(24).ok_or(cut)?,
-            over_threshold: at(32).ok_or(cut)?,
-        },
-        _ => OwnStats::None,
-    })
+/// The words of its own statistics that a discipline reads.
+fn own_words(kind: &Kind, bytes: &[u8]) -> Result<Vec<u32>, Malformed> {
+    let word = |index: usize| read_u32(bytes, 4 * index).ok_or(Malformed("a qdisc's own statistics are cut off"));
+    (0..kind.own_words).map(word).collect()
 }
 
 #[cfg(test)]
@@ -165,7 +133,8 @@ mod tests {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    /// A `codel` with 7 packets of 10,598 bytes waiting, 40,000 bytes in 30 packets sent, 5 drops of which 2 at the limit.
+    /// A `codel` in which 7 packets with 10,598 bytes wait. It has sent 40,000 bytes in 30 packets, and dropped 5
+    /// packets, 2 of them at the limit.
     fn codel_message() -> Vec<u8> {
         let basic = [40_000_u64.to_ne_bytes().to_vec(), words(&[30, 0])].concat();
         let own = words(&[0, 1514, 0, 0, 0, 2, 3, 0, 1])[..].to_vec();
@@ -189,7 +158,7 @@ mod tests {
             sent_packets: 30,
             sent_bytes: 40_000,
             drops: 5,
-            own: OwnStats::Codel { overlimit: 2, marked: 3, over_threshold: 1 },
+            by_reason: [(Reason::OVERLIMIT, 2), (Reason::CODEL, 3), (Reason::CODEL_MARK, 4)].map(Some),
         };
         assert_eq!(parse(&codel_message()), Ok(expected));
     }
@@ -199,7 +168,7 @@ mod tests {
         let whole = codel_message();
         for length in 0..whole.len() {
             if let Ok(stats) = parse(&whole[..length]) {
-                assert_eq!(stats.own, OwnStats::None, "cut at {length} of {}", whole.len());
+                assert_eq!(stats.by_reason, [None; 3], "cut at {length} of {}", whole.len());
             }
         }
     }

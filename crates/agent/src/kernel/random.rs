@@ -1,4 +1,5 @@
-//! The kernel's random numbers, where the machine belongs to the run (a guest): its hashes then follow the run's seed.
+//! The kernel's random numbers. In a machine that belongs to the run (a guest), the kernel's hashes then depend on the
+//! run's seed.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -23,7 +24,8 @@ const RNDRESEEDCRNG: u64 = 0x5207;
 pub(crate) fn mix(seed: u64) -> io::Result<()> {
     let random = File::open("/dev/urandom")?;
     let info = PoolInfo { entropy_bits: 256, bytes: 32, seed: [seed; 4] };
-    // SAFETY: RNDADDENTROPY reads a rand_pool_info and as many bytes after it as that says; RNDRESEEDCRNG reads nothing.
+    // SAFETY: RNDADDENTROPY reads a rand_pool_info and as many bytes after it as that states; RNDRESEEDCRNG reads
+    // nothing.
     let done = unsafe {
         match libc::ioctl(random.as_raw_fd(), RNDADDENTROPY as _, &raw const info) {
             0 => libc::ioctl(random.as_raw_fd(), RNDRESEEDCRNG as _),

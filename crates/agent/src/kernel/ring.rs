@@ -1,4 +1,4 @@
-//! Size of a driver's transmit ring.
+//! The size of a driver's transmit ring.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use super::ethtool::Ethtool;
 /// `ETHTOOL_GRINGPARAM` and `ETHTOOL_SRINGPARAM`.
 const READ: u32 = 0x10;
 const SET: u32 = 0x11;
-/// Words of `struct ethtool_ringparam`: command, four maximum sizes, then the four current ones, the last of which is
-/// that of the transmit ring.
+/// Words of `struct ethtool_ringparam`: the command, four maximum sizes, and four current sizes. The last of these is
+/// the size of the transmit ring.
 const WORDS: usize = 9;
 const SENDING: usize = 8;
 
-/// Sets the transmit ring of a device of the calling thread's namespace, and verifies it.
+/// Sets the size of the transmit ring of a device in the calling thread's namespace, and verifies it.
 pub(crate) fn resize(device: &str, size: u32) -> io::Result<()> {
     let ethtool = Ethtool::open()?;
     let read = || {

@@ -16,7 +16,7 @@ use super::tcp_info::{TCP_INFO_BYTES, TcpInfo, UNLIMITED_RATE};
 
 /// `ICMP_FILTER` of raw(7).
 const ICMP_FILTER: c_int = 1;
-/// How long a queue of connections not yet accepted may be; more than a scenario opens at once.
+/// How many connections may wait to be accepted; more than a scenario opens at once.
 const BACKLOG: i32 = 4096;
 
 /// Room for the datagrams of a flood while this program does something else.
@@ -45,14 +45,14 @@ pub(crate) fn tcp(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedF
         congestion.linux_name().ok_or_else(|| io::Error::other(format!("Linux has no {}", congestion.name())))?;
     set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())?;
     if options.pacing {
-        // Any rate except the largest makes the kernel pace; this one does not limit.
+        // Any rate except the largest makes the kernel pace. This one is so high that it does not limit.
         set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &UNLIMITED_RATE.to_ne_bytes())?;
     }
     bind(socket.as_raw_fd(), &SockaddrIn::from(local))?;
     Ok(socket)
 }
 
-/// A TCP socket that accepts connections; these have the same options.
+/// A TCP socket that accepts connections, which have the same options.
 pub(crate) fn listener(local: SocketAddrV4, options: TcpOptions) -> io::Result<OwnedFd> {
     let socket = tcp(local, options)?;
     listen(&socket, Backlog::new(BACKLOG)?)?;
@@ -69,7 +69,8 @@ pub(crate) fn start_connect(socket: &OwnedFd, remote: SocketAddrV4) -> io::Resul
 
 /// A pending connection, with its other end; `None` if there is none.
 pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, SocketAddrV4)>> {
-    // SAFETY: the address and its length are valid for writes of the given size, and the kernel initialises what it returns.
+    // SAFETY: the address and its length are valid for writes of the given size, and the kernel initialises what it
+    // returns.
     let (fd, address) = unsafe {
         let mut address: libc::sockaddr_in = std::mem::zeroed();
         let mut length = size_of::<libc::sockaddr_in>() as socklen_t;
@@ -87,21 +88,21 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, SocketAd
     Ok(Some((socket, SocketAddrV4::new(ip, u16::from_be(address.sin_port)))))
 }
 
-/// A raw ICMP socket that receives only one type of message, each with the kernel's time of arrival. The kernel answers
-/// a request with the code point of that request.
+/// A raw ICMP socket that receives only one type of message, each with the kernel's time of arrival. When the kernel
+/// answers a request, the answer has the request's code point.
 pub(crate) fn icmp(local: Ipv4Addr, receives: u8, dscp: u8) -> io::Result<OwnedFd> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(local, 0)))?;
     set_dscp(&socket, dscp)?;
-    // Bits of the mask are the types that are *not* received.
+    // Each bit set in the mask stands for a type that is *not* received.
     set(&socket, libc::SOL_RAW, ICMP_FILTER, &(!(1_u32 << receives)).to_ne_bytes())?;
     stamp_arrivals(&socket)?;
     Ok(socket)
 }
 
 /// A UDP socket that receives only from `remote`, if that is given, and sends to it. Its buffers are large, so that
-/// they do not hold up a burst that waits to be read, or one in the queue of the host's own port.
+/// they have room for a burst that waits to be read, or for one in the queue of the host's own port.
 pub(crate) fn udp(local: SocketAddrV4, remote: Option<SocketAddrV4>, dscp: u8) -> io::Result<OwnedFd> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Datagram, flags, SockProtocol::Udp)?;
@@ -116,7 +117,7 @@ pub(crate) fn udp(local: SocketAddrV4, remote: Option<SocketAddrV4>, dscp: u8) -
     Ok(socket)
 }
 
-/// Datagrams that found the receive buffer of a socket full, since it was opened.
+/// Number of datagrams that found the receive buffer of a socket full since the socket was opened.
 pub(crate) fn datagrams_missed(socket: &OwnedFd) -> io::Result<u32> {
     // include/uapi/linux/sock_diag.h: an array of u32, of which SK_MEMINFO_DROPS is the ninth.
     let mut numbers = [0; 36];
@@ -124,10 +125,10 @@ pub(crate) fn datagrams_missed(socket: &OwnedFd) -> io::Result<u32> {
     super::netlink::read_u32(&numbers[..length], 32).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
 }
 
-/// A packet socket that receives all IPv4 frames arriving at a device, each with the kernel's time of arrival, and sends
-/// frames through it.
+/// A packet socket that receives all IPv4 frames that arrive at a device, each with the kernel's time of arrival. It
+/// also sends frames through that device.
 pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> {
-    // Made without a protocol, so that it receives nothing before it is bound to the device.
+    // It is created without a protocol, so that it receives nothing before it is bound to the device.
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
     stamp_arrivals(&socket)?;
@@ -144,7 +145,7 @@ pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> 
     if bound < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
 }
 
-/// Sends a frame through a device, past its queueing discipline and its counters.
+/// Sends a frame through a device, bypassing its queueing discipline and its counters.
 pub(crate) fn send_past_queue(interface: u32, frame: &[u8]) -> io::Result<()> {
     let socket = packets(interface, 0)?;
     set_int(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
@@ -152,7 +153,7 @@ pub(crate) fn send_past_queue(interface: u32, frame: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Frames that found the packet socket's buffer full since the last call.
+/// Number of frames that found the packet socket's buffer full since the last call.
 pub(crate) fn packets_missed(socket: &OwnedFd) -> io::Result<u32> {
     // struct tpacket_stats: u32 tp_packets, tp_drops.
     let mut stats = [0; 8];
@@ -167,7 +168,7 @@ pub(crate) fn tcp_info(socket: &OwnedFd) -> io::Result<TcpInfo> {
     TcpInfo::parse(&bytes[..length]).ok_or_else(|| io::Error::other("this kernel's TCP_INFO is too old (before 5.4)"))
 }
 
-/// The error that a socket met in the background (`SO_ERROR`).
+/// The error that occurred on a socket in the background (`SO_ERROR`).
 pub(crate) fn take_error(socket: &OwnedFd) -> io::Result<()> {
     let mut code = [0; 4];
     get(socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut code)?;
@@ -177,7 +178,8 @@ pub(crate) fn take_error(socket: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Receives and discards up to `most` bytes of a connection without copying them; 0 at its end.
+/// Receives and discards up to `most` bytes of a connection without copying them. Returns how many; 0 at the
+/// connection's end.
 pub(crate) fn discard(socket: &OwnedFd, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer, which may then be null (tcp(7)).
     let length = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
@@ -190,7 +192,7 @@ pub(crate) fn has_congestion(name: &str) -> bool {
     tcp.is_ok_and(|tcp| set(&tcp, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()).is_ok())
 }
 
-/// An address as `sendto` takes it.
+/// An address in the form that `sendto` takes.
 pub(crate) fn destination(address: Ipv4Addr) -> SockaddrStorage {
     SockaddrStorage::from(SocketAddrV4::new(address, 0))
 }
@@ -199,14 +201,14 @@ fn stamp_arrivals(socket: &OwnedFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// Sets a buffer's size by the first of two options; for an ordinary user it is bounded by `net.core.rmem_max` or
-/// `wmem_max`, and set by the second.
+/// Sets a buffer's size by the first of two options. An ordinary user may only use the second, with a size bounded by
+/// `net.core.rmem_max` or `wmem_max`.
 fn set_buffer(socket: &OwnedFd, [forced, bounded]: [c_int; 2], bytes: u32) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, forced, bytes as c_int)
         .or_else(|_| set_int(socket, libc::SOL_SOCKET, bounded, bytes as c_int))
 }
 
-/// Sets the code point; of a TCP socket the kernel keeps the ECN bits.
+/// Sets the code point. On a TCP socket, the kernel keeps the ECN bits as they are.
 fn set_dscp(socket: &OwnedFd, dscp: u8) -> io::Result<()> {
     set_int(socket, libc::IPPROTO_IP, libc::IP_TOS, c_int::from(dscp) << 2)
 }

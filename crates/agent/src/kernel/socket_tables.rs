@@ -4,17 +4,18 @@ use std::io;
 
 use super::namespace::Namespace;
 
-/// Those of sockets that a program waits at or talks through. A TCP socket is in its table once it listens or connects.
+/// The tables of those kinds of sockets on which a program waits or communicates. A TCP socket is in its table once it
+/// listens or connects.
 const TABLES: [&str; 7] = ["tcp", "tcp6", "udp", "udp6", "icmp", "raw", "packet"];
 
-/// Counts them. The calling thread is in the namespace afterwards.
+/// Counts the sockets of a namespace. The calling thread is in the namespace afterwards.
 pub(crate) fn count(namespace: &Namespace) -> io::Result<usize> {
     namespace.enter()?;
     let mut sockets = 0;
     for table in TABLES {
         let path = format!("/proc/thread-self/net/{table}");
         let text = match std::fs::read_to_string(&path) {
-            // A kernel without IPv6 or packet sockets.
+            // This kernel has no IPv6, or no packet sockets.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };

@@ -1,7 +1,7 @@
-//! The environment in which a third-party program is started: a host's network, with its name, and names for its
+//! The environment in which a third-party program is started: a host's network, the host's name, and the names of its
 //! neighbours.
 //!
-//! Everything except the network is the machine's own: its files, its users, its terminal.
+//! Everything else is the machine's own: its files, its users, its terminal.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -18,19 +18,19 @@ use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use nix::unistd::{getpid, sethostname, setsid, tcsetpgrp, write};
 
-/// Temporary place of a file on the way to its final place. Every Linux has the directory, and a new file there is
-/// visible at once.
+/// The directory in which a file is made before it is mounted at its final place. It exists on every Linux, and a new
+/// file there is visible at once.
 const DESK: &CStr = c"/sys";
 const DRAFT: &CStr = c"/sys/draft";
 
 /// The program's relation to the terminal.
 #[derive(Debug)]
 pub(crate) enum Stance {
-    /// It has the terminal, in a process group of its own.
+    /// It is in a process group of its own, and has the terminal.
     Foreground(OwnedFd),
-    /// It may get the terminal, in a process group of its own.
+    /// It is in a process group of its own, and may get the terminal later.
     Group,
-    /// It has none.
+    /// It has no terminal.
     Detached,
 }
 
@@ -41,25 +41,26 @@ pub(crate) struct Surroundings {
     pub(crate) network: OwnedFd,
     /// The host name of the machine there.
     pub(crate) name: String,
-    /// Files that the program sees changed: path and content.
+    /// Files that have different contents for the program: path and content.
     pub(crate) files: Vec<(CString, Vec<u8>)>,
 }
 
 impl Surroundings {
-    /// Starts a program in it. Its error is that of starting the program; other failures are also reported on the
-    /// standard error.
+    /// Starts a program in this environment. The error is that of starting the program; other failures are also
+    /// reported on the standard error.
     pub(crate) fn spawn(self, stance: Stance, command: &mut Command) -> io::Result<Child> {
         if matches!(stance, Stance::Foreground(_) | Stance::Group) {
             command.process_group(0);
         }
-        // SAFETY: what is done between fork and exec are system calls; nothing in there allocates or takes a lock.
+        // SAFETY: between fork and exec there are only system calls; nothing there allocates memory or takes a lock.
         unsafe { command.pre_exec(move || self.enter(&stance)) }.spawn()
     }
 
-    /// In the child. Must not allocate: another thread may have held the allocator's lock at the fork.
+    /// Runs in the child. It must not allocate memory, because another thread may have held the allocator's lock at the
+    /// fork.
     fn enter(&self, stance: &Stance) -> io::Result<()> {
         match stance {
-            // The parent has blocked the signal that this would otherwise stop the child with.
+            // The parent has blocked the signal that would otherwise stop the child here.
             Stance::Foreground(terminal) => {
                 let _ = tcsetpgrp(terminal, getpid());
             }
@@ -76,8 +77,8 @@ impl Surroundings {
         for (path, content) in &self.files {
             attempt("see the hosts' names", replace(path, content))?;
         }
-        // Those of the machine would show its devices and processes. In some containers mounting them anew is not
-        // allowed.
+        // The machine's own file systems would show its devices and processes. In some containers, mounting new ones is
+        // not allowed.
         let _ = mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), MsFlags::empty(), nothing);
         let _ = mount(Some(c"proc"), c"/proc", Some(c"proc"), MsFlags::empty(), nothing);
         if unshare(CloneFlags::CLONE_NEWUTS).is_ok() {
@@ -87,7 +88,7 @@ impl Surroundings {
     }
 }
 
-/// Mounts a file with that content over an existing one. If there is none, nobody looks for it.
+/// Mounts a file with that content over an existing one. If there is no such file, no program looks for it.
 fn replace(path: &CStr, content: &[u8]) -> nix::Result<()> {
     let nothing = None::<&CStr>;
     mount(Some(c"tmpfs"), DESK, Some(c"tmpfs"), MsFlags::empty(), nothing)?;

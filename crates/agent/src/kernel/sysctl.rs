@@ -8,7 +8,7 @@ pub(crate) fn exists(key: &str) -> bool {
     path(key).exists()
 }
 
-/// Sets it.
+/// Changes a setting.
 pub(crate) fn write(key: &str, value: &str) -> io::Result<()> {
     std::fs::write(path(key), value)
 }

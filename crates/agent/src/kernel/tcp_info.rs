@@ -2,19 +2,19 @@
 
 use super::netlink::{read_u32, read_u64};
 
-/// Room for the structure of kernels to come; older ones fill less.
+/// Room for the structure of future kernels; older ones fill less.
 pub(crate) const TCP_INFO_BYTES: usize = 512;
 /// The kernel's "no slow-start threshold yet" (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// A pacing rate, in bytes per second, that means none: where pacing is requested without a limit, and until it is
-/// measured.
+/// A pacing rate in bytes per second that means no limit. Setting it requests pacing without a limit. Until the kernel
+/// has computed a rate, it reports this one or a higher one.
 pub(crate) const UNLIMITED_RATE: u64 = u64::MAX - 1;
 
-/// The fields in use of `struct tcp_info` (`include/uapi/linux/tcp.h`), by their names without the prefix.
+/// The fields of `struct tcp_info` (`include/uapi/linux/tcp.h`) that are used here, by their names without the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
     pub(crate) ca_state: u8,
-    /// What the two ends agreed on: [`Self::TIMESTAMPS`] and the like.
+    /// The options that the two ends agreed on, such as [`Self::TIMESTAMPS`].
     pub(crate) options: u8,
     pub(crate) snd_mss: u32,
     pub(crate) unacked: u32,
@@ -38,11 +38,11 @@ pub(crate) struct TcpInfo {
     pub(crate) delivery_rate_app_limited: bool,
     pub(crate) delivered: u32,
     pub(crate) delivered_ce: u32,
-    /// Time in which there was something to send or to be acknowledged ...
+    /// Time in which there was data to send or to be acknowledged ...
     pub(crate) busy_us: u64,
-    /// ... of it, time in which the peer's window allowed no more ...
+    /// ... the part of it in which the peer's window allowed no more ...
     pub(crate) rwnd_limited_us: u64,
-    /// ... and in which more could have been sent, had the program supplied it in time.
+    /// ... and the part in which more could have been sent if the program had supplied it in time.
     pub(crate) sndbuf_limited_us: u64,
     pub(crate) snd_wnd: u32,
 }
@@ -56,10 +56,10 @@ impl TcpInfo {
     pub(crate) const WINDOW_SCALING: u8 = 4;
     /// `TCPI_OPT_ECN`.
     pub(crate) const ECN: u8 = 8;
-    /// Those of `options` that are negotiated in a handshake; the others come and go.
+    /// Those bits of `options` that are negotiated in the handshake; the others may change later.
     const AGREED: u8 = Self::TIMESTAMPS | Self::SACK | Self::WINDOW_SCALING | Self::ECN;
 
-    /// Reads the structure as far as this kernel fills it; `None` if that is not far enough (before Linux 5.4).
+    /// Reads the structure as far as this kernel fills it; `None` if the kernel fills too little (before Linux 5.4).
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let word = |at| read_u32(bytes, at);
         Some(Self {

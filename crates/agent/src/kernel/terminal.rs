@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use nix::libc;
 use nix::unistd::setsid;
 
-/// Makes a terminal with this many rows and columns the controlling one of a new session that the process leads.
+/// Makes a terminal the controlling terminal of a new session, which this process leads. Sets its number of rows and
+/// columns.
 pub(crate) fn adopt(terminal: BorrowedFd<'_>, [rows, columns]: [u16; 2]) -> io::Result<()> {
     setsid()?;
     let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };

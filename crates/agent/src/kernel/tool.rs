@@ -1,4 +1,4 @@
-//! `ip` and `tc` of iproute2: many commands in one process, and commands at chosen moments.
+//! `ip` and `tc` of iproute2: runs many commands in one process, or single commands at chosen times.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::dialogue::{self, Ended};
 use super::namespace::Namespace;
 
-/// A command that takes this long is stuck: a network of hundreds of devices is built in seconds.
+/// A command that takes this long is stuck: even a network of hundreds of devices is built in seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Where distributions keep the tools; an ordinary user's PATH often leaves these out.
+/// Where distributions keep the tools. The PATH of an ordinary user often lacks these directories.
 const ROOTS_PATHS: &str = "/usr/sbin:/sbin";
-/// Where programs are found without any PATH, as in a guest.
+/// Where to look for programs if there is no PATH, as in a guest.
 const USUAL_PATHS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
 /// A tool failed.
@@ -71,7 +71,7 @@ pub(crate) fn run(tool: &'static str, namespace: &Namespace, name: &str, lines: 
     Err(ToolError::Refused { command: format!("{tool} {line}"), namespace: name.to_owned(), answer: said(&answer) })
 }
 
-/// Tries commands independently of each other; returns for each whether it was carried out.
+/// Tries commands independently of each other; returns for each whether it succeeded.
 pub(crate) fn attempt(tool: &'static str, namespace: &Namespace, lines: &[String]) -> Result<Vec<bool>, ToolError> {
     let failed = |source| ToolError::Io { tool, source };
     let child = start(tool, namespace, &["-force"])?;
@@ -81,7 +81,7 @@ pub(crate) fn attempt(tool: &'static str, namespace: &Namespace, lines: &[String
     Ok((1..=lines.len()).map(|line| !failures.contains(&line)).collect())
 }
 
-/// A `tc` that waits in a namespace, so that a command takes effect at once when its time has come.
+/// A `tc` that waits in a namespace, so that a command takes effect at once when its time comes.
 #[derive(Debug)]
 pub(crate) struct StandbyTc {
     child: Child,
@@ -94,7 +94,7 @@ impl StandbyTc {
         Ok(Self { child: start("tc", namespace, &[])?, name: name.to_owned(), last: String::new() })
     }
 
-    /// Carries out a command; [`finish`](Self::finish) reports a failure.
+    /// Carries out a command. If it fails, [`finish`](Self::finish) reports that.
     pub(crate) fn run(&mut self, line: &str) {
         self.last = line.to_owned();
         if let Some(stdin) = &mut self.child.stdin {
@@ -102,7 +102,7 @@ impl StandbyTc {
         }
     }
 
-    /// Ends it; an error if any of its commands failed.
+    /// Ends the `tc`. Returns an error if any of its commands failed.
     pub(crate) fn finish(self) -> Result<(), ToolError> {
         let failed = |source| ToolError::Io { tool: "tc", source };
         let ended = dialogue::hold(self.child, &[], LIMIT).map_err(failed)?;
@@ -139,7 +139,7 @@ fn start(tool: &'static str, namespace: &Namespace, options: &[&str]) -> Result<
         .map_err(missing)
 }
 
-/// The PATH, and where else the tools may be.
+/// The PATH, followed by the other directories in which the tools may be.
 pub(crate) fn search_path() -> OsString {
     path_after(std::env::var_os("PATH").unwrap_or_default())
 }
@@ -153,13 +153,13 @@ fn path_after(mut own: OsString) -> OsString {
     own
 }
 
-/// The numbers, from 1, of the lines that a batch failed at: `Command failed -:3`.
+/// The numbers, from 1, of the lines of a batch that failed: `Command failed -:3`.
 fn failed_lines(answer: &str) -> Vec<usize> {
     let number = |line: &str| line.strip_prefix("Command failed -:")?.trim().parse().ok().filter(|&line| line > 0);
     answer.lines().filter_map(number).collect()
 }
 
-/// What the tool said about it, on one line.
+/// The tool's message about the failure, on one line.
 fn said(answer: &str) -> String {
     let lines: Vec<&str> =
         answer.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Command failed")).collect();

@@ -1,21 +1,20 @@
-//! Waiting for a program: what becomes of it and of the terminal, and who else joins.
+//! Waits for a program. Meanwhile it handles the program's state changes, the terminal, and other shells that join.
 
-use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, ExitCode};
+use std::process::Child;
 use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::signal::{SigSet, Signal, killpg, raise};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
 use super::background::Background;
 use super::door::Door;
+use super::ending::{Ending, waited};
 use super::lab::Lab;
 use super::terminal::Terminal;
 use crate::kernel::pid_namespace::GRACE;
@@ -32,52 +31,6 @@ const PASSED_ON: [Signal; 7] = [
     Signal::SIGUSR2,
 ];
 
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// With this status.
-    Exited(i32),
-    /// By this signal.
-    Killed(Signal),
-}
-
-impl Ending {
-    pub(super) fn of(status: WaitStatus) -> Option<Self> {
-        match status {
-            WaitStatus::Exited(_, code) => Some(Self::Exited(code)),
-            WaitStatus::Signaled(_, signal, _) => Some(Self::Killed(signal)),
-            _ => None,
-        }
-    }
-}
-
-impl Ending {
-    /// Ends this process in the same way, so that its parent sees how the program ended.
-    pub fn pass_on(self) -> ExitCode {
-        match self {
-            Self::Exited(code) => ExitCode::from(code as u8),
-            Self::Killed(signal) => {
-                // The program has already left a core dump, if it was to.
-                let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
-                let mut own = SigSet::empty();
-                own.add(signal);
-                let _ = own.thread_unblock();
-                let _ = raise(signal);
-                ExitCode::from(128_u8.saturating_add(signal as i32 as u8))
-            }
-        }
-    }
-}
-
-impl Display for Ending {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(code) => write!(f, "ended with status {code}"),
-            Self::Killed(signal) => write!(f, "was ended by {signal}"),
-        }
-    }
-}
-
 /// Waits for a program.
 #[derive(Debug)]
 pub(super) struct Attendant<'a> {
@@ -85,19 +38,20 @@ pub(super) struct Attendant<'a> {
     terminal: Terminal,
     /// Commands that run beside the program.
     pub(super) beside: Vec<Background>,
-    /// Where others join, if the network is this process' own.
+    /// Where other shells join, if the network is this process' own.
     door: Option<(Door, &'a Lab)>,
-    /// The other end of the network's holder, if it is another process.
+    /// The connection to the network's holder, if that is another process.
     pub(super) holder: Option<OwnedFd>,
 }
 
 impl<'a> Attendant<'a> {
-    /// From now on signals are passed on to the program. Threads started later must not receive them, and do not.
+    /// From now on, signals are passed on to the program. Threads that are started later inherit the blocked signals,
+    /// so they do not receive them.
     pub(super) fn new() -> io::Result<Self> {
         let mut signals: SigSet = PASSED_ON.into_iter().collect();
         signals.add(Signal::SIGCHLD);
         let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        // A process that changes the terminal's foreground from the background is stopped by this.
+        // The kernel would send this signal to stop a background process that changes the terminal's foreground group.
         signals.add(Signal::SIGTTOU);
         signals.thread_block()?;
         Ok(Self { signals: descriptor, terminal: Terminal::find(), beside: Vec::new(), door: None, holder: None })
@@ -108,7 +62,7 @@ impl<'a> Attendant<'a> {
         self.terminal.stance()
     }
 
-    /// Lets others in.
+    /// Lets other shells join.
     pub(super) fn serve(&mut self, door: Door, lab: &'a Lab) {
         self.door = Some((door, lab));
     }
@@ -152,7 +106,7 @@ impl<'a> Attendant<'a> {
         }
     }
 
-    /// What became of the program; its end, if that was it.
+    /// Handles a change of the program's state. Returns how it ended, if it has ended.
     fn look_after(&mut self, group: Pid) -> io::Result<Option<Ending>> {
         match waited(group) {
             None => Err(io::Error::other("the program was waited for by somebody else")),
@@ -164,8 +118,8 @@ impl<'a> Attendant<'a> {
         }
     }
 
-    /// The program has stopped. If it wants the terminal, it may get it. Otherwise this process stops, too, so that the
-    /// user's shell notices; when this process continues, so does the program.
+    /// The program has stopped. If it wants the terminal and may have it, it gets it. Otherwise this process stops,
+    /// too, so that the user's shell notices. When this process continues, the program continues as well.
     fn stopped(&mut self, group: Pid, signal: Signal) -> io::Result<()> {
         let wants_terminal = matches!(signal, Signal::SIGTTIN | Signal::SIGTTOU);
         if !(wants_terminal && self.terminal.give(group)) {
@@ -176,7 +130,7 @@ impl<'a> Attendant<'a> {
         Ok(killpg(group, Signal::SIGCONT)?)
     }
 
-    /// Waits for a signal, and meanwhile lets in who joins.
+    /// Waits for a signal, and meanwhile lets other shells join.
     fn wait(&mut self, timeout: PollTimeout) -> io::Result<()> {
         let mut watched = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         if let Some((door, _)) = &self.door {
@@ -191,11 +145,6 @@ impl<'a> Attendant<'a> {
         }
         Ok(())
     }
-}
-
-/// What became of a child; `None` if it is none.
-pub(super) fn waited(process: Pid) -> Option<WaitStatus> {
-    waitpid(process, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)).ok()
 }
 
 fn is_closed(descriptor: &OwnedFd) -> bool {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use super::attend::{Ending, waited};
+use super::ending::{Ending, waited};
 use super::lab::Lab;
 use super::program::command;
 use super::request::Beside;
@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::kernel::socket_tables;
 use crate::kernel::surroundings::Stance;
 
-/// A command that opens a socket does so within this time, even on a busy machine; one that does not delays nobody
-/// longer.
+/// A command that opens a socket does so within this time, even on a busy machine. A command that opens none causes no
+/// longer delay than this.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -29,7 +29,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Whether it is still running; reports its end if it was not asked to end.
+    /// Whether the command is still running. Reports its end if it was not asked to end.
     pub(super) fn runs(&self, asked: bool) -> bool {
         match waited(self.process) {
             Some(WaitStatus::StillAlive | WaitStatus::Stopped(..)) => true,
@@ -44,8 +44,8 @@ impl Background {
     }
 }
 
-/// Starts commands, and waits until every host has as many additional sockets as it has commands: a program that is
-/// started then finds its servers.
+/// Starts commands, and waits until every host has as many additional sockets as it has commands. A program that is
+/// started after that finds its servers.
 pub(super) fn start(lab: &Lab, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
     let failed = || Error::step("looking whether the commands beside the program are ready");
     let mut started = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn start(lab: &Lab, wanted: &[Beside]) -> Result<Vec<Background>, Err
     let start = |(beside, host): (&Beside, usize)| {
         let surroundings = lab.surroundings(host)?;
         let mut shell = command("/bin/sh", &beside.on);
-        // Its output would disturb the program's screen; its error messages may.
+        // Its output would disturb the program's screen, so only its error messages are shown.
         shell.args(["-c", &beside.command]).stdin(Stdio::null()).stdout(Stdio::null());
         let child = surroundings.spawn(Stance::Detached, &mut shell);
         let child = child.map_err(|source| Error::Program { name: "/bin/sh".into(), source })?;

@@ -1,7 +1,7 @@
-//! Where other shells join a network: a socket named after the process that holds it.
+//! The place where other shells join a network: a socket named after the process that holds the network.
 //!
-//! A shell that joins asks for a host, and gets the descriptors of what it is to enter. The connection stays open for
-//! as long as both exist, so that each sees when the other has gone.
+//! A shell that joins asks for a host, and gets the descriptors of the namespaces that it has to enter. The connection
+//! stays open as long as both exist, so that each notices when the other has ended.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use crate::kernel::privilege::Privilege;
 use crate::kernel::surroundings::Surroundings;
 use crate::kernel::{local_socket, pid_namespace};
 
-/// A request is a host's name; an answer has the names and addresses of all hosts.
+/// Largest message. A request is a host's name; an answer has the names and addresses of all hosts.
 const MESSAGE_BYTES: usize = 1 << 17;
 
 /// The door of a network's holder.
@@ -26,7 +26,7 @@ pub(super) struct Door {
     guests: Vec<OwnedFd>,
 }
 
-/// What a joining shell is told.
+/// The answer to a shell that joins.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 enum Answer {
@@ -35,12 +35,12 @@ enum Answer {
 }
 
 impl Door {
-    /// Opens it in the network namespace of the calling thread.
+    /// Opens the door in the network namespace of the calling thread.
     pub(super) fn open() -> io::Result<Self> {
         Ok(Self { listener: local_socket::listener(&name(std::process::id() as i32))?, guests: Vec::new() })
     }
 
-    /// What to watch for shells that come or go.
+    /// The descriptors to watch for shells that join or leave.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         std::iter::once(&self.listener).chain(&self.guests).map(AsFd::as_fd)
     }
@@ -79,7 +79,7 @@ fn answer(guest: &OwnedFd, host: &str, lab: &Lab) -> io::Result<()> {
     }
 }
 
-/// What the holder provided.
+/// What the holder of the network has provided.
 #[derive(Debug)]
 pub(super) struct Entry {
     host: String,
@@ -115,8 +115,8 @@ pub(super) fn knock(process: i32, host: &str) -> Result<Entry, Error> {
 }
 
 impl Entry {
-    /// Enters, as far as this process has to; the program does the rest. The process must be single-threaded. Also
-    /// returns the connection that ends with the network.
+    /// Enters the namespaces that this process has to enter; the program enters the rest. The process must be
+    /// single-threaded. Also returns the connection, which ends with the network.
     pub(super) fn enter(self) -> Result<(Surroundings, OwnedFd), Error> {
         let enter = || -> io::Result<()> {
             if let Some(user) = &self.user {
@@ -129,7 +129,7 @@ impl Entry {
     }
 }
 
-/// The name of the socket of a holder.
+/// The name of a holder's socket.
 fn name(process: i32) -> String {
     format!("bufferscope-shell-{process}")
 }

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use bufferscope_scenario::Scenario;
 
-use super::attend::Attendant;
-use super::background::{self, Background};
-use super::request::{Beside, Build};
+use super::request::Build;
 use crate::error::Error;
 use crate::kernel::namespace::Namespace;
 use crate::kernel::pid_namespace::PidNamespace;
@@ -26,10 +24,10 @@ use crate::warnings::Warnings;
 
 /// Where glibc and others look up names.
 const HOSTS: &str = "/etc/hosts";
-/// Name servers: none can be reached, and a program that looks for one waits for seconds.
+/// The list of name servers. None can be reached, and a program that tries would wait for seconds.
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
-/// The network with everything that belongs to it.
+/// The network and everything that belongs to it.
 #[derive(Debug)]
 pub(super) struct Lab {
     standing: Arc<Standing>,
@@ -38,7 +36,7 @@ pub(super) struct Lab {
     pub(super) processes: PidNamespace,
     relay: Option<Relay>,
     hosts: String,
-    /// Threads that wait for the program's start.
+    /// One sender for each thread that waits for the program's start.
     waiting: Vec<Sender<()>>,
 }
 
@@ -50,7 +48,7 @@ impl Lab {
         let standing = if build.traffic {
             Standing::build(scenario, build.delay, kernel_seed)?
         } else {
-            // What only the scenario's traffic needs is no reason to refuse a network.
+            // A network is not refused because this kernel lacks something that only the scenario's traffic needs.
             Standing::build(&Scenario { traffic: Vec::new(), ..scenario.clone() }, build.delay, kernel_seed)?
         };
         let processes = PidNamespace::create().map_err(Error::step("making a PID namespace"))?;
@@ -71,13 +69,13 @@ impl Lab {
         place.ok_or_else(|| Error::NoHost { wanted: name.to_owned(), there: self.names.clone() })
     }
 
-    /// All hosts with their addresses, for people.
+    /// All hosts with their addresses, for users to read.
     pub(super) fn addresses(&self) -> String {
         let addresses = self.names.iter().zip(&self.network().plan.addresses);
         addresses.map(|(name, address)| format!("{name} {address}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// What a program on a host sees.
+    /// The environment of a program on a host.
     pub(super) fn surroundings(&self, host: usize) -> Result<Surroundings, Error> {
         let network = self.namespace(host).hold().map_err(Error::step("holding a namespace"))?;
         Ok(surroundings(network, self.names[host].clone(), &self.hosts))
@@ -98,8 +96,8 @@ impl Lab {
         self.standing.capabilities.privilege
     }
 
-    /// Starts the propagation, and prepares what is to run when the program [starts](Self::begin): changes of rates, or
-    /// the traffic if it is requested. After this the calling thread cannot start threads, only programs.
+    /// Starts the propagation delay, and prepares what is to run when the program [starts](Self::begin): the changes of
+    /// rates, and the traffic if it is requested. After this the calling thread cannot start threads, only programs.
     pub(super) fn animate(&mut self, build: &Build) -> Result<(), Error> {
         self.relay = self.standing.start_relay()?;
         if build.traffic {
@@ -115,19 +113,8 @@ impl Lab {
         self.waiting.clear();
     }
 
-    /// Starts commands in the background; returns once each waits for its clients, or should.
-    pub(super) fn start_beside(&self, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
-        background::start(self, wanted)
-    }
-
-    /// Ends what is still running, and reports what disturbed the network.
-    pub(super) fn end(&self, attendant: &mut Attendant<'_>, quiet: bool) {
-        self.processes.ask_to_end();
-        attendant.await_beside();
-        self.processes.await_orphans();
-        if quiet {
-            return;
-        }
+    /// Reports what disturbed the network.
+    pub(super) fn report(&self) {
         let mut warnings = Warnings::default();
         if let Some(report) = self.relay.as_ref().and_then(|relay| relay.report().ok()) {
             report.check(&mut warnings);
@@ -162,7 +149,7 @@ impl Lab {
         })
     }
 
-    /// A thread that waits for the program's start, and reports if it ended prematurely.
+    /// Starts a thread that waits for the program's start and then runs `body`. The thread reports an error of `body`.
     fn prepare(&mut self, name: &str, body: impl FnOnce() -> Result<(), Error> + Send + 'static) -> Result<(), Error> {
         let (sender, begun) = channel();
         let thread = thread::Builder::new().name(name.into()).spawn(move || {
@@ -177,7 +164,7 @@ impl Lab {
     }
 }
 
-/// What a program sees in that network.
+/// The environment of a program in that network.
 pub(super) fn surroundings(network: OwnedFd, name: String, hosts: &str) -> Surroundings {
     let file =
         |path: &str, content: &str| (CString::new(path).expect("a path has no NUL"), content.as_bytes().to_vec());

@@ -1,13 +1,15 @@
-//! A user's program inside an emulated host: a shell, or anything else that is to use the same path.
+//! A user's program inside an emulated host: a shell, or any other program that is to use the emulated path.
 //!
 //! This process builds the network, holds it, and waits for the program. The program has the user's terminal, files and
-//! rights; from the host it has its network, its name and its neighbours' names. Programs run in a PID namespace that
-//! ends with this process, so that none of them outlives the network or keeps it from ending. A shell that joins runs
-//! this program as well: it asks the holder, through its [`door`], for the descriptors of what it is to enter.
+//! rights. Its network, its host name and the names of its neighbours are those of the host. Programs run in a PID
+//! namespace that ends with this process, so that none of them outlives the network or keeps it from ending. A shell
+//! that joins a network also runs this program. Through the holder's [`door`], it asks for the descriptors of the
+//! namespaces that it has to enter.
 
 mod attend;
 mod background;
 mod door;
+mod ending;
 mod lab;
 mod program;
 mod request;
@@ -18,7 +20,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, RawFd};
 
-pub use attend::Ending;
+pub use ending::Ending;
 pub use request::{Beside, Build, Console, ShellRequest, Wanted};
 pub use told::Told;
 
@@ -38,7 +40,8 @@ pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
     let program = Program::new(command);
     match &request.network {
         Wanted::Build(build) => {
-            // Before this process leaves the machine's network, in which others look for the door.
+            // This is done before this process leaves the machine's network, because other shells look for the door
+            // there.
             let door = Door::open().map_err(Error::step("opening the door for other shells"))?;
             in_own_network(&request, build, &program, Some(door))
         }
@@ -51,7 +54,7 @@ pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
 pub fn in_guest(console: Console) -> Result<Ending, Error> {
     let program = Program::new(console.command.into_iter().map(OsString::from).collect());
     match &console.shell.network {
-        // A machine has one console, so nobody else could join.
+        // A machine has only one console, so no other shell could join.
         Wanted::Build(build) => in_own_network(&console.shell, build, &program, None),
         Wanted::Join(process) => {
             Err(Error::Join { process: *process, why: "a guest has no network but its own".into() })
@@ -59,7 +62,8 @@ pub fn in_guest(console: Console) -> Result<Ending, Error> {
     }
 }
 
-/// Makes that terminal this process' own, with this many rows and columns; the process becomes the leader of a session.
+/// Makes a terminal with this many rows and columns this process' controlling terminal. The process becomes the leader
+/// of a session.
 pub fn adopt_terminal(terminal: &impl AsFd, size: [u16; 2]) -> io::Result<()> {
     crate::kernel::terminal::adopt(terminal.as_fd(), size)
 }
@@ -80,7 +84,7 @@ fn in_own_network(
     }
     let mut attendant = Attendant::new().map_err(Error::step("preparing the program"))?;
     lab.animate(build)?;
-    let beside = lab.start_beside(&build.with)?;
+    let beside = background::start(&lab, &build.with)?;
     lab.begin();
     let child = program.start(lab.surroundings(host)?, attendant.stance())?;
     attendant.beside = beside;
@@ -88,7 +92,12 @@ fn in_own_network(
         attendant.serve(door, &lab);
     }
     let ending = attendant.attend(child).map_err(Error::step("waiting for the program"))?;
-    lab.end(&mut attendant, request.quiet);
+    lab.processes.ask_to_end();
+    attendant.await_beside();
+    lab.processes.await_orphans();
+    if !request.quiet {
+        lab.report();
+    }
     Ok(ending)
 }
 

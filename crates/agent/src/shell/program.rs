@@ -7,9 +7,9 @@ use crate::error::Error;
 use crate::kernel::surroundings::{Stance, Surroundings};
 use crate::kernel::tool::search_path;
 
-/// The shell where the user has not chosen one.
+/// The shell if the user has not chosen one.
 const SHELL: &str = "/bin/sh";
-/// Tells a program on which host it runs.
+/// The environment variable that tells a program on which host it runs.
 const VARIABLE: &str = "BUFFERSCOPE_HOST";
 
 /// A program with its arguments.
@@ -17,13 +17,13 @@ const VARIABLE: &str = "BUFFERSCOPE_HOST";
 pub(super) struct Program(Vec<OsString>);
 
 impl Program {
-    /// Without arguments it is the user's shell.
+    /// Without any words, the program is the user's shell.
     pub(super) fn new(words: Vec<OsString>) -> Self {
         let shell = || std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| SHELL.into());
         Self(if words.is_empty() { vec![shell()] } else { words })
     }
 
-    /// Starts it.
+    /// Starts the program.
     pub(super) fn start(&self, surroundings: Surroundings, stance: Stance) -> Result<Child, Error> {
         let [name, arguments @ ..] = &self.0[..] else { unreachable!("a program has a name") };
         let mut command = command(name, &surroundings.name);

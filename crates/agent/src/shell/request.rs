@@ -20,7 +20,7 @@ pub struct ShellRequest {
     pub network: Wanted,
 }
 
-/// What a guest is asked to do instead of a run: `{"console": ...}`.
+/// A request to a guest to run a program instead of a scenario: `{"console": ...}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Console {
@@ -33,7 +33,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// The request, if the document is one of this kind.
+    /// The request, if the document is a request of this kind.
     pub fn recognised(document: &[u8]) -> Option<Result<Self, Error>> {
         #[derive(Deserialize)]
         struct Document {
@@ -50,7 +50,7 @@ impl Console {
 pub enum Wanted {
     /// A network of its own, which ends with the program.
     Build(Box<Build>),
-    /// That of the shell with this process number.
+    /// The network of the shell with this process number.
     Join(i32),
 }
 
@@ -81,8 +81,8 @@ pub struct Build {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
-    /// Its node.
+    /// The node on which it runs.
     pub on: String,
-    /// For `sh -c`.
+    /// The argument of `sh -c`.
     pub command: String,
 }

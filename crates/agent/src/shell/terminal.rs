@@ -1,4 +1,4 @@
-//! Which process group has the terminal: the foreground group gets what is typed, including Ctrl-C and Ctrl-Z.
+//! Decides which process group has the terminal. The foreground group gets what is typed, including Ctrl-C and Ctrl-Z.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
@@ -16,19 +16,20 @@ pub(crate) struct Terminal {
     descriptor: Option<OwnedFd>,
     /// This process' group.
     own: Pid,
-    /// Whether the program got it from this process.
+    /// Whether this process has given the terminal to the program.
     given: bool,
 }
 
 impl Terminal {
-    /// Finds it. The signal that keeps background processes from changing its foreground must be blocked.
+    /// Finds the terminal. The signal that stops background processes that change its foreground group must be blocked.
     pub(super) fn find() -> Self {
         let descriptor = open("/dev/tty", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).ok();
         Self { descriptor, own: getpgrp(), given: false }
     }
 
-    /// How a program is started: with the terminal if its input is from there and this process may pass it on. In a
-    /// pipeline others may need it; a program that reads from it nevertheless is given it later.
+    /// How a program is started. It gets the terminal if its input comes from there and this process may pass the
+    /// terminal on. In a pipeline, other processes may need the terminal; if the program reads from it nevertheless, it
+    /// gets it later.
     pub(super) fn stance(&mut self) -> Stance {
         match self.descriptor.as_ref().map(OwnedFd::try_clone) {
             Some(Ok(terminal)) if io::stdin().is_terminal() && self.is_own() => {
@@ -39,13 +40,14 @@ impl Terminal {
         }
     }
 
-    /// Gives it to a group if this process may pass it on; returns whether it did.
+    /// Gives the terminal to a group if this process may pass it on; returns whether it did.
     pub(super) fn give(&mut self, group: Pid) -> bool {
         self.given = self.is_own() && self.set(group);
         self.given
     }
 
-    /// Takes it back if the program has it from here: from whichever group, as a job of a shell may have had it last.
+    /// Takes the terminal back if this process gave it to the program. It is taken from any group, because a job of a
+    /// shell may have had it last.
     pub(super) fn take_back(&mut self) {
         if std::mem::take(&mut self.given) {
             self.set(self.own);
@@ -60,8 +62,8 @@ impl Terminal {
         self.descriptor.as_ref().is_some_and(|terminal| tcsetpgrp(terminal, group).is_ok())
     }
 
-    /// Stops this process and those of its pipeline, as Ctrl-Z would have. Returns when they continue: at once if
-    /// nobody could make them continue.
+    /// Stops this process and those of its pipeline, as Ctrl-Z would have. Returns when they continue; this is at once
+    /// if nobody could make them continue.
     pub(super) fn stop(&self) -> io::Result<()> {
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTSTP);

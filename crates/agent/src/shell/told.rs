@@ -13,11 +13,11 @@ pub enum Told {
     Exited(i32),
     /// The number of the signal that ended it.
     Killed(i32),
-    /// There was no program: why, and the exit status for whoever asked for it.
+    /// No program was run. Says why, and with which exit status the process that asked for the program should end.
     Failed {
         /// In words.
         message: String,
-        /// As in shells.
+        /// The exit status, as in shells.
         status: u8,
     },
 }

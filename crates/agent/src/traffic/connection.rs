@@ -14,9 +14,9 @@ use crate::kernel::socket;
 use crate::kernel::tcp_info::TcpInfo;
 use crate::reactor::Token;
 
-/// Bytes taken from a socket at a time ...
+/// Number of bytes taken from a socket at a time ...
 const TAKE_BYTES: usize = 256 * 1024;
-/// ... and how often in a row, so that others get their turn.
+/// ... and how many times in a row before other sockets get their turn.
 const TAKES_AT_ONCE: usize = 8;
 
 /// One end.
@@ -26,12 +26,12 @@ pub(super) struct Connection {
     /// Its flow, by index.
     pub(super) flow: usize,
     pub(super) side: Side,
-    /// What the program at this end sends.
+    /// The data that the program at this end sends.
     pub(super) outgoing: Outgoing,
     received: u64,
     /// Whether the handshake is done.
     stands: bool,
-    /// What epoll watches for.
+    /// The events that epoll watches for.
     pub(super) interest: EpollFlags,
 }
 
@@ -40,9 +40,9 @@ pub(super) struct Connection {
 pub(super) struct Served {
     /// Data received so far.
     pub(super) received: u64,
-    /// The other end has closed: nothing is left to do.
+    /// Whether the other end has closed, so that nothing is left to do.
     pub(super) done: bool,
-    /// The handshake has just completed, with this result.
+    /// The result of the handshake, if it has just completed.
     pub(super) agreed: Option<TcpInfo>,
 }
 
@@ -67,7 +67,7 @@ impl Connection {
         self.stands
     }
 
-    /// What epoll should watch for now.
+    /// The events that epoll should watch for now.
     fn wanted(&self) -> EpollFlags {
         match (self.stands, self.outgoing.wants_room()) {
             (false, _) => EpollFlags::EPOLLOUT,
@@ -88,12 +88,12 @@ impl Connection {
         Ok(Served { received: self.received, done, agreed })
     }
 
-    /// Writes what the program has written, once the connection is established.
+    /// Passes on what the program has written, if the connection is established.
     pub(super) fn pump(&mut self) -> io::Result<()> {
         if self.stands { self.outgoing.pump(&self.socket) } else { Ok(()) }
     }
 
-    /// Makes epoll watch for what is wanted now.
+    /// Makes epoll watch for the events that are wanted now.
     pub(super) fn watch(&mut self, number: u32, desk: &Desk<'_>) -> io::Result<()> {
         let wanted = self.wanted();
         if wanted != self.interest {
@@ -147,8 +147,8 @@ impl Connection {
     }
 }
 
-/// Reads what has arrived; returns how much, and whether this was the end of the stream. If less than requested was
-/// read, nothing more is there now: epoll reports what comes later, including the end.
+/// Reads the data that has arrived; returns how much, and whether the stream has ended. If less than requested was
+/// read, there is no more data now, and epoll reports what comes later, including the end.
 fn take(socket: &OwnedFd) -> io::Result<(u64, bool)> {
     let mut taken = 0;
     for _ in 0..TAKES_AT_ONCE {
@@ -168,8 +168,8 @@ fn take(socket: &OwnedFd) -> io::Result<(u64, bool)> {
     Ok((taken, false))
 }
 
-/// Whether the traffic or Linux' congestion control requires pacing: for other connections, the rate that the kernel
-/// computes has no effect.
+/// Whether the traffic or Linux' congestion control requires pacing. For other connections, the pacing rate that the
+/// kernel computes has no effect.
 fn is_paced(sending: Sending) -> bool {
     sending.pacing || matches!(sending.congestion, Congestion::Bbr)
 }

@@ -1,4 +1,4 @@
-//! One connection as the programs and the records know it: both of its ends.
+//! One connection with both of its ends, as the programs and the records know it.
 
 use std::io;
 
@@ -13,16 +13,16 @@ use super::scrutiny::Supply;
 pub(super) struct Flow {
     pub(super) name: Name,
     pub(super) traffic: usize,
-    /// Among the traffic's.
+    /// Its number among the connections of the traffic.
     pub(super) number: u32,
     pub(super) started_ns: u64,
-    /// The connection's ends, client first, while they are there.
+    /// The connection's ends, client first, as long as they exist.
     pub(super) ends: [Option<u32>; 2],
     pub(super) data_from: Side,
     pub(super) exchange: Exchange,
 }
 
-/// What happened to which connection.
+/// Which connection something happened to, and what happened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) traffic: usize,
@@ -51,7 +51,7 @@ impl Flow {
         connection.pump()
     }
 
-    /// What the programs have to be told after an end was served.
+    /// The news for the programs after an end was served.
     pub(super) fn news(&mut self, side: Side, served: &Served) -> Option<Told> {
         let arrived = side != self.data_from && self.exchange.has_arrived(served.received);
         let is_client = side == Side::Client;
@@ -60,7 +60,7 @@ impl Flow {
         news.is_any().then_some(Told { traffic: self.traffic, number: self.number, news })
     }
 
-    /// An end is looked at for the last time.
+    /// Looks at an end for the last time.
     pub(super) fn conclude(&self, connection: &Connection, supplies: &mut [Supply]) -> io::Result<()> {
         if connection.side == self.data_from
             && let Some(info) = connection.info()?

@@ -1,4 +1,4 @@
-//! What is chosen anew for each connection of a host: its port, and whether it requests ECN.
+//! The settings that are chosen anew for each connection of a host: its port, and whether it requests ECN.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::network::Network;
 
-/// Ports of clients. Chosen here instead of by the kernel, so that a seed reproduces them.
+/// Ports of clients. They are chosen here instead of by the kernel, so that a seed reproduces them.
 const FIRST_PORT: u16 = 20_000;
 const LAST_PORT: u16 = 59_999;
 
@@ -34,8 +34,8 @@ impl Host {
         port
     }
 
-    /// Whether connections opened from now on request ECN. Linux has no socket option for this, only the namespace's
-    /// setting, which it reads when it creates the SYN: 1 requests and accepts, 2 only accepts.
+    /// Whether connections opened from now on request ECN. Linux has no socket option for this, only a setting of the
+    /// namespace, which it reads when it creates the SYN: 1 requests and accepts ECN, 2 only accepts it.
     pub(super) fn ask_for_ecn(&mut self, asks: bool) -> io::Result<()> {
         if self.asks_for_ecn != Some(asks) {
             self.ecn.write_all_at(if asks { b"1" } else { b"2" }, 0)?;

@@ -5,7 +5,7 @@ pub(super) const REQUEST: u8 = 8;
 /// Type of an answer to one.
 pub(super) const REPLY: u8 = 0;
 const HEADER_BYTES: usize = 8;
-/// A payload of at least this length carries the whole number of the probe; the header holds 16 bits of it.
+/// A payload of at least this length contains the whole number of the probe; the header contains 16 bits of it.
 const NUMBER_BYTES: usize = 8;
 
 /// What identifies an echo message.
@@ -32,7 +32,8 @@ pub(super) fn request(identifier: u16, number: u64, payload_bytes: usize) -> Vec
     message
 }
 
-/// Parses an echo message of one type from an IPv4 packet, as a raw socket receives it; `None` if it is none.
+/// Parses an echo message of one type from an IPv4 packet, as a raw socket receives it; `None` if the packet is no such
+/// message.
 pub(super) fn parse(packet: &[u8], kind: u8) -> Option<Echo> {
     let header_bytes = usize::from(packet.first()? & 0x0f) * 4;
     let message = packet.get(header_bytes.max(20)..)?;
@@ -44,7 +45,7 @@ pub(super) fn parse(packet: &[u8], kind: u8) -> Option<Echo> {
 }
 
 impl Echo {
-    /// The number of the probe, given the number of the latest one sent; `None` if it cannot be one that was sent.
+    /// The number of the probe, given the number of the latest probe sent; `None` if no such probe can have been sent.
     pub(super) fn number(&self, latest: u64) -> Option<u64> {
         match self.number {
             Some(number) => (number as u16 == self.sequence && number <= latest).then_some(number),

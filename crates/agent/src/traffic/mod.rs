@@ -1,6 +1,6 @@
-//! The scenario's traffic: real sockets in the hosts' namespaces, all served by one thread, so that no lock or
+//! The scenario's traffic: real sockets in the hosts' namespaces. One thread serves all of them, so that no lock and no
 //! scheduler comes between them. [`ping`], [`datagrams`] and `crates/programs` define what a program on each host would
-//! do; [`streams`] carries out the last of these.
+//! do; [`streams`] carries out the actions of `crates/programs`.
 
 mod connection;
 mod datagrams;
@@ -18,7 +18,7 @@ use std::io;
 
 use bufferscope_programs::{Random, START_JITTER_NS};
 use bufferscope_records::Recorder;
-use bufferscope_scenario::{Scenario, TrafficKind};
+use bufferscope_scenario::{PingTiming, Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
 
 use crate::network::Network;
@@ -29,7 +29,7 @@ use datagrams::{Datagrams, End, Opener};
 use ping::Ping;
 use streams::Streams;
 
-/// What everything that generates traffic works with.
+/// The shared state with which everything that generates traffic works.
 pub(crate) struct Desk<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) network: &'a Network,
@@ -44,7 +44,7 @@ impl Desk<'_> {
         self.reactor.clock.now_ns()
     }
 
-    /// The run's time at which the kernel saw something arrive, given its stamp on the real-time clock.
+    /// The run's time at which the kernel saw something arrive, given the kernel's stamp on the real-time clock.
     fn arrival_ns(&mut self, stamp_ns: Option<u64>) -> u64 {
         let Some(stamp_ns) = stamp_ns else {
             self.warnings.add("the kernel did not stamp all packets: times of arrival include this program's wake-ups");
@@ -70,12 +70,12 @@ struct Source {
     random: Random,
     /// How many times it has begun something.
     begun: u64,
-    /// Its place among the pings, if it is one.
+    /// Its index among the pings, if it is a ping.
     ping: usize,
 }
 
 impl Traffic {
-    /// Opens what must exist before the first packet, and plans the beginnings.
+    /// Opens everything that must exist before the first packet, and plans when each traffic begins.
     pub(crate) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
         let scenario = desk.scenario;
         let mut traffic = Self {
@@ -91,7 +91,7 @@ impl Traffic {
             traffic.datagrams.push(opener.open(index, desk)?);
             if let TrafficKind::Ping(parameters) = &entry.kind {
                 traffic.sources[index].ping = traffic.pings.len();
-                traffic.pings.push(Ping::open(traffic.pings.len() as u32, entry, parameters, desk)?);
+                traffic.pings.push(Ping::open(traffic.pings.len() as u32, index, entry, parameters, desk)?);
                 traffic.plan(index, 0, desk);
             }
             if entry.stop_ns < desk.scenario.duration_ns {
@@ -106,9 +106,27 @@ impl Traffic {
         let TrafficKind::Ping(ping) = &desk.scenario.traffic[index].kind else {
             return self.streams.begin(index, desk);
         };
+        if ping.timing == PingTiming::Iputils {
+            return self.wake(self.sources[index].ping, desk);
+        }
         self.sources[index].begun += 1;
         self.plan(index, self.sources[index].begun * ping.interval_ns, desk);
         self.pings[self.sources[index].ping].send(desk)
+    }
+
+    /// iputils' `ping` may be awake; `ping` is its index among the pings.
+    fn wake(&mut self, ping: usize, desk: &mut Desk<'_>) -> io::Result<()> {
+        let ping = &mut self.pings[ping];
+        let (index, now_ns) = (ping.traffic, desk.now_ns());
+        if !ping.is_awake(now_ns) || !may_probe(index, now_ns, desk) {
+            return Ok(());
+        }
+        if let Some(wakes_ns) = ping.wake(&mut self.sources[index].random, desk)?
+            && may_probe(index, wakes_ns, desk)
+        {
+            desk.reactor.at(wakes_ns, Event::Begin(index));
+        }
+        Ok(())
     }
 
     /// It is time for a traffic's next datagram.
@@ -125,7 +143,7 @@ impl Traffic {
         self.datagrams[index as usize].as_mut().map_or(Ok(()), |datagrams| datagrams.ready(end, desk))
     }
 
-    /// A traffic stops: whatever is endless ends.
+    /// A traffic stops. Everything that is endless ends.
     pub(crate) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         self.streams.stop(index, desk)
     }
@@ -133,7 +151,10 @@ impl Traffic {
     /// A socket is ready.
     pub(crate) fn ready(&mut self, token: Token, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<()> {
         match token {
-            Token::PingAnswers(index) => self.pings[index as usize].take_answers(desk),
+            Token::PingAnswers(index) => {
+                self.pings[index as usize].take_answers(desk)?;
+                self.wake(index as usize, desk)
+            }
             Token::PingRequests(index) => self.pings[index as usize].take_requests(desk),
             Token::Listener(index) => self.streams.accept(index as usize, desk),
             Token::Connection(number) => self.streams.ready(number, flags, desk),
@@ -179,19 +200,17 @@ impl Traffic {
         Ok(false)
     }
 
-    /// Records what is still awaited as lost.
+    /// Records as lost what is still awaited.
     pub(crate) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.pings.iter_mut().try_for_each(|ping| ping.give_up(desk))?;
         self.datagrams.iter_mut().flatten().try_for_each(|datagrams| datagrams.give_up(desk))
     }
 
-    /// Plans a probe at this time after the traffic's start. Probes continue beyond the end, where they serve only to
-    /// detect which earlier ones are lost.
+    /// Plans a probe for this time after the traffic's start.
     fn plan(&mut self, index: usize, after_ns: u64, desk: &mut Desk<'_>) {
         let entry = &desk.scenario.traffic[index];
         let nominal_ns = entry.start_ns.saturating_add(after_ns);
-        let lingers = nominal_ns >= desk.scenario.duration_ns;
-        if nominal_ns < entry.stop_ns || (lingers && entry.stop_ns >= desk.scenario.duration_ns) {
+        if may_probe(index, nominal_ns, desk) {
             let mut at_ns = nominal_ns + self.sources[index].random.below(START_JITTER_NS);
             if nominal_ns < entry.stop_ns {
                 at_ns = at_ns.min(entry.stop_ns - 1);
@@ -199,4 +218,11 @@ impl Traffic {
             desk.reactor.at(at_ns, Event::Begin(index));
         }
     }
+}
+
+/// Whether a traffic may send a probe at this time. Probes continue after the end of the scenario, but then serve only
+/// to detect which earlier ones are lost.
+fn may_probe(index: usize, at_ns: u64, desk: &Desk<'_>) -> bool {
+    let (stop_ns, duration_ns) = (desk.scenario.traffic[index].stop_ns, desk.scenario.duration_ns);
+    at_ns < stop_ns || (at_ns >= duration_ns && stop_ns >= duration_ns)
 }

@@ -1,4 +1,4 @@
-//! What a connection still has to send.
+//! The data that a connection still has to send.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,7 +8,7 @@ use nix::sys::socket::{MsgFlags, Shutdown, send, shutdown};
 
 /// Bytes handed to the kernel at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// What is sent: no experiment looks at the contents.
+/// The data that is sent; no experiment looks at its contents.
 static PAYLOAD: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 
 /// Payload on its way into a socket.
@@ -18,7 +18,7 @@ pub(super) struct Outgoing {
     left: Option<u64>,
     /// Passed so far.
     written: u64,
-    /// What the kernel counted as acknowledged before the first byte of payload (a SYN counts as one).
+    /// Bytes that the kernel counted as acknowledged before the first byte of payload (a SYN counts as one).
     pub(super) acked_before: u64,
     /// Whether to close this direction once everything is passed on, and whether that is done.
     closes: bool,
@@ -36,17 +36,17 @@ impl Outgoing {
         self.left = self.left.filter(|_| bytes != u64::MAX).map(|left| left.saturating_add(bytes));
     }
 
-    /// Drops what the kernel has not accepted yet.
+    /// Discards what the kernel has not accepted yet.
     pub(super) fn hold(&mut self) {
         self.left = Some(0);
     }
 
-    /// The stream ends after everything that is still to be passed on.
+    /// Ends the stream after everything that is still to be passed on.
     pub(super) fn close(&mut self) {
         self.closes = true;
     }
 
-    /// Passes on as much as the kernel accepts.
+    /// Passes as much to the kernel as it accepts.
     pub(super) fn pump(&mut self, socket: &OwnedFd) -> io::Result<()> {
         while self.left != Some(0) {
             let length =

@@ -1,9 +1,13 @@
 //! ICMP echo at an interval, timed by the kernel's stamps of arrival.
+//!
+//! Requests leave at each multiple of the interval, or when iputils' `ping` would send them. The latter also depends on
+//! when answers come, so a planned wake-up may no longer be valid when its time comes.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use bufferscope_scenario::PingTraffic;
+use bufferscope_programs::{IputilsPing, Uniform};
+use bufferscope_scenario::{PingTiming, PingTraffic};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendto};
@@ -14,26 +18,35 @@ use crate::kernel::receive::receive;
 use crate::kernel::socket;
 use crate::reactor::Token;
 
-/// An echo message in its IPv4 packet.
+/// Room for an IPv4 packet with an echo message.
 const PACKET_BYTES: usize = 65_536;
 
 /// The probes of one traffic.
 #[derive(Debug)]
 pub(super) struct Ping {
+    /// The traffic's index.
+    pub(super) traffic: usize,
     identifier: u16,
     payload_bytes: usize,
     prober: OwnedFd,
-    /// A second observer at the target, which measures the two directions separately.
+    /// A second observer at the target. With it, the two directions are measured separately.
     target: OwnedFd,
     address: SockaddrStorage,
     probes: Probes,
+    /// The program that decides when requests are sent; `None` if they are sent at each multiple of the interval.
+    iputils: Option<IputilsPing>,
+    /// When that program wakes up next if no answer comes.
+    wakes_ns: u64,
+    /// An answer has come since it last woke up.
+    heard: bool,
     buffer: Vec<u8>,
 }
 
 impl Ping {
-    /// Opens its sockets. `index` is its place among the scenario's pings.
+    /// Opens the sockets. `index` is the index among the scenario's pings, and `number` is the traffic's index.
     pub(super) fn open(
         index: u32,
+        number: usize,
         traffic: &bufferscope_scenario::Traffic,
         parameters: &PingTraffic,
         desk: &mut Desk<'_>,
@@ -47,13 +60,18 @@ impl Ping {
         desk.reactor.watch(&prober, EpollFlags::EPOLLIN, Token::PingAnswers(index))?;
         desk.reactor.watch(&target, EpollFlags::EPOLLIN, Token::PingRequests(index))?;
         let name = desk.recorder.intern(&traffic.name);
+        let iputils = parameters.timing == PingTiming::Iputils;
         Ok(Self {
+            traffic: number,
             identifier: (index + 1) as u16,
             payload_bytes: parameters.payload_bytes as usize,
             prober,
             target,
             address: socket::destination(addresses[1]),
             probes: Probes::new(name, Stage::Back, parameters.timeout_ns),
+            iputils: iputils.then(|| IputilsPing::new(parameters.interval_ns)),
+            wakes_ns: traffic.start_ns,
+            heard: false,
             buffer: vec![0; PACKET_BYTES],
         })
     }
@@ -63,12 +81,31 @@ impl Ping {
         let message = icmp::request(self.identifier, self.probes.sent(), self.payload_bytes);
         let sent_ns = desk.now_ns();
         match sendto(self.prober.as_raw_fd(), &message, &self.address, MsgFlags::empty()) {
-            // A full queue on the prober's own device drops like any other.
+            // A full queue on the prober's own device drops packets like any other queue.
             Ok(_) | Err(Errno::ENOBUFS | Errno::EAGAIN) => {}
             Err(error) => return Err(error.into()),
         }
         self.probes.push(sent_ns);
+        if let Some(iputils) = &mut self.iputils {
+            iputils.sent(sent_ns);
+        }
         self.take_answers(desk)
+    }
+
+    /// Whether iputils' `ping` is awake at this time: its wait is over, or an answer has come.
+    pub(super) fn is_awake(&self, now_ns: u64) -> bool {
+        self.iputils.is_some() && (self.heard || now_ns >= self.wakes_ns)
+    }
+
+    /// iputils' `ping` is awake. Sends the next probe if it is time; returns when the program wakes up again.
+    pub(super) fn wake(&mut self, slack: &mut impl Uniform, desk: &mut Desk<'_>) -> io::Result<Option<u64>> {
+        if self.iputils.as_ref().is_some_and(|iputils| iputils.is_due(desk.now_ns())) {
+            self.send(desk)?;
+        }
+        let Some(iputils) = &self.iputils else { return Ok(None) };
+        self.heard = false;
+        self.wakes_ns = iputils.wakes_ns(desk.now_ns(), slack);
+        Ok(Some(self.wakes_ns))
     }
 
     /// Requests have reached the target.
@@ -77,8 +114,8 @@ impl Ping {
         Ok(())
     }
 
-    /// Answers may be back. Everything that has arrived by now is read before any probe counts as lost, and the
-    /// requests before their answers: this program may be late.
+    /// Answers may have arrived. Because this program may be late, everything that has arrived by now is read before
+    /// any probe counts as lost. Requests are read before their answers.
     pub(super) fn take_answers(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         let now_ns = desk.now_ns();
         self.take_requests(desk)?;
@@ -87,7 +124,7 @@ impl Ping {
         Ok(())
     }
 
-    /// The scenario is over: what is sent from now on has no rows.
+    /// The scenario is over. Probes that are sent from now on have no rows.
     pub(super) fn end(&mut self) {
         self.probes.end();
     }
@@ -99,7 +136,7 @@ impl Ping {
         Ok(self.probes.are_awaited(now_ns, &mut desk.recorder))
     }
 
-    /// Gives up what is still awaited.
+    /// Gives up the probes that are still awaited.
     pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.take_answers(desk)?;
         self.probes.give_up(&mut desk.recorder);
@@ -111,7 +148,7 @@ impl Ping {
         self.probes.times_out_ns()
     }
 
-    /// Reads one echo message, which may be another's; false if there is none.
+    /// Reads one echo message, which may belong to another ping; false if there is none.
     fn take(&mut self, stage: Stage, desk: &mut Desk<'_>) -> io::Result<bool> {
         let (socket, kind) = match stage {
             Stage::Far => (&self.target, icmp::REQUEST),
@@ -123,6 +160,10 @@ impl Ping {
         let latest = self.probes.sent().checked_sub(1);
         if let Some(number) = echo.zip(latest).and_then(|(echo, latest)| echo.number(latest)) {
             self.probes.see(number, stage, at_ns);
+            if let Some(iputils) = self.iputils.as_mut().filter(|_| stage == Stage::Back) {
+                iputils.answered(number);
+                self.heard = true;
+            }
         }
         Ok(true)
     }

@@ -1,18 +1,19 @@
-//! What is sent to measure its arrival: the echo requests of a ping, the packets of a call.
+//! Probes: packets that are sent in order to measure when they arrive. These are the echo requests of a ping and the
+//! packets of a call.
 //!
-//! Each gets a row, in the order of sending, once its outcome is known: it has reached the last stage of its way, or
-//! has timed out. One that arrives after its timeout is lost.
+//! Each probe gets a row once its outcome is known: it has reached the last stage of its path, or it has timed out.
+//! Rows are in the order of sending. A probe that arrives after its timeout is lost.
 
 use std::collections::VecDeque;
 
 use bufferscope_records::{Name, ProbeRow, Recorder, Sink};
 
-/// Where on its way a probe was seen.
+/// The place on its path where a probe was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// At the far host.
     Far,
-    /// Answered, and back where it came from.
+    /// Back at its sender, after it was answered.
     Back,
 }
 
@@ -22,13 +23,14 @@ pub(super) struct Probes {
     name: Name,
     last_stage: Stage,
     timeout_ns: u64,
-    /// How many were sent.
+    /// Number of probes sent.
     sent: u64,
-    /// Those without a row yet.
+    /// The probes that have no row yet.
     awaited: VecDeque<Probe>,
-    /// Probes from this number on are sent only to show that earlier ones were overtaken, and have no rows.
+    /// Probes from this number on have no rows. They are sent only to detect which earlier ones were overtaken, and so
+    /// are lost.
     recorded: u64,
-    /// The latest probe that has come to the last stage.
+    /// The latest probe that has reached the last stage.
     latest: Option<u64>,
 }
 
@@ -40,23 +42,24 @@ struct Probe {
 }
 
 impl Probes {
-    /// No probes yet of that name, which are lost unless they reach that stage within the timeout.
+    /// The probes of that name; none has been sent yet. A probe is lost unless it reaches the last stage within the
+    /// timeout.
     pub(super) fn new(name: Name, last_stage: Stage, timeout_ns: u64) -> Self {
         Self { name, last_stage, timeout_ns, sent: 0, awaited: VecDeque::new(), recorded: u64::MAX, latest: None }
     }
 
-    /// How many were sent so far, which is the number of the next.
+    /// Number of probes sent so far, which is also the number of the next one.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// The next one is sent.
+    /// The next probe is sent.
     pub(super) fn push(&mut self, sent_ns: u64) {
         self.awaited.push_back(Probe { sent_ns, far_ns: None, back_ns: None });
         self.sent += 1;
     }
 
-    /// A probe was seen; only the first time counts. Numbers come from the network: such a probe need not exist.
+    /// A probe was seen; only the first time counts. Numbers come from the network, so there need not be such a probe.
     pub(super) fn see(&mut self, number: u64, stage: Stage, at_ns: u64) {
         if number >= self.sent {
             return;
@@ -70,7 +73,7 @@ impl Probes {
         }
     }
 
-    /// Writes the rows of the oldest probes, as far as their outcome is known.
+    /// Writes the rows of the oldest probes as far as their outcomes are known.
     pub(super) fn settle<S: Sink>(&mut self, now_ns: u64, recorder: &mut Recorder<S>) {
         while let Some(probe) = self.awaited.front_mut() {
             if probe.seen(self.last_stage).is_none() && now_ns < probe.sent_ns + self.timeout_ns {
@@ -80,12 +83,12 @@ impl Probes {
         }
     }
 
-    /// Whether all that were sent have their rows.
+    /// Whether all probes that were sent have their rows.
     pub(super) fn are_settled(&self) -> bool {
         self.awaited.is_empty()
     }
 
-    /// The scenario is over: what is sent from now on has no rows.
+    /// The scenario is over. Probes that are sent from now on have no rows.
     pub(super) fn end(&mut self) {
         self.recorded = self.sent;
     }
@@ -95,30 +98,30 @@ impl Probes {
         self.recorded < u64::MAX
     }
 
-    /// Whether one that will have a row is still awaited, once the scenario is over. A probe that a later one has
-    /// overtaken is then lost: none of the queueing disciplines reorders within a flow.
+    /// Whether a probe that will have a row is still awaited, once the scenario is over. A probe that a later one has
+    /// overtaken then counts as lost, because none of the queueing disciplines reorders packets within a flow.
     pub(super) fn are_awaited<S: Sink>(&mut self, now_ns: u64, recorder: &mut Recorder<S>) -> bool {
         self.conclude_before(self.latest.unwrap_or(0), recorder);
         self.settle(now_ns, recorder);
         self.first() < self.recorded
     }
 
-    /// When the last one times out.
+    /// When the last probe times out.
     pub(super) fn times_out_ns(&self) -> Option<u64> {
         Some(self.awaited.back()?.sent_ns + self.timeout_ns)
     }
 
-    /// Gives up those that are still awaited.
+    /// Gives up the probes that are still awaited.
     pub(super) fn give_up<S: Sink>(&mut self, recorder: &mut Recorder<S>) {
         self.conclude_before(self.sent, recorder);
     }
 
-    /// Number of the first of `awaited`.
+    /// Number of the first probe in `awaited`.
     fn first(&self) -> u64 {
         self.sent - self.awaited.len() as u64
     }
 
-    /// Writes the rows of all before that number.
+    /// Writes the rows of all probes before that number.
     fn conclude_before<S: Sink>(&mut self, number: u64, recorder: &mut Recorder<S>) {
         while self.first() < number.min(self.recorded) {
             self.conclude(recorder);

@@ -1,21 +1,21 @@
-//! Checks that the connections are what the scenario means, and that the network was their limit.
+//! Checks that the connections have the properties that the scenario assumes, and that the network was their limit.
 
 use super::Desk;
 use crate::kernel::tcp_info::TcpInfo;
 use crate::warnings::Warnings;
 
-/// Payload of a full packet of 1500 bytes: minus 40 bytes of headers and 12 of timestamps. Windows in packets are in
-/// units of this.
+/// Payload of a full packet of 1500 bytes, which has 40 bytes of headers and 12 of timestamps. Windows in packets are
+/// in units of this.
 const FULL_SEGMENT_BYTES: u32 = 1448;
-/// Options that every connection of a scenario has; an administrator can have turned them off.
+/// Options that every connection of a scenario should have. An administrator may have turned them off.
 const ALWAYS: u8 = TcpInfo::TIMESTAMPS | TcpInfo::SACK | TcpInfo::WINDOW_SCALING;
 /// If a sender was without data for more than this share of its time, this machine was measured instead of the network.
 const STARVED: f64 = 0.02;
-/// Less than this is what one late wake-up takes.
+/// Less than this may be due to a single late wake-up.
 const LEAST_STARVED_US: u64 = 50_000;
 
 /// How long the senders of one traffic had something to send, and how long they waited for this program to supply data
-/// though the network would have accepted it.
+/// that the network would have accepted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Supply {
     busy_us: u64,
@@ -29,7 +29,7 @@ impl Supply {
         self.starved_us += info.sndbuf_limited_us;
     }
 
-    /// Warns if the network was not their limit.
+    /// Warns if the network was not the senders' limit.
     pub(super) fn check(self, traffic: &str, warnings: &mut Warnings) {
         let share = self.starved_us as f64 / self.busy_us.max(1) as f64;
         if self.starved_us > LEAST_STARVED_US && share > STARVED {

@@ -1,4 +1,5 @@
-//! The programs that use TCP: tells them the time and what happens to their connections, and carries out their actions.
+//! The programs that use TCP. This module tells them the time and what happens to their connections, and carries out
+//! their actions.
 
 use std::io;
 
@@ -20,7 +21,7 @@ pub(super) struct Streams {
     ended: bool,
 }
 
-/// A program, and the time for which its next turn is planned.
+/// A program, and the time for which its next action is planned.
 #[derive(Debug)]
 struct Planned {
     program: Program<Random>,
@@ -35,7 +36,7 @@ struct Hands<'a, 'b> {
 }
 
 impl Streams {
-    /// Opens the servers, and plans the beginnings.
+    /// Opens the servers, and plans when the programs begin.
     pub(super) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
         let program = |(index, traffic)| {
             let program = Program::new(traffic, index, seed, Random::new(seed, index))?;
@@ -92,7 +93,7 @@ impl Streams {
         self.tcp.sample(desk)
     }
 
-    /// The scenario is over: transfers that have not completed are unfinished, oldest first.
+    /// The scenario is over. Records the transfers that have not completed as unfinished, oldest first.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.ended = true;
         self.tcp.end(desk)?;
@@ -108,7 +109,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Tells a program what happened to a connection of its own.
+    /// Tells a program what happened to one of its connections.
     fn tell(&mut self, told: Told, desk: &mut Desk<'_>) -> io::Result<()> {
         let Told { traffic, number, news } = told;
         if let Some(Planned { program, .. }) = &mut self.programs[traffic] {
@@ -119,7 +120,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Plans a program's next turn, unless that is done.
+    /// Plans a program's next action, unless it is already planned.
     fn plan(&mut self, index: usize, desk: &mut Desk<'_>) {
         let Some(Planned { program, at_ns }) = &mut self.programs[index] else { return };
         if let Some(next_ns) = program.next_ns().filter(|next_ns| at_ns.is_none_or(|at_ns| *next_ns < at_ns)) {

@@ -1,4 +1,4 @@
-//! The TCP connections of all traffic, and what their programs do with them.
+//! The TCP connections of all traffic, and what the programs do with them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -21,7 +21,7 @@ use crate::reactor::Token;
 
 /// Servers listen on this port and those after it, one for each entry of the scenario's traffic.
 const FIRST_SERVER_PORT: u16 = 5001;
-/// A SYN is sent again after one second and after two more; a connection that still waits after that deserves a
+/// A SYN is sent again after one second and again after two more. If a connection still waits after that, there is a
 /// warning.
 const UNANSWERED_NS: u64 = 3_000_000_000;
 
@@ -32,12 +32,12 @@ pub(super) struct Tcp {
     /// By traffic.
     services: Vec<Option<Service>>,
     connections: BTreeMap<u32, Connection>,
-    /// Number of the next connection; numbers are never reused, so that a late event cannot reach the wrong connection.
+    /// Number of the next connection. Numbers are never reused, so a late event cannot reach the wrong connection.
     next: u32,
     flows: Vec<Flow>,
     /// How well the senders of each traffic were supplied with data.
     supplies: Vec<Supply>,
-    /// Flows by traffic and the client's port, until the server has accepted them.
+    /// Flows that the server has not accepted yet, by traffic and the client's port.
     arriving: HashMap<(usize, u16), usize>,
 }
 
@@ -53,7 +53,7 @@ struct Service {
 }
 
 impl Tcp {
-    /// Opens the servers; `ends` are the nodes of client and server of each traffic that has them.
+    /// Opens the servers; `ends` holds the nodes of client and server for each traffic that uses TCP.
     pub(super) fn open(ends: &[Option<[NodeIndex; 2]>], desk: &mut Desk<'_>) -> io::Result<Self> {
         let scenario = desk.scenario;
         let mut tcp = Self {
@@ -107,7 +107,7 @@ impl Tcp {
         Ok(())
     }
 
-    /// A connection is ready; returns what the programs have to be told about it.
+    /// A connection is ready; returns the news for the programs.
     pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<Option<Told>> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(None) };
         let flow = &mut self.flows[connection.flow];
@@ -149,7 +149,7 @@ impl Tcp {
         connection.watch(end, desk)
     }
 
-    /// The client of a flow asks for something.
+    /// The client of a flow makes a request.
     pub(super) fn ask(&mut self, traffic: usize, number: u32, ask: Ask, desk: &mut Desk<'_>) -> io::Result<()> {
         if let Some(flow) = self.flow(traffic, number) {
             flow.exchange.ask(ask);
@@ -157,7 +157,7 @@ impl Tcp {
         self.act(traffic, number, desk, |outgoing| outgoing.write(ask.request_bytes))
     }
 
-    /// Payload of a flow that was acknowledged so far; 0 once the connection is over.
+    /// Acknowledged payload of a flow so far; 0 once the connection is over.
     pub(super) fn delivered(&mut self, traffic: usize, number: u32) -> io::Result<u64> {
         let Some(flow) = self.flow(traffic, number) else { return Ok(0) };
         let end = flow.ends[flow.data_from as usize];
@@ -165,7 +165,7 @@ impl Tcp {
         Ok(connection.info()?.map_or(0, |info| connection.outgoing.delivered(info.bytes_acked)))
     }
 
-    /// Records a transfer: unfinished, if its end came after the scenario's.
+    /// Records a transfer. It counts as unfinished if it ended after the scenario.
     pub(super) fn record(&mut self, traffic: usize, transfer: Transfer, desk: &mut Desk<'_>) {
         let Some(&Flow { name: flow, .. }) = self.flow(traffic, transfer.connection).as_deref() else { return };
         let Transfer { started_ns, finished_ns, bytes, .. } = transfer;
@@ -203,8 +203,8 @@ impl Tcp {
         self.flows.get_mut(flow)
     }
 
-    /// A connection has nothing left to do. Its last sample is taken now: it may have opened and closed since the
-    /// previous sample.
+    /// A connection has nothing left to do. Its last sample is taken now, because it may have opened and closed since
+    /// the previous sample.
     fn forget(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(connection) = self.connections.remove(&number) else { return Ok(()) };
         self.sample_one(&connection, desk)?;

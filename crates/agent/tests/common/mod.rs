@@ -1,4 +1,4 @@
-//! A run of the agent's program, seen from outside.
+//! Runs the agent's program and observes it from outside.
 #![allow(dead_code)]
 
 use std::fmt::Display;
@@ -18,16 +18,17 @@ pub(crate) fn scenario(toml: &str) -> Scenario {
     experiment.points()[0].scenario.clone()
 }
 
-/// Copies the agent to where another user finds it.
+/// Copies the agent to a place where another user can run it.
 ///
-/// By a process of its own: what this one has open for writing, a process that a test beside it starts has open too until it
-/// has replaced itself, and a program that somebody may write to can't be started ("text file busy").
+/// A separate process makes the copy. If this process had the copy open for writing, a child that another test starts
+/// at the same time would inherit the open file until it calls exec. A program that any process has open for writing
+/// can't be started ("text file busy").
 pub(crate) fn copy_agent(to: &Path) {
     let agent = env!("CARGO_BIN_EXE_bufferscope-agent");
     assert!(Command::new("cp").arg(agent).arg(to).status().unwrap().success());
 }
 
-/// What this kernel can do; `None` where it lets nobody make network namespaces, and a test has nothing to run on.
+/// What this kernel can do; `None` if it lets nobody create network namespaces, so that a test cannot run.
 pub(crate) fn capabilities() -> Option<Value> {
     let output = program().arg("--capabilities").output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
@@ -38,7 +39,7 @@ pub(crate) fn capabilities() -> Option<Value> {
     Some(serde_json::from_str(&told).unwrap())
 }
 
-/// Whether this kernel can slow a port down; if not, says so.
+/// Whether this kernel can limit a port's rate. If not, prints a message.
 pub(crate) fn has_shaper() -> bool {
     let has = |capabilities: &Value| capabilities["qdiscs"]["htb"] == true && capabilities["qdiscs"]["pfifo"] == true;
     let found = capabilities();
@@ -48,7 +49,7 @@ pub(crate) fn has_shaper() -> bool {
     found.is_some_and(|found| has(&found))
 }
 
-/// Says that a test can't judge anything here. Not by `eprintln!`, which the test harness keeps to itself.
+/// Prints that a test can't judge anything here. It does not use `eprintln!`, whose output the test harness captures.
 pub(crate) fn skip(why: impl Display) {
     say("skipped", why);
 }
@@ -58,15 +59,16 @@ fn say(what: &str, more: impl Display) {
     let _ = writeln!(std::io::stderr(), "{what}: {}: {more}", thread.name().unwrap_or("a test"));
 }
 
-/// Runs that may be disturbed before a test gives up.
+/// Number of disturbed runs after which a test gives up.
 const ATTEMPTS: usize = 6;
 
-/// What a run shows only if the machine was not in its way.
+/// Expectations that have failed, perhaps only because the machine disturbed the run.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts(Vec<String>);
 
 impl Doubts {
-    /// Whatever else the machine does, what is asserted holds; this holds in time only.
+    /// Expects something that depends on timing, and so may fail on a busy machine. (Asserts are for what holds on any
+    /// machine.)
     pub(crate) fn unless(&mut self, holds: bool, otherwise: impl Display) {
         if !holds {
             self.0.push(otherwise.to_string());
@@ -74,8 +76,9 @@ impl Doubts {
     }
 }
 
-/// Runs a scenario and judges it. Where there are doubts and the run says of itself that the machine was in its way, it is
-/// repeated; a run without warnings is held to everything. A machine that is never quick enough fails the test by that name.
+/// Runs a scenario and judges it. If there are doubts and the run's own warnings say that the machine disturbed it, the
+/// run is repeated. A run without warnings must meet all expectations. If the machine is never quick enough, the test
+/// fails with that message.
 pub(crate) fn judge(scenario: &Scenario, judge: impl Fn(&Report, &mut Doubts)) {
     let mut last = String::new();
     for attempt in 1..=ATTEMPTS {
@@ -97,7 +100,7 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_bufferscope-agent"))
 }
 
-/// Starts a run; its frames come from the child's standard output.
+/// Starts a run. The child writes the frames to its standard output.
 pub(crate) fn start(scenario: &Scenario, options: Value) -> Child {
     let mut child = program().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let request = json!({ "scenario": scenario, "seed": 1, "options": options });
@@ -105,7 +108,7 @@ pub(crate) fn start(scenario: &Scenario, options: Value) -> Child {
     child
 }
 
-/// Everything that a run said.
+/// Everything that a run reported.
 pub(crate) struct Report {
     pub(crate) progress: usize,
     pub(crate) batches: Vec<(Table, RecordBatch)>,
@@ -165,7 +168,7 @@ impl Report {
         batches.flat_map(|(_, batch)| texts(batch)).collect()
     }
 
-    /// A column of integers without nulls, of the rows whose `key` is `value`.
+    /// A column of integers without nulls, in the rows whose `key` is `value`.
     pub(crate) fn of(&self, table: Table, key: &str, value: &str, column: &str) -> Vec<i64> {
         let rows = self.texts(table, key).into_iter().zip(self.integers(table, column));
         rows.filter(|(text, _)| text == value).map(|(_, integer)| integer.unwrap()).collect()

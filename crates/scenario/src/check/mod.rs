@@ -1,7 +1,8 @@
-//! Walks a document along the schema and describes in words what does not fit.
+//! Checks a document against the schema and describes in words what does not fit.
 //!
-//! serde would find the same mistakes. But it cannot say where they are inside tables that a tag (`kind`, `qdisc`)
-//! distinguishes, nor what was meant. What passes here is also accepted by serde; a property test verifies that.
+//! serde would find the same mistakes. But it cannot say where a mistake is inside tables that a tag (`kind`, `qdisc`)
+//! distinguishes, and it cannot guess what was meant. serde accepts every document that passes this check; a property
+//! test verifies that.
 
 mod describe;
 mod shape;
@@ -21,7 +22,7 @@ use crate::text::TextRule;
 use shape::{Key, Keys};
 
 impl Shape {
-    /// Adds what is wrong with `value`, found at `path`, to `problems`.
+    /// Checks `value`, which was found at `path`, and adds what is wrong with it to `problems`.
     pub(crate) fn check(&self, value: &Value, path: &str, problems: &mut Problems) {
         match (self, value) {
             (Self::Anything, _) => {}
@@ -60,7 +61,7 @@ impl Shape {
         Problem { hint, ..Problem::new(path, found, self.describe()) }
     }
 
-    /// Adds a note if a scalar value, which fits, may not mean what it says.
+    /// Adds a note if a valid scalar value may not mean what it says.
     fn note(&self, value: &Value, path: &str, problems: &mut Problems) {
         if let Self::Quantity(bounds) = self
             && let Some(note) = bounds.note(value)
@@ -69,7 +70,7 @@ impl Shape {
         }
     }
 
-    /// Notes about `value`, which is the whole document, if it fits.
+    /// Checks `value`, which is the whole document. Returns notes about it if it fits.
     pub(crate) fn verify(&self, value: &Value) -> Result<Notes, Problems> {
         let mut problems = Problems::default();
         self.check(value, "", &mut problems);
@@ -81,7 +82,7 @@ impl Shape {
         self.read_completed(tables, |_| {}).map(|(read, _)| read)
     }
 
-    /// Checks the tables, completes them from each other and reads them; returns notes about them.
+    /// Checks the tables, passes them to `complete` and reads the result; also returns notes about them.
     pub(crate) fn read_completed<T: DeserializeOwned>(
         &self,
         tables: Table,
@@ -92,7 +93,7 @@ impl Shape {
         if let Value::Table(tables) = &mut value {
             complete(tables);
         }
-        // What fits the shape can be read by serde (a property test verifies that), so this message is never seen.
+        // serde can read everything that fits the shape (a property test verifies that), so nobody sees this message.
         let read = serde_path_to_error::deserialize(value).map_err(|error| {
             let found = format!("a value that can't be read ({})", error.inner());
             Problem::new(error.path().to_string(), found, "what the schema says")
@@ -117,7 +118,7 @@ impl Shape {
         }
     }
 
-    /// Whether the value is of the right TOML type, which decides between alternatives.
+    /// Whether the value has the right TOML type. This decides between alternatives.
     fn suits_kind(&self, value: &Value) -> bool {
         match self {
             Self::Table(_) | Self::Tagged { .. } | Self::Map(_) => value.is_table(),
@@ -173,7 +174,7 @@ fn check_tagged(tag: &str, variants: &[(String, Keys)], table: &Table, path: &st
     }
 }
 
-/// Items are called by their `name` if they have one, otherwise counted from 1.
+/// Messages identify an item by its `name` if it has one, otherwise by its number, counted from 1.
 fn check_items<'a>(values: &[Value], shape: impl Fn(usize) -> Option<&'a Shape>, path: &str, problems: &mut Problems) {
     let mut names = HashSet::new();
     for (i, value) in values.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! The schema in the form that the checker walks along.
+//! The schema in the form that the checker uses.
 //!
-//! Understands exactly the constructs that the file layer's structs produce. Anything else is a mistake in those
-//! structs, which the first test that loads a file finds; hence the panics.
+//! It understands exactly the constructs that the structs of the file layer produce. Anything else is a mistake in
+//! those structs and causes a panic. The first test that loads a file finds such a mistake.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::quantity::{Bounds, SCHEMA_KEY};
 use crate::schema::schema_of;
 use crate::text::TextRule;
 
-/// A whole file, and its parts.
+/// The shapes of a whole file and of its parts.
 pub(crate) static FILE: LazyLock<Shape> = LazyLock::new(Shape::of::<File>);
 pub(crate) static ABOUT: LazyLock<Shape> = LazyLock::new(Shape::of::<About>);
 pub(crate) static SETUP: LazyLock<Shape> = LazyLock::new(Shape::of::<Setup>);
@@ -77,7 +77,7 @@ impl Shape {
         Reader { definitions }.shape(schema.as_value())
     }
 
-    /// The keys, where the shape is a table of known ones.
+    /// The names of the keys, if the shape is a table with known keys.
     pub(crate) fn key_names(&self) -> impl Iterator<Item = &str> {
         let keys = match self {
             Self::Table(keys) => keys.0.as_slice(),
@@ -155,7 +155,7 @@ impl Reader<'_> {
         Shape::Tagged { tag, variants: variants.into_iter().map(|(_, word, keys)| (word, keys)).collect() }
     }
 
-    /// The tag's key, its value and the keys of one of several tables that a tag distinguishes.
+    /// One of several tables that a tag distinguishes: the tag's key, its value, and the keys of the table.
     fn variant<'n>(&self, branch: &'n Json) -> Option<(&'n str, String, Keys)> {
         let properties = branch.get("properties")?.as_object()?;
         let (tag, word) = properties.iter().find_map(|(key, node)| Some((key, node.get("const")?.as_str()?)))?;

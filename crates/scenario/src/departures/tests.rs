@@ -24,13 +24,15 @@ fn all(mut departures: Departures, seed: u64) -> Vec<u64> {
 
 #[test]
 fn a_constant_rate_is_exact_over_any_time() {
-    // 8000 bits at 7 Mbit/s are 1 142 857 1/7 ns: an hour holds 3 150 000 datagrams, and the n-th is where it should be.
+    // 8000 bits at 7 Mbit/s take 1 142 857 1/7 ns: an hour holds 3 150 000 datagrams, and the n-th leaves when it
+    // should.
     let times = all(udp(7_000_000, Pattern::Constant, None).departures(5, 3600 * SECOND + 5), 1);
     assert_eq!(times.len(), 3_150_000);
     assert!((0..).zip(&times).all(|(n, &at_ns)| at_ns == 5 + (n * 8_000_000) / 7));
 }
 
-/// The moments of an exponential distribution: mean 1, variance 1, median ln 2; of 100,000 draws within four standard errors.
+/// An exponential distribution has mean 1, variance 1 and median ln 2. Those of 100,000 draws are within four standard
+/// errors.
 #[test]
 fn exponential_numbers_have_the_moments_of_the_distribution() {
     let mut draw = draws(7);
@@ -48,7 +50,8 @@ fn exponential_numbers_have_the_moments_of_the_distribution() {
     assert!(numbers[numbers.len() - 1] > 8.0, "the tail reaches beyond: {}", numbers[numbers.len() - 1]);
 }
 
-/// In a Poisson process the number in disjoint intervals has the variance of its mean, and its rate is the one asked for.
+/// In a Poisson process, the counts in disjoint intervals have a variance equal to their mean. The rate is the one
+/// requested.
 #[test]
 fn a_poisson_flow_has_counts_of_equal_mean_and_variance() {
     // 1000 datagrams a second for 100 s, counted in 10,000 intervals of 10 ms.
@@ -59,14 +62,14 @@ fn a_poisson_flow_has_counts_of_equal_mean_and_variance() {
     let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / n;
     let variance = counts.iter().map(|&count| (f64::from(count) - mean).powi(2)).sum::<f64>() / (n - 1.0);
     assert!((mean - 10.0).abs() < 4.0 * (10.0 / n).sqrt(), "mean {mean}");
-    // Of a Poisson distribution of mean m the variance of the variance is about (2 m^2 + m) / n.
+    // For a Poisson distribution of mean m, the variance of the variance is about (2 m^2 + m) / n.
     assert!((variance - 10.0).abs() < 4.0 * (210.0 / n).sqrt(), "variance {variance}");
 }
 
 #[test]
 fn fixed_periods_are_kept_to_the_nanosecond() {
     let on_off = OnOff { on_ns: 100 * MS, off_ns: 300 * MS, periods: Periods::Fixed };
-    // A datagram a millisecond while on: 100 of them in every 400 ms.
+    // One datagram per millisecond while on: 100 of them in every 400 ms.
     let times = all(udp(8_000_000, Pattern::Constant, Some(on_off)).departures(0, 4 * SECOND), 1);
     assert_eq!(times.len(), 1000);
     assert!((0..).zip(&times).all(|(n, &at_ns)| at_ns == (n / 100) * 400 * MS + (n % 100) * MS));
@@ -74,7 +77,8 @@ fn fixed_periods_are_kept_to_the_nanosecond() {
 
 #[test]
 fn periods_that_do_not_fit_the_distance_keep_the_rate() {
-    // Every 7 ms while on, on for 10 ms of 20: the interval continues where it was when the flow went off.
+    // One datagram every 7 ms while on; on for 10 ms of every 20. The interval continues where it was when the flow
+    // went off.
     let on_off = OnOff { on_ns: 10 * MS, off_ns: 10 * MS, periods: Periods::Fixed };
     let udp = UdpTraffic { payload_bytes: 7, ..udp(8_000, Pattern::Constant, Some(on_off)) };
     let times = all(udp.departures(0, 14 * SECOND), 1);
@@ -86,7 +90,8 @@ fn periods_that_do_not_fit_the_distance_keep_the_rate() {
 fn exponential_periods_have_the_duty_that_was_asked_for() {
     let on_off = OnOff { on_ns: 10 * MS, off_ns: 30 * MS, periods: Periods::Exponential };
     let times = all(udp(80_000_000, Pattern::Constant, Some(on_off)).departures(0, 400 * SECOND), 5);
-    // 10,000 cycles; each length has a relative deviation of 1, so the duty is within four of 1.06 % of a quarter.
+    // 10,000 cycles. Each length has a relative deviation of 1, so the duty cycle of a quarter has a standard error of
+    // 1.06 %. Four of these are allowed.
     let duty = times.len() as f64 * 100e3 / 400e9;
     assert!((duty - 0.25).abs() < 0.25 * 0.75 * 4.0 * (2.0_f64 / 10_000.0).sqrt(), "{duty}");
     let pauses = times.windows(2).filter(|pair| pair[1] - pair[0] > 100_000).count() as f64;
@@ -99,7 +104,7 @@ fn nothing_leaves_at_or_after_the_stop() {
     assert!(all(udp(8_000_000, Pattern::Constant, None).departures(5, 5), 1).is_empty());
 }
 
-/// A slow flow that is hardly ever on: it ends, and nothing overflows.
+/// A slow flow that is hardly ever on comes to its end, and nothing overflows.
 #[test]
 fn absurd_periods_come_to_an_end() {
     let day = 24 * 3600 * SECOND;

@@ -2,13 +2,11 @@
 
 use super::datagrams::{DatagramSize, LookUpTimeout};
 use super::link::{Delay, Overhead};
-use super::queue::{CodelTime, PacketLimit, Probability};
 use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
-use crate::file::link::Rate;
 use crate::units::{KB, MB, MS, SECOND};
 
 pub(super) fn warmup() -> Moment {
@@ -30,36 +28,6 @@ pub(super) fn delay() -> Delay {
 /// Ethernet's header, which is what Linux' tc counts on top of the IP packet.
 pub(super) fn overhead() -> Overhead {
     Overhead::new(14)
-}
-
-/// `net/core/dev.c`: `txqueuelen` of an Ethernet device, which `tc` takes for a pfifo without limit.
-pub(super) fn pfifo_limit() -> PacketLimit {
-    PacketLimit::new(1000)
-}
-
-/// sch_codel and tc-codel(8).
-pub(super) fn codel_limit() -> PacketLimit {
-    PacketLimit::new(1000)
-}
-
-/// sch_codel and tc-codel(8).
-pub(super) fn codel_target() -> CodelTime {
-    CodelTime::new(5 * MS)
-}
-
-/// sch_codel and tc-codel(8).
-pub(super) fn codel_interval() -> CodelTime {
-    CodelTime::new(100 * MS)
-}
-
-/// tc-red(8).
-pub(super) fn red_probability() -> Probability {
-    0.02
-}
-
-/// tc-red(8).
-pub(super) fn red_bandwidth() -> Rate {
-    Rate::new(10_000_000)
 }
 
 pub(super) fn flows() -> u32 {
@@ -98,7 +66,7 @@ pub(super) fn ping_size() -> Payload {
     Payload::new(56)
 }
 
-/// Longer than any delay an experiment is expected to make, so that late is not taken for lost.
+/// Longer than any delay that an experiment is expected to cause, so that a late answer does not count as lost.
 pub(super) fn ping_timeout() -> PingTimeout {
     PingTimeout::new(60 * SECOND)
 }
@@ -112,7 +80,7 @@ pub(super) fn web_request() -> RequestSize {
     RequestSize::new(200)
 }
 
-/// What `iperf3 -u` takes on a path for packets of 1500 bytes: the segment size of its TCP connection.
+/// What `iperf3 -u` uses on a path for packets of 1500 bytes: the segment size of its TCP connection.
 pub(super) fn udp_size() -> DatagramSize {
     DatagramSize::new(1448)
 }
@@ -145,7 +113,7 @@ pub(super) fn dns_attempts() -> u32 {
     2
 }
 
-/// Chromium and Firefox to one server over HTTP/1.1.
+/// As in Chromium and Firefox, to one server over HTTP/1.1.
 pub(crate) fn page_connections() -> u32 {
     6
 }
@@ -159,7 +127,7 @@ pub(super) fn unchoked() -> u32 {
     4
 }
 
-/// What uTP's congestion control became (BEP 29, RFC 6817).
+/// uTP's congestion control (BEP 29), which was later published as RFC 6817.
 pub(super) fn bittorrent_congestion() -> Congestion {
     Congestion::Ledbat
 }

@@ -1,4 +1,4 @@
-//! `[[expect]]`: what the source says came out.
+//! `[[expect]]`: what the source says about the outcome.
 
 use std::borrow::Cow;
 use std::fmt;

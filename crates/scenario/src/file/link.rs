@@ -1,12 +1,12 @@
-//! `[[link]]`: two nodes joined.
+//! `[[link]]`: a link between two nodes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::queue::Queue;
 use super::ring::Ring;
 use super::{Moment, defaults};
+use crate::qdisc::Queue;
 use crate::quantity::{Quantity, Rates, Sizes, Times};
 use crate::text::Name;
 use crate::units::MINUTE;

@@ -1,15 +1,15 @@
-//! The experiment file as written: one struct a table, one field a key.
+//! The experiment file as written: one struct per table, one field per key.
 //!
-//! Keys, their documentation (the doc comments), examples, bounds (the types) and defaults ([`defaults`]) are declared here
-//! and nowhere else. The JSON Schema is derived from these structs, and the checker that writes the error messages
-//! ([`crate::check`]) walks documents along that schema, so what an editor accepts is what the loader accepts.
+//! Keys, their documentation (the doc comments), examples, bounds (the types) and defaults ([`defaults`]) are declared
+//! here and nowhere else, except those of queueing disciplines, which are in [`crate::qdisc`]. The JSON Schema is
+//! derived from these structs, and the checker that writes the error messages ([`crate::check`]) checks documents
+//! against that schema. So editors and the loader accept the same files.
 
 mod datagrams;
 mod defaults;
 mod expect;
 mod host;
 mod link;
-mod queue;
 mod ring;
 mod streams;
 mod sweep;
@@ -25,11 +25,10 @@ pub(crate) use datagrams::{Dns, Udp, Voip};
 pub(crate) use defaults::{ledbat_plus_plus_target, ledbat_target, page_connections};
 pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
-pub(crate) use link::{Link, PortSettings, RateSetting};
-pub(crate) use queue::{CodelQueue, PfifoQueue, Queue, RedQueue};
+pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
-pub(crate) use traffic::{Traffic, TrafficCommon};
+pub(crate) use traffic::{Ping, Traffic, TrafficCommon};
 pub(crate) use turns::Turns;
 
 use crate::quantity::{Quantity, Times};
@@ -43,7 +42,7 @@ pub(crate) type Moment = Quantity<Times, 0, { 24 * HOUR }>;
 /// Time between two of something.
 pub(crate) type Interval = Quantity<Times, { 100 * US }, { 24 * HOUR }>;
 
-// Only for the schema of the whole: the three parts are read one by one.
+// Used only for the schema of the whole file: its three parts are read one by one.
 /// An experiment: what is tested, what is varied, and what the document it comes from says about the outcome.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "bufferscope experiment", rename = "Experiment")]

@@ -7,6 +7,7 @@ use super::datagrams::{Dns, Udp, Voip};
 use super::streams::{Bittorrent, Tcp, Web};
 use super::{Interval, Moment, defaults};
 use crate::dscp::Dscp;
+use crate::model::PingTiming;
 use crate::quantity::{Quantity, Sizes, Times};
 use crate::text::{Name, TrafficName};
 use crate::units::{MINUTE, MS};
@@ -56,7 +57,7 @@ pub(crate) struct TrafficCommon {
     pub(crate) dscp: Dscp,
 }
 
-/// Latency probes (ICMP echo), sent at a fixed interval whether or not earlier ones were answered.
+/// Latency probes (ICMP echo), sent at an interval whether or not earlier ones were answered.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Ping {
@@ -71,6 +72,10 @@ pub(crate) struct Ping {
     /// A probe without answer after this time counts as lost, as `ping -W`.
     #[serde(default = "defaults::ping_timeout")]
     pub(crate) timeout: PingTimeout,
+    /// When probes are sent: `exact`, at each multiple of the interval, or `iputils`, as `ping -i` of iputils does, whose interval
+    /// must be whole milliseconds and comes out up to 4 % longer.
+    #[serde(default)]
+    pub(crate) timing: PingTiming,
 }
 
 impl Traffic {

@@ -1,4 +1,4 @@
-//! Sending and pausing by turns.
+//! Sending and pausing alternately.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

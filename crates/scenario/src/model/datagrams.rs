@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Flows that send without regard to what arrives.
+/// Flows that send at their rate whether or not the datagrams arrive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UdpTraffic {
     /// Number of flows.
@@ -29,14 +29,14 @@ pub enum Pattern {
     Poisson,
 }
 
-/// A flow that is on and off by turns, beginning with on.
+/// A flow that is on and off alternately, beginning with on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnOff {
-    /// Length of a period in which it sends; mean length, if they differ.
+    /// Length of the on periods; their mean length, if the lengths differ.
     pub on_ns: u64,
-    /// Length of a period in which it does not.
+    /// Length of the off periods; their mean length, if the lengths differ.
     pub off_ns: u64,
-    /// Whether they differ.
+    /// Whether the lengths differ.
     pub periods: Periods,
 }
 
@@ -61,13 +61,13 @@ pub struct VoipTraffic {
 impl VoipTraffic {
     /// Time between two packets: 20 ms of speech, RFC 3551's default.
     pub const INTERVAL_NS: u64 = 20_000_000;
-    /// UDP payload: 160 bytes of G.711 (64 kbit/s, RFC 3551, section 4.5.14) and 12 of RTP header (RFC 3550, section 5.1). The
-    /// IP packet has 200.
+    /// UDP payload: 160 bytes of G.711 (64 kbit/s, RFC 3551, section 4.5.14) and 12 of RTP header (RFC 3550, section
+    /// 5.1). The IP packet has 200.
     pub const PAYLOAD_BYTES: u32 = 172;
-    /// A packet that takes longer is lost: nobody can wait for it, and the records have to be closed.
+    /// A packet that takes longer counts as lost. No listener waits that long, and the records have to be closed.
     pub const TIMEOUT_NS: u64 = 60_000_000_000;
 
-    /// Number of streams: one a direction.
+    /// Number of streams: one per direction.
     pub fn streams(&self) -> u32 {
         if self.both_ways { 2 } else { 1 }
     }
@@ -84,8 +84,8 @@ pub struct DnsTraffic {
     pub request_bytes: u32,
     /// UDP payload of an answer.
     pub response_bytes: u32,
-    /// How long the answer to one attempt is awaited before the next.
+    /// How long to wait for the answer to one attempt before the next one.
     pub timeout_ns: u64,
-    /// How often a question is asked before the look-up has failed.
+    /// How many times a question is asked before the look-up fails.
     pub attempts: u32,
 }

@@ -13,7 +13,7 @@ pub struct TcpTraffic {
     /// How much later each of them begins than the one before it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stagger_ns: u64,
-    /// Payload each connection sends, then it closes; `None`: as much as fits until `stop`.
+    /// Payload that each connection sends before it closes; `None`: as much as fits until `stop`.
     pub bytes: Option<u64>,
     /// Transfers of `bytes` that each flow makes one after the other, each over a connection of its own.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -49,11 +49,12 @@ pub struct Sending {
 pub struct WebTraffic {
     /// Time between the starts of two fetches; a fetch still under way does not hold up the next.
     pub interval_ns: u64,
-    /// Size of the page, or of its document where it has `objects` besides; headers included.
+    /// Size of the page, headers included. If the page has `objects`, this is the size of its document.
     pub bytes: u64,
     /// Size of the request.
     pub request_bytes: u32,
-    /// What else belongs to a page; `None`: nothing, and the page comes over one connection, which the server closes.
+    /// The other objects of a page. `None`: there are none, and the page comes over one connection, which the server
+    /// closes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<PageObjects>,
     /// How the data is sent.
@@ -61,14 +62,14 @@ pub struct WebTraffic {
     pub sending: Sending,
 }
 
-/// What a page refers to: fetched after its document, over persistent connections.
+/// The objects that a page refers to. They are fetched after its document, over persistent connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageObjects {
     /// How many there are (never 0).
     pub count: u32,
     /// Size of each, headers included.
     pub bytes: u64,
-    /// Connections that fetch them, at most.
+    /// Maximum number of connections that fetch them.
     pub connections: u32,
 }
 

@@ -2,8 +2,8 @@
 
 use toml::{Table, Value};
 
-/// Adds to every host that the set-up lists those keys of the common `tcp` that it does not set itself. (A host that is
-/// not listed has the common ones anyway.)
+/// Copies each key of the common `tcp` table to every listed host that does not set the key itself. (A host that is not
+/// listed has the common settings anyway.)
 pub(crate) fn inherit_tcp(setup: &mut Table) {
     let Some(Value::Table(common)) = setup.get("tcp").cloned() else { return };
     let hosts = setup.get_mut("host").and_then(Value::as_array_mut).into_iter().flatten();

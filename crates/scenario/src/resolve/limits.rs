@@ -1,4 +1,4 @@
-//! Bounds on how much one run may record, so that a typo is an error at once and not a full disk tomorrow.
+//! Bounds on how much one run may record. With them, a typo is an error at once instead of a full disk tomorrow.
 
 use crate::error::{Problem, Problems};
 use crate::model::{OnOff, Port, Scenario, SojournDetail, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
@@ -8,7 +8,7 @@ use crate::path::join;
 const MOST_FLOWS: u64 = 10_000;
 /// Rows of one table.
 const MOST_ROWS: u64 = 50_000_000;
-/// Connections opened one after the other, all together.
+/// Connections opened one after the other, in total.
 const MOST_CONNECTIONS: u64 = 1_000_000;
 /// Bits of a full-size packet, for estimating rows from rates.
 const PACKET_BITS: u64 = 1500 * 8;
@@ -46,7 +46,7 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
                 check_transfers(&traffic.name, tcp, problems);
                 continue;
             }
-            // A day of speech has fewer rows than that.
+            // Even a day of speech has fewer rows than the limit.
             TrafficKind::Bittorrent(_) | TrafficKind::Voip(_) => continue,
             TrafficKind::Udp(udp) => {
                 check_datagrams(traffic, udp, problems);
@@ -122,7 +122,7 @@ impl Scenario {
 }
 
 impl Port {
-    /// Bits that can be sent up to `end_ns`; none if there is no rate, as nothing queues there.
+    /// Bits that can be sent up to `end_ns`; 0 if the port has no rate, because nothing queues there.
     fn capacity_bits(&self, end_ns: u64) -> u128 {
         let steps = self.rate.as_ref().map_or(&[][..], |rate| rate.steps());
         let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([end_ns]);

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::queue;
 use crate::error::{Problem, Problems};
 use crate::file::{Link as LinkTable, PortSettings, RateSetting};
 use crate::model::{Link, Port, RateSchedule, RateStep, Ring};
 use crate::path::join;
+use crate::qdisc::Qdisc;
 use crate::units::{RATE, TIME};
 
 /// Most links in a scenario.
@@ -73,11 +73,14 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         rate,
         delay_ns: own.delay.unwrap_or(table.delay).get(),
         overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
-        queue: queue::resolve(queue, &queue_path, problems)?,
+        queue: match queue {
+            Some(queue) => Qdisc::resolve(queue, &queue_path, problems)?,
+            None => Qdisc::default(),
+        },
     })
 }
 
-/// A queue or ring without a rate: the rate was forgotten.
+/// Refuses a queue or ring without a rate: the rate was probably forgotten.
 fn check_nothing_waits(has_queue: bool, has_ring: bool, path: &str, problems: &mut Problems) {
     for what in
         [("queue", has_queue), ("ring", has_ring)].into_iter().filter_map(|(what, is_there)| is_there.then_some(what))

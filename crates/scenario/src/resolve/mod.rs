@@ -1,13 +1,12 @@
 //! From the file's tables to the [`Scenario`] that an engine runs. Names become indices, and defaults that depend on
-//! other keys are filled in. Combinations of keys that are valid separately but not together are refused. (The checker
-//! ensures that names are unique: otherwise key paths would be ambiguous.)
+//! other keys are filled in. Keys that are valid separately but not together are refused. (The checker ensures that
+//! names are unique: otherwise key paths would be ambiguous.)
 
 mod datagrams;
 mod inheritance;
 mod limits;
 mod links;
 mod nodes;
-mod queue;
 mod reachability;
 mod sending;
 mod streams;

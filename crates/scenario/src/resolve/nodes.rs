@@ -1,4 +1,4 @@
-//! Nodes: whatever the links join.
+//! Nodes: everything that the links join.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -31,7 +31,7 @@ impl<'a> Nodes<'a> {
         nodes
     }
 
-    /// The node's index; where there is no such node, says so of the key at `path`.
+    /// The node's index. If there is no such node, adds a problem with the key at `path`.
     pub(super) fn find(
         &self,
         name: &Name,
@@ -70,7 +70,7 @@ impl<'a> Nodes<'a> {
     }
 
     fn add(&mut self, name: &'a str) {
-        // More than MOST_NODES is refused, so an index that does not fit is never used.
+        // More than MOST_NODES nodes are refused, so an index that does not fit is never used.
         let index = NodeIndex::try_from(self.names.len()).unwrap_or(NodeIndex::MAX);
         if let Entry::Vacant(entry) = self.indices.entry(name) {
             entry.insert(index);
@@ -79,7 +79,7 @@ impl<'a> Nodes<'a> {
     }
 
     fn check_hosts(&self, hosts: &[Host], common: &HostTcp, problems: &mut Problems) {
-        // What is wrong with the common settings is said once, not of every host that has them.
+        // A problem with the common settings is reported once, not for every host that has them.
         let is_common_sound = check_buffers(common, "tcp", problems);
         for host in hosts {
             let path = join("host", host.name.as_str());
@@ -101,7 +101,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Whether buffers begin with no more than their maximum; says so of the settings at `path` otherwise.
+/// Whether no buffer begins with more than its maximum. If one does, adds a problem with the settings at `path`.
 fn check_buffers(tcp: &HostTcp, path: &str, problems: &mut Problems) -> bool {
     let mut sound = true;
     for (kind, default, max) in [("rmem", &tcp.rmem_default, &tcp.rmem_max), ("wmem", &tcp.wmem_default, &tcp.wmem_max)]

@@ -18,7 +18,7 @@ pub(super) fn check(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-/// Which nodes are joined at all (union-find).
+/// Which nodes are connected by links, directly or not (union-find).
 struct Components {
     parents: Vec<usize>,
 }
@@ -37,7 +37,7 @@ impl Components {
         self.root(a) == self.root(b)
     }
 
-    /// The representative of the node's component. Shortens the way there for the next time.
+    /// The representative of the node's component. Shortens the path to it for later calls.
     fn root(&mut self, node: NodeIndex) -> usize {
         let mut node = usize::from(node);
         while self.parents[node] != node {

@@ -56,7 +56,7 @@ fn check_stagger(keys: &Tcp, stop_ns: u64, path: &str, problems: &mut Problems) 
     problems.add(|| Problem::new(join(path, "stagger"), found, allowed));
 }
 
-/// On and off times, which have no end but the traffic's.
+/// On and off times. Traffic that has them ends only when it stops, so it cannot have `bytes`.
 fn on_off(keys: &Tcp, path: &str, problems: &mut Problems) -> Option<OnOff> {
     let on_off = turns::resolve(&keys.turns, path, problems);
     if let (Some(bytes), Some(_)) = (keys.bytes, on_off) {

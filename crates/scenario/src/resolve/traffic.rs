@@ -1,12 +1,12 @@
-//! Traffic: who, to whom, when.
+//! Traffic: who sends, to whom, and when.
 
 use super::nodes::Nodes;
 use super::{datagrams, streams};
 use crate::error::{Problem, Problems};
-use crate::file::{HostTcp, Setup, Traffic as TrafficTable, TrafficCommon};
-use crate::model::{PingTraffic, Traffic, TrafficKind};
+use crate::file::{HostTcp, Ping, Setup, Traffic as TrafficTable, TrafficCommon};
+use crate::model::{PingTiming, PingTraffic, Traffic, TrafficKind};
 use crate::path::join;
-use crate::units::TIME;
+use crate::units::{MS, TIME};
 
 pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
     let host_of = |table: &TrafficTable| {
@@ -39,7 +39,7 @@ fn traffic(
     Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, dscp: common.dscp.get(), kind })
 }
 
-/// The time at which it stops.
+/// Checks when the traffic starts and stops; returns the time at which it stops.
 fn check_times(common: &TrafficCommon, duration_ns: u64, path: &str, problems: &mut Problems) -> u64 {
     let (start_ns, stop_ns) = (common.start.get(), common.stop.map_or(duration_ns, |stop| stop.get()));
     let duration = TIME.display(duration_ns);
@@ -59,13 +59,22 @@ fn kind(table: &TrafficTable, stop_ns: u64, host: &HostTcp, path: &str, problems
         TrafficTable::Tcp(tcp) => TrafficKind::Tcp(streams::tcp(tcp, stop_ns, host, path, problems)),
         TrafficTable::Web(web) => TrafficKind::Web(streams::web(web, host, path, problems)),
         TrafficTable::Bittorrent(keys) => TrafficKind::Bittorrent(streams::bittorrent(keys, path, problems)),
-        TrafficTable::Ping(ping) => TrafficKind::Ping(PingTraffic {
-            interval_ns: ping.interval.get(),
-            payload_bytes: ping.size.get_u32(),
-            timeout_ns: ping.timeout.get(),
-        }),
+        TrafficTable::Ping(keys) => TrafficKind::Ping(ping(keys, path, problems)),
         TrafficTable::Udp(udp) => TrafficKind::Udp(datagrams::udp(udp, path, problems)),
         TrafficTable::Voip(voip) => TrafficKind::Voip(datagrams::voip(voip)),
         TrafficTable::Dns(dns) => TrafficKind::Dns(datagrams::dns(dns)),
+    }
+}
+
+fn ping(keys: &Ping, path: &str, problems: &mut Problems) -> PingTraffic {
+    if keys.timing == PingTiming::Iputils && !keys.interval.get().is_multiple_of(MS) {
+        let allowed = "whole milliseconds, in which iputils counts (timing = \"iputils\")";
+        problems.add(|| Problem::new(join(path, "interval"), keys.interval.to_string(), allowed));
+    }
+    PingTraffic {
+        interval_ns: keys.interval.get(),
+        payload_bytes: keys.size.get_u32(),
+        timeout_ns: keys.timeout.get(),
+        timing: keys.timing,
     }
 }

@@ -5,7 +5,7 @@ use crate::file::{Interval, Turns};
 use crate::model::OnOff;
 use crate::path::join;
 
-/// Both lengths or none: with only one, the other was forgotten.
+/// Requires both lengths or none: if there is only one, the other was probably forgotten.
 pub(super) fn resolve(keys: &Turns, path: &str, problems: &mut Problems) -> Option<OnOff> {
     let &Turns { on, off, periods } = keys;
     match (on, off) {

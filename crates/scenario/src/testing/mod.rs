@@ -2,7 +2,7 @@
 
 mod datagrams;
 mod links;
-mod text;
+pub(crate) mod text;
 mod traffic;
 
 pub use text::experiment_text;
@@ -13,8 +13,8 @@ use proptest::sample::select;
 use crate::model::{Node, Scenario, SojournDetail, TcpSettings};
 use crate::units::MS;
 
-/// A line of one to three links, any queueing disciplines, one to four entries of any traffic, at most 5 s long, rates of
-/// 0.5 to 50 Mbit/s. Whatever comes out could have been loaded from a file; [`experiment_text`] writes that file.
+/// A line of one to three links, any queueing disciplines, one to four entries of any traffic, at most 5 s long, rates
+/// of 0.5 to 50 Mbit/s. Each of these scenarios could have been loaded from a file, which [`experiment_text`] writes.
 ///
 /// ```
 /// use bufferscope_scenario::testing::arbitrary_scenario;
@@ -46,7 +46,7 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// The same, where any port with a rate may have a transmit ring: for what does not run the scenario.
+/// The same, but any port with a rate may have a transmit ring. This is for tests that do not run the scenario.
 pub fn arbitrary_scenario_with_rings() -> impl Strategy<Value = Scenario> {
     arbitrary_scenario().prop_flat_map(|scenario| {
         let rings = prop::collection::vec(prop::option::of(links::ring()), 2 * scenario.links.len());

@@ -1,14 +1,14 @@
-//! A scenario written as the experiment file that it could come from.
+//! Writes a scenario as an experiment file from which it could have been loaded.
 
 use toml::{Table, Value};
 
 use crate::model::{
-    Node, OnOff, Pattern, Periods, Port, Qdisc, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic,
+    Node, OnOff, Pattern, Periods, PingTiming, Port, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic,
 };
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
-/// The text of an experiment whose only point is this scenario: to run by hand what a property test found. Every key is
-/// written, even if it has its default value.
+/// The text of an experiment whose only point is this scenario. With it, one can run by hand what a property test
+/// found. Every key is written, even if it has its default value.
 pub fn experiment_text(scenario: &Scenario) -> String {
     let links = scenario.links.iter().map(|link| {
         let name = |index: u16| Value::from(scenario.nodes[usize::from(index)].name.as_str());
@@ -44,23 +44,23 @@ fn table<const N: usize>(all: [(&str, Value); N]) -> Value {
     Value::Table(keys(all))
 }
 
-fn time(ns: u64) -> Value {
+pub(crate) fn time(ns: u64) -> Value {
     Value::from(TIME.display(ns))
 }
 
-fn size(bytes: impl Into<u64>) -> Value {
+pub(crate) fn size(bytes: impl Into<u64>) -> Value {
     Value::from(SIZE.display(bytes.into()))
 }
 
-fn rate(bits_per_second: u64) -> Value {
+pub(crate) fn rate(bits_per_second: u64) -> Value {
     Value::from(RATE.display(bits_per_second))
 }
 
-fn packets(number: u32) -> Value {
+pub(crate) fn packets(number: u32) -> Value {
     Value::from(PACKETS.display(number.into()))
 }
 
-fn number(number: u32) -> Value {
+pub(crate) fn number(number: u32) -> Value {
     Value::from(i64::from(number))
 }
 
@@ -72,42 +72,13 @@ fn port(port: &Port) -> Value {
         let steps = schedule.steps().iter();
         let steps = steps.map(|step| Value::Array(vec![time(step.from_ns), rate(step.bits_per_second)]));
         keys.insert("rate".to_owned(), Value::Array(steps.collect()));
-        keys.insert("queue".to_owned(), queue(&port.queue));
+        keys.insert("queue".to_owned(), Value::Table(port.queue.written()));
         if let Some(ring) = &port.ring {
             let size = ("size", packets(ring.size_packets));
             keys.insert("ring".to_owned(), table([size, ("bql", Value::from(ring.bql))]));
         }
     }
     Value::Table(keys)
-}
-
-fn queue(queue: &Qdisc) -> Value {
-    let qdisc = |name: &str| ("qdisc", Value::from(name));
-    match queue {
-        Qdisc::Pfifo(pfifo) => table([qdisc("pfifo"), ("limit", packets(pfifo.limit_packets))]),
-        Qdisc::Bfifo(bfifo) => table([qdisc("bfifo"), ("limit", size(bfifo.limit_bytes))]),
-        Qdisc::Red(red) => table([
-            qdisc("red"),
-            ("limit", size(red.limit_bytes)),
-            ("min", size(red.min_bytes)),
-            ("max", size(red.max_bytes)),
-            ("avpkt", size(red.avpkt_bytes)),
-            ("burst", number(red.burst_packets)),
-            ("probability", Value::from(red.probability)),
-            ("bandwidth", rate(red.bandwidth_bps)),
-            ("ecn", Value::from(red.ecn)),
-        ]),
-        Qdisc::Codel(codel) => {
-            let keys = table([
-                qdisc("codel"),
-                ("limit", packets(codel.limit_packets)),
-                ("target", time(codel.target_ns)),
-                ("interval", time(codel.interval_ns)),
-                ("ecn", Value::from(codel.ecn)),
-            ]);
-            with(keys, "ce_threshold", codel.ce_threshold_ns.map(time))
-        }
-    }
 }
 
 fn host(node: &Node) -> Value {
@@ -147,6 +118,7 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ("interval", time(ping.interval_ns)),
             ("size", size(ping.payload_bytes)),
             ("timeout", time(ping.timeout_ns)),
+            ("timing", Value::from(timing(ping.timing))),
         ]),
         TrafficKind::Web(web) => {
             let mut keys = table([
@@ -186,6 +158,13 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     keys = with(keys, "start", Some(time(traffic.start_ns)));
     keys = with(keys, "stop", Some(time(traffic.stop_ns)));
     with(keys, "dscp", Some(number(traffic.dscp.into())))
+}
+
+fn timing(timing: PingTiming) -> &'static str {
+    match timing {
+        PingTiming::Exact => "exact",
+        PingTiming::Iputils => "iputils",
+    }
 }
 
 fn udp(udp: &UdpTraffic) -> Value {

@@ -6,7 +6,8 @@ use proptest::sample::select;
 use super::datagrams;
 use crate::congestion::Congestion;
 use crate::model::{
-    BittorrentTraffic, NodeIndex, PageObjects, PingTraffic, Sending, TcpTraffic, Traffic, TrafficKind, WebTraffic,
+    BittorrentTraffic, NodeIndex, PageObjects, PingTiming, PingTraffic, Sending, TcpTraffic, Traffic, TrafficKind,
+    WebTraffic,
 };
 use crate::units::MS;
 
@@ -33,7 +34,7 @@ pub(super) fn named(traffic: Vec<Traffic>) -> Vec<Traffic> {
     (1..).zip(traffic).map(|(number, traffic)| Traffic { name: format!("t{number}"), ..traffic }).collect()
 }
 
-/// For traffic that lasts so long.
+/// Any kind of traffic, for traffic that lasts for `stream_ns`.
 fn kind(stream_ns: u64) -> impl Strategy<Value = TrafficKind> {
     prop_oneof![
         3 => tcp(stream_ns).prop_map(TrafficKind::Tcp),
@@ -76,10 +77,9 @@ fn tcp(stream_ns: u64) -> impl Strategy<Value = TcpTraffic> {
 }
 
 fn ping() -> impl Strategy<Value = PingTraffic> {
-    (1..=500_u64, 0..=1472_u32, 10..=5000_u64).prop_map(|(interval_ms, payload_bytes, timeout_ms)| PingTraffic {
-        interval_ns: interval_ms * MS,
-        payload_bytes,
-        timeout_ns: timeout_ms * MS,
+    let timing = select(vec![PingTiming::Exact, PingTiming::Iputils]);
+    (1..=500_u64, 0..=1472_u32, 10..=5000_u64, timing).prop_map(|(interval_ms, payload_bytes, timeout_ms, timing)| {
+        PingTraffic { interval_ns: interval_ms * MS, payload_bytes, timeout_ns: timeout_ms * MS, timing }
     })
 }
 

@@ -1,12 +1,12 @@
-//! Rates as people write them, and the rates in bytes that `tc` writes almost alike: its `10mbps` is 80 Mbit/s.
+//! Rates as people write them, and `tc`'s rates in bytes, which look almost the same: `10mbps` is 80 Mbit/s in `tc`.
 
 use super::RATE;
 use crate::error::{quote, shorten};
 
-/// What tc's unit of bytes is called in messages.
+/// How messages explain tc's unit of bytes.
 const IN_TC: &str = "in tc's units bps is bytes per second";
 
-/// What a unit that is none of tc's counts.
+/// What is counted by a unit that is not one of tc's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     Bits,
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(suggest("64000", " b/s").as_deref(), Some("did you mean \"64000bit\"?"));
     }
 
-    /// A byte has eight bits; KiB are 1024 of them.
+    /// A byte has eight bits; a KiB has 1024 bytes.
     #[test]
     fn bytes_are_told_in_bits() {
         for unit in [" MB/s", "MB", " Mbyte/s", " MBytes/sec", " MBps", "mB"] {

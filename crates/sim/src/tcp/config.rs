@@ -1,13 +1,11 @@
-//! What a connection is told when it is made.
+//! The settings with which an endpoint is created.
 
 use bufferscope_scenario::Congestion;
 
 use super::Timers;
+use crate::network::segment::MSS_BYTES;
 
-/// Payload of a full segment: a 1500-byte MTU less 20 bytes of IP, 20 of TCP and 12 of timestamps.
-pub(super) const MSS_BYTES: u32 = 1448;
-
-/// Settings of one endpoint, named after Linux' sysctls where there is one.
+/// Settings of one endpoint, named after Linux' sysctls where they exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Payload bytes in a full segment.
@@ -25,7 +23,7 @@ pub struct Config {
     pub wmem_default_bytes: u64,
     /// Largest send buffer that auto-tuning may reach (`net.ipv4.tcp_wmem[2]`).
     pub wmem_max_bytes: u64,
-    /// The application may write more only while less than this is unsent (`net.ipv4.tcp_notsent_lowat`).
+    /// The application may write more only while there is less unsent data than this (`net.ipv4.tcp_notsent_lowat`).
     pub notsent_lowat_bytes: u64,
     /// Congestion control of the data this endpoint sends.
     pub congestion: Congestion,
@@ -36,21 +34,21 @@ pub struct Config {
     pub target_ns: u64,
     /// Pace packets even where the congestion control does not require it (`SO_MAX_PACING_RATE`).
     pub pacing: bool,
-    /// Pacing rate in per cent of one window per round trip: in slow start (`net.ipv4.tcp_pacing_ss_ratio`), and from
-    /// half of the threshold on (`net.ipv4.tcp_pacing_ca_ratio`). It has no effect where the congestion control sets
-    /// the rate.
+    /// Pacing rate in per cent of one window per round trip. The first value applies in slow start
+    /// (`net.ipv4.tcp_pacing_ss_ratio`), the second from half of the threshold on (`net.ipv4.tcp_pacing_ca_ratio`).
+    /// They have no effect where the congestion control sets the rate.
     pub pacing_percent: [u32; 2],
     /// Shrink the window after idle times, and while the application does not use it
     /// (`net.ipv4.tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
     /// Number of SYN timeouts before the timeout starts to double (`net.ipv4.tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
-    /// Send what the application writes at once, even if it does not fill a segment (`TCP_NODELAY`).
+    /// Send written data at once, even if it does not fill a segment (`TCP_NODELAY`).
     pub no_delay: bool,
     /// Maximum number of segments that leave as one packet (ip-link(8), `gso_max_segs`); 1 without segmentation
     /// offload.
     pub gso_max_segs: u32,
-    /// Seed of the random numbers that the congestion control draws. BBR uses them so that flows that began together do
+    /// Seed of the congestion control's random numbers. BBR uses random numbers so that flows that began together do
     /// not probe together.
     pub seed: u64,
     /// Ask for ECN (client) or accept it (server); used when both ends want it (RFC 3168, section 6.1.1).
@@ -61,17 +59,17 @@ pub struct Config {
     pub timers: Timers,
 }
 
-/// Which side of the handshake an endpoint plays.
+/// The side of the handshake that an endpoint is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends the SYN.
     Client,
-    /// Answers it.
+    /// Answers the SYN.
     Server,
 }
 
 impl Config {
-    /// Linux' defaults with CUBIC and without ECN, and with timers that are exact.
+    /// Linux' defaults, with CUBIC, without ECN, and with exact timers.
     pub const DEFAULT: Self = Self {
         mss_bytes: MSS_BYTES,
         initial_window_packets: 10,

@@ -1,32 +1,32 @@
 //! Which kind of explicit congestion notification a connection uses, and how its ends agree on it.
 //!
-//! - *Classic* (RFC 3168): the receiver echoes congestion until the sender says that it has reduced its window.
-//! - *Exact* (DCTCP, RFC 8257, section 3.2): the receiver echoes for each packet whether it was marked. Nothing in the
-//!   handshake distinguishes it from classic ECN: both ends must run such a control.
-//! - *Accurate* (RFC 9768): every segment carries the number of marked packets received, modulo 8. It is negotiated by
-//!   a third flag in the SYN, and falls back to classic ECN.
+//! - *Classic* (RFC 3168): the receiver echoes congestion until the sender reports that it has reduced its window.
+//! - *Exact* (DCTCP, RFC 8257, section 3.2): the receiver echoes for each packet whether it was marked. The handshake
+//!   is that of classic ECN, so both ends must be configured with a congestion control that uses it.
+//! - *Accurate* (RFC 9768): every segment carries the number of marked packets received, modulo 8. A third flag in the
+//!   SYN negotiates it; without agreement, the connection falls back to classic ECN.
 //!
 //! Departs: accurate ECN does not use its TCP option (as with `net.ipv4.tcp_ecn_option` = 0), and neither end checks
-//! whether the path tampers with its bits.
+//! whether the path alters the ECN bits.
 
 use super::config::Config;
-use super::segment::Flags;
-use crate::packet::Ecn;
+use crate::network::segment::Flags;
+use crate::network::traffic_class::Ecn;
 
-/// What a congestion control needs of ECN.
+/// The kind of ECN that a congestion control needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnUse {
-    /// Nothing: classic ECN if the connection is configured for it.
+    /// None in particular: classic ECN if the connection is configured for it.
     AsConfigured,
     /// The exact echo of DCTCP, on packets with ECT(0).
     Exact,
     /// Accurate ECN, on packets with ECT(0).
     Accurate,
-    /// The same on packets with ECT(1) (RFC 9331, section 4).
+    /// Accurate ECN, on packets with ECT(1) (RFC 9331, section 4).
     L4s,
 }
 
-/// What both ends have agreed on.
+/// The kind of ECN that both ends have agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// No ECN.
@@ -37,7 +37,7 @@ pub(crate) enum Mode {
     Accurate,
 }
 
-/// What one end is willing to do.
+/// The kinds of ECN that one end is willing to use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
     configured: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// From the connection's configuration and the needs of the congestion control.
+    /// The offer that follows from the connection's configuration and the needs of the congestion control.
     pub(crate) fn new(config: &Config, needs: EcnUse) -> Self {
         let accurate = config.accurate_ecn && needs == EcnUse::AsConfigured;
         Self { configured: config.ecn, needs: if accurate { EcnUse::Accurate } else { needs } }
@@ -85,8 +85,8 @@ impl Offer {
         }
     }
 
-    /// The codepoints of new data and of everything else, where ECN is agreed on. With modes other than classic ECN,
-    /// retransmissions and acknowledgements also carry one (`tcp_ca_needs_ecn`; RFC 9768, section 3.3).
+    /// The codepoints of new data and of all other segments, once ECN is agreed on. In modes other than classic ECN,
+    /// retransmissions and acknowledgements also carry a codepoint (`tcp_ca_needs_ecn`; RFC 9768, section 3.3).
     pub(crate) fn codepoints(self) -> (Ecn, Ecn) {
         match self.needs {
             EcnUse::AsConfigured => (Ecn::Ect0, Ecn::NotEct),

@@ -1,22 +1,24 @@
-//! One end of a TCP connection (RFC 9293): the handshake, the close, and the two halves between them.
+//! One end of a TCP connection (RFC 9293): the handshake, the close, and, between them, the sending and receiving
+//! halves.
 //!
-//! Departs: the parameters that SYNs negotiate (MSS, window scale, SACK, timestamps) are the same for all hosts; there is
-//! no RST and no TIME-WAIT timer.
+//! Departs: the parameters that SYNs negotiate (MSS, window scale, SACK, timestamps) are the same for all hosts; there
+//! is no RST and no TIME-WAIT timer.
 
 use super::ecn::Mode;
 use super::handshake::Attempt;
 use super::receiver::{Receiver, RoundTrip};
-use super::segment::{Flags, SackBlocks, Segment};
 use super::sender::{Established, Output, Sender};
 use super::thresholds::Ending;
 use super::timers::earlier;
-use super::{Config, Egress, Outgoing, Role, Sample, Timers, Xmit, timestamps};
-use crate::packet::Ecn;
+use super::{Config, Egress, Outgoing, Role, Sample, Timers, timestamps};
+use crate::network::segment::{Flags, SackBlocks, Segment};
+use crate::network::traffic_class::Ecn;
+use crate::network::xmit::Xmit;
 
 /// One end of a connection.
 ///
 /// ```
-/// use bufferscope_sim::packet::Ecn;
+/// use bufferscope_sim::Ecn;
 /// use bufferscope_sim::tcp::{Config, Endpoint, Role};
 ///
 /// let mut client = Endpoint::new(&Config::default(), Role::Client);
@@ -44,20 +46,20 @@ pub struct Endpoint {
     receiver: Receiver,
 }
 
-/// How far the handshake has progressed (RFC 9293, section 3.3.2). The two halves track what follows it.
+/// How far the handshake has progressed (RFC 9293, section 3.3.2). The two halves track everything after it.
 #[derive(Debug)]
 enum Phase {
     /// Closed (client) or listening (server).
     Idle,
-    /// The SYN is under way.
+    /// The SYN was sent.
     SynSent(Attempt),
-    /// The SYN-ACK is under way; the SYN asked for ECN, and so on.
+    /// The SYN-ACK was sent. The second field has what the SYN asked for.
     SynReceived(Attempt, PeerSyn),
-    /// Both have answered.
+    /// Both ends have answered.
     Established,
 }
 
-/// What the server learnt from the SYN.
+/// What the server learned from the SYN.
 #[derive(Clone, Copy, Debug)]
 struct PeerSyn {
     window_bytes: u32,
@@ -87,20 +89,20 @@ impl Endpoint {
         }
     }
 
-    /// The application has `bytes` more payload, and writes it as the send buffer accepts it; `u64::MAX` never runs
-    /// out. Ignored once it has finished.
+    /// The application has `bytes` more payload, which it writes as the send buffer accepts it. `u64::MAX` stands for
+    /// an endless supply. Ignored once the application has finished.
     pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
         self.sender.offer(bytes);
         self.transmit(now_ns, out);
     }
 
-    /// The application has no more to offer: a FIN follows what was offered.
+    /// The application has no more data to offer. A FIN follows the data offered so far.
     pub fn finish_sending(&mut self, now_ns: u64, out: &mut dyn Egress) {
         self.sender.finish(now_ns);
         self.transmit(now_ns, out);
     }
 
-    /// The application keeps what the send buffer has not accepted yet; more may be offered later.
+    /// The application withdraws the data that the send buffer has not accepted yet. It may offer more later.
     pub fn hold(&mut self) {
         self.sender.hold();
     }
@@ -130,7 +132,7 @@ impl Endpoint {
         }
     }
 
-    /// Does what is due at [`deadline`](Self::deadline); harmless when called early.
+    /// Does what is due at [`deadline`](Self::deadline). Calling it early is harmless.
     pub fn on_timer(&mut self, now_ns: u64, out: &mut dyn Egress) {
         match &mut self.phase {
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => {
@@ -153,13 +155,13 @@ impl Endpoint {
         }
     }
 
-    /// A [charged](Segment::is_charged) segment with `len` bytes of payload, which was [queued](Xmit::Queued), has left the queue of
-    /// the host's port, or was dropped there after all.
+    /// A [charged](Segment::is_charged) segment with `len` bytes of payload has left the queue of the host's port, or
+    /// was dropped from it. It had been [queued](Xmit::Queued) before.
     pub fn on_left_host(&mut self, now_ns: u64, len: u32, out: &mut dyn Egress) {
         self.sender.on_left_host(len, &mut Output { now_ns, receiver: &mut self.receiver, out });
     }
 
-    /// When [`on_timer`](Self::on_timer) has to be called next, if nothing arrives before.
+    /// When [`on_timer`](Self::on_timer) must be called next if nothing arrives earlier.
     #[inline]
     pub fn deadline(&self) -> Option<u64> {
         match &self.phase {
@@ -169,22 +171,22 @@ impl Endpoint {
         }
     }
 
-    /// Is the handshake done, as far as this side can tell?
+    /// Is the handshake complete, as far as this side can tell?
     pub fn is_established(&self) -> bool {
         matches!(self.phase, Phase::Established)
     }
 
-    /// Payload received in order (and read at once by the application).
+    /// Payload bytes received in order. The application has read them at once.
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received_bytes()
     }
 
-    /// Payload of ours acknowledged cumulatively.
+    /// Payload bytes sent by this endpoint and acknowledged cumulatively.
     pub fn acked_bytes(&self) -> u64 {
         self.sender.acked_bytes()
     }
 
-    /// Has everything the peer will ever send arrived, FIN included?
+    /// Has everything that the peer will ever send arrived, including its FIN?
     pub fn peer_finished(&self) -> bool {
         self.receiver.is_finished()
     }
@@ -200,7 +202,7 @@ impl Endpoint {
         self.sender.sample(now_ns)
     }
 
-    /// What to remember of the connection once it [is closed](Self::is_closed).
+    /// The state to remember once the connection [is closed](Self::is_closed).
     pub(crate) fn ending(&self) -> Ending {
         self.sender.ending()
     }
@@ -239,8 +241,8 @@ impl Endpoint {
         self.phase = Phase::Established;
     }
 
-    /// In the kernel's order: the acknowledgement, the payload, new data, and an acknowledgement if no data carried
-    /// one.
+    /// Handles a segment in the kernel's order: its acknowledgement, its payload, then sending new data, and then an
+    /// acknowledgement if no data carried it.
     fn on_established(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut dyn Egress) {
         let round_trip = self.round_trip();
         if self.receiver.accepts(now_ns, segment, round_trip) {
@@ -251,7 +253,7 @@ impl Endpoint {
             }
             self.receiver.on_segment(now_ns, segment, ecn, round_trip);
             if self.sender.fin_sent() && self.receiver.is_finished() && !finished_before {
-                // Both have finished: there will be nothing to carry the acknowledgement.
+                // Both ends have finished, so no data will carry the acknowledgement.
                 self.receiver.owe_at_once(now_ns, round_trip);
             }
             self.transmit(now_ns, out);
@@ -278,7 +280,7 @@ impl Endpoint {
         self.sender.heed(now_ns, xmit);
     }
 
-    /// The SYN or, once the peer's has arrived, the SYN-ACK.
+    /// Sends the SYN or, once the peer's SYN has arrived, the SYN-ACK.
     fn send_syn(&mut self, now_ns: u64, out: &mut dyn Egress) -> Xmit {
         let (flags, ack) = match self.phase {
             Phase::SynReceived(_, syn) => (syn.ecn.syn_ack(syn.codepoint), 1),

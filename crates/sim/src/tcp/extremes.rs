@@ -1,10 +1,10 @@
 //! The minimum or maximum over a sliding window of time, in constant space: Kathleen Nichols' algorithm (the kernel's
 //! `win_minmax.c`).
 //!
-//! It keeps the best, second best and third best of the window, each newer than the one before, so that a good value
-//! can take over when the best one expires.
+//! The filter keeps the best, second best and third best value of the window, each newer than the one before. When the
+//! best value expires, the next best replaces it.
 
-/// A minimum over a window. Times are in any unit: nanoseconds, or round trips counted.
+/// A minimum over a window. Times can be in any unit, for example nanoseconds or numbers of round trips.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MinFilter {
     window: u64,
@@ -73,7 +73,7 @@ impl MaxFilter {
     }
 }
 
-/// Drops the best when it has left the window, and spreads the runners-up over the window's quarters.
+/// Drops the best value when it has left the window, and spreads the runners-up over the window's quarters.
 fn age(best: &mut [Measured; 3], new: Measured, window: u64) {
     let age_of_best = new.at - best[0].at;
     if age_of_best > window {
@@ -125,7 +125,7 @@ mod tests {
             filter.add(round, value);
             filter.value().unwrap()
         });
-        // 9 was seen in round 4: it counts up to round 14.
+        // 9 was seen in round 4, so it counts up to round 14.
         assert_eq!(seen, [5, 9, 9, 3]);
     }
 }

@@ -1,10 +1,10 @@
-//! A SYN or SYN-ACK that waits for its answer (RFC 6298, rules 2.1 and 5.5; the kernel's `tcp_retransmit_timer` and
-//! `reqsk_timer_handler`).
+//! A SYN or SYN-ACK that has not been answered yet (RFC 6298, rules 2.1 and 5.5; the kernel's `tcp_retransmit_timer`
+//! and `reqsk_timer_handler`).
 
 use super::sender::{HOST_BUSY_NS, RTO_INITIAL_NS, RTO_MAX_NS};
 use super::{Timers, timestamps};
 
-/// The segment, and how often it was sent.
+/// The attempts to send a SYN or SYN-ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     timers: Timers,
@@ -20,41 +20,42 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// A SYN is sent now, for the first time; its first `linear_timeouts` timeouts do not double
+    /// A SYN is sent now, for the first time. Its first `linear_timeouts` timeouts are not doubled
     /// (`net.ipv4.tcp_syn_linear_timeouts`).
     pub(super) fn syn(now_ns: u64, timers: Timers, linear_timeouts: u32) -> Self {
         Self { timers, linear_timeouts, first_ns: now_ns, resent: 0, timeouts: 0, due_ns: 0 }.wait(now_ns)
     }
 
-    /// A SYN-ACK is sent now, for the first time. Its timeouts always double.
+    /// A SYN-ACK is sent now, for the first time. Each of its timeouts is doubled.
     pub(super) fn syn_ack(now_ns: u64, timers: Timers) -> Self {
         Self::syn(now_ns, timers, 0)
     }
 
-    /// It is sent again, as there was no answer.
+    /// The segment is sent again because there was no answer.
     pub(super) fn on_timeout(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, timeouts: self.timeouts + 1, ..self }.wait(now_ns)
     }
 
-    /// The host dropped the SYN that was to be sent again: the next attempt follows after half a second, and the
-    /// timeout is not doubled (`TCP_RESOURCE_PROBE_INTERVAL`).
+    /// The host dropped a retransmitted SYN. The next attempt follows after half a second, and the timeout is not
+    /// doubled (`TCP_RESOURCE_PROBE_INTERVAL`).
     pub(super) fn on_dropped(self, now_ns: u64) -> Self {
         let due_ns = self.timers.expiry_ns(now_ns, HOST_BUSY_NS);
         Self { linear_timeouts: self.linear_timeouts + 1, due_ns, ..self }
     }
 
-    /// A SYN-ACK is sent again because the SYN was: the timer restarts (`tcp_check_req`).
+    /// The SYN-ACK is sent again because the SYN arrived again. The timer restarts (`tcp_check_req`).
     pub(super) fn on_repeated_syn(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, ..self }.wait(now_ns)
     }
 
-    /// The round-trip time, given the timestamp that the answer echoes; the timestamp is used if anything was sent
-    /// again (RFC 6298, section 3).
+    /// The round-trip time. If the segment was retransmitted, it is computed from the timestamp that the answer echoes
+    /// (RFC 6298, section 3).
     pub(super) fn rtt_ns(&self, now_ns: u64, ts_ecr: u32) -> Option<u64> {
         if self.resent == 0 { Some(now_ns - self.first_ns) } else { timestamps::elapsed_ns(now_ns, ts_ecr) }
     }
 
-    /// Was more than one lost? Not if the first one is answered (`tcp_try_undo_spurious_syn`).
+    /// Was the segment lost more than once? No, if the answer is to its first transmission
+    /// (`tcp_try_undo_spurious_syn`).
     pub(super) fn lost_several(&self, ts_ecr: u32) -> bool {
         self.resent > 1 && self.timeouts > 0 && ts_ecr != timestamps::clock(self.first_ns)
     }
@@ -72,7 +73,7 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    /// Seconds from each sending to the next, of ten.
+    /// The seconds from each transmission to the next, for ten timeouts.
     fn waits(mut attempt: Attempt) -> Vec<u64> {
         let mut sent_ns = 0;
         let wait = |_| {
@@ -89,7 +90,7 @@ mod tests {
         assert_eq!(waits(Attempt::syn_ack(0, Timers::Exact)), [1, 2, 4, 8, 16, 32, 64, 120, 120, 120]);
     }
 
-    /// As `Documentation/networking/ip-sysctl.rst` has it for 4: "1, 1, 1, 1, 1, 2, 4, ...".
+    /// From `Documentation/networking/ip-sysctl.rst`, for the value 4: "1, 1, 1, 1, 1, 2, 4, ...".
     #[test]
     fn linear_timeouts_come_before_doubled_ones() {
         assert_eq!(waits(Attempt::syn(0, Timers::Exact, 4)), [1, 1, 1, 1, 1, 2, 4, 8, 16, 32]);

@@ -1,13 +1,13 @@
-//! What can be seen of a connection from outside, as `ss -ti` shows it.
+//! The state of a connection that is visible from outside, as `ss -ti` shows it.
 
-/// A snapshot of the sending side of an endpoint (and the receive window it is given).
+/// A snapshot of an endpoint's sending side, including the receive window that the peer advertises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Congestion window.
     pub cwnd_bytes: u64,
     /// Slow-start threshold; `None` while it has never been set.
     pub ssthresh_bytes: Option<u64>,
-    /// Sent, and neither acknowledged, nor selectively acknowledged, nor believed lost.
+    /// Data that was sent and is neither acknowledged, nor selectively acknowledged, nor believed lost.
     pub inflight_bytes: u64,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt_ns: Option<u64>,
@@ -17,38 +17,38 @@ pub struct Sample {
     pub rwnd_bytes: u64,
     /// Pacing rate in bits per second; `None` where the sender does not pace, or has no rate yet.
     pub pacing_bps: Option<u64>,
-    /// Delivery rate measured last, in bits of payload per second; `None` before the first measurement.
+    /// The last measured delivery rate, in bits of payload per second; `None` before the first measurement.
     pub delivery_rate_bps: Option<u64>,
-    /// The application was the limit while that was measured.
+    /// The application limited the sender while that rate was measured.
     pub app_limited: bool,
-    /// Payload acknowledged cumulatively since the start.
+    /// Payload bytes acknowledged cumulatively since the start.
     pub delivered_bytes: u64,
     /// Segments retransmitted since the start.
     pub retransmits: u64,
-    /// Segments outstanding now that are believed lost.
+    /// Currently outstanding segments that are believed lost.
     pub lost: u64,
-    /// Packets by which the path is believed to reorder, at most (`tcpi_reordering`).
+    /// The largest distance in packets by which the path is believed to reorder (`tcpi_reordering`).
     pub reordering: u32,
-    /// Packets delivered, whether in order or not, the handshake's included (`tcpi_delivered`).
+    /// Packets delivered, in order or not, including the handshake's (`tcpi_delivered`).
     pub delivered: u64,
-    /// Those of them that met congestion (`tcpi_delivered_ce`).
+    /// Those delivered packets that were marked with congestion (`tcpi_delivered_ce`).
     pub delivered_ce: u64,
-    /// Payload handed over by the application and not sent yet (`tcpi_notsent_bytes`).
+    /// Payload bytes that the application has written and that are not sent yet (`tcpi_notsent_bytes`).
     pub notsent_bytes: u64,
-    /// Time since the start in which there was data to send or to be acknowledged (`tcpi_busy_time`).
+    /// Time since the start during which data was waiting to be sent or acknowledged (`tcpi_busy_time`).
     pub busy_ns: u64,
-    /// The part of that time in which the receiver's window was the limit (`tcpi_rwnd_limited`).
+    /// The part of that time during which the receiver's window was the limit (`tcpi_rwnd_limited`).
     pub rwnd_limited_ns: u64,
-    /// The part of that time in which the send buffer was the limit (`tcpi_sndbuf_limited`).
+    /// The part of that time during which the send buffer was the limit (`tcpi_sndbuf_limited`).
     pub sndbuf_limited_ns: u64,
-    /// State of the congestion machinery.
+    /// The congestion state.
     pub state: State,
 }
 
 /// The kernel's congestion states (`enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Nothing is amiss.
+    /// The normal state: no sign of loss or congestion.
     Open,
     /// Something arrived out of order; nothing is believed lost yet.
     Disorder,

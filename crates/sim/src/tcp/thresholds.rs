@@ -1,8 +1,8 @@
-//! What hosts remember of ended connections: for each destination, the slow-start threshold with which the next
-//! connection to it begins (`tcp_update_metrics` and `tcp_init_metrics` of `tcp_metrics.c`).
+//! What hosts remember of connections that have ended: for each destination, the slow-start threshold with which the
+//! next connection to it begins (`tcp_update_metrics` and `tcp_init_metrics` of `tcp_metrics.c`).
 //!
-//! Departs: nothing else is remembered (round-trip times, reordering). A connection looks it up when it is created, not
-//! when its handshake is done. Entries do not expire after an hour.
+//! Departs: only the threshold is remembered, not round-trip times or reordering. A connection looks it up when it is
+//! created, not when its handshake is complete. Entries do not expire after an hour.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ pub(crate) struct Thresholds(BTreeMap<Way, u32>);
 /// A host, and the row of its destination in the routing table.
 pub(crate) type Way = (NodeIndex, u16);
 
-/// The state of a sender when its connection had ended.
+/// The state of a sender at the end of its connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {
     /// Congestion window in packets.
     pub(crate) cwnd: u32,
     /// Slow-start threshold in packets; `u32::MAX` if there never was any congestion.
     pub(crate) ssthresh: u32,
-    /// No congestion state (`TCP_CA_Open`).
+    /// The congestion state is `TCP_CA_Open`.
     pub(crate) is_open: bool,
 }
 
@@ -32,8 +32,8 @@ impl Thresholds {
         self.0.get(&way).copied().unwrap_or(u32::MAX)
     }
 
-    /// A connection has ended. Thresholds that were found in congestion avoidance are trusted; others only if they are
-    /// larger than the known one.
+    /// A connection has ended. A threshold from congestion avoidance replaces the known one; any other only if it is
+    /// larger.
     pub(crate) fn learn(&mut self, way: Way, ending: Ending) {
         let Ending { cwnd, ssthresh, is_open } = ending;
         let learnt = if ssthresh == u32::MAX {
@@ -46,7 +46,7 @@ impl Thresholds {
         self.0.extend(learnt.map(|threshold| (way, threshold)));
     }
 
-    /// The threshold, if a smaller one is known.
+    /// Returns the threshold if a smaller one is known.
     fn raised(&self, way: Way, threshold: u32) -> Option<u32> {
         self.0.get(&way).is_some_and(|&known| threshold > known).then_some(threshold)
     }

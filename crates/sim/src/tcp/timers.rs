@@ -1,27 +1,26 @@
 //! How precise a host's timers are (the kernel's `kernel/time/timer.c`).
 //!
-//! Linux counts in jiffies, 4 ms each with Debian's `CONFIG_HZ=250`. It sorts its timers into a wheel whose buckets
-//! grow coarser with distance: 4 ms up to 252 ms, 32 ms up to 2 s, 256 ms up to 16 s, and so on. No timer expires
-//! early, so each is late by up to one bucket: a SYN is sent again 1.000 to 1.032 s after the first. So retransmissions
-//! drift out of the rhythm in which the originals were lost.
+//! Linux counts in jiffies, 4 ms each with Debian's `CONFIG_HZ=250`. It sorts timers into a wheel whose buckets become
+//! coarser with distance: 4 ms up to 252 ms, 32 ms up to 2 s, 256 ms up to 16 s, and so on. No timer expires early, so
+//! each may be late by up to one bucket. For example, a SYN is retransmitted after 1.000 to 1.032 s. As a result,
+//! retransmissions drift out of the rhythm in which the originals were lost.
 //!
-//! What the kernel measures with its high-resolution clock is exact here: pacing, and the compression of
-//! acknowledgements.
+//! Timers that use the kernel's high-resolution clock are exact here: pacing, and the compression of acknowledgements.
 
 /// One jiffy (`1 / CONFIG_HZ`).
 const TICK_NS: u64 = 4_000_000;
-/// Buckets of the finest level that a new timer may go into (`LVL_START(1)`).
+/// The number of buckets of the finest level that a new timer may use (`LVL_START(1)`).
 const FINEST: u64 = 63;
-/// How much coarser each level is than the one before (`LVL_CLK_SHIFT`).
+/// How much coarser each level is than the one before, as a shift (`LVL_CLK_SHIFT`).
 const LEVEL_SHIFT: u32 = 3;
 const LEVELS: u32 = 8;
 
 /// How precise a host's timers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timers {
-    /// Exact to the nanosecond, as in no kernel: for reasoning about everything else.
+    /// Exact to the nanosecond, unlike in any kernel. This makes everything else easier to reason about.
     Exact,
-    /// By jiffies, the first of which began `age_ns` before time 0.
+    /// In jiffies, the first of which began `age_ns` before time 0.
     Jiffies {
         /// How long the host's clock has been ticking at time 0.
         age_ns: u64,
@@ -38,10 +37,10 @@ pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 }
 
 impl Timers {
-    /// Ages below this lead to different results, for timers of up to 16 s.
+    /// Ages below this give different results, and larger ages repeat them, for timers of up to 16 s.
     pub(crate) const AGES_NS: u64 = TICK_NS << (2 * LEVEL_SHIFT);
 
-    /// A timeout as the kernel stores it: whole jiffies, at least as long.
+    /// A timeout as the kernel stores it, rounded up to whole jiffies.
     #[inline]
     pub(crate) fn timeout_ns(self, timeout_ns: u64) -> u64 {
         match self {
@@ -50,7 +49,7 @@ impl Timers {
         }
     }
 
-    /// The time as the host's clock of jiffies shows it, counted from when that began (`tcp_jiffies32`).
+    /// The time on the host's jiffies clock, counted from when that clock began (`tcp_jiffies32`).
     #[inline]
     pub(crate) fn clock_ns(self, now_ns: u64) -> u64 {
         match self {
@@ -82,13 +81,13 @@ mod tests {
     fn the_clock_of_jiffies_shows_the_last_tick() {
         let shown = [3, 4, 7, 8].map(|ms| YOUNG.clock_ns(ms * MS) / MS);
         assert_eq!(shown, [0, 4, 4, 8]);
-        // One that began 1 ms before time 0 ticks 1 ms earlier.
+        // A clock that began 1 ms before time 0 ticks 1 ms earlier.
         assert_eq!(Timers::Jiffies { age_ns: MS }.clock_ns(3 * MS), 4 * MS);
     }
 
     #[test]
     fn a_short_timer_is_up_to_one_jiffy_late() {
-        // 40 ms are 10 jiffies, counted from the current one; an eleventh to be safe.
+        // 40 ms are 10 jiffies, counted from the current one. An eleventh makes sure that the timer is not early.
         assert_eq!(YOUNG.expiry_ns(0, 40 * MS), 44 * MS);
         assert_eq!(YOUNG.expiry_ns(4 * MS - 1, 40 * MS), 44 * MS);
         assert_eq!(YOUNG.expiry_ns(4 * MS, 40 * MS), 48 * MS);
@@ -99,11 +98,12 @@ mod tests {
 
     #[test]
     fn a_timer_of_a_second_goes_off_on_a_multiple_of_32_ms() {
-        // 250 jiffies lie beyond 63: buckets of 8. 250 / 8 = 31 and a rest: the 32nd, 256 jiffies.
+        // 250 jiffies are more than 63, so buckets have 8 jiffies. 250 / 8 = 31 with a remainder: bucket 32, at 256
+        // jiffies.
         assert_eq!(YOUNG.expiry_ns(0, 1000 * MS), 1024 * MS);
-        // 256 / 8 = 32: the 33rd.
+        // 256 / 8 = 32: bucket 33.
         assert_eq!(YOUNG.expiry_ns(24 * MS, 1000 * MS), 1056 * MS);
-        // A clock that is 3 jiffies older is there 12 ms earlier.
+        // A clock that is 3 jiffies older reaches the bucket 12 ms earlier.
         assert_eq!(Timers::Jiffies { age_ns: 12 * MS }.expiry_ns(0, 1000 * MS), 1012 * MS);
     }
 

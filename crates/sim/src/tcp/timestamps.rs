@@ -1,8 +1,8 @@
-//! The timestamps option's clock (RFC 7323): milliseconds, as Linux' hosts send them.
+//! The clock of the timestamps option (RFC 7323), in milliseconds as on Linux.
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The clock at `now_ns`. It starts at 1, so that an echo of 0 means that there was nothing to echo.
+/// The clock at `now_ns`. It starts at 1, because an echo of 0 means that there was nothing to echo.
 pub(crate) fn clock(now_ns: u64) -> u32 {
     (now_ns / NS_PER_MS + 1) as u32
 }
@@ -12,13 +12,13 @@ pub(crate) fn elapsed_ns(now_ns: u64, echo: u32) -> Option<u64> {
     (echo != 0).then(|| u64::from(clock(now_ns).wrapping_sub(echo)).max(1) * NS_PER_MS)
 }
 
-/// Was the clock at `echo` earlier than at `clock`? Not if nothing was echoed.
+/// Is the clock value `echo` earlier than `clock`? False if nothing was echoed.
 pub(crate) fn is_before(echo: u32, clock: u32) -> bool {
     echo != 0 && (echo.wrapping_sub(clock) as i32) < 0
 }
 
-/// The peer's clock `value` minus ours when it showed `echo`, in ms; `None` if nothing was echoed. It wraps as the
-/// clocks do.
+/// The peer's clock value `value` minus our clock value `echo`, in ms; `None` if nothing was echoed. The difference
+/// wraps as the clocks do.
 pub(crate) fn one_way_ms(value: u32, echo: u32) -> Option<u32> {
     (echo != 0).then(|| value.wrapping_sub(echo))
 }

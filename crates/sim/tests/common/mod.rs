@@ -1,4 +1,4 @@
-//! What the tests of whole runs share: a scenario from text, a run into memory, and its tables as plain columns.
+//! Helpers for tests of whole runs: a scenario from text, a run into memory, and its tables as plain columns.
 
 // Each test program uses its own selection.
 #![allow(dead_code)]
@@ -69,7 +69,7 @@ pub(crate) fn run(scenario: &Scenario, seed: u64) -> Summary<MemorySink> {
     summary
 }
 
-/// Sent = delivered + dropped + still there, for every port, every flow, and the network as a whole.
+/// Checks that sent = delivered + dropped + still there, for every port, every flow, and the network as a whole.
 pub(crate) fn assert_conserving<O>(summary: &Summary<O>) {
     for port in &summary.ports {
         assert_eq!(port.arrived, port.dropped + port.queued + port.sent, "{port:?}");

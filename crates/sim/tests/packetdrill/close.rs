@@ -1,7 +1,7 @@
 //! How connections end.
 
 use crate::script::{DEFAULTS, Script};
-use bufferscope_sim::packet::Ecn;
+use bufferscope_sim::Ecn;
 use bufferscope_sim::tcp::Flags;
 
 const FIN_ACK: fn() -> Flags = || Flags::FIN | Flags::ACK;

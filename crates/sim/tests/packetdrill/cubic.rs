@@ -3,7 +3,7 @@
 use crate::script::{DEFAULTS, Script};
 use bufferscope_sim::tcp::Config;
 
-/// Two packets every 100 ms come through; pacing keeps HyStart from halving what it allows a train.
+/// Two packets arrive every 100 ms. With pacing, HyStart does not halve the length that it allows a train.
 fn slow_path(bytes: u64) -> Script {
     let mut t = Script::accept(&Config { pacing: true, ..DEFAULTS }, 100);
     t.window = 514 * 1024;
@@ -21,8 +21,9 @@ fn acknowledged(t: &mut Script, acks: std::ops::Range<u64>) -> u64 {
     t.cwnd()
 }
 
-/// The script is of kernels that let a round begin where HyStart's window is reached, and leaves slow start at 48. Since Linux 6.14
-/// (6.1.129), "fix incorrect HyStart round start detection", it does so at 36, as the kernel's test robot saw of both scripts.
+/// The script is for kernels in which a round begins where HyStart's window is reached, and leaves slow start at 48.
+/// Since "fix incorrect HyStart round start detection" (Linux 6.14, 6.1.129), kernels leave it at 36. The kernel's test
+/// robot saw this with both scripts.
 #[test]
 fn a_bulk_flow_at_166_kbit() {
     // google: cubic/cubic-bulk-166k

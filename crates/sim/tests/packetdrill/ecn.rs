@@ -1,7 +1,7 @@
 //! Explicit congestion notification.
 
 use crate::script::{DEFAULTS, Script};
-use bufferscope_sim::packet::Ecn;
+use bufferscope_sim::Ecn;
 use bufferscope_sim::tcp::{Config, Flags, Role, State};
 
 const ECN: Config = Config { ecn: true, ..DEFAULTS };
@@ -18,7 +18,7 @@ fn data_is_sent_with_ect_0() {
 }
 
 const ACCURATE: Config = Config { accurate_ecn: true, ..DEFAULTS };
-/// All that a SYN asks accurate ECN by.
+/// The flags with which a SYN asks for accurate ECN.
 const AE_CWR_ECE: [Flags; 3] = [Flags::AE, Flags::CWR, Flags::ECE];
 
 fn all(flags: [Flags; 3]) -> Flags {
@@ -36,7 +36,7 @@ fn count(t: &mut Script, ack: u64, ace: u8) {
 fn accurate_server() -> Script {
     let mut t = Script::new(&Config { mss_bytes: 1460, ..ACCURATE }, Role::Server);
     t.inject(0, Flags::SYN | all(AE_CWR_ECE), Ecn::NotEct, |syn| syn.seq = 0);
-    // It came without codepoint: 010.
+    // The SYN came without a codepoint: 010.
     t.expect_flags(Flags::SYN | Flags::ACK | Flags::CWR);
     t.window = 264 * 256;
     t.after(50);
@@ -51,7 +51,7 @@ fn a_client_and_an_accurate_server_agree() {
     let syn = t.connect().expect_flags(Flags::SYN | all(AE_CWR_ECE));
     assert_eq!(syn.ecn, Ecn::NotEct);
     t.after(50).inject(1, Flags::SYN | Flags::ACK | Flags::CWR, Ecn::NotEct, |syn_ack| syn_ack.seq = 0);
-    // The SYN-ACK came without codepoint, too; the count starts at 5.
+    // The SYN-ACK also came without a codepoint. The count starts at 5.
     assert_eq!(t.expect_flags(Flags::ACK | Flags::CWR).ecn, Ecn::Ect0);
     t.after(10).write(1000);
     let data = t.expect_flags(Flags::ACK | Flags::PSH | Flags::AE | Flags::ECE);
@@ -132,7 +132,7 @@ fn an_echo_reduces_the_window_in_proportion() {
     t.after(100).ack(1).write(4000).sends(1..4001);
     assert_eq!(t.cwnd(), 10);
     t.after(100).inject(1001, Flags::ACK | Flags::ECE, Ecn::NotEct, |_| {});
-    // Three in flight, threshold 7, one delivered: 3 + 1, and one more as SND.UNA advanced and nothing was lost (RFC 9937; the
-    // script is older and has 4).
+    // Three in flight, threshold 7, one delivered: 3 + 1, and one more as SND.UNA advanced and nothing was lost (RFC
+    // 9937; the script is older and has 4).
     assert_eq!((t.state(), t.cwnd(), t.ssthresh()), (State::Cwr, 5, Some(7)));
 }

@@ -17,7 +17,8 @@ fn three_packets_beyond_a_hole_repair_it_at_once() {
 
 #[test]
 fn a_single_packet_beyond_three_lost_ones_has_them_repaired_after_a_quarter_round_trip() {
-    // google: fast_retransmit/fr-4pkt-fack-last-mss: 25 ms and two jiffies, which the script's tolerance takes for 40 ms.
+    // google: fast_retransmit/fr-4pkt-fack-last-mss: 25 ms and two jiffies, which the script's tolerance takes for 40
+    // ms.
     let mut t = Script::accept(&DEFAULTS, 100);
     t.write(4000).sends(1..4001);
     t.after(100).sack(1, &[3001..4001]).sends_nothing();
@@ -48,7 +49,7 @@ fn the_first_two_duplicates_send_new_packets() {
     t.ack(1).write(15_000).sends(1..10_001);
     t.after(110).sack(1, &[1001..2001]).sends(10_001..11_001);
     t.after(10).sack(1, &[1001..3001]).sends(11_001..12_001);
-    // It turns out to be reordering, not loss.
+    // This turns out to be reordering, not loss.
     t.after(10).ack(3001).sends(12_001..14_001);
     t.after(20).ack(5001).sends(14_001..15_001);
     for ack in [7001, 9001, 11_001, 13_001, 15_001] {

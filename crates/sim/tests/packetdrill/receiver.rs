@@ -1,4 +1,4 @@
-//! What a receiver says, and when.
+//! The receiver's acknowledgements, and when they are sent.
 
 use crate::script::{DEFAULTS, Script};
 use bufferscope_sim::tcp::Config;

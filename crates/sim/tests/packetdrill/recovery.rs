@@ -1,4 +1,4 @@
-//! Fast recovery: proportional rate reduction, and its undoing.
+//! Fast recovery: proportional rate reduction, and undoing it.
 
 use crate::script::{DEFAULTS, Script};
 use bufferscope_sim::tcp::{Config, State};
@@ -81,7 +81,7 @@ fn an_acknowledgement_overtaken_by_others_still_tells_what_arrived() {
     t.sack(1, &[1001..3001, 8001..9001]).sends(1..1001);
     t.after(12).sack(4001, &[8001..9001]).sends(4001..7001);
     t.write(10_000).sends_nothing();
-    // It acknowledges less than is acknowledged already, and selectively two more: two packets leave.
+    // It acknowledges less than is already acknowledged, but two more packets selectively, so two packets leave.
     t.after(2).sack(3001, &[5001..7001]);
     t.sends(7001..8001);
     t.sends(10_001..11_001);
@@ -98,8 +98,8 @@ fn a_duplicate_report_of_the_only_retransmission_undoes_the_reduction() {
     // The acknowledgements of the others were lost; the last one reports the retransmission as a duplicate.
     t.after(100).sack(10_001, &[1..1001]);
     t.write(1000).sends(10_001..11_001);
-    // Back to 10, from which the same acknowledgement grows it by the 7 packets it delivers and the duplicate. (The script is
-    // older than that: 10.)
+    // Back to 10, from which the same acknowledgement grows it by the 7 packets it delivers and the duplicate. (The
+    // script is older than that: 10.)
     assert_eq!((t.state(), t.cwnd(), t.ssthresh()), (State::Open, 18, None));
 }
 
@@ -114,8 +114,8 @@ fn disorder_leaves_the_window_alone() {
 
 #[test]
 fn renos_recovery_also_hears_overtaken_acknowledgements() {
-    // ligurio: fast_recovery/fast-recovery, with Linux' windows (threshold 5) where the script has FreeBSD's.
-    // (And a handshake of 100 ms where it has one of 0, so that no tail loss probe comes in between, and duplicates 1 ms
+    // ligurio: fast_recovery/fast-recovery, with Linux' windows (threshold 5) where the script has FreeBSD's. (And a
+    // handshake of 100 ms where it has one of 0, so that no tail loss probe comes in between, and duplicates 1 ms
     // apart.)
     let mut t = Script::accept(&Config { congestion: bufferscope_scenario::Congestion::Reno, ..DEFAULTS }, 100);
     t.window = 320 * 128;

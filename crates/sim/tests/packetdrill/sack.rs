@@ -1,4 +1,4 @@
-//! The scoreboard: what selective acknowledgements leave lost.
+//! The scoreboard: which packets count as lost after selective acknowledgements.
 
 use crate::script::{DEFAULTS, Script};
 use bufferscope_sim::tcp::State;

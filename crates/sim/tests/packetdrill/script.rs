@@ -1,6 +1,6 @@
-//! One endpoint, and a peer that does what the test says.
+//! One endpoint, and a peer that the test controls.
 
-use bufferscope_sim::packet::Ecn;
+use bufferscope_sim::Ecn;
 use bufferscope_sim::tcp::{
     Config, Egress, Endpoint, Flags, Outgoing, Role, SackBlock, SackBlocks, Sample, Segment, State,
 };
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 const NS_PER_MS: u64 = 1_000_000;
-/// What most scripts offer: 257 units of 128 bytes.
+/// The window in most scripts: 257 units of 128 bytes.
 const WINDOW: u32 = 257 * 128;
 
 /// packetdrill's settings (`gtests/net/common/defaults.sh`), with segments of 1000 bytes.
@@ -24,9 +24,9 @@ pub(crate) struct Script {
     pub(crate) window: u32,
     /// Next sequence number of the peer.
     peer_nxt: u64,
-    /// What was sent and is not yet accounted for, with the time in milliseconds.
+    /// Segments that were sent and not yet checked, with the time in milliseconds.
     sent: VecDeque<(u64, Outgoing)>,
-    /// What is sent is of no interest.
+    /// Discards the segments that are sent.
     pub(crate) ignores_sent: bool,
 }
 
@@ -136,7 +136,7 @@ impl Script {
         self.sent.extend(out.into_iter().map(|outgoing| (self.now_ns / NS_PER_MS, outgoing)));
     }
 
-    /// Exactly this payload was sent next, in segments that follow on one another. Returns when, in milliseconds.
+    /// Checks that exactly this payload was sent next, in consecutive segments. Returns the time in milliseconds.
     pub(crate) fn sends(&mut self, range: Range<u64>) -> u64 {
         let (ms, first) = self.next_sent();
         let mut end = first.segment.end();
@@ -171,7 +171,7 @@ impl Script {
         assert_eq!((segment.ack, segment.len, told.as_slice()), (ack, 0, blocks), "at {} ms", self.now_ms());
     }
 
-    /// Nothing more was sent.
+    /// Checks that nothing more was sent.
     pub(crate) fn sends_nothing(&self) -> &Self {
         assert!(self.sent.is_empty(), "at {} ms: {:?}", self.now_ms(), self.sent);
         self

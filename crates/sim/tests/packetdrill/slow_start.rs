@@ -1,4 +1,4 @@
-//! How the window grows, and when not.
+//! How the window grows, and when it does not.
 
 use crate::script::{DEFAULTS, Script};
 use bufferscope_sim::tcp::Config;
@@ -122,7 +122,8 @@ fn after_a_closed_window_the_window_restarts_too() {
 
 #[test]
 fn paced_packets_grow_the_window_all_the_same() {
-    // google: slow_start/slow-start-fq-ack-per-2pkt. There, sch_fq paces pairs of packets; here, TCP itself single ones.
+    // google: slow_start/slow-start-fq-ack-per-2pkt. There, sch_fq paces pairs of packets; here, TCP itself single
+    // ones.
     let mut t = Script::accept(&Config { pacing: true, mss_bytes: 1460, ..DEFAULTS }, 100);
     t.window = 500 * 128;
     t.ack(1).write(40_000).sends(1..14_601);

@@ -1,7 +1,7 @@
-//! What happens when nothing comes back.
+//! Timeouts, when no acknowledgements arrive.
 
 use crate::script::{DEFAULTS, Script};
-use bufferscope_sim::packet::Ecn;
+use bufferscope_sim::Ecn;
 use bufferscope_sim::tcp::{Config, Flags, Role, State};
 
 #[test]
@@ -16,8 +16,8 @@ fn a_syn_ack_is_repeated_after_a_second() {
 
 #[test]
 fn a_timeout_doubles_the_next() {
-    // ligurio: rto/retransmission_timeout, with a handshake of 90 ms. Linux sends a tail loss probe before (2 RTT + 2 ms), and
-    // its timeout is RTT + 200 ms.
+    // ligurio: rto/retransmission_timeout, with a handshake of 90 ms. Linux sends a tail loss probe before (2 RTT + 2
+    // ms), and its timeout is RTT + 200 ms.
     let mut t = Script::accept(&DEFAULTS, 90);
     t.window = 65_535;
     t.ack(1).write(10_000).sends(1..10_001);
@@ -63,7 +63,7 @@ fn f_rto_sends_new_data_and_finds_the_timeout_spurious() {
     let mut t = timed_out();
     t.after(50).ack(1001).sends(10_001..12_001);
     assert_eq!(t.state(), State::Loss);
-    // Something that was never sent again is acknowledged: nothing was lost.
+    // A segment that was never retransmitted is acknowledged, so nothing was lost.
     t.after(50).ack(5001).ignores_sent = true;
     assert_eq!((t.state(), t.ssthresh(), t.info().lost), (State::Open, None, 0));
     assert!(t.cwnd() >= 10, "{}", t.cwnd());
@@ -89,7 +89,7 @@ fn a_timeout_in_fast_recovery_is_not_suspected() {
     t.after(400).sends(1..1001);
     assert_eq!(t.state(), State::Loss);
     t.write(10_000).ignores_sent = true;
-    // No new data first: what is lost.
+    // New data is not sent first; lost segments are.
     t.after(100).sack(4001, &[]).sends(4001..6001);
 }
 

@@ -1,4 +1,4 @@
-//! When the receiver speaks.
+//! When the receiver sends acknowledgements.
 
 use crate::net::*;
 use bufferscope_sim::tcp::Config;
@@ -8,8 +8,9 @@ fn fixed_window() -> Config {
     Config { rmem_default_bytes: 400_000, rmem_max_bytes: 400_000, ..Config::default() }
 }
 
-/// A connection that is past its quick acknowledgements: after 80 segments, one by one, the window of 200,000 bytes has been
-/// opened (from 65,535 by two segments for each segment: 47). A pause of more than the timeout (220 ms) would start them anew.
+/// A connection that is past its quick acknowledgements: after 80 segments, one by one, the window of 200,000 bytes has
+/// been opened (from 65,535 by two segments for each segment: 47). A pause of more than the timeout (220 ms) would
+/// start them anew.
 fn settled() -> Net {
     let mut net = Net::new(&fixed_window(), 10 * MS);
     net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
@@ -30,11 +31,11 @@ fn ack_times_after(net: &Net, from_ns: u64) -> Vec<u64> {
 fn a_segment_with_more_to_come_is_acknowledged_after_40_ms() {
     let mut net = settled();
     let (from_ns, number) = (net.now_ns, net.pipes[CLIENT].sent.len());
-    // Of two segments the second, which would ask for an acknowledgement, is lost.
+    // The second of two segments, which would trigger an acknowledgement, is lost.
     net = net.fate(move |n, _| if n == number + 1 { Fate::Drop } else { Fate::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 2 * MSS, out));
     net.run_until(from_ns + 60 * MS);
-    // 10 ms on the way and 40 ms of patience. (The tail loss probe comes after the acknowledgement only.)
+    // 10 ms on the way and 40 ms of delay. (The tail loss probe comes only after the acknowledgement.)
     assert_eq!(ack_times_after(&net, from_ns), [50]);
 }
 
@@ -49,7 +50,8 @@ fn the_end_of_a_write_is_acknowledged_when_it_is_read() {
 
 #[test]
 fn who_answers_acknowledges_with_the_answer() {
-    // After its first answer the server expects to answer again: the request's acknowledgement goes with it, 5 ms later.
+    // After its first answer the server expects to answer again: the request's acknowledgement goes with it, 5 ms
+    // later.
     let mut net = settled();
     for _ in 0..2 {
         let from_ns = net.now_ns;
@@ -70,7 +72,7 @@ fn every_second_segment_is_acknowledged_at_once() {
     let from_ns = net.now_ns;
     net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 5 * MSS, out));
     net.run_until(5 * SECOND);
-    // The fifth ends what was written, and is acknowledged when read.
+    // The fifth segment ends the write and is acknowledged when it is read.
     assert_eq!(ack_times_after(&net, from_ns), [10, 10, 10]);
 }
 

@@ -6,14 +6,15 @@ use bufferscope_sim::tcp::{Config, State};
 
 const RENO: Config = Config { congestion: Congestion::Reno, ..WIDE };
 
-/// A receive window that never limits.
+/// A receive window that is never the limit.
 const WIDE: Config = Config { rmem_default_bytes: 64 << 20, rmem_max_bytes: 64 << 20, ..Config::DEFAULT };
 
 #[test]
 fn slow_start_doubles_every_round_trip() {
     let mut net = Net::new(&RENO, 50 * MS).stream();
-    // Data leaves at 100 ms; its acknowledgements are in at 200, 300, ...: 10 packets, 20, 40, 80. Each packet acknowledged
-    // adds one, however few acknowledgements the receiver sends; 40 ms later the last delayed one is in, too.
+    // Data leaves at 100 ms; its acknowledgements are in at 200, 300, ...: 10 packets, 20, 40, 80. Each packet
+    // acknowledged adds one, however few acknowledgements the receiver sends; 40 ms later the last delayed one is in,
+    // too.
     let windows: Vec<u64> = (0..4)
         .map(|round| {
             net.run_until((199 + 100 * round) * MS);
@@ -25,7 +26,7 @@ fn slow_start_doubles_every_round_trip() {
 
 #[test]
 fn reno_adds_one_packet_a_round_trip() {
-    // One lost packet at a window of 40 halves it to 20; from then on one more a round trip.
+    // One lost packet halves a window of 40 to 20. From then on, it grows by one packet per round trip.
     let mut net = Net::new(&RENO, 50 * MS).fate(|n, _| if n == 50 { Fate::Drop } else { Fate::Deliver }).stream();
     net.run_while(|net| net.sample().state != State::Recovery);
     net.run_while(|net| net.sample().state == State::Recovery);
@@ -40,10 +41,10 @@ fn reno_adds_one_packet_a_round_trip() {
     }
 }
 
-/// With one packet in `k` lost, evenly, the window W swings between W/2 and W by a packet a round trip, so that a swing takes W/2 round
-/// trips and carries 3/8 W^2 packets, which are `k`. Its mean is 3/4 W = sqrt(3/2 k): a throughput of sqrt(3/2) / (RTT sqrt(p))
-/// (Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997, equation 3; the kernel
-/// counts packets, so that delayed acknowledgements change nothing).
+/// With one packet in `k` lost, evenly, the window W swings between W/2 and W by a packet a round trip, so that a swing
+/// takes W/2 round trips and carries 3/8 W^2 packets, which are `k`. Its mean is 3/4 W = sqrt(3/2 k): a throughput of
+/// sqrt(3/2) / (RTT sqrt(p)) (Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance
+/// algorithm", 1997, equation 3; the kernel counts packets, so that delayed acknowledgements change nothing).
 #[test]
 fn renos_throughput_falls_with_the_square_root_of_the_share_lost() {
     for k in [100, 400, 1600, 6400] {
@@ -62,8 +63,8 @@ fn renos_throughput_falls_with_the_square_root_of_the_share_lost() {
         net.run_until(250 * SECOND);
         let packets_a_round = (net.ends[SERVER].received_bytes() - before) as f64 / MSS as f64 / 2000.0;
         let expected = (1.5 * k as f64).sqrt();
-        // A round trip passes until a loss is seen, and one in recovery: up to two more than the W/2 = 2/3 * 3/4 W of the swing, in
-        // which the window does not grow.
+        // A round trip passes until a loss is seen, and one in recovery: up to two more than the W/2 = 2/3 * 3/4 W of
+        // the swing, in which the window does not grow.
         let least = expected * (1.0 - 2.0 / (expected * 2.0 / 3.0 + 2.0));
         assert!((least..expected).contains(&packets_a_round), "1 in {k}: {packets_a_round:.1} of {expected:.1}");
     }
@@ -111,7 +112,7 @@ fn during_recovery_the_window_falls_in_proportion() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    // 2 packets each 200 ms over a 100 ms path: never more than 2 in flight.
+    // 2 packets every 200 ms over a path of 100 ms, so never more than 2 are in flight.
     let mut net = Net::new(&RENO, 50 * MS);
     net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
     for i in 1..50 {
@@ -123,7 +124,8 @@ fn a_window_that_is_not_used_does_not_grow() {
 
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
-    // 100 Mbit/s, 40 ms: the pipe holds 333 packets, the queue 1000. Plain slow start overflows it; HyStart stops near 333.
+    // 100 Mbit/s, 40 ms: the pipe holds 333 packets, the queue 1000. Plain slow start overflows it; HyStart stops near
+    // 333.
     let run = |config: &Config| {
         let mut net = Net::new(config, 20 * MS).bottleneck(100_000_000, 1000).stream();
         net.run_until(2 * SECOND);
@@ -204,13 +206,13 @@ fn accurate_ecn_counts_every_mark() {
 
 #[test]
 fn without_agreement_nothing_is_ecn_capable() {
-    use bufferscope_sim::packet::Ecn;
+    use bufferscope_sim::Ecn;
     let ecn = Config { ecn: true, ..RENO };
     for (client, server, capable) in [(&ecn, &ecn, true), (&ecn, &RENO, false), (&RENO, &ecn, false)] {
         let mut net = Net::between(client, server, 10 * MS).upload(100_000);
         net.run_to_end(SECOND * 10);
         assert!(net.data_sent().all(|p| (p.ecn == Ecn::Ect0) == capable));
-        // Pure acknowledgements never are (RFC 3168, section 6.1.4).
+        // Pure acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
         assert!(net.acks_sent().all(|p| p.ecn == Ecn::NotEct));
     }
 }
@@ -226,12 +228,13 @@ fn marks_again_in_the_next_round_trip_reduce_again() {
 
 #[test]
 fn what_stands_in_the_hosts_own_queue_is_not_sent_again() {
-    // 10 kbit/s: a segment takes 1.2 s on the wire and stands in the queue for longer, where the handshake has measured 20 ms and
-    // what is left of 1 s, and timeouts come all the time. (That none comes too early is checked in `net`.)
+    // At 10 kbit/s, a segment takes 1.2 s on the wire and waits in the queue for longer. The timeout is far shorter,
+    // since it comes from the handshake, so it expires all the time. (`net` checks that nothing is retransmitted too
+    // early.)
     let mut net = Net::new(&Config::default(), 10 * MS).bottleneck(10_000, 100).own_host().upload(20 * MSS);
     net.run_to_end(200 * SECOND);
     assert_eq!(net.ends[SERVER].received_bytes(), 20 * MSS);
-    // Those sent while the original was on the wire, which the host can't know.
+    // Retransmissions that were sent while the original was on the wire, which the host can't know.
     let again = net.data_sent().filter(|packet| packet.again).count();
     assert!(again <= 2, "{again}");
 }
@@ -250,7 +253,8 @@ fn a_window_that_a_slow_application_does_not_use_stays_while_it_is_answered() {
         net.run_until(net.now_ns + 50 * MS);
     }
     assert_eq!(net.cwnd_packets(), grown);
-    // Unanswered for a timeout it goes half the way to the ten that were out, or begun with: (80 + 10) / 2.
+    // After a timeout without an answer, the window shrinks halfway to the ten packets that were out at first: (80 +
+    // 10) / 2.
     net = net.fate_back(|_, _| Fate::Drop);
     let mut shrunk = grown;
     while shrunk == grown && net.now_ns < 4 * SECOND {

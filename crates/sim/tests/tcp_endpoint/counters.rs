@@ -1,4 +1,4 @@
-//! What a connection tells of itself, in the kernel's units.
+//! The state that a connection reports about itself, in the kernel's units.
 
 use crate::net::*;
 use bufferscope_scenario::Congestion;
@@ -46,7 +46,7 @@ fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
     }
     let after = net.sample();
     assert_eq!((after.delivered, after.delivery_rate_bps), (before.delivered + 5, before.delivery_rate_bps));
-    // Whereas of a connection that never did more, that is what there is.
+    // A connection that never delivered faster reports the rate that its application limits.
     let mut idle = Net::new(&RENO, 10 * MS).bottleneck(10_000_000, 100);
     idle.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
     for _ in 0..5 {

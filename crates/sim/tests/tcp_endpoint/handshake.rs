@@ -55,7 +55,7 @@ fn linear_timeouts_are_the_syns_not_the_syn_acks() {
     assert_eq!(syns(&net, CLIENT), [0, 1, 2, 3, 5, 9]);
     assert_eq!(net.ends[SERVER].received_bytes(), 1000);
 
-    // The client is there once and then silent: the server alone repeats.
+    // Only the client's first segment arrives. The server retransmits by itself.
     let mut net = Net::new(&config, 10 * MS).fate(|n, _| if n == 0 { Fate::Deliver } else { Fate::Drop });
     net = net.fate_back(|_, _| Fate::Drop).upload(1000);
     net.run_until(20 * SECOND);
@@ -64,7 +64,7 @@ fn linear_timeouts_are_the_syns_not_the_syn_acks() {
 
 #[test]
 fn after_two_lost_syns_the_window_starts_from_one_packet() {
-    // The kernel forgives the first loss (RFC 5681, section 3.1 would not).
+    // The kernel tolerates the first loss (RFC 5681, section 3.1, would not).
     for (lost, initial) in [(0, 10), (1, 10), (2, 1)] {
         let mut net = Net::new(&Config::default(), 10 * MS);
         net = net.fate(move |n, _| if n < lost { Fate::Drop } else { Fate::Deliver }).stream();
@@ -88,8 +88,9 @@ fn a_lost_syn_ack_costs_a_second() {
 
 #[test]
 fn hosts_whose_clocks_tick_together_repeat_syn_and_syn_ack_together() {
-    // Both are due in the bucket that ends 256 jiffies of 4 ms after time 0; the SYN arrives 10 ms after the SYN-ACK has left and is
-    // answered too. A SYN-ACK sent three times means two losses to the server, as far as it knows: it begins with one packet.
+    // Both are due in the bucket that ends 256 jiffies of 4 ms after time 0; the SYN arrives 10 ms after the SYN-ACK
+    // has left and is answered too. A SYN-ACK sent three times means two losses to the server, as far as it knows: it
+    // begins with one packet.
     let config = Config { timers: Timers::Jiffies { age_ns: 0 }, ..Config::default() };
     let mut net = Net::new(&config, 10 * MS).fate_back(|n, _| if n == 0 { Fate::Drop } else { Fate::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
@@ -175,7 +176,7 @@ fn a_request_is_answered_over_the_same_connection() {
         end.finish_sending(now_ns, out);
     });
     net.run_while(|net| !net.ends[CLIENT].peer_finished());
-    // Ten segments are one initial window: they arrive together.
+    // Ten segments are one initial window and arrive together.
     assert_eq!(net.now_ns, 40 * MS);
     assert_eq!(net.ends[CLIENT].received_bytes(), 14_480);
     net.act(CLIENT, |end, now_ns, out| end.finish_sending(now_ns, out));
@@ -185,7 +186,8 @@ fn a_request_is_answered_over_the_same_connection() {
 
 #[test]
 fn the_last_fin_is_acknowledged_at_once() {
-    // The client has finished before; whatever is left over after pairs of segments, its last acknowledgement is not delayed.
+    // The client has finished before; whatever is left over after pairs of segments, its last acknowledgement is not
+    // delayed.
     let fixed = Config { rmem_default_bytes: 100_000, rmem_max_bytes: 100_000, ..Config::default() };
     for segments in [60, 61] {
         let mut net = Net::new(&fixed, 10 * MS);
@@ -201,7 +203,7 @@ fn the_last_fin_is_acknowledged_at_once() {
 
 #[test]
 fn a_small_write_waits_while_another_is_in_flight() {
-    // Nagle's rule, Minshall's variant: 100 bytes leave at once, the next 100 when those are acknowledged.
+    // Nagle's rule in Minshall's variant: 100 bytes leave at once, and the next 100 when these are acknowledged.
     let mut net = Net::new(&Config::default(), 10 * MS);
     net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
     net.run_until(SECOND);

@@ -1,11 +1,12 @@
-//! Two endpoints and the path between them, deterministic: each direction has a delay, and optionally a rate, a queue limit
-//! and a plan of misfortunes. Every event checks what must always hold (see [`Witness`](crate::witness::Witness)).
+//! Two endpoints and a deterministic path between them. Each direction has a delay, and optionally a rate, a queue
+//! limit and a plan of faults. After every event, the invariants are checked (see
+//! [`Witness`](crate::witness::Witness)).
 
 pub(crate) use crate::pipe::{Fate, Packet, Pipe};
 
 use crate::witness::Witness;
-use bufferscope_sim::packet::Ecn;
-use bufferscope_sim::tcp::{Config, Egress, Endpoint, Outgoing, Role, Sample, Segment, Xmit};
+use bufferscope_sim::tcp::{Config, Egress, Endpoint, Outgoing, Role, Sample, Segment};
+use bufferscope_sim::{Ecn, Xmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -28,7 +29,7 @@ pub(crate) struct Net {
     witnesses: [Witness; 2],
 }
 
-/// What is under way, in both directions.
+/// The segments on the way, in both directions.
 #[derive(Default)]
 struct Transit {
     arrivals: BinaryHeap<Reverse<(u64, u64, usize)>>,
@@ -49,7 +50,7 @@ struct Door<'a> {
     transit: &'a mut Transit,
 }
 
-/// Who makes an end act.
+/// What makes an end act.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     /// A segment that arrived or left, or the application.
@@ -88,13 +89,13 @@ impl Net {
         self
     }
 
-    /// Misfortunes on the way from client to server.
+    /// Faults on the way from client to server.
     pub(crate) fn fate(mut self, fate: impl FnMut(usize, &Packet) -> Fate + 'static) -> Self {
         self.pipes[CLIENT].fate = Box::new(fate);
         self
     }
 
-    /// Misfortunes on the way back.
+    /// Faults on the way back.
     pub(crate) fn fate_back(mut self, fate: impl FnMut(usize, &Packet) -> Fate + 'static) -> Self {
         self.pipes[SERVER].fate = Box::new(fate);
         self
@@ -140,7 +141,7 @@ impl Net {
         self.now_ns = self.now_ns.max(until_ns);
     }
 
-    /// Runs until nothing will ever happen again; panics if that takes longer than `limit_ns`.
+    /// Runs until no event is pending; panics if that takes longer than `limit_ns`.
     pub(crate) fn run_to_end(&mut self, limit_ns: u64) {
         while let Some(next_ns) = self.next_ns() {
             assert!(
@@ -189,7 +190,7 @@ impl Net {
         self.ends.iter().filter_map(Endpoint::deadline).chain(arrival).chain(leaving).min()
     }
 
-    /// One event: what leaves a host before what arrives, and that before timers.
+    /// Handles one event. At the same time, departures from hosts come first, then arrivals, then timers.
     fn step(&mut self) {
         let next_ns = self.next_ns().expect("an event");
         assert!(next_ns >= self.now_ns, "time went back");

@@ -15,8 +15,8 @@ fn segments(net: &Net) -> Vec<u64> {
 
 #[test]
 fn a_packet_holds_a_millisecond_at_the_pacing_rate_and_two_segments_at_least() {
-    // 10 Mbit/s: 1.2 windows a round trip are 1.5 kB a millisecond, less than two segments. 100 Mbit/s: 15 kB, ten segments, and
-    // more where the queue has just grown.
+    // 10 Mbit/s: 1.2 windows a round trip are 1.5 kB a millisecond, less than two segments. 100 Mbit/s: 15 kB, ten
+    // segments, and more where the queue has just grown.
     for (rate, expected) in [(10_000_000, 2..=2), (100_000_000, 8..=35)] {
         let mut net = Net::new(&RENO, 20 * MS).bottleneck(rate, 100).stream();
         net.run_until(20 * SECOND);
@@ -35,7 +35,7 @@ fn the_first_window_leaves_in_packets_of_half_of_it_at_most() {
     assert_eq!(segments(&net), [2, 2, 2, 2, 2]);
     let mut near = Net::new(&RENO, MS / 10).stream();
     near.run_until(MS / 4);
-    // 200 us away a packet may be as large as it gets, but for half of the window.
+    // At a round trip of 200 us, a packet may have the maximum size, but at most half of the window.
     assert_eq!(segments(&near), [5, 5]);
 }
 
@@ -97,8 +97,9 @@ fn mean_of_pairs(rate: u64) -> f64 {
 
 #[test]
 fn a_segment_leaves_alone_where_the_next_acknowledgement_is_a_millisecond_away() {
-    // A window that has grown by one has room for a pair and a single segment. That cuts the next pair, whose rest leaves with half
-    // of the one after it: so for a round trip, until the window grows again. Four segments take three packets then.
+    // A window that has grown by one has room for a pair and a single segment. That cuts the next pair, whose rest
+    // leaves with half of the one after it: so for a round trip, until the window grows again. Four segments take three
+    // packets then.
     let mean = mean_of_pairs(10_000_000);
     assert!((1.28..1.38).contains(&mean), "{mean}");
     // Every 0.24 ms: it is worth waiting for.

@@ -1,10 +1,10 @@
-//! What a connection makes of packets that its own host's queue drops (the kernel's `__tcp_transmit_skb`, `tcp_enter_cwr` and
-//! `TCP_RESOURCE_PROBE_INTERVAL`).
+//! How a connection reacts to packets that its own host's queue drops (the kernel's `__tcp_transmit_skb`,
+//! `tcp_enter_cwr` and `TCP_RESOURCE_PROBE_INTERVAL`).
 
 use crate::net::*;
 use bufferscope_scenario::Congestion;
-use bufferscope_sim::packet::Ecn;
-use bufferscope_sim::tcp::{Config, Egress, Endpoint, Flags, Outgoing, Role, SackBlocks, Segment, State, Timers, Xmit};
+use bufferscope_sim::tcp::{Config, Egress, Endpoint, Flags, Outgoing, Role, SackBlocks, Segment, State, Timers};
+use bufferscope_sim::{Ecn, Xmit};
 
 const RENO: Config = Config { congestion: Congestion::Reno, timers: Timers::Exact, ..Config::DEFAULT };
 
@@ -36,14 +36,15 @@ fn what_an_early_drop_took_counts_as_sent_and_halves_the_window_before_any_ackno
     net.run_to_end(100 * SECOND);
     assert_eq!(net.ends[SERVER].received_bytes(), 100 * MSS);
     assert_eq!(net.sample().retransmits, 1);
-    // The loss is found within the reduction, which is not repeated for it.
+    // The loss is found during the reduction, so the window is not reduced again for it.
     assert!(net.cwnd_packets() > 5);
 }
 
-/// A way out that can be shut.
+/// An egress that can be closed, or that has a queue in which each packet displaces another.
 #[derive(Default)]
 struct Gate {
     shut: bool,
+    displacing: bool,
     sent: Vec<Segment>,
     refused: usize,
 }
@@ -55,7 +56,7 @@ impl Egress for Gate {
             return Xmit::Dropped;
         }
         self.sent.push(outgoing.segment);
-        Xmit::Left
+        if self.displacing { Xmit::Displacing } else { Xmit::Left }
     }
 }
 
@@ -164,4 +165,20 @@ fn a_dropped_acknowledgement_halves_the_window_of_what_this_end_sends() {
     assert_eq!(gated.gate.refused, 1);
     let sample = gated.end.sample(gated.now_ns);
     assert_eq!((sample.state, sample.ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
+}
+
+/// `pfifo_head_drop` returns `NET_XMIT_CN` for a packet that it keeps.
+#[test]
+fn a_packet_that_displaces_another_halves_the_window_and_is_charged_until_it_leaves() {
+    let mut gated = Gated::connected(65_535);
+    gated.gate.displacing = true;
+    let before = gated.gate.sent.len();
+    gated.offer(100 * MSS);
+    let sample = gated.end.sample(gated.now_ns);
+    assert_eq!((sample.state, sample.ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
+    // Small queues keep most of the initial window of ten in the connection.
+    let queued = gated.gate.sent.len() - before;
+    assert!((2..10).contains(&queued), "{queued}");
+    gated.end.on_left_host(gated.now_ns, MSS as u32, &mut gated.gate);
+    assert_eq!(gated.gate.sent.len() - before, queued + 1);
 }

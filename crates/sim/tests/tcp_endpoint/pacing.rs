@@ -1,4 +1,4 @@
-//! Packets leave one after the other where the sender paces.
+//! A sender that paces spaces its packets.
 
 use crate::net::*;
 use bufferscope_scenario::Congestion;
@@ -23,9 +23,9 @@ fn the_first_ten_packets_leave_at_once_and_those_after_them_spread_over_half_a_r
     net.run_until(299 * MS);
     let times = departures(&net, 0);
     assert_eq!(times[..10], [100 * MS; 10]);
-    // At 200 ms ten acknowledgements arrive together: cwnd 20. In slow start the rate is twice the window a round trip, that is
-    // 40 packets in 100 ms or 2.5 ms each, so 20 packets take about 50 ms. (The rate rises with each acknowledgement, the
-    // first being that of 11 packets; and the first packet gains half of its space.)
+    // At 200 ms ten acknowledgements arrive together: cwnd 20. In slow start the rate is twice the window a round trip,
+    // that is 40 packets in 100 ms or 2.5 ms each, so 20 packets take about 50 ms. (The rate rises with each
+    // acknowledgement, the first being that of 11 packets; and the first packet gains half of its space.)
     let second: Vec<u64> = times[10..].iter().map(|ns| (ns - 200 * MS) / 100_000).collect();
     assert_eq!(second.len(), 20);
     assert_eq!(second[0], 0);

@@ -1,8 +1,8 @@
-//! One direction of a path: a rate that may change, a queue, a delay, and a plan of misfortunes.
+//! One direction of a path: a rate that may change, a queue, a delay, and a plan of faults.
 
 use crate::net::SECOND;
-use bufferscope_sim::packet::Ecn;
-use bufferscope_sim::tcp::{Segment, Xmit};
+use bufferscope_sim::tcp::Segment;
+use bufferscope_sim::{Ecn, Xmit};
 use std::collections::VecDeque;
 
 /// What happens to one packet on the way.
@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 pub(crate) enum Fate {
     Deliver,
     Drop,
-    /// Delivered, that much later.
+    /// Delivered, later by this time.
     Late(u64),
-    /// Delivered, and again that much later.
+    /// Delivered, and delivered again this much later.
     Twice(u64),
     /// Marked "congestion experienced" if ECN-capable.
     Mark,
-    /// Dropped, and if that is at the sending host, it is told so.
+    /// Dropped. If that is at the sending host, the sender is told.
     Congest,
 }
 
@@ -36,10 +36,10 @@ pub(crate) type Plan = Box<dyn FnMut(usize, &Packet) -> Fate>;
 /// One direction.
 pub(crate) struct Pipe {
     pub(crate) delay_ns: u64,
-    /// From when on which rate, in bits per second, holds; without any a packet takes no time.
+    /// The rates in bits per second, each with the time from which it applies. Without a rate, packets take no time.
     pub(crate) rates: Vec<(u64, u64)>,
     pub(crate) limit_packets: usize,
-    /// The queue is that of the sending host, which knows what becomes of its packets.
+    /// The queue is that of the sending host, which learns what happens to its packets.
     pub(crate) own_host: bool,
     /// What happens to each packet.
     pub(crate) fate: Plan,
@@ -52,7 +52,7 @@ pub(crate) struct Pipe {
     departures: VecDeque<u64>,
 }
 
-/// What becomes of a packet handed to a direction.
+/// What happens to a packet handed to a direction.
 #[derive(Debug)]
 pub(crate) struct Carried {
     /// What the sender is told.
@@ -125,7 +125,7 @@ impl Pipe {
         Some((free_ns, sent_ns))
     }
 
-    /// When the last of so many bits is sent of which the first is sent at `from_ns`.
+    /// When the last of these bits is sent, if the first is sent at `from_ns`.
     fn sent_at(&self, from_ns: u64, bits: u64) -> u64 {
         let mut at_ns = from_ns;
         let mut left_bits_ns = u128::from(bits) * u128::from(SECOND);

@@ -1,5 +1,5 @@
-//! Whatever the path does, every byte arrives once and in order, no segment leaves beyond a window, and once the path works
-//! again the connection ends. (What must hold at any time is checked after every event, by `witness`.)
+//! Whatever the path does, every byte arrives once and in order, no segment is sent beyond a window, and the connection
+//! ends once the path works again. (`witness` checks the invariants after every event.)
 
 use crate::net::*;
 use bufferscope_scenario::Congestion;
@@ -7,12 +7,12 @@ use bufferscope_sim::tcp::{Config, Timers};
 use proptest::prelude::*;
 use std::ops::Range;
 
-/// What a direction does until the path works again.
+/// The faults of a direction until the path works again.
 #[derive(Clone, Debug)]
 struct Adversary {
     /// For each packet in turn, then from the beginning.
     fates: Vec<Fate>,
-    /// Nothing gets through in these times.
+    /// Nothing gets through during these times.
     outages: Vec<Range<u64>>,
     /// Rates and how long they last; none: no bottleneck.
     rates: Vec<(u64, u64)>,
@@ -21,23 +21,24 @@ struct Adversary {
     own_host: bool,
 }
 
-/// What the applications do: the client offers these amounts, each so long after the one before, and the server one.
+/// The applications' actions: the client offers these amounts, with these pauses between them; the server offers one.
 #[derive(Clone, Debug)]
 struct Work {
     writes: Vec<(u64, u64)>,
-    /// Last of all the client offers what is missing to the edge of the server's window, so that its FIN lies beyond.
+    /// At the end, the client offers enough data to reach the edge of the server's window, so that its FIN is beyond
+    /// it.
     fills_window: bool,
     bytes_back: u64,
 }
 
-/// Longest time until an end whose timeouts have been doubled tries again: 120 s (`TCP_RTO_MAX`), and a bucket of the timer
-/// wheel more.
+/// Longest time until an end whose timeouts have been doubled tries again: 120 s (`TCP_RTO_MAX`), and a bucket of the
+/// timer wheel more.
 const LONGEST_WAIT_NS: u64 = 140 * SECOND;
 /// Slowest rate, in bits per second.
 const SLOWEST: u64 = 50_000;
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
-    // From a path that hardly ever errs to one on which nothing is certain.
+    // From a path that is almost free of faults to one on which no packet is safe.
     (1u32..60).prop_flat_map(|good| {
         let fate = prop_oneof![
             good => Just(Fate::Deliver),
@@ -99,7 +100,7 @@ prop_compose! {
 }
 
 impl Adversary {
-    /// Lets a direction suffer until `works_ns`.
+    /// Applies the faults to a direction until `works_ns`.
     fn set_up(&self, pipe: &mut Pipe, works_ns: u64) {
         let Self { fates, outages, .. } = self.clone();
         pipe.fate = Box::new(move |n, packet| match packet.sent_ns {
@@ -138,7 +139,7 @@ proptest! {
         delay_ns in 0..120 * MS,
         works_ns in prop_oneof![0..SECOND, 0..30 * SECOND, 0..600 * SECOND],
     ) {
-        // Both ends run the same control, and agree or do not agree about the rest.
+        // Both ends run the same control. Their other settings may differ.
         let server = Config { congestion: client.congestion, ..server };
         let mut net = Net::between(&client, &server, delay_ns);
         there.set_up(&mut net.pipes[CLIENT], works_ns);

@@ -8,7 +8,7 @@ fn reno() -> Config {
     Config { congestion: Congestion::Reno, rmem_default_bytes: 64 << 20, rmem_max_bytes: 64 << 20, ..Config::default() }
 }
 
-/// Drops the given packets of the client, the SYN being 0, the handshake's acknowledgement 1, the first data 2.
+/// Drops the given packets of the client. Number 0 is the SYN, 1 the handshake's acknowledgement, 2 the first data.
 fn losing(numbers: &'static [usize]) -> Net {
     Net::new(&reno(), 50 * MS).fate(|n, _| if numbers.contains(&n) { Fate::Drop } else { Fate::Deliver })
 }
@@ -62,8 +62,8 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
 
 #[test]
 fn the_loss_of_the_last_segments_is_probed_after_two_round_trips() {
-    // 10 packets, of which the last two are lost. Their predecessors' acknowledgements arrive at 200 ms and set the probe
-    // to 200 + 2 * 100 + 2 = 402 ms; the probe's answer is back at 502 ms and shows the loss of the ninth.
+    // 10 packets, of which the last two are lost. Their predecessors' acknowledgements arrive at 200 ms and set the
+    // probe to 200 + 2 * 100 + 2 = 402 ms; the probe's answer is back at 502 ms and shows the loss of the ninth.
     let mut net = losing(&[10, 11]).upload(10 * MSS);
     net.run_to_end(10 * SECOND);
     let times = retransmissions(&net);
@@ -75,14 +75,14 @@ fn the_loss_of_the_last_segments_is_probed_after_two_round_trips() {
 
 #[test]
 fn a_probe_that_repairs_the_only_loss_still_counts_as_congestion() {
-    // The last of ten is lost and repaired by the probe. Whether it was lost shows only when more is acknowledged and no
-    // duplicate was reported.
+    // The last of ten is lost and repaired by the probe. Whether it was lost shows only when more is acknowledged and
+    // no duplicate was reported.
     let mut net = losing(&[11]);
     net.act(CLIENT, |end, now_ns, out| {
         end.connect(now_ns, out);
         end.offer(now_ns, 10 * MSS, out);
     });
-    // Before the idle time lasts a timeout, after which the window would restart.
+    // This is before the idle time reaches a timeout, after which the window would restart.
     net.run_until(600 * MS);
     assert_eq!(net.ends[SERVER].received_bytes(), 10 * MSS);
     assert_eq!((retransmissions(&net).len(), net.sample().ssthresh_bytes), (1, None));
@@ -95,7 +95,7 @@ fn a_probe_that_repairs_the_only_loss_still_counts_as_congestion() {
 
 #[test]
 fn a_probe_of_something_that_had_arrived_is_no_congestion() {
-    // The acknowledgement of the last segment is lost, not the segment: the receiver reports the probe as a duplicate.
+    // The last segment arrives, but its acknowledgement is lost, so the receiver reports the probe as a duplicate.
     let mut net = Net::new(&reno(), 50 * MS);
     net = net.fate_back(
         |_, p| if p.segment.ack == 1 + 10 * MSS && p.sent_ns < 300 * MS { Fate::Drop } else { Fate::Deliver },
@@ -127,8 +127,8 @@ fn the_timeout_doubles_while_nothing_comes_back() {
 
 #[test]
 fn the_time_until_a_retransmission_is_not_taken_for_a_round_trip() {
-    // The first of ten is lost, and so are the probe and all acknowledgements: the retransmission at 602 ms is answered for
-    // all ten at 702 ms. They were sent at 100 ms, but the round trip is what the timestamp says (Karn's rule).
+    // The first of ten is lost, and so are the probe and all acknowledgements: the retransmission at 602 ms is answered
+    // for all ten at 702 ms. They were sent at 100 ms, but the round trip is what the timestamp says (Karn's rule).
     let mut net = Net::new(&reno(), 50 * MS)
         .fate(|n, p| if n == 2 || (p.again && p.sent_ns < 600 * MS) { Fate::Drop } else { Fate::Deliver })
         .fate_back(|_, p| if (120 * MS..600 * MS).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver })
@@ -181,7 +181,7 @@ fn a_retransmission_lost_after_a_timeout_is_congestion_again() {
 
 #[test]
 fn a_little_reordering_is_no_loss() {
-    // One packet is overtaken by two others: two selective acknowledgements are not three.
+    // One packet is overtaken by two others. Two selective acknowledgements are fewer than three.
     let mut net = Net::new(&reno(), 50 * MS).bottleneck(10_000_000, 1000);
     net = net.fate(|n, _| if n == 40 { Fate::Late(3 * MS) } else { Fate::Deliver }).upload(500_000);
     net.run_to_end(10 * SECOND);
@@ -191,8 +191,8 @@ fn a_little_reordering_is_no_loss() {
 
 #[test]
 fn once_reordering_was_seen_a_quarter_round_trip_of_it_is_tolerated() {
-    // One packet is overtaken by two others, which is seen for what it is. From then on every 50th is 15 ms late, so that 12
-    // overtake it: far more than three, but the reordering window is 100 / 4 = 25 ms.
+    // One packet is overtaken by two others, which is seen for what it is. From then on every 50th is 15 ms late, so
+    // that 12 overtake it: far more than three, but the reordering window is 100 / 4 = 25 ms.
     let late = |n: usize| match n {
         40 => Fate::Late(3 * MS),
         n if n > 100 && n % 50 == 0 => Fate::Late(15 * MS),
@@ -205,7 +205,7 @@ fn once_reordering_was_seen_a_quarter_round_trip_of_it_is_tolerated() {
 
 #[test]
 fn a_closed_window_is_probed_with_doubling_gaps() {
-    use bufferscope_sim::packet::Ecn;
+    use bufferscope_sim::Ecn;
     use bufferscope_sim::tcp::{Endpoint, Role};
     let mut client = Endpoint::new(&reno(), Role::Client);
     let mut server = Endpoint::new(&reno(), Role::Server);
@@ -233,7 +233,7 @@ fn a_closed_window_is_probed_with_doubling_gaps() {
         // The peer answers, still closed.
         client.on_segment(at_ns, &closed, Ecn::NotEct, &mut out);
     }
-    // It opens by less than a segment: nothing leaves until the next probe, which fills it.
+    // The window opens by less than a segment. Nothing leaves until the next probe, which fills the window.
     let narrow = bufferscope_sim::tcp::Segment { window_bytes: 1000, ..closed };
     client.on_segment(at_ns, &narrow, Ecn::NotEct, &mut out);
     assert!(out.is_empty());
@@ -241,7 +241,7 @@ fn a_closed_window_is_probed_with_doubling_gaps() {
     client.on_timer(at_ns, &mut out);
     let part = out.pop().unwrap().segment;
     assert_eq!((part.seq, part.len), (1, 1000));
-    // It opens wide: the rest of the initial window leaves at once.
+    // The window opens wide, and the rest of the initial window leaves at once.
     let open = bufferscope_sim::tcp::Segment { window_bytes: 20_000, ..closed };
     client.on_segment(at_ns, &open, Ecn::NotEct, &mut out);
     assert_eq!(out.len(), 9);

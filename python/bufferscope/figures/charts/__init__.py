@@ -1,4 +1,4 @@
 """One file per figure and one function per figure, both named as in experiment files.
 
-They are separate from the package that offers them, because importing a file there hides the function of that name.
+They are not in the package `figures` itself, because there an imported file would hide the function of the same name.
 """

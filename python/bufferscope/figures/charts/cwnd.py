@@ -13,9 +13,9 @@ CWND, SSTHRESH = "cwnd", "ssthresh"
 
 
 def cwnd(result: ResultRecords) -> alt.LayerChart:
-    """Congestion window in packets of the bulk connections (of the pages where there is no bulk), a line a connection.
+    """Congestion windows of the bulk connections, or else of the web traffic: in packets, one line per connection.
 
-    The slow-start threshold is dashed, as far as it is not above twice the largest window: it starts out unlimited.
+    The slow-start threshold is dashed. It is unlimited at first, and drawn only up to twice the largest window.
     """
     frame = over_time(result, _samples)
     if frame.is_empty():
@@ -29,7 +29,7 @@ def cwnd(result: ResultRecords) -> alt.LayerChart:
 
 
 def _connections(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y) -> list[parts.Layer]:
-    """A line a connection, with its threshold."""
+    """One line per connection, with its threshold."""
     lines = repetitions.drawn(result, _windows(frame), "packets", ["point", "flow", "what"])
     dashes = alt.Scale(domain=[CWND, SSTHRESH], range=[[1, 0], [2, 4]])
     dash = alt.StrokeDash("what:N", title=None, scale=dashes)
@@ -42,7 +42,7 @@ def _connections(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y)
 
 
 def _medians(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y) -> list[parts.Layer]:
-    """A line a point, of all connections of all repetitions; thresholds have no median that would mean anything."""
+    """One line per point, for all connections of all repetitions; a median of thresholds would have no meaning."""
     lines = repetitions.drawn(result, _windows(frame).filter(what=CWND), "packets")
     color = axes.point_color(result)
     layers = repetitions.layers(lines, x, y, color)

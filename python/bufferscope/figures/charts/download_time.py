@@ -1,4 +1,4 @@
-"""Figure: how long each page or file took, over the time at which it was asked for."""
+"""Figure: how long each page or file took, by the time at which it was requested."""
 
 from math import isfinite
 
@@ -13,10 +13,10 @@ from bufferscope.metrics.statistics import estimate
 
 
 def download_time(result: ResultRecords) -> alt.LayerChart:
-    """Seconds from the first packet to the last byte, a dot a transfer; the mean as a dashed line.
+    """Seconds from the first packet to the last byte, with one dot per transfer; a dashed line is the mean.
 
-    Over repetitions it is the mean of their means, in a band that is its 95 % confidence interval. A transfer that the
-    run's end cut off is a mark at the upper edge, where it began.
+    With repetitions, the line is the mean of their means, and a band is its 95 % confidence interval. A transfer that
+    was unfinished when the run ended is a mark at the upper edge, at its start time.
     """
     frame = over_time(result, _transfers)
     finished = frame.drop_nulls("seconds")

@@ -1,4 +1,4 @@
-"""Figure: goodput over time, beside the rate of the bottleneck."""
+"""Figure: goodput over time, with the rate of the bottleneck."""
 
 import altair as alt
 import numpy as np
@@ -14,11 +14,11 @@ BINS = 120
 
 
 def goodput(result: ResultRecords) -> alt.LayerChart:
-    """Payload acknowledged (of udp, arrived) in each 1/120 of the run, in Mbit/s.
+    """Payload acknowledged (for udp: arrived) in each 1/120 of the run, in Mbit/s.
 
-    A line a point, or a traffic entry of a single point.
+    There is one line per point, or, for a single point, one per traffic entry.
 
-    The dashed line is the rate of the bottleneck, link-layer headers included, as it changes over time.
+    The dashed line is the rate of the bottleneck over time, which includes link-layer headers.
     """
     by_traffic = over_time(result, binned)
     if by_traffic.is_empty():
@@ -68,7 +68,7 @@ def binned(run: RunRecords) -> pl.DataFrame:
 
 
 def _at(edges: np.ndarray, rows: pl.DataFrame) -> np.ndarray:
-    """Bytes that a connection had delivered at each edge."""
+    """The bytes that a connection had delivered by each edge."""
     joined = pl.DataFrame({"t_ns": edges}).join_asof(rows.select("t_ns", "delivered_bytes"), on="t_ns")
     return joined["delivered_bytes"].fill_null(0).to_numpy()
 
@@ -78,7 +78,7 @@ def _summed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exceeds(frame: pl.DataFrame, port: Port) -> bool:
-    """Whether more was acknowledged in some bin than the rate carries."""
+    """Whether the goodput exceeds the port's rate in any bin."""
     highest = frame.group_by("time_s").agg(pl.col("mbit").max()).rows()
     return any(mbit * MBIT > port.rate_at(round(time_s * NANOSECONDS)) for time_s, mbit in highest)
 

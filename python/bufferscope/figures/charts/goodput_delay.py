@@ -1,6 +1,6 @@
 """Figure: goodput against delay, one mark per point: the benefit of more packets in flight, and their cost.
 
-Figure 1 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011), where a window is swept.
+With a swept window, this is figure 1 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011).
 """
 
 import altair as alt
@@ -22,10 +22,10 @@ RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
 
 
 def goodput_delay(result: ResultRecords) -> alt.LayerChart:
-    """A mark a point, named by it, at its median round-trip time and the goodput of all its TCP traffic.
+    """One mark per point, with the point's name, at its median round-trip time and the goodput of all its traffic.
 
-    Each is the mean of the repetitions' values; a point whose median falls among lost probes has no mark. Where one key
-    is swept on one engine, a line joins the points in the order of the sweep.
+    Both are means of the repetitions' values. A point whose median falls among lost probes has no mark. If one key is
+    swept and nothing else varies, a line joins the points in the order of the sweep.
     """
     probe_path(result.runs[0])
     rtt_ms, mbit = mean_metric("rtt.p50_ms"), mean_metric("goodput.total_mbit")
@@ -68,7 +68,7 @@ def _row(index: int, label: str, rtt: Estimate, rate: Estimate) -> dict[str, obj
 
 
 def _drawn(frame: pl.DataFrame, name: str) -> pl.Series:
-    """All positions on an axis: the means, and the ends of their intervals as far as they are positive."""
+    """All positive positions on an axis: the means, and the ends of their intervals."""
     everything = pl.concat([frame[name], frame[f"{name}_low"], frame[f"{name}_high"]])
     return everything.filter(everything > 0)
 

@@ -16,5 +16,5 @@ LOOK = Look(
 
 
 def goodput_matrix(result: ResultRecords) -> alt.LayerChart:
-    """A cell a point with the payload delivered a second by all TCP traffic, in Mbit/s; the mean of its repetitions."""
+    """One cell per point: the goodput of all its traffic together in Mbit/s, as the mean of its repetitions."""
     return matrix(result, mean_metric("goodput.total_mbit"), LOOK)

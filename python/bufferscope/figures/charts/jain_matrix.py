@@ -1,4 +1,4 @@
-"""Figure: how fairly flows share, at each combination of swept values where several compete."""
+"""Figure: how fairly flows share, at each combination of swept values with several competing flows."""
 
 import altair as alt
 
@@ -18,7 +18,7 @@ LOOK = Look(
 
 
 def jain_matrix(result: ResultRecords) -> alt.LayerChart:
-    """One cell per point with several bulk flows: Jain's index of their goodputs; the mean of its repetitions."""
+    """One cell per point with several bulk flows: Jain's index of their goodputs, as the mean of its repetitions."""
     mean = mean_metric("goodput.jain")
 
     def among_several(point: Point) -> Estimate | None:

@@ -1,4 +1,4 @@
-"""Figure: packets in the bottleneck's queue over time, beside the queue's limit."""
+"""Figure: packets in the bottleneck's queue over time, with the queue's limit."""
 
 import altair as alt
 import polars as pl
@@ -10,9 +10,9 @@ from bufferscope.metrics.records import RunRecords
 
 
 def queue_length(result: ResultRecords, port: str | None = None) -> alt.LayerChart:
-    """Packets in the qdisc of `port` (default: where packets waited longest) over time, a line a point.
+    """Packets in the qdisc of `port` (default: where packets waited longest) over time, with one line per point.
 
-    A dashed line is the limit of a queue that is limited in packets, where it is near enough to be shown.
+    If a queue has a limit in packets that is not far above the values, the limit is a dashed line.
     """
     name = port or bottleneck(result).name
     frame = over_time(result, lambda run: _samples(run, name))

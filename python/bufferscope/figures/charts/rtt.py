@@ -1,4 +1,4 @@
-"""Figure: round-trip time of every probe over its sending time; lost probes are marked at the upper edge."""
+"""Figure: the round-trip time of every probe by its sending time; lost probes are marked at the upper edge."""
 
 import altair as alt
 import polars as pl
@@ -12,7 +12,7 @@ MS = 1e6
 
 
 def rtt(result: ResultRecords) -> alt.LayerChart:
-    """Round-trip times in ms, a line a point, broken where probes were lost; each lost probe is a mark above."""
+    """Round-trip times in ms, one line per point; lines have gaps where probes were lost, and marks above for these."""
     probe_path(result.runs[0])
     frame = over_time(result, _probes)
     answered = frame.drop_nulls("rtt_ms")
@@ -38,7 +38,7 @@ def _probes(run: RunRecords) -> pl.DataFrame:
 
 
 def _loss_note(result: ResultRecords, frame: pl.DataFrame) -> str:
-    """How many probes were lost at which point, in all repetitions together."""
+    """How many probes were lost at each point, in all repetitions together."""
     lost = {point.label: frame.filter(point=point.label)["rtt_ms"].null_count() for point in points(result)}
     if not any(lost.values()):
         return "No probe was lost."

@@ -1,4 +1,4 @@
-"""Figure: round-trip times at each swept value: median, middle half, 5th to 95th percentile, longest."""
+"""Figure: the round-trip times of each point: median, middle half, 5th to 95th percentile, and longest."""
 
 import math
 from typing import Any
@@ -14,16 +14,16 @@ from bufferscope.metrics.statistics import Samples, percentile
 
 QUANTILES = {"p5": 5, "p25": 25, "p50": 50, "p75": 75, "p95": 95}
 NONE = "none"
-"""In place of the names of censored percentiles."""
+"""Stands in place of the names of censored percentiles if there are none."""
 TITLE = "round-trip time (ms)"
 NOTE = "Box: middle half, with the median; line: 5th to 95th percentile; ring: longest answered."
 
 
 def rtt_by_point(result: ResultRecords) -> alt.LayerChart:
-    """One row a point, repetitions together: a box p25..p75 with the median, a line p5..p95, a ring at the longest.
+    """One row per point: a box p25..p75 with the median, a line p5..p95, and a ring at the longest answered time.
 
-    Percentiles are over all probes sent. One that falls among the lost ones is drawn at the longest answered time, and
-    an arrow says that it lies beyond.
+    Percentiles are over all probes sent, of all repetitions together. A percentile that falls among the lost probes is
+    drawn at the longest answered time, and an arrow shows that it lies beyond.
     """
     probe_path(result.runs[0])
     rtts = pooled(result, lambda run: pl.DataFrame({"rtt_ms": rtts_ms(run)}))
@@ -61,7 +61,7 @@ def _layers(result: ResultRecords, frame: pl.DataFrame) -> list[parts.Layer]:
 
 
 def _row(label: str, rtts: Samples) -> dict[str, Any] | None:
-    """The point's quantiles; a censored one stands at the longest answered time."""
+    """The point's quantiles; a censored one is replaced by the longest answered time."""
     answered = rtts[np.isfinite(rtts)]
     if not len(answered):
         return None

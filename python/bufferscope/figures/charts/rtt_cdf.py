@@ -1,4 +1,4 @@
-"""Figure: the distribution of round-trip times; a curve ends below 100 % by the share of lost probes."""
+"""Figure: the distribution of round-trip times; lost probes make a curve end below 100 % by their share."""
 
 import altair as alt
 import numpy as np
@@ -14,7 +14,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
-    """Share of all probes sent that were answered within a time; repetitions of a point together."""
+    """The share of all probes sent that were answered within a time, for all repetitions of a point together."""
     probe_path(result.runs[0])
     rtts = pooled(result, lambda run: pl.DataFrame({"rtt_ms": rtts_ms(run)}))
     steps = min(STEPS, parts.MOST_ROWS // len(points(result)))
@@ -43,7 +43,7 @@ def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
 
 
 def _curve(label: str, rtts: Samples, steps: int) -> pl.DataFrame:
-    """The empirical distribution over all probes sent, at so many of the answered ones, first and last among them."""
+    """The empirical distribution over all probes sent, at `steps` of the answered ones, including first and last."""
     answered = np.sort(rtts[np.isfinite(rtts)])
     evenly = np.linspace(0, len(answered) - 1, min(steps, len(answered)))
     ranks = np.unique(evenly.round().astype(np.int64))

@@ -1,12 +1,13 @@
-"""Figure: the round-trip time that a full queue predicts, against what was measured.
+"""Figure: the round-trip time predicted for a full queue, compared with the measured one.
 
-The equation is that of Park's "Bufferbloat" assignment report, for a queue of Q packets of S bits before a link of C
-bit/s, reached over links of C1, C2, ... bit/s:
+The equation is from Park's "Bufferbloat" assignment report, for a queue of Q packets of S bits before a link of C
+bit/s, which is reached over links of C1, C2, ... bit/s:
 
     RTT = Q S / C + propagation delay + 2 S / C1 + 2 S / C2
 
-It assumes that every packet, the probe included, has full size, and that the queue is always full. So it predicts the
-longest round-trip time rather than the mean. S is a full packet with its link-layer header as the bottleneck counts it.
+It assumes that all packets, including the probe, have full size, and that the queue is always full. So it predicts the
+longest round-trip time rather than the mean. S is the size of a full packet with the link-layer header that the
+bottleneck counts.
 """
 
 import math
@@ -28,9 +29,9 @@ NOTE = "Prediction for a queue that is always full: RTT = Q·S/C + propagation +
 
 
 def rtt_equation(result: ResultRecords) -> alt.LayerChart:
-    """One row a point: the equation's prediction as an upright bar; measured mean, p95 and maximum as marks.
+    """One row per point: the equation's prediction as a vertical bar; the measured mean, p95 and maximum as marks.
 
-    Over repetitions the mark is the mean of the repetitions' values. A censored percentile has no mark, and is named.
+    With repetitions, a mark is the mean of their values. A censored percentile has no mark; the subtitle names it.
     """
     rows = [row for point in points(result) for row in _rows(point)]
     frame = pl.DataFrame(rows, schema={"point": pl.String, "what": pl.String, "rtt_ms": pl.Float64}, orient="row")
@@ -58,7 +59,7 @@ def rtt_equation(result: ResultRecords) -> alt.LayerChart:
 
 
 def predicted_rtt_ms(point: Point) -> float:
-    """The equation's round-trip time for a point's network; Q is the slowest port's on the probe's way there."""
+    """The equation's round-trip time for a point's network; Q is that of the slowest port on the way there."""
     there, back = probe_path(point.first)
     rated = [port for port in there if port.rate]
     if not rated:

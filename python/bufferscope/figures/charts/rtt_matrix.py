@@ -16,6 +16,6 @@ LOOK = Look(
 
 
 def rtt_matrix(result: ResultRecords) -> alt.LayerChart:
-    """A cell a point with the median round-trip time of all its probes, in ms; the mean of its repetitions' medians."""
+    """One cell per point: the median round-trip time of its probes in ms, as the mean of its repetitions' medians."""
     probe_path(result.runs[0])
     return matrix(result, mean_metric("rtt.p50_ms"), LOOK)

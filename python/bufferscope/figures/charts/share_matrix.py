@@ -1,4 +1,4 @@
-"""Figure: which part of the goodput the first traffic gets, at each combination of swept values with competition."""
+"""Figure: the first traffic's share of the goodput, at each combination of swept values with competing traffic."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ LOOK = Look(
 
 
 def share_matrix(result: ResultRecords) -> alt.LayerChart:
-    """One cell per point: the percentage of all goodput that its first TCP traffic gets; the mean of its repetitions.
+    """One cell per point: the percentage of all goodput that its first TCP traffic gets, as the mean of repetitions.
 
     Points without competing traffic have no cell.
     """

@@ -1,8 +1,8 @@
-// The table of contents: a menu where there is no room beside the page, and the section in view is marked in it.
+// The table of contents: becomes a menu where there is no room beside the page, and marks the section in view.
 (() => {
   "use strict";
 
-  // A link to what is folded opens the fold; not all browsers do it by themselves.
+  // A link to something inside a fold opens the fold. Not all browsers do that by themselves.
   function unfold() {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
@@ -39,7 +39,7 @@
     if (event.relatedTarget && !contents.contains(event.relatedTarget)) show(false);
   });
 
-  // In view is the last section that begins above the upper third of the window.
+  // The section in view is the last one that begins in the upper third of the window, or above it.
   let waiting = false;
   function mark() {
     waiting = false;

@@ -1,4 +1,5 @@
-// Tables of metrics: filters by metric and by point, a file of what is shown, and numbers that spreadsheets can read.
+// Tables of metrics: filters by metric and by point, download of the cells shown, and numbers that spreadsheets can
+// read.
 (() => {
   "use strict";
   const NARROW_BLANK = /\u202f/g; // between thousands
@@ -6,7 +7,7 @@
   const fits = (wanted, text) => wanted.every((word) => text.toLowerCase().includes(word));
   const plain = (text) => text.replace(NARROW_BLANK, "").replace(/\u00a0/g, " ").trim();
 
-  // Shows the columns whose name or meaning, and the rows whose label, has all the words that are looked for.
+  // Shows the columns whose name or meaning contains all the words searched for, and the rows whose label does.
   function filter(form) {
     const metrics = words(form.elements.metrics.value);
     const points = words(form.elements.points?.value ?? "");
@@ -35,7 +36,7 @@
     form.querySelector("output").value = told.join(", ");
   }
 
-  // The families' headings span the columns that are left of them.
+  // Each family's heading spans those of its columns that are still shown.
   function group(row, headings) {
     let start = 0;
     for (const cell of row.querySelectorAll("th")) {
@@ -48,13 +49,13 @@
     }
   }
 
-  // A value for a file: the number, and beside it what follows "±".
+  // A value for the file: the number, and separately the number after "±".
   function split(text) {
     const [value, half = ""] = plain(text).split("±").map((part) => part.trim());
     return [value, half];
   }
 
-  // One row a point and one column a metric, as shown; metrics with a ± have a second column.
+  // One row per point and one column per metric, as shown. Metrics with a ± have a second column.
   function rows(fold) {
     const columns = [];
     let labels = null;
@@ -74,7 +75,7 @@
     return columns.length ? columns[0].map((_, index) => columns.map((column) => column[index])) : [];
   }
 
-  // RFC 4180: fields with a comma, a quote or a line break are quoted, quotes in them doubled.
+  // RFC 4180: fields with a comma, a quote or a line break are quoted, and quotes in them are doubled.
   const field = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const csv = (table) => table.map((row) => `${row.map(field).join(",")}\r\n`).join("");
 
@@ -92,7 +93,7 @@
     form.querySelector("button").addEventListener("click", () => save(form));
   }
 
-  // What is copied out of a table has numbers without blanks between their thousands.
+  // Numbers that are copied out of a table have no blanks between their thousands.
   document.addEventListener("copy", (event) => {
     const selection = document.getSelection();
     const inside = selection.anchorNode?.parentElement?.closest(".sheets");

@@ -1,8 +1,9 @@
-// Turns each figure's still into an interactive chart, in the page's colours. Without this script the stills stay.
+// Replaces each figure's still picture with an interactive chart in the page's colours. Without this script, the
+// pictures stay.
 (() => {
   "use strict";
   const NARROW = 460;
-  // Pixels: of a letter in a legend, of an entry's symbol with the gaps around it, of a chart's axis and padding.
+  // Widths in pixels: a letter in a legend, an entry's symbol with the gaps around it, a chart's axis and padding.
   const CHARACTER = 7.2;
   const SYMBOL = 40;
   const BESIDE = 100;
@@ -10,10 +11,10 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const figures = [...document.querySelectorAll("figure")];
   const TIME = "time_s";
-  // A signal that is told from outside is not computed again.
+  // A signal that is set from outside is not computed again.
   const AS_IT_IS = { skip: true };
 
-  // A legend has as many columns as there is room for; beside its title where all entries stand in one line.
+  // A legend has as many columns as there is room for. If all entries fit in one line, they are beside its title.
   function configuration(figure) {
     const config = structuredClone(themes[dark.matches ? "dark" : "light"]);
     const { names, title } = legend(figure);
@@ -27,14 +28,15 @@
     return config;
   }
 
-  // What the legend of colours says.
+  // The entries of the legend of colours.
   function legend(figure) {
     const { layer } = JSON.parse(figure.querySelector("script.spec").textContent);
     const color = layer.map(({ encoding }) => encoding?.color).find((code) => code?.legend);
     return { names: color?.scale?.domain ?? [], title: color?.title ?? "" };
   }
 
-  // Of figures with one time axis only the lowest names it. Beside a plot on a phone there is no room for names.
+  // Among figures that share a time axis, only the lowest names it. On a phone, there is no room for names beside a
+  // plot.
   function specification(figure) {
     const spec = JSON.parse(figure.querySelector("script.spec").textContent);
     if (figure.clientWidth < NARROW) {
@@ -63,8 +65,8 @@
     }
   }
 
-  // Figures over time, below one another: the time under the pointer, the time shown and the series chosen are those of
-  // all of them. Names of signals and data are those of the parameters in figures/pointer.py.
+  // Figures over time that are below one another share the time under the pointer, the period shown and the chosen
+  // series. The names of signals and data are those of the parameters in figures/pointer.py.
   class Stack {
     constructor(element) {
       this.figures = [...element.querySelectorAll("figure")];
@@ -79,7 +81,7 @@
       for (const figure of this.figures) this.pinchable(figure);
     }
 
-    // Lets a figure that was drawn (again) lead the others and follow them.
+    // Connects a figure that was drawn (again) with the others, in both directions.
     join(figure) {
       const { view } = figure;
       this.extent = view.scale("x").domain();
@@ -115,13 +117,14 @@
       }
     }
 
-    // Which time the figures show: [from, to] in seconds; null for the whole run.
+    // The period that the figures show: [from, to] in seconds, or null for the whole run.
     show(domain) {
       this.share(`zoom_${TIME}`, domain);
     }
 
-    // Fingers hold the times that they were put on: one moves the time axis, two zoom it; up and down scrolls the page.
-    // (Vega-Lite's own dragging takes no first touch, because it asks for the mark that the pointer was on before.)
+    // A finger holds on to the time that it touches: one finger moves the time axis, two fingers zoom it. Moving up or
+    // down scrolls the page. (Vega-Lite's own dragging ignores the first touch, because it asks for the mark that was
+    // under the pointer before.)
     pinchable(figure) {
       const fingers = new Map();
       let held = [];
@@ -157,13 +160,13 @@
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const choice = ({ unit, fields, values }) => ({ unit, fields, values });
 
-  // Whether a chart lets points be chosen by its legend (others have none, or one of something else).
+  // Whether points can be chosen in a chart's legend (other charts have no legend, or one of something else).
   function choosesPoints(view) {
     return "isolated_point_legend" in view.getState({ signals: () => true, data: () => false }).signals;
   }
 
-  // The times at both ends of a plot of this width, when one or two `held` times stand at these places, within `start`
-  // and `end`; null for all of that. One finger leaves the `span` between the ends as it is.
+  // The times at both ends of a plot of this width, given one or two `held` times and their places, within `start` and
+  // `end`. null stands for the whole of that range. One finger leaves the `span` between the ends unchanged.
   function pulled(held, places, width, span, [start, end]) {
     if (held.length > 1) span = ((held[1] - held[0]) * width) / (places[1] - places[0]);
     if (!(span > 0 && span < end - start)) return null;
@@ -173,7 +176,7 @@
 
   const stacks = new Map([...document.querySelectorAll(".stack")].map((element) => [element, new Stack(element)]));
 
-  // One after the other, the page stays responsive in between.
+  // One after another, so that the page stays responsive in between.
   let turn = 0;
   async function drawAll() {
     const mine = ++turn;
@@ -188,7 +191,7 @@
   dark.addEventListener("change", drawAll);
   drawAll();
 
-  // Paper has no fold: open all, and close again what was closed.
+  // Paper has no folds: opens all of them, and afterwards closes those that were closed.
   let closed = [];
   window.addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("details:not([open])")];

@@ -1,4 +1,4 @@
-//! What leaves the sockets, as a raw socket beside them sees it on the loopback device.
+//! The packets that leave the sockets, as a raw socket sees them on the loopback device.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -8,13 +8,14 @@ use super::*;
 const EF: u8 = 46;
 const LOCALHOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A raw socket that receives a copy of every packet of a protocol; `None`, and a word about it, where that is not allowed.
+/// A raw socket that receives a copy of every packet of a protocol. If that is not allowed, prints a message and
+/// returns `None`.
 fn eavesdropper(protocol: c_int) -> Option<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is passed.
     let fd = unsafe { libc::socket(libc::AF_INET, kind, protocol) };
     if fd < 0 {
-        // `eprintln!` the test harness keeps to itself.
+        // The test harness would capture the output of `eprintln!`.
         let _ = writeln!(io::stderr(), "skipped: no raw socket: {}", io::Error::last_os_error());
         return None;
     }
@@ -22,7 +23,7 @@ fn eavesdropper(protocol: c_int) -> Option<OwnedFd> {
     Some(unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) })
 }
 
-/// Waits for packets that satisfy `is_wanted`, until there are so many; the traffic class of each.
+/// Waits until `number` packets that satisfy `is_wanted` have arrived; returns the traffic class of each.
 fn classes(socket: &OwnedFd, number: usize, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut buffer = [0; 2048];
     let mut classes = Vec::new();
@@ -75,7 +76,7 @@ fn both_ends_of_a_connection_send_the_code_point_from_the_first_packet_on() {
 fn an_echo_request_and_its_answer_carry_the_code_point() {
     let Some(ears) = eavesdropper(libc::IPPROTO_ICMP) else { return };
     let socket = icmp(LOCALHOST, 0, EF).unwrap();
-    // Small enough for the sum of the two words to have no carry.
+    // The identifier is so small that the sum of the two words has no carry.
     let identifier = std::process::id() as u16 & 0x0fff;
     let (checksum, identifier) = ((!(0x0800 + identifier)).to_be_bytes(), identifier.to_be_bytes());
     let request = [8, 0, checksum[0], checksum[1], identifier[0], identifier[1], 0, 0];

@@ -19,7 +19,7 @@ pub(in crate::traffic) struct Dns {
     traffic: Name,
     name: Name,
     parameters: DnsTraffic,
-    /// At `from`, the server, and at `to`.
+    /// The sockets at `from`, which is the server, and at `to`.
     sockets: [OwnedFd; 2],
     departures: Departures,
     random: Random,
@@ -62,14 +62,14 @@ impl Dns {
         self.ask(number, desk)
     }
 
-    /// Asks for the first time, or again, or gives up; does nothing if the look-up is over.
+    /// Asks the question for the first time, or asks again, or gives up. Does nothing if the look-up is over.
     pub(super) fn ask(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
-        // The answer may have arrived in time without having been read yet.
+        // The answer may have arrived in time, but may not have been read yet.
         while self.take_answer(desk)? {}
         match self.look_ups.next(number) {
             Next::Ask { until_ns } => {
                 let question = bytes(&mut self.buffer, self.parameters.request_bytes);
-                // What the kernel does not accept is lost, like what a queue does not accept.
+                // A datagram that the kernel does not accept is lost, like one that a queue does not accept.
                 send_number(&self.sockets[1], number, question)?;
                 desk.reactor.at(until_ns, Event::Check(self.index, number));
             }
@@ -111,7 +111,7 @@ impl Dns {
         Ok(true)
     }
 
-    /// The scenario is over: look-ups without an answer have no end.
+    /// The scenario is over. Look-ups that have no answer are recorded without an end.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         while self.take_answer(desk)? {}
         while let Some(look_up) = self.look_ups.give_up() {
@@ -140,7 +140,7 @@ impl Dns {
     }
 }
 
-/// A datagram of that size, of which only the number matters.
+/// A datagram of that size. Of its contents, only the number matters.
 fn bytes(buffer: &mut [u8], size: u32) -> &mut [u8] {
     let most = buffer.len();
     &mut buffer[..(size as usize).clamp(NUMBER_BYTES, most)]

@@ -1,7 +1,7 @@
-//! The look-ups that have no answer yet, and until when each may get one.
+//! The look-ups that have no answer yet, and the time until which each may get one.
 //!
-//! An answer is judged by when the kernel saw it arrive and when the questions were due, not by when this program reads
-//! or repeats: an answer after the last timeout is too late even if the program was later still.
+//! What counts is when the kernel saw the answer arrive and when the questions were due, not when this program reads
+//! the answer or repeats a question. An answer after the last timeout is too late even if the program was later still.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ pub(super) struct LookUp {
 /// What to do about a look-up whose timer has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Ask, and look again at this time.
+    /// Ask, and check again at this time.
     Ask {
         /// When the question times out.
         until_ns: u64,
     },
-    /// It has failed.
+    /// The look-up has failed.
     Fail(LookUp),
-    /// It is over already.
+    /// The look-up is already over.
     Nothing,
 }
 
@@ -41,7 +41,7 @@ impl LookUps {
         Self { timeout_ns, attempts, open: BTreeMap::new(), begun: 0 }
     }
 
-    /// Begins one; gives its number.
+    /// Begins a look-up; returns its number.
     pub(super) fn begin(&mut self, now_ns: u64) -> u64 {
         let number = self.begun;
         self.begun += 1;
@@ -49,8 +49,8 @@ impl LookUps {
         number
     }
 
-    /// It is time to ask: for the first time, or again. Everything that has arrived until now must have been reported
-    /// before.
+    /// It is time to ask, for the first time or again. Everything that has arrived so far must have been reported
+    /// before this call.
     pub(super) fn next(&mut self, number: u64) -> Next {
         let Some(look_up) = self.open.get_mut(&number) else { return Next::Nothing };
         if look_up.asked == self.attempts {
@@ -60,15 +60,15 @@ impl LookUps {
         Next::Ask { until_ns: look_up.started_ns.saturating_add(self.timeout_ns.saturating_mul(look_up.asked.into())) }
     }
 
-    /// An answer arrived at that time. Returns the look-up that it ends; nothing if that is over, or the answer came
-    /// too late.
+    /// An answer arrived at that time. Returns the look-up that this answer ends; `None` if the look-up is already
+    /// over, or if the answer came too late.
     pub(super) fn answered(&mut self, number: u64, at_ns: u64) -> Option<LookUp> {
         let look_up = self.open.get(&number)?;
         let patience_ns = self.timeout_ns.saturating_mul(self.attempts.into());
         if at_ns.saturating_sub(look_up.started_ns) > patience_ns { None } else { self.open.remove(&number) }
     }
 
-    /// Gives up one that is still open.
+    /// Gives up a look-up that is still open.
     pub(super) fn give_up(&mut self) -> Option<LookUp> {
         self.open.pop_first().map(|(_, look_up)| look_up)
     }
@@ -102,7 +102,8 @@ mod tests {
         assert!(look_ups.answered(0, 110).is_some());
     }
 
-    /// The program was delayed in repeating or in reading: neither lets a look-up wait for longer than twice 5.
+    /// The program was late to repeat the question, or to read the answer. In neither case may a look-up wait for
+    /// longer than twice 5.
     #[test]
     fn an_answer_after_the_last_timeout_does_not_count_however_late_the_program_is() {
         let mut look_ups = asked_once();

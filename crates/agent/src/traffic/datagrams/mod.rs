@@ -23,15 +23,16 @@ use dns::Dns;
 use udp::Udp;
 use voip::Voip;
 
-/// The ends that others send to have this port and those after it, one for each entry of the scenario's traffic.
+/// Sockets that others send to use this port and those after it, one for each entry of the scenario's traffic.
 const FIRST_PORT: u16 = 5001;
-/// The other ends have these, in the order in which they are opened, so that each flow has ports of its own.
+/// The other sockets use this port and those after it, in the order in which they are opened. So each flow has ports of
+/// its own.
 const FIRST_SENDER_PORT: u16 = 20_000;
 /// The largest datagram; a packet of 1500 bytes holds less.
 const DATAGRAM_BYTES: usize = 2048;
-/// The number at the beginning of a datagram; what follows it is ignored.
+/// Length of the number at the beginning of a datagram; the rest is ignored.
 const NUMBER_BYTES: usize = 8;
-/// Datagrams read from a socket, or sent late, in a row, before others get their turn.
+/// Number of datagrams that are read from a socket, or sent late, in a row before others get their turn.
 const AT_ONCE: usize = 256;
 
 /// One traffic.
@@ -42,14 +43,14 @@ pub(super) enum Datagrams {
     Dns(Dns),
 }
 
-/// Opens traffic after traffic, with ports that do not conflict.
+/// Opens one traffic after the other, with ports that do not conflict.
 #[derive(Debug)]
 pub(super) struct Opener {
     seed: u64,
     next_port: u16,
 }
 
-/// What was received: its number, its size, and when the kernel saw it, on the real-time clock.
+/// A datagram that was received: its number, its size, and when the kernel saw it, on the real-time clock.
 #[derive(Clone, Copy, Debug)]
 struct Received {
     number: u64,
@@ -62,7 +63,7 @@ impl Opener {
         Self { seed, next_port: FIRST_SENDER_PORT }
     }
 
-    /// Opens the traffic with that index, and plans its beginning; `None`: it is of another kind.
+    /// Opens the traffic with that index, and plans its beginning; `None` if it is of another kind.
     pub(super) fn open(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<Option<Datagrams>> {
         let scenario = desk.scenario;
         Ok(Some(match &scenario.traffic[index].kind {
@@ -79,7 +80,7 @@ impl Opener {
         Random::new(self.seed, index)
     }
 
-    /// A socket on a node, with a port that no other has.
+    /// A socket on a node, with a port that no other socket uses.
     fn sender(&mut self, node: usize, remote: SocketAddrV4, dscp: u8, desk: &Desk<'_>) -> io::Result<OwnedFd> {
         let port = self.next_port;
         self.next_port = port.checked_add(1).ok_or_else(|| io::Error::other("more flows than there are ports"))?;
@@ -88,7 +89,7 @@ impl Opener {
     }
 }
 
-/// Where the traffic of that index is received on a node.
+/// The address at which a node receives the traffic with that index.
 fn address(index: usize, node: usize, desk: &Desk<'_>) -> io::Result<SocketAddrV4> {
     let port = u16::try_from(index).ok().and_then(|index| FIRST_PORT.checked_add(index));
     let port = port.filter(|port| *port < FIRST_SENDER_PORT);
@@ -96,7 +97,8 @@ fn address(index: usize, node: usize, desk: &Desk<'_>) -> io::Result<SocketAddrV
     Ok(SocketAddrV4::new(desk.network.plan.addresses[node], port))
 }
 
-/// Two sockets that send to each other, at `from` and at `to`; one of them uses the port that others send to.
+/// Two sockets that send to each other, at `from` and at `to`. The one at the end `fixed` uses the port that others
+/// send to.
 fn open_pair(index: usize, fixed: End, opener: &mut Opener, desk: &Desk<'_>) -> io::Result<[OwnedFd; 2]> {
     let entry = &desk.scenario.traffic[index];
     let nodes = [entry.from, entry.to].map(usize::from);
@@ -129,14 +131,14 @@ pub(super) enum End {
 fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Result<bool> {
     datagram[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
     match send(socket.as_raw_fd(), datagram, MsgFlags::empty()) {
-        // A full queue on the sender's own device drops like any other.
+        // A full queue on the sender's own device drops packets like any other queue.
         Ok(_) | Err(Errno::ENOBUFS) => Ok(true),
         Err(Errno::EAGAIN) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Reads a datagram; `None`: there is none. One without a number gets the largest there is, which nobody sends.
+/// Reads a datagram; `None` if there is none. A datagram without a number gets the largest number, which nobody sends.
 fn take(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Received>> {
     let Some(arrival) = receive(socket, buffer)? else { return Ok(None) };
     let number =
@@ -190,7 +192,7 @@ impl Datagrams {
         }
     }
 
-    /// Whether the outcome of anything that gets a row is still open.
+    /// Whether the outcome of anything that will have a row is still open.
     pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         match self {
             Self::Udp(_) | Self::Dns(_) => Ok(false),
@@ -198,7 +200,7 @@ impl Datagrams {
         }
     }
 
-    /// When waiting becomes pointless.
+    /// The time after which waiting is pointless.
     pub(super) fn times_out_ns(&self) -> Option<u64> {
         match self {
             Self::Udp(_) | Self::Dns(_) => None,
@@ -206,7 +208,7 @@ impl Datagrams {
         }
     }
 
-    /// Records what is still awaited as lost.
+    /// Records as lost what is still awaited.
     pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
             Self::Udp(_) | Self::Dns(_) => Ok(()),

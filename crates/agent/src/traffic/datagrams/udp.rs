@@ -1,5 +1,5 @@
-//! Datagrams at a rate. Those that become due while this program does something else are sent together as soon as
-//! possible, as iperf3 does, so that the average rate is kept; if many are late, this is reported.
+//! Datagrams at a rate. If datagrams become due while this program does something else, they are sent together as soon
+//! as possible, as iperf3 does. This keeps the average rate. If many are late, this is reported.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use crate::reactor::{Event, Token};
 use crate::traffic::{Desk, START_JITTER_NS};
 use bufferscope_programs::Random;
 
-/// A datagram that leaves later than this is late: much more than a timer's wake-up takes.
+/// A datagram that leaves later than this counts as late. The time is much longer than a timer's wake-up takes.
 const LATE_NS: u64 = 1_000_000;
 /// At most one in this many may be late.
 const LATE_ONE_IN: u64 = 100;
@@ -24,8 +24,8 @@ const LATE_ONE_IN: u64 = 100;
 pub(in crate::traffic) struct Udp {
     index: usize,
     flows: Vec<Flow>,
-    /// Where all of them arrive. A datagram's number identifies its flow: each flow counts in steps of the number of
-    /// flows.
+    /// The socket at which all flows arrive. A datagram's number identifies its flow, because each flow counts in steps
+    /// of the number of flows.
     receiver: OwnedFd,
     random: Random,
     payload: Vec<u8>,
@@ -87,7 +87,7 @@ impl Udp {
         })
     }
 
-    /// Sends what is due in a flow by now, and plans the next datagram.
+    /// Sends the datagrams of a flow that are due by now, and plans the next one.
     pub(super) fn send(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
         let stride = self.flows.len() as u64;
         let Some(flow) = self.flows.get_mut(number as usize) else { return Ok(()) };
@@ -109,7 +109,7 @@ impl Udp {
         Ok(())
     }
 
-    /// Counts what has arrived.
+    /// Counts the datagrams that have arrived.
     pub(super) fn receive(&mut self) -> io::Result<()> {
         let stride = self.flows.len() as u64;
         for _ in 0..AT_ONCE {
@@ -137,7 +137,7 @@ impl Udp {
         }
     }
 
-    /// The scenario is over: reports what this machine did to the traffic.
+    /// The scenario is over. Reports how this machine has disturbed the traffic.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         let name = &desk.scenario.traffic[self.index].name;
         let missed = socket::datagrams_missed(&self.receiver)?;

@@ -14,9 +14,9 @@ use crate::traffic::probes::{Probes, Stage};
 #[derive(Debug)]
 pub(in crate::traffic) struct Voip {
     index: usize,
-    /// At `from` and at `to`.
+    /// The sockets at `from` and at `to`.
     sockets: [OwnedFd; 2],
-    /// What `from` says, and what `to` says if it speaks.
+    /// The speech of `from`, and that of `to` if it speaks.
     streams: Vec<Speech>,
     payload: Vec<u8>,
     buffer: Vec<u8>,
@@ -41,7 +41,7 @@ impl Voip {
         let mut random = opener.random(index);
         let mut streams = Vec::new();
         for number in 0..parameters.streams() {
-            // Nothing keeps two telephones in phase with each other, or with anything else.
+            // Two telephones are not in phase with each other, or with anything else.
             let start_ns = entry.start_ns + random.below(VoipTraffic::INTERVAL_NS);
             let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
             if start_ns < entry.stop_ns {
@@ -58,7 +58,7 @@ impl Voip {
     pub(super) fn send(&mut self, number: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(stream) = self.streams.get_mut(number) else { return Ok(()) };
         let sent_ns = desk.now_ns();
-        // What the kernel does not accept is lost, like what a queue does not accept.
+        // A packet that the kernel does not accept is lost, like one that a queue does not accept.
         send_number(&self.sockets[number], stream.packets.sent(), &mut self.payload)?;
         stream.packets.push(sent_ns);
         self.listen(number, desk)?;
@@ -71,13 +71,13 @@ impl Voip {
         Ok(())
     }
 
-    /// Packets have arrived at an end: what the other end says.
+    /// Packets with the speech of the other end have arrived at an end.
     pub(super) fn receive(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
         self.listen(usize::from(end == End::From), desk)
     }
 
-    /// Reads what has arrived by now from a speaker. Only then may what is still missing count as lost, since this
-    /// program may be late.
+    /// Reads the packets of a speaker that have arrived by now. Only after that may a missing packet count as lost,
+    /// because this program may be late.
     fn listen(&mut self, speaker: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(stream) = self.streams.get_mut(speaker) else { return Ok(()) };
         let now_ns = desk.now_ns();
@@ -88,7 +88,8 @@ impl Voip {
         Ok(())
     }
 
-    /// The scenario is over: what is sent from now on has no rows. A stream that had stopped resumes for that.
+    /// The scenario is over. Packets that are sent from now on have no rows. A stream that had stopped resumes in order
+    /// to send them.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) {
         for (number, stream) in (0..).zip(&mut self.streams) {
             stream.packets.end();
@@ -104,7 +105,7 @@ impl Voip {
     pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         let now_ns = desk.now_ns();
         let mut any = false;
-        // Asks each of them, since asking writes rows.
+        // This must not stop at the first one that is awaited, because the calls also write rows.
         for speaker in 0..self.streams.len() {
             self.listen(speaker, desk)?;
             any |= self.streams[speaker].packets.are_awaited(now_ns, &mut desk.recorder);
@@ -117,7 +118,7 @@ impl Voip {
         self.streams.iter().filter_map(|stream| stream.packets.times_out_ns()).max()
     }
 
-    /// Gives up what is still awaited.
+    /// Gives up the packets that are still awaited.
     pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         for speaker in 0..self.streams.len() {
             self.listen(speaker, desk)?;

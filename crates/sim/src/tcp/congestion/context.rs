@@ -1,6 +1,6 @@
-//! What a congestion control may know of the connection, of an acknowledgement, and of a lost packet.
+//! The information that a congestion control gets about the connection, an acknowledgement, or a lost packet.
 //!
-//! All of them are plain values, so that a test can construct them. Names in brackets are the kernel's.
+//! All of it is plain values, so that a test can construct them. Names in brackets are the kernel's.
 
 // This is an interface: a field that no control reads yet is not superfluous.
 #![allow(dead_code)]
@@ -38,7 +38,8 @@ pub(crate) struct Context {
     pub(crate) state: State,
     /// The window was in full use (`tcp_is_cwnd_limited`): only then may it grow.
     pub(crate) cwnd_limited: bool,
-    /// The window was used up at some time in the last round trip (`is_cwnd_limited`); unlike above, also below the threshold.
+    /// The window was used up at some time in the last round trip (`is_cwnd_limited`); unlike above, also below the
+    /// threshold.
     pub(crate) window_full: bool,
     /// The application has not supplied enough data for the time that the packets in flight are under way
     /// (`app_limited`).

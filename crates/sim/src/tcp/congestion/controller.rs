@@ -1,4 +1,4 @@
-//! The congestion control of one connection together with its window, constructed from the list of all controls.
+//! The congestion control of one connection, together with its window; chosen from the list of all controls.
 
 /// Declares the enum of all controls, and forwards each hook to the connection's control.
 macro_rules! controls {

@@ -1,34 +1,19 @@
-//! Congestion control: how much may be in flight, and how fast it leaves.
+//! Congestion control: decides how much may be in flight, and how fast packets leave.
 //!
-//! Each control is a file that implements [`Control`], the counterpart of the kernel's `struct tcp_congestion_ops`,
-//! plus one line at the end of this file. Dispatch is by enum: it happens for every acknowledgement, and a closed set
-//! can be inlined where a box cannot.
+//! Each control is a file of [`controls`] that implements [`Control`], the counterpart of the kernel's `struct
+//! tcp_congestion_ops`, plus one line at the end of this file. What several of them need is in [`helpers`]. Dispatch is
+//! by enum: it happens for every acknowledgement, and a closed set can be inlined where a box cannot.
 //!
 //! `sender` decides what is lost, how the window shrinks during recovery and when a reduction is undone. A control that
 //! *governs* ([`Control::GOVERNS`]) is the sole authority over its window, in recovery too.
 
-mod aggregation;
-mod bandwidth;
-mod bbr;
-mod bbr3;
 mod context;
 #[macro_use]
 mod controller;
-mod cubic;
-mod dctcp;
-mod fixed_window;
-mod hystart;
-mod ledbat;
-mod ledbat_plus_plus;
-mod pacing_rate;
-mod prague;
-mod queueing_delay;
-mod reno;
-mod rounds;
+mod controls;
+mod helpers;
 #[cfg(test)]
 mod testing;
-mod vegas;
-mod westwood;
 mod window;
 
 use super::config::Config;
@@ -36,6 +21,7 @@ use super::ecn::EcnUse;
 use super::sample::State;
 
 pub(crate) use context::{Ack, Acked, Context, Event, LostPacket, RateSample};
+pub(crate) use helpers::window_rate::rate_of_window;
 pub(crate) use window::{MIN_SSTHRESH_PACKETS, UNPACED, Window};
 
 /// A congestion control. Every hook gets the window, which it may change, and the state of the connection.
@@ -91,15 +77,15 @@ pub(crate) trait Control: Sized {
 }
 
 controls! {
-    Reno(reno::Reno),
-    Cubic(cubic::Cubic),
-    Vegas(vegas::Vegas),
-    Westwood(westwood::Westwood),
-    Window(fixed_window::FixedWindow),
-    Ledbat(ledbat::Ledbat),
-    LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus),
-    Bbr(bbr::Bbr),
-    Bbr3(bbr3::Bbr3),
-    Dctcp(dctcp::Dctcp),
-    Prague(prague::Prague),
+    Reno(controls::reno::Reno),
+    Cubic(controls::cubic::Cubic),
+    Vegas(controls::vegas::Vegas),
+    Westwood(controls::westwood::Westwood),
+    Window(controls::fixed_window::FixedWindow),
+    Ledbat(controls::ledbat::Ledbat),
+    LedbatPlusPlus(controls::ledbat_plus_plus::LedbatPlusPlus),
+    Bbr(controls::bbr::Bbr),
+    Bbr3(controls::bbr3::Bbr3),
+    Dctcp(controls::dctcp::Dctcp),
+    Prague(controls::prague::Prague),
 }

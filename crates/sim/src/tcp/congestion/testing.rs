@@ -1,4 +1,5 @@
-//! Acknowledgements for the tests of controls that model the path: any path, without a network.
+//! Acknowledgements for tests of controls that model the path, as they would arrive over a given path. No network is
+//! simulated.
 
 use super::{Ack, Context, Control, LostPacket, RateSample, Window};
 use crate::tcp::{Config, State};
@@ -14,7 +15,7 @@ pub(crate) struct Run<C> {
     pub(crate) context: Context,
     /// Whether the next acknowledgements deliver packets that were sent while the application was the limit.
     pub(crate) app_limited: bool,
-    /// The round-trip time that they show.
+    /// The round-trip time of the next acknowledgements.
     pub(crate) rtt_ns: u64,
     /// Packets that the next acknowledgement shows to be lost.
     newly_lost: u32,
@@ -43,17 +44,18 @@ impl<C: Control> Run<C> {
         run
     }
 
-    /// A round trip later all that was in flight is acknowledged, `packets` of them.
+    /// One round trip later, everything in flight is acknowledged, which is `packets` packets.
     pub(crate) fn round(&mut self, packets: u32) {
         self.acknowledge(packets, 0, self.rtt_ns);
     }
 
-    /// After `interval_ns`, `packets` more are delivered, which begins a round, and `lost` found to be lost.
+    /// After `interval_ns`, `packets` more are delivered and `lost` are found to be lost. This begins a round.
     pub(crate) fn acknowledge(&mut self, packets: u32, lost: u32, interval_ns: u64) {
         self.deliver(packets, lost, interval_ns, self.context.delivered);
     }
 
-    /// After `interval_ns`, `packets` more are delivered that were sent when nothing had been delivered: they begin no round.
+    /// After `interval_ns`, `packets` more are delivered. They were sent when nothing had been delivered, so they begin
+    /// no round.
     pub(crate) fn acknowledge_early(&mut self, packets: u32, interval_ns: u64) {
         self.deliver(packets, 0, interval_ns, 0);
     }

@@ -1,4 +1,4 @@
-//! What a congestion control decides: the window, its threshold, and how fast packets leave.
+//! The decisions of a congestion control: the window, its threshold, and how fast packets leave.
 //!
 //! Windows are counted in packets, as in the kernel.
 
@@ -63,7 +63,8 @@ impl Window {
         left
     }
 
-    /// Grows by one packet for every `per_increment` acknowledged, counting across acknowledgements (`tcp_cong_avoid_ai`).
+    /// Grows by one packet for every `per_increment` acknowledged, counting across acknowledgements
+    /// (`tcp_cong_avoid_ai`).
     pub(crate) fn grow(&mut self, per_increment: u32, acked: u32) {
         if self.credit >= per_increment {
             self.credit = 0;

@@ -1,29 +1,29 @@
 //! Compression of selective acknowledgements (the kernel's `tcp_comp_sack_*`). While packets arrive out of order, the
-//! first three are acknowledged at once. After that, one acknowledgement covers what arrives within a twentieth of the
-//! round-trip time.
+//! first three are acknowledged at once. After that, one acknowledgement covers all packets that arrive within a
+//! twentieth of the round-trip time.
 //!
 //! Departs: the timer is exact (the kernel allows it 100 µs of slack).
 
 /// The number of acknowledgements that are never held back (`TCP_FASTRETRANS_THRESH`).
 const UNCOMPRESSED: u32 = 3;
-/// The most that are held back (`tcp_comp_sack_nr`).
+/// The largest number of acknowledgements held back (`tcp_comp_sack_nr`).
 const MOST: u32 = 44;
-/// The longest time that they are held back (`tcp_comp_sack_delay_ns`).
+/// The longest time for which they are held back (`tcp_comp_sack_delay_ns`).
 const LONGEST_NS: u64 = 1_000_000;
 
-/// What is held back.
+/// The acknowledgements that are held back.
 #[derive(Debug, Default)]
 pub(crate) struct Compression {
     /// The acknowledgement that is repeated (`compressed_ack_rcv_nxt`).
     ack: u64,
     /// How often it was sent (`dup_ack_counter`).
     repeats: u32,
-    /// How many were held back since (`compressed_ack`).
+    /// How many were held back since then (`compressed_ack`).
     held: u32,
 }
 
 impl Compression {
-    /// Another packet has arrived beyond a gap. Returns how long its acknowledgement can be held back, if at all;
+    /// Another packet has arrived beyond a gap. Returns how long its acknowledgement can be held back, if at all.
     /// `rtt_ns` is the round-trip time.
     pub(crate) fn hold(&mut self, ack: u64, rtt_ns: u64) -> Option<u64> {
         if ack != self.ack {
@@ -46,7 +46,7 @@ impl Compression {
         self.held = 0;
     }
 
-    /// Is one held back?
+    /// Is an acknowledgement held back?
     pub(crate) fn is_holding(&self) -> bool {
         self.held > 0
     }

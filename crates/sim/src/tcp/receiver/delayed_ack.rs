@@ -1,11 +1,11 @@
-//! When an acknowledgement is sent (RFC 9293, section 3.8.6.3; RFC 5681, section 4.2; the kernel's `__tcp_ack_snd_check`,
-//! `tcp_event_data_recv`, `tcp_send_delayed_ack` and `__tcp_cleanup_rbuf`).
+//! When an acknowledgement is sent (RFC 9293, section 3.8.6.3; RFC 5681, section 4.2; the kernel's
+//! `__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack` and `__tcp_cleanup_rbuf`).
 //!
-//! Every second full segment is acknowledged at once, a lone one after a delay. The delay is 40 ms or more and adapts
-//! to the gaps between arrivals. At the start, after a long silence, and when something is wrong, every segment is
-//! acknowledged at once ("quick" acknowledgements), so that the sender's window grows fast. The end of what the other
-//! application wrote is also acknowledged at once, as soon as it has been read. A connection that answers what it
-//! receives ("pingpong" mode) does neither: its acknowledgements travel with its answers.
+//! Every second full segment is acknowledged at once, and a lone segment after a delay. The delay is at least 40 ms and
+//! adapts to the gaps between arrivals. At the start, after a long silence, and when something is wrong, every segment
+//! is acknowledged at once ("quick" acknowledgements), so that the sender's window grows fast. The end of each write of
+//! the peer's application is also acknowledged at once, as soon as it has been read. A connection that answers the data
+//! that it receives ("pingpong" mode) does neither: its acknowledgements travel with its answers.
 
 use super::super::Timers;
 use super::super::timers::earlier;
@@ -13,7 +13,7 @@ use super::compression::Compression;
 
 /// Smallest delay (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const DELAY_MIN_NS: u64 = 40_000_000;
-/// Largest delay (`HZ / 2`), and the largest where the peer waits for an answer (`TCP_DELACK_MAX`).
+/// Largest delay (`HZ / 2`), and largest delay when the peer waits for an answer (`TCP_DELACK_MAX`).
 const DELAY_MAX_NS: u64 = 500_000_000;
 const DELAY_MAX_INTERACTIVE_NS: u64 = 200_000_000;
 /// Most quick acknowledgements in a row (`TCP_MAX_QUICKACKS`).
@@ -29,7 +29,7 @@ pub(crate) struct DelayedAck {
     /// The current delay (`ato`); `None` before the first data.
     delay_ns: Option<u64>,
     last_data_ns: u64,
-    /// Data goes back in answer to what is received (`pingpong`).
+    /// The connection answers the data that it receives (`pingpong`).
     answers: bool,
     pushed: Pushed,
     compression: Compression,
@@ -37,7 +37,8 @@ pub(crate) struct DelayedAck {
     held_until_ns: Option<u64>,
 }
 
-/// Ends of what the other application wrote that have arrived since the last acknowledgement (`ICSK_ACK_PUSHED`, `PUSHED2`).
+/// How many ends of the peer application's writes have arrived since the last acknowledgement (`ICSK_ACK_PUSHED`,
+/// `PUSHED2`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Pushed {
     #[default]
@@ -51,7 +52,7 @@ enum Pushed {
 pub(crate) enum Urgency {
     /// It can be delayed.
     Normal,
-    /// It repeats `ack` and reports packets beyond a gap; the round trip takes `rtt_ns`.
+    /// It repeats `ack` and reports packets beyond a gap. The round-trip time is `rtt_ns`.
     Repeats { ack: u64, rtt_ns: u64 },
     /// It has to be sent at once.
     AtOnce,
@@ -66,14 +67,14 @@ enum Due {
     Now,
 }
 
-/// What the delays adapt to.
+/// The state to which the delays adapt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// Smoothed round-trip time, if this side has measured one.
     pub(crate) srtt_ns: Option<u64>,
     /// This side's retransmission timeout: a longer silence means that the sender has restarted.
     pub(crate) rto_ns: u64,
-    /// Segments that half of the window offered would hold.
+    /// The number of segments that fit into half of the offered window.
     pub(crate) half_window_segments: u64,
 }
 
@@ -93,8 +94,8 @@ impl DelayedAck {
         }
     }
 
-    /// Data arrived in order: adapts to the gap between arrivals. A segment that is not `full`, or carries the push
-    /// flag, is the end of what the other application wrote (`tcp_measure_rcv_mss`).
+    /// Data has arrived in order: adapts the delay to the gap between arrivals. A segment that is not `full` or that
+    /// carries the push flag ends a write of the peer's application (`tcp_measure_rcv_mss`).
     #[inline]
     pub(crate) fn on_data(&mut self, now_ns: u64, full: bool, pushes: bool, pace: Pace) {
         if !full && self.pushed > Pushed::No {
@@ -124,21 +125,21 @@ impl DelayedAck {
         self.quick = self.quick.max(wanted.min(most));
     }
 
-    /// Something is wrong: the sender should hear of the next segments at once (`tcp_enter_quickack_mode`).
+    /// Something is wrong, so the next segments should be acknowledged at once (`tcp_enter_quickack_mode`).
     pub(crate) fn hurry(&mut self, pace: Pace) {
         self.acknowledge_quickly(MAX_QUICK, pace);
         self.answers = false;
         self.delay_ns = Some(DELAY_MIN_NS);
     }
 
-    /// As [`hurry`](Self::hurry), for the next two segments only: congestion was experienced.
+    /// Like [`hurry`](Self::hurry), but only for the next two segments, because congestion was experienced.
     pub(crate) fn hurry_briefly(&mut self, pace: Pace) {
         self.acknowledge_quickly(2, pace);
         self.answers = false;
         self.delay_ns = Some(DELAY_MIN_NS);
     }
 
-    /// Data is sent: if some was received shortly before, it is an answer (`tcp_event_data_sent`).
+    /// Data is sent. It counts as an answer if data was received shortly before (`tcp_event_data_sent`).
     #[inline]
     pub(crate) fn on_data_sent(&mut self, now_ns: u64) {
         if self.delay_ns.is_some_and(|delay_ns| now_ns - self.last_data_ns < delay_ns) {
@@ -146,12 +147,12 @@ impl DelayedAck {
         }
     }
 
-    /// The other side has finished: what is sent from now on are answers.
+    /// The other side has finished, so all data sent from now on counts as answers.
     pub(crate) fn on_finish(&mut self) {
         self.answers = true;
     }
 
-    /// At least one more is sent at once: the window has just opened.
+    /// At least one more acknowledgement is sent at once, because the window has just opened.
     pub(crate) fn one_quick(&mut self) {
         self.quick |= 1;
     }
@@ -184,14 +185,14 @@ impl DelayedAck {
         let at_ns = self.timers.expiry_ns(now_ns, delay_ns);
         self.due = match self.due {
             Due::Now => Due::Now,
-            // One that is nearly due goes along.
+            // An acknowledgement that is nearly due is sent now.
             Due::At(earlier_ns) if earlier_ns <= now_ns + delay_ns / 4 => Due::Now,
             Due::At(earlier_ns) => Due::At(earlier_ns.min(at_ns)),
             Due::No => Due::At(at_ns),
         };
     }
 
-    /// The application has read everything. If it does not answer, the end of what the other application wrote is
+    /// The application has read everything. If the connection is not one that answers, a write that has ended is
     /// acknowledged.
     #[inline]
     pub(crate) fn on_read(&mut self) {
@@ -201,7 +202,7 @@ impl DelayedAck {
         }
     }
 
-    /// A segment that acknowledges everything leaves.
+    /// A segment is sent that acknowledges everything.
     #[inline]
     pub(crate) fn on_sent(&mut self) {
         if self.due != Due::No && self.quick > 0 {
@@ -216,12 +217,12 @@ impl DelayedAck {
         self.compression.on_sent();
     }
 
-    /// Is one delayed or held back?
+    /// Is an acknowledgement delayed or held back?
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.due, Due::At(_)) || self.is_holding()
     }
 
-    /// Is one held back that reports packets beyond a gap?
+    /// Is an acknowledgement of packets beyond a gap held back?
     pub(crate) fn is_holding(&self) -> bool {
         self.compression.is_holding()
     }
@@ -241,8 +242,8 @@ impl DelayedAck {
         earlier(delayed_ns, self.held_until_ns)
     }
 
-    /// The delay ended without a second segment: the next delay is longer. If an answer was expected in vain, none is
-    /// expected any more (`tcp_delack_timer_handler`).
+    /// The delay has ended without a second segment, so the next delay is longer. If an answer was expected and did not
+    /// come, answers are no longer expected (`tcp_delack_timer_handler`).
     pub(crate) fn on_delay_over(&mut self, now_ns: u64, rto_ns: u64) {
         if !matches!(self.due, Due::At(at_ns) if at_ns <= now_ns) {
             return;
@@ -262,7 +263,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const PACE: Pace = Pace { srtt_ns: Some(20 * MS), rto_ns: 220 * MS, half_window_segments: 22 };
 
-    /// After the quick acknowledgements of the start, data at 1000 ms.
+    /// The state after the quick acknowledgements of the start. The last data arrived at 1000 ms.
     fn settled() -> DelayedAck {
         DelayedAck { delay_ns: Some(40 * MS), last_data_ns: 1000 * MS, ..DelayedAck::new(Timers::Exact) }
     }
@@ -310,7 +311,7 @@ mod tests {
     fn one_that_is_nearly_due_goes_with_the_next_segment() {
         let mut ack = settled();
         ack.owe(1000 * MS, Urgency::Normal, PACE);
-        // 40 / 4 = 10 ms before it is due: at 1030.
+        // It leaves up to 40 / 4 = 10 ms before it is due, so from 1030 ms on.
         ack.owe(1029 * MS, Urgency::Normal, PACE);
         assert!(!ack.is_due(1029 * MS));
         ack.owe(1030 * MS, Urgency::Normal, PACE);
@@ -330,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_write_is_acknowledged_when_it_is_read() {
-        // A segment that is not full, or a full one with the push flag.
+        // A segment that is not full, and a full one with the push flag.
         for (full, pushes) in [(false, false), (true, true)] {
             let mut ack = settled();
             ack.on_data(1000 * MS, full, pushes, PACE);

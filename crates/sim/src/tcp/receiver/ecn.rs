@@ -2,22 +2,22 @@
 //! section 3.2; RFC 9768, section 3.2; the kernel's `tcp_ecn_check_ce` and `dctcp_ece_ack_update`).
 
 use super::super::ecn::{Mode, handshake_ace};
-use super::super::segment::{Flags, Segment};
-use crate::packet::Ecn;
+use crate::network::segment::{Flags, Segment};
+use crate::network::traffic_class::Ecn;
 
 /// Where the count of marked packets starts (RFC 9768, section 3.2.1).
 pub(crate) const FIRST_COUNT: u8 = 5;
 
-/// What is echoed.
+/// The congestion that is echoed to the sender.
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     mode: Mode,
-    /// Congestion is echoed: until the sender has reduced its window (classic), or while the last packet was marked
-    /// (exact).
+    /// Congestion is echoed. Classic ECN echoes it until the sender has reduced its window; exact ECN echoes whether
+    /// the last packet was marked.
     echoing: bool,
     /// Marked packets received, modulo 8 (accurate).
     count: u8,
-    /// The codepoint of the SYN-ACK, reported by the acknowledgement that completes the handshake (accurate).
+    /// The codepoint of the SYN-ACK, which the last acknowledgement of the handshake reports (accurate).
     of_syn_ack: Option<Ecn>,
     /// The last data packet was marked.
     last_marked: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Echo {
     seen: bool,
 }
 
-/// What a packet's marks require.
+/// The acknowledgements that a packet's marks require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// An acknowledgement now.
@@ -35,14 +35,14 @@ pub(crate) struct Request {
 }
 
 impl Echo {
-    /// Both ends agreed on `mode`; for a client `of_syn_ack` is the codepoint of the SYN-ACK.
+    /// Both ends have agreed on `mode`. For a client, `of_syn_ack` is the codepoint of the SYN-ACK.
     pub(crate) fn establish(&mut self, mode: Mode, of_syn_ack: Option<Ecn>) {
         self.mode = mode;
         self.count = FIRST_COUNT + u8::from(of_syn_ack == Some(Ecn::Ce));
         self.of_syn_ack = of_syn_ack;
     }
 
-    /// The flags that report it in the next segment.
+    /// The flags that report congestion in the next segment.
     #[inline]
     pub(crate) fn flags(&mut self) -> Flags {
         match self.mode {
@@ -53,7 +53,7 @@ impl Echo {
         }
     }
 
-    /// An exact echo changes with this packet: the pending acknowledgement has to be sent first, with the old echo.
+    /// Does this packet change an exact echo? Then the pending acknowledgement must be sent first, with the old echo.
     #[inline]
     pub(crate) fn changes(&self, codepoint: Ecn) -> bool {
         self.mode == Mode::Exact && codepoint != Ecn::NotEct && (codepoint == Ecn::Ce) != self.echoing
@@ -71,7 +71,7 @@ impl Echo {
     }
 
     fn classic(&mut self, segment: &Segment, codepoint: Ecn) -> Request {
-        // The sender's window may now be so small that it waits for this very acknowledgement.
+        // The sender's window may now be so small that it waits for this acknowledgement.
         let reduced = segment.flags.cwr() && segment.len > 0;
         if reduced {
             self.echoing = false;
@@ -107,8 +107,8 @@ impl Echo {
         Request { at_once: begins, hurry: false }
     }
 
-    /// When congestion begins, delayed acknowledgements would hurt, as the sender's window may be very small. A packet
-    /// without codepoint among others with one is probably a retransmission.
+    /// Should acknowledgements not be delayed now? When congestion begins, delays would hurt because the sender's
+    /// window may be very small. A packet without a codepoint among others with one is probably a retransmission.
     fn wants_hurry(&mut self, codepoint: Ecn) -> bool {
         let hurry = match codepoint {
             Ecn::NotEct => self.seen,
@@ -180,7 +180,7 @@ mod tests {
             let at_once = echo.on_packet(&data(Flags::NONE), codepoint).at_once;
             (echo.flags().ace(), at_once)
         });
-        // An acknowledgement at once where marking begins.
+        // Where marking begins, an acknowledgement is sent at once.
         assert_eq!(counts, [(5, false), (6, true), (7, false), (7, false), (0, true)]);
     }
 

@@ -1,6 +1,6 @@
-//! The half of an endpoint that receives data. It tracks what has arrived ([`reassembly`]), how much more may arrive
-//! ([`window`]), when to acknowledge it ([`delayed_ack`], [`compression`]), and which marks came with it ([`ecn`]); the
-//! kernel's `tcp_data_queue`.
+//! The half of an endpoint that receives data (the kernel's `tcp_data_queue`). It tracks which data has arrived
+//! ([`reassembly`]), how much more may arrive ([`window`]), when to acknowledge ([`delayed_ack`], [`compression`]), and
+//! which ECN marks arrived ([`ecn`]).
 //!
 //! The application reads all in-order data at once, so such data never occupies the buffer.
 
@@ -12,14 +12,14 @@ mod window;
 
 use super::config::{Config, Role};
 use super::ecn::Mode;
-use super::segment::{Flags, SackBlocks, Segment};
-use crate::packet;
+use crate::network::segment::{Flags, SackBlocks, Segment};
+use crate::network::traffic_class::Ecn;
 use delayed_ack::{DelayedAck, Pace, Urgency};
 use ecn::Echo;
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 
-/// Blocks that are sure to be reported, although segments carry three and acknowledgements get lost
+/// The number of blocks that the sender surely learns of, since segments carry three and acknowledgements may be lost
 /// (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_SURELY_TOLD: usize = 2;
 
@@ -30,7 +30,7 @@ pub(crate) struct Receiver {
     reassembly: Reassembly,
     window: ReceiveWindow,
     delayed: DelayedAck,
-    /// Sequence number after the peer's FIN, once it was seen.
+    /// Sequence number after the peer's FIN, once the FIN was seen.
     fin_end: Option<u64>,
     /// The peer's clock to be echoed (TS.Recent, RFC 7323, section 4.3).
     ts_recent: u32,
@@ -39,12 +39,12 @@ pub(crate) struct Receiver {
     echo: Echo,
 }
 
-/// What every segment reports about the receiving half.
+/// The part of every segment that reports about the receiving half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgement {
     /// Next sequence number expected.
     pub(crate) ack: u64,
-    /// Window from there on.
+    /// Window from `ack` on.
     pub(crate) window_bytes: u32,
     /// The peer's clock.
     pub(crate) ts_ecr: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Acknowledgement {
     pub(crate) flags: Flags,
 }
 
-/// What the receiving half borrows from the sending half's clock.
+/// The sending half's timing, which the receiving half uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundTrip {
     /// Smoothed round-trip time.
@@ -69,7 +69,7 @@ const AFTER_SYN: u64 = 1;
 impl Receiver {
     /// A receiver that waits for the handshake.
     pub(crate) fn new(config: &Config, role: Role) -> Self {
-        // A client does not know yet that timestamps will be used: it assumes segments that are 12 bytes longer.
+        // A client does not know yet that timestamps will be used, so it assumes segments that are 12 bytes longer.
         let mss_bytes = config.mss_bytes + if role == Role::Client { 12 } else { 0 };
         Self {
             mss_bytes: config.mss_bytes,
@@ -100,7 +100,7 @@ impl Receiver {
     }
 
     /// The handshake is complete.
-    pub(crate) fn establish(&mut self, now_ns: u64, ecn: Mode, of_syn_ack: Option<packet::Ecn>) {
+    pub(crate) fn establish(&mut self, now_ns: u64, ecn: Mode, of_syn_ack: Option<Ecn>) {
         self.echo.establish(ecn, of_syn_ack);
         self.window.start(now_ns, AFTER_SYN);
     }
@@ -131,11 +131,11 @@ impl Receiver {
         false
     }
 
-    /// Must a pending acknowledgement be sent before a segment with this codepoint is taken in? Yes if the segment
-    /// changes the congestion that is reported (RFC 8257, section 3.2), or the order of the blocks
-    /// (`tcp_sack_new_ofo_skb`): the later blocks may never be reported if acknowledgements get lost.
+    /// Must a pending acknowledgement be sent before this segment, with this codepoint, is processed? Yes, if the
+    /// segment changes the congestion to report (RFC 8257, section 3.2). Yes too, if it changes the order of the blocks
+    /// (`tcp_sack_new_ofo_skb`), because the later blocks might never be reported if acknowledgements are lost.
     #[inline]
-    pub(crate) fn owes_before(&self, segment: &Segment, codepoint: packet::Ecn) -> bool {
+    pub(crate) fn owes_before(&self, segment: &Segment, codepoint: Ecn) -> bool {
         (self.echo.changes(codepoint) && self.delayed.is_waiting())
             || (self.delayed.is_holding() && self.reaches_older_block(segment))
     }
@@ -145,8 +145,8 @@ impl Receiver {
         self.reassembly.recency(segment.seq, segment.end()).is_some_and(|later| later >= BLOCKS_SURELY_TOLD)
     }
 
-    /// Takes in an acceptable segment's payload and FIN.
-    pub(crate) fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: packet::Ecn, round_trip: RoundTrip) {
+    /// Processes the payload and FIN of an acceptable segment.
+    pub(crate) fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, round_trip: RoundTrip) {
         if segment.seq <= self.acked {
             self.ts_recent = segment.ts_val;
         }
@@ -171,7 +171,7 @@ impl Receiver {
         if segment.flags.fin() {
             self.fin_end = Some(segment.end());
         }
-        // RFC 5681, section 4.2: at once when the last gap is filled.
+        // RFC 5681, section 4.2: acknowledge at once when the last gap is filled.
         let filled = had_gap && !self.reassembly.has_gap();
         let urgency = if marks.at_once || filled || self.has_much_to_tell() {
             Urgency::AtOnce
@@ -191,8 +191,9 @@ impl Receiver {
         }
     }
 
-    /// The acknowledgement that leaves with a segment now. SACK blocks are sent only without payload (the kernel
-    /// shortens the payload to fit them): with payload, gaps still have to be reported.
+    /// The acknowledgement for a segment that is sent now. Only segments without payload carry SACK blocks (the kernel
+    /// shortens the payload to make room for them). After a segment with payload, gaps must therefore still be
+    /// reported.
     #[inline]
     pub(crate) fn acknowledge(&mut self, pure: bool) -> Acknowledgement {
         let ack = self.reassembly.next();
@@ -227,7 +228,7 @@ impl Receiver {
         self.delayed.is_due(now_ns)
     }
 
-    /// When a delayed acknowledgement has to leave.
+    /// When a delayed acknowledgement must be sent.
     pub(crate) fn deadline(&self) -> Option<u64> {
         self.delayed.deadline()
     }
@@ -248,7 +249,7 @@ impl Receiver {
         self.window.adjust(now_ns, segment.seq + u64::from(segment.len));
     }
 
-    /// The window opens; this is announced at once.
+    /// Opens the window, which is announced at once.
     fn open_window(&mut self, len: u32) {
         if self.window.open(len, self.reassembly.held_bytes()) {
             self.delayed.one_quick();
@@ -278,7 +279,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const ROUND_TRIP: RoundTrip = RoundTrip { srtt_ns: Some(20 * MS), rto_ns: 220 * MS };
 
-    /// A receiver past its quick acknowledgements, with the window fully open.
+    /// A receiver with the window fully open, after its quick acknowledgements.
     fn receiver() -> Receiver {
         let config = Config { rmem_default_bytes: 100_000, rmem_max_bytes: 100_000, ..Config::default() };
         let mut receiver = Receiver::new(&config, Role::Server);
@@ -299,7 +300,7 @@ mod tests {
         let sack = SackBlocks::NONE;
         let segment = Segment { seq, ack: 1, len, window_bytes: 0, ts_val, ts_ecr: 1, sack, flags: Flags::ACK };
         assert!(receiver.accepts(at_ms * MS, &segment, ROUND_TRIP));
-        receiver.on_segment(at_ms * MS, &segment, packet::Ecn::NotEct, ROUND_TRIP);
+        receiver.on_segment(at_ms * MS, &segment, Ecn::NotEct, ROUND_TRIP);
     }
 
     #[test]
@@ -330,7 +331,7 @@ mod tests {
             })
             .collect();
         assert_eq!(held, [false, false, false, true, true]);
-        // For a twentieth of the round-trip time: 20 ms at most.
+        // It is held back for a twentieth of the round-trip time, which is 20 ms at most.
         assert!(receiver.deadline().is_some_and(|at_ns| at_ns <= 21 * MS));
     }
 
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_delayed_acknowledgement_echoes_the_clock_of_the_first_segment_it_is_for() {
-        // So that the sender's measurement includes the delay (RFC 7323, section 4.3, case A).
+        // The sender's measurement has to include the delay (RFC 7323, section 4.3, case A).
         let mut receiver = receiver();
         arrive(&mut receiver, 20, 20);
         arrive(&mut receiver, 30, 21);
@@ -367,13 +368,13 @@ mod tests {
                 receiver.acknowledge(true);
             }
         };
-        // Round trips of 51 ms: the first ends with the first segment. Of the second, one segment comes last, and 19
-        // wait for it.
+        // Round trips take 51 ms. The first ends with the first segment. In the second, one segment arrives last, and
+        // 19 wait for it.
         at(51, 0..10);
         at(60, 11..30);
         at(102, 10..11);
-        // Ten segments were read then, no more than assumed. In the third round it is the 19 and one more: 2 * 20 + 16
-        // segments, plus twice as much again for the growth by 10 of 10: 168. As soon as the window is open:
+        // Ten segments were read in it, no more than assumed. In the third round, the 19 and one more are read: 2 * 20
+        // + 16 segments, plus twice that number for the growth from 10 by 10, make 168. As soon as the window is open:
         at(153, 30..31);
         at(154, 31..131);
         assert_eq!(u64::from(receiver.acknowledge(true).window_bytes), (168 * 1460_u64).next_multiple_of(128));

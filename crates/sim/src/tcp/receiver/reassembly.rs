@@ -1,6 +1,7 @@
-//! What has arrived, in order and out of order, and the SACK blocks that report it (RFC 2018, section 4; RFC 2883).
+//! The data that has arrived, in order and out of order, and the SACK blocks that report it (RFC 2018, section 4; RFC
+//! 2883).
 
-use super::super::segment::{SackBlock, SackBlocks};
+use crate::network::segment::{SackBlock, SackBlocks};
 use std::collections::VecDeque;
 
 /// Blocks remembered in order of recency (`TCP_NUM_SACKS`).
@@ -16,18 +17,18 @@ pub(crate) struct Reassembly {
     held_bytes: u64,
     /// The blocks that changed last, latest first.
     recent: Recent,
-    /// What arrived twice, to be reported once (RFC 2883).
+    /// Data that arrived twice and is to be reported once (RFC 2883).
     duplicate: Option<SackBlock>,
 }
 
-/// What a segment was for the reassembly.
+/// How a segment fits in with the data that arrived before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The next in order, with nothing missing before or after.
     InOrder,
     /// It closed (part of) a gap.
     FilledGap,
-    /// It came too early.
+    /// It arrived too early.
     OutOfOrder,
     /// Nothing in it was new.
     Duplicate,
@@ -39,7 +40,7 @@ struct Recent {
 }
 
 impl Reassembly {
-    /// Expects `next`.
+    /// A reassembly that expects `next`.
     pub(crate) fn new(next: u64) -> Self {
         Self { next, held: VecDeque::new(), held_bytes: 0, recent: Recent::default(), duplicate: None }
     }
@@ -50,7 +51,7 @@ impl Reassembly {
         self.next
     }
 
-    /// Sequence numbers received out of order.
+    /// How many sequence numbers were received out of order.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
@@ -70,7 +71,7 @@ impl Reassembly {
         self.insert_slowly(SackBlock { start, end })
     }
 
-    /// Nothing was received, but the other side should be told what it sent twice.
+    /// Records a duplicate to report, without receiving data.
     pub(crate) fn report_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = Some(SackBlock { start, end });
     }
@@ -80,8 +81,8 @@ impl Reassembly {
         self.has_gap() || self.duplicate.is_some()
     }
 
-    /// How many blocks have changed more recently than the one that these sequence numbers extend, or than a new one if
-    /// they extend none; `None` unless they lie beyond a gap.
+    /// How many blocks have changed more recently than the block that these sequence numbers extend. If they extend no
+    /// block, all blocks count as more recent. `None` unless the sequence numbers lie beyond a gap.
     pub(crate) fn recency(&self, start: u64, end: u64) -> Option<usize> {
         let blocks = || self.recent.blocks.iter().flatten();
         let extended = blocks().position(|block| block.start <= end && start <= block.end);
@@ -156,7 +157,7 @@ impl Reassembly {
 }
 
 impl Recent {
-    /// Moves a block to the front; it replaces those that it has grown from.
+    /// Moves a block to the front. It replaces the blocks out of which it has grown.
     fn update(&mut self, block: SackBlock) {
         let others = self.blocks.into_iter().flatten();
         let mut kept = others.filter(|other| other.end < block.start || block.end < other.start);

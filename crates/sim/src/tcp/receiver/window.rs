@@ -1,22 +1,22 @@
 //! The receive window and its growth with the connection: Linux' dynamic right-sizing (Fisk and Feng, "Dynamic
 //! right-sizing in TCP", 2001; the kernel's `tcp_rcv_space_adjust`, `tcp_grow_window` and `__tcp_select_window`).
 //!
-//! Half of the buffer is window, the other half is left for the packets' overhead (`tcp_adv_win_scale` = 1, Linux'
-//! default up to 6.6). The buffer starts at `tcp_rmem[1]`. Once per round trip it grows to twice what the application
-//! read in that time, and more while that increases, up to `tcp_rmem[2]`. The application reads at once, packet by
-//! packet: if a round trip ends just when a gap is filled, the application has read only the first of the packets
-//! behind it.
+//! Half of the buffer is offered as the window; the other half is left for the packets' overhead (`tcp_adv_win_scale` =
+//! 1, Linux' default up to 6.6). The buffer starts at `tcp_rmem[1]`. Once per round trip it grows to twice the amount
+//! that the application has read in that time, or more while that amount increases, up to `tcp_rmem[2]`. The
+//! application reads at once, packet by packet. So if a round trip ends just when a gap is filled, the application has
+//! read only the first of the packets behind the gap.
 //!
 //! Departs: packets held out of order take as much overhead as payload (the kernel counts each packet's true size).
 
 use super::super::timestamps;
 
-/// Segments of margin above twice what was read (`tcp_rcv_space_adjust`).
+/// Margin in segments above twice the amount that was read (`tcp_rcv_space_adjust`).
 const CUSHION_SEGMENTS: u64 = 16;
-/// Segments that the first round trip is assumed to bring (`TCP_INIT_CWND`).
+/// Number of segments that are assumed to arrive in the first round trip (`TCP_INIT_CWND`).
 const INITIAL_SEGMENTS: u64 = 10;
-/// Memory that a packet takes beside its payload: two descriptors and the room for headers (`SKB_TRUESIZE` and `MAX_TCP_HEADER`, as
-/// Debian's 6.1 for clouds has them).
+/// Memory that a packet takes besides its payload: two descriptors and the room for headers (`SKB_TRUESIZE` and
+/// `MAX_TCP_HEADER` of Debian's cloud kernel 6.1).
 const OVERHEAD_BYTES: u64 = 832;
 /// A packet's share of the buffer grows in steps of this size until it is large enough for its window.
 const STEP_BYTES: u64 = 128;
@@ -34,9 +34,9 @@ pub(crate) struct ReceiveWindow {
     unit_bytes: u64,
     /// Largest window that may be offered (`window_clamp`).
     clamp_bytes: u64,
-    /// Largest window offered so far by opening it segment by segment (`rcv_ssthresh`).
+    /// How far the window has been opened so far, segment by segment (`rcv_ssthresh`).
     opened_bytes: u64,
-    /// Right edge of the window offered: never moved back.
+    /// Right edge of the offered window, which never moves back.
     edge: u64,
     round: Round,
     rtt: ReceiverRtt,
@@ -54,24 +54,24 @@ struct Round {
 /// The round-trip time as measured by the receiving side (`rcv_rtt_est`), from the echo of its own timestamps.
 #[derive(Debug, Default)]
 struct ReceiverRtt {
-    /// 8 times the value; 0 before the first.
+    /// 8 times the value; 0 before the first measurement.
     rtt8_ns: u64,
     last_echo: u32,
 }
 
-/// Buffer space for a segment of the window: as much as a packet takes, and at least twice its payload.
+/// Buffer space for one segment of the window: the memory that a packet takes, but at least twice its payload.
 fn charge_bytes(mss_bytes: u64) -> u64 {
     let packet_bytes = mss_bytes + OVERHEAD_BYTES;
     packet_bytes + (2 * mss_bytes).saturating_sub(packet_bytes).next_multiple_of(STEP_BYTES)
 }
 
-/// Half of the buffer is window.
+/// The window is half of the buffer.
 fn window_of(buffer_bytes: u64) -> u64 {
     buffer_bytes / 2
 }
 
 impl ReceiveWindow {
-    /// A window from a buffer of `buffer_bytes` that may grow to `buffer_max_bytes`.
+    /// The window of a buffer of `buffer_bytes` that may grow to `buffer_max_bytes`.
     pub(crate) fn new(mss_bytes: u32, buffer_bytes: u64, buffer_max_bytes: u64) -> Self {
         let mss_bytes = u64::from(mss_bytes);
         let full = window_of(buffer_bytes);
@@ -99,14 +99,14 @@ impl ReceiveWindow {
         window as u32
     }
 
-    /// The handshake is complete: measuring begins.
+    /// The handshake is complete, and measuring begins.
     pub(crate) fn start(&mut self, now_ns: u64, next: u64) {
         self.round.start_ns = now_ns;
         self.round.start_seq = next;
         self.round.most_bytes = self.round.most_bytes.min(self.opened_bytes);
     }
 
-    /// What is left of the window offered.
+    /// The part of the offered window that is left.
     pub(crate) fn offered(&self, next: u64) -> u64 {
         self.edge.saturating_sub(next)
     }
@@ -119,13 +119,14 @@ impl ReceiveWindow {
         window as u32
     }
 
-    /// Would a window offered now be at least twice the one that is left (`tcp_cleanup_rbuf`)?
+    /// Would a window offered now be at least twice as large as the window that is left (`tcp_cleanup_rbuf`)?
     pub(crate) fn has_doubled(&self, next: u64, held_bytes: u64) -> bool {
         let left = self.offered(next);
         2 * left <= self.clamp_bytes && self.select(held_bytes) >= (2 * left).max(1)
     }
 
-    /// A packet of at least a full segment arrived: opens the window by twice as much (`tcp_grow_window`). Returns whether it did.
+    /// A packet of at least a full segment has arrived: opens the window by twice its size (`tcp_grow_window`). Returns
+    /// whether the window was opened.
     #[inline]
     pub(crate) fn open(&mut self, len: u32, held_bytes: u64) -> bool {
         let room = self.clamp_bytes.min(self.free(held_bytes)).saturating_sub(self.opened_bytes);
@@ -133,8 +134,9 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// Measures the round trip by the echo of our own timestamp on a full segment (`tcp_rcv_rtt_measure_ts`). A shorter one
-    /// counts at once, longer ones are smoothed ("tcp: always seek for minimal rtt", Linux 6.16 and the stable series).
+    /// Measures the round trip by the echo of our own timestamp on a full segment (`tcp_rcv_rtt_measure_ts`). A shorter
+    /// round trip counts at once; longer ones are smoothed ("tcp: always seek for minimal rtt", Linux 6.16 and the
+    /// stable series).
     #[inline]
     pub(crate) fn measure_rtt(&mut self, now_ns: u64, echo: u32) {
         if echo == self.rtt.last_echo {
@@ -152,8 +154,8 @@ impl ReceiveWindow {
         self.rtt.rtt8_ns / 8
     }
 
-    /// The application has read a packet, and so everything up to `next`. Grows the buffer at the end of a round trip
-    /// (`tcp_rcv_space_adjust`).
+    /// The application has read a packet, and thus everything up to `next`. At the end of a round trip, the buffer
+    /// grows (`tcp_rcv_space_adjust`).
     #[inline]
     pub(crate) fn adjust(&mut self, now_ns: u64, next: u64) {
         let rtt8_ns = self.rtt.rtt8_ns;
@@ -172,7 +174,7 @@ impl ReceiveWindow {
     fn grow(&mut self, read: u64) {
         let most = self.round.most_bytes;
         let twice = 2 * read + CUSHION_SEGMENTS * self.mss_bytes;
-        // While it increases from round to round, leave room for more growth (slow start doubles).
+        // While the amount increases from round to round, leave room for more growth (slow start doubles it).
         let increase = (u128::from(twice) * u128::from(read - most) / u128::from(most.max(1))) as u64;
         let segments = (twice + 2 * increase) / self.mss_bytes;
         let buffer = (segments * charge_bytes(self.mss_bytes)).min(self.buffer_max_bytes);
@@ -187,7 +189,8 @@ impl ReceiveWindow {
         window_of(self.buffer_bytes).saturating_sub(held_bytes)
     }
 
-    /// RFC 9293, section 3.8.6.2.2: avoid a silly window, so offer none at all rather than less than a segment.
+    /// The window to offer. To avoid silly windows, it is zero rather than less than a segment (RFC 9293, section
+    /// 3.8.6.2.2).
     fn select(&self, held_bytes: u64) -> u64 {
         let (full, free) = (window_of(self.buffer_bytes), self.free(held_bytes));
         let segment = self.mss_bytes.min(full);
@@ -198,7 +201,7 @@ impl ReceiveWindow {
     }
 }
 
-/// Window scale with which 16 bits can express a window of half of `space` (`tcp_select_initial_window`).
+/// The window scale with which 16 bits can express a window of half of `space` (`tcp_select_initial_window`).
 fn scale(space: u64) -> u32 {
     space.max(1).ilog2().saturating_sub(15).min(14)
 }
@@ -214,11 +217,11 @@ mod tests {
     #[test]
     fn a_connection_starts_with_about_64_kb() {
         let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
-        // 131072 / 2 = 65536 = 45 segments and a rest: 65160, what Linux' SYN-ACKs show in tcpdump.
+        // 131072 / 2 = 65536, which is 45 segments and a remainder: 65160, as tcpdump shows in Linux' SYN-ACKs.
         assert_eq!(window.of_syn(1), 65_160);
-        // 6 MiB need 23 bits: 2^22 <= 6 MiB; 22 - 15 = 7, Linux' usual wscale.
+        // 6 MiB need 23 bits, since 2^22 <= 6 MiB. 22 - 15 = 7, Linux' usual wscale.
         assert_eq!(window.unit_bytes, 128);
-        // The right edge offered by the SYN stays, in units of 128 bytes: 65160 -> 65280.
+        // The right edge offered by the SYN stays, rounded up to units of 128 bytes: 65160 -> 65280.
         assert_eq!(window.offer(1, 0), 65_280);
     }
 
@@ -238,7 +241,7 @@ mod tests {
         let before = window.opened_bytes;
         assert!(window.open(1448, 0));
         assert_eq!(window.opened_bytes, before + 2 * 1448);
-        // A packet of three, by six.
+        // A packet of three segments opens it by six.
         assert!(window.open(3 * 1448, 0));
         assert_eq!(window.opened_bytes, before + 8 * 1448);
     }
@@ -248,10 +251,10 @@ mod tests {
         let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
         window.start(0, 1);
         window.measure_rtt(50 * MS, timestamps::clock(0)); // 50 ms
-        // The first round is assumed to bring 10 segments = 14480 bytes; 100,000 are read:
-        // twice = 2 * 100000 + 16 * 1448 = 223168; increase = 223168 * 85520 / 14480 = 1318047 (rounded down);
-        // window = 223168 + 2 * 1318047 = 2859262: 1974 segments and a rest. For each 1448 + 832 bytes are charged, in steps of 128 up
-        // to at least twice 1448: 2920.
+        // The first round is assumed to bring 10 segments = 14480 bytes; 100,000 are read: twice = 2 * 100000 + 16 *
+        // 1448 = 223168; increase = 223168 * 85520 / 14480 = 1318047 (rounded down); window = 223168 + 2 * 1318047 =
+        // 2859262: 1974 segments and a rest. For each 1448 + 832 bytes are charged, in steps of 128 up to at least
+        // twice 1448: 2920.
         window.adjust(49 * MS, 100_001);
         assert_eq!(window.buffer_bytes, RMEM_DEFAULT);
         window.adjust(50 * MS, 100_001);
@@ -259,7 +262,7 @@ mod tests {
         // A second round with the same amount changes nothing.
         window.adjust(100 * MS, 200_001);
         assert_eq!(window.buffer_bytes, 1974 * 2920);
-        // Four times as much runs into tcp_rmem[2].
+        // Four times as much reaches the limit, tcp_rmem[2].
         window.adjust(150 * MS, 600_001);
         assert_eq!(window.buffer_bytes, RMEM_MAX);
     }

@@ -1,15 +1,15 @@
-//! What an acknowledgement means (the kernel's `tcp_ack`).
+//! Processes acknowledgements (the kernel's `tcp_ack`).
 
 use super::super::congestion::{Ack, Acked};
-use super::super::segment::{SackBlock, SackBlocks, Segment};
 use super::super::timestamps;
-use super::alarm::Repair;
+use super::loss::probe::Answer;
 use super::news::{News, extend};
-use super::output::Output;
-use super::probe::Answer;
-use super::recovery::Progress;
-use super::timer::Wait;
+use super::recovery::alarm::Repair;
+use super::recovery::prr::Progress;
+use super::sending::output::Output;
+use super::timing::timer::Wait;
 use super::{PeerWindow, Sender, State};
+use crate::network::segment::{SackBlock, SackBlocks, Segment};
 
 /// The state before an acknowledgement.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ struct Before {
 }
 
 impl Sender {
-    /// Takes in an acknowledgement, and repairs the losses that it shows. [`transmit`](Sender::transmit) sends new
+    /// Processes an acknowledgement and repairs the losses that it reveals. [`transmit`](Sender::transmit) sends new
     /// data.
     pub(crate) fn on_ack(&mut self, segment: &Segment, output: &mut Output) {
         if segment.ack > self.nxt {
@@ -70,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement that was overtaken by others: what it selectively acknowledges still counts.
+    /// An acknowledgement that was overtaken by others. Its selective acknowledgements still count.
     #[cold]
     fn on_old_ack(&mut self, segment: &Segment, mut news: News, output: &mut Output) {
         if segment.sack.is_empty() {
@@ -83,7 +83,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement while nothing is outstanding: it may report a duplicate late, or open the window.
+    /// An acknowledgement while nothing is outstanding. It may be a late report of a duplicate, or open the window.
     fn on_idle_ack(&mut self, segment: &Segment, mut news: News, output: &mut Output) {
         if news.duplicate.is_some() {
             self.on_alarm(output.now_ns, &mut news);
@@ -102,7 +102,7 @@ impl Sender {
         }
     }
 
-    /// RFC 9293, section 3.10.7.4, "ESTABLISHED STATE" (`tcp_ack_update_window`).
+    /// Updates the peer's window (RFC 9293, section 3.10.7.4, "ESTABLISHED STATE"; `tcp_ack_update_window`).
     fn update_peer_window(&mut self, now_ns: u64, segment: &Segment, news: &mut News) {
         let bytes = u64::from(segment.window_bytes);
         let newer = segment.ack > self.una || segment.seq > self.peer.updated_by;
@@ -125,7 +125,7 @@ impl Sender {
         }
     }
 
-    /// Selective acknowledgements (`tcp_sacktag_write_queue`).
+    /// Processes selective acknowledgements (`tcp_sacktag_write_queue`).
     #[inline(never)]
     fn take_sack_blocks(&mut self, now_ns: u64, segment: &Segment, news: &mut News) {
         let mut blocks = [SackBlock { start: 0, end: 0 }; SackBlocks::MAX];
@@ -157,8 +157,8 @@ impl Sender {
         }
     }
 
-    /// The receiver got `block` twice (`tcp_check_dsack`, `tcp_dsack_seen`). Returns the first sequence number of a
-    /// segment that was overtaken, as the duplicate shows, or SND.NXT.
+    /// The receiver got `block` twice (`tcp_check_dsack`, `tcp_dsack_seen`). If the duplicate shows that a segment was
+    /// overtaken, returns its first sequence number, otherwise SND.NXT.
     #[cold]
     fn take_duplicate(&mut self, block: SackBlock, ack: u64, news: &mut News) -> u64 {
         let segments = (block.end - block.start).div_ceil(u64::from(self.mss_bytes)) as u32;
@@ -191,7 +191,7 @@ impl Sender {
         overtaken
     }
 
-    /// The cumulative acknowledgement (`tcp_clean_rtx_queue`).
+    /// Processes the cumulative acknowledgement (`tcp_clean_rtx_queue`).
     fn take_cumulative(&mut self, now_ns: u64, ack: u64, highest_sacked: u64, news: &mut News) {
         self.una = ack;
         let (min_rtt_ns, state_end) = (self.min_rtt_ns(), self.recovery.end());
@@ -229,7 +229,7 @@ impl Sender {
         }
     }
 
-    /// Takes the measurements, and tells the congestion control what was acknowledged.
+    /// Takes the measurements. Returns what the acknowledgement means for the congestion control.
     fn measure(&mut self, now_ns: u64, before: &Before, news: &News) -> Ack {
         let one_alone = news.popped == 1 && before.sacked == 0 && !news.sacked && !news.echo;
         let may_be_delayed = one_alone
@@ -245,8 +245,8 @@ impl Sender {
         Ack { acked: news.delivered, prior_in_flight: before.in_flight, rtt_ns, may_be_delayed, ..Ack::NOTHING }
     }
 
-    /// Measures the round trip on segments that were sent only once (Karn's rule: RFC 6298, section 3), otherwise by
-    /// timestamp. Returns the round-trip time of the newest segment.
+    /// Measures the round trip on segments that were sent only once (Karn's rule, RFC 6298, section 3), and otherwise
+    /// by the timestamp. Returns the round-trip time of the newest segment.
     fn take_rtt(&mut self, now_ns: u64, news: &News, may_be_delayed: bool) -> Option<u64> {
         let acked = news.acked_span.filter(|_| !news.repair_acked);
         let (oldest, newest) = match (acked, news.sacked_span) {
@@ -270,7 +270,7 @@ impl Sender {
         Some(newest_ns)
     }
 
-    /// RFC 8985, section 7.4: a probe that repaired a loss is congestion, which is over at once
+    /// RFC 8985, section 7.4: a probe that repaired a loss is a sign of congestion that is already over
     /// (`tcp_process_tlp_ack`).
     fn check_probe(&mut self, now_ns: u64, ack: u64, news: &News) {
         let answer = Answer { ack, duplicate: news.probe_was_duplicate, pure_repeat: news.repeats && !news.sacked };
@@ -286,9 +286,9 @@ impl Sender {
         self.keep_open(now_ns);
     }
 
-    /// Does the acknowledgement restart the timer? It does if anything is newly acknowledged, unless the timer now
-    /// waits for reordered segments. A selective acknowledgement does if what it acknowledges was sent before the head
-    /// was last sent.
+    /// Does the acknowledgement restart the timer? Not if the timer now waits for reordered segments. Otherwise a
+    /// cumulative acknowledgement of new data does. A selective acknowledgement does if it covers a segment sent before
+    /// the last transmission of the head.
     fn sets_timer(&self, now_ns: u64, news: &News) -> bool {
         if news.waits_for_reordered {
             return false;
@@ -298,14 +298,14 @@ impl Sender {
         news.popped > 0 || matches!((sacked_ns, head_ns), (Some(sacked), Some(head)) if now_ns - sacked > now_ns - head)
     }
 
-    /// `tcp_set_xmit_timer`.
+    /// Restarts the timer (`tcp_set_xmit_timer`).
     fn restart_timer(&mut self, now_ns: u64) {
         if !self.schedule_probe(now_ns, self.timer.rto_ns(&self.rtt)) {
             self.rearm_retransmit(now_ns);
         }
     }
 
-    /// Lets the window shrink or grow by what was delivered (`tcp_cong_control`).
+    /// Shrinks or grows the window according to what was delivered (`tcp_cong_control`).
     fn adjust_window(&mut self, now_ns: u64, news: &News, ack: &Ack) {
         // With reordering, selective acknowledgements also count as progress.
         let progress = ack.acked > 0 && (news.popped > 0 || (self.rack.reorders() && news.sacked));
@@ -315,8 +315,8 @@ impl Sender {
             self.reduce_window(Progress { delivered: ack.acked, lost: ack.lost, advanced: news.advanced });
         } else if progress {
             self.cc.on_ack(&self.context(now_ns), ack);
-            // Whether or not it grows (`tcp_cong_avoid`): so the window of a slow application is kept while
-            // acknowledgements come in.
+            // This happens whether or not the window grows (`tcp_cong_avoid`), so the window of a slow application is
+            // kept while acknowledgements arrive.
             self.usage.stamp(now_ns);
         }
         self.update_pacing(now_ns);
@@ -333,7 +333,7 @@ impl Sender {
         }
     }
 
-    /// While the window is closed: stops probing if it has opened far enough, otherwise continues.
+    /// While the peer's window is closed: stops probing if it has opened far enough, and otherwise continues.
     fn check_persist(&mut self, now_ns: u64) {
         if self.timer.wait() != Some(Wait::Persist) {
             return;

@@ -1,12 +1,12 @@
-//! The sender's part of ECN: what an acknowledgement says about marked packets, and the codepoint of packets sent (RFC
-//! 3168, section 6.1.2; RFC 9768, section 3.2.2.5 and appendix A.2).
+//! The sender's part of ECN: reads what acknowledgements report about marked packets, and chooses the codepoint of
+//! packets to send (RFC 3168, section 6.1.2; RFC 9768, section 3.2.2.5 and appendix A.2).
 
 use super::super::ecn::Mode;
 use super::super::receiver::ecn::FIRST_COUNT;
-use super::super::segment::Flags;
-use crate::packet::Ecn;
+use crate::network::segment::Flags;
+use crate::network::traffic_class::Ecn;
 
-/// Largest count that accurate ECN's three bits tell apart.
+/// Largest count that the three bits of accurate ECN can express.
 const COUNT_MASK: u32 = 7;
 
 /// State of the sender's part.
@@ -35,7 +35,7 @@ impl Marks {
         }
     }
 
-    /// How many of `delivered` packets met congestion, by the flags of an acknowledgement.
+    /// How many of `delivered` packets were marked, according to the flags of an acknowledgement.
     #[inline]
     pub(crate) fn told(&mut self, flags: Flags, delivered: u32) -> u32 {
         match self.mode {
@@ -67,7 +67,7 @@ impl Marks {
         }
     }
 
-    /// The window was reduced: the peer has to be told.
+    /// The window was reduced, and the peer must be told.
     pub(crate) fn on_reduction(&mut self) {
         self.cwr_due = matches!(self.mode, Mode::Classic | Mode::Exact);
     }
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_of_many_may_hide_a_full_turn() {
-        // Of 10 packets with a rise of 1, 9 may have been marked (1 + 8).
+        // If the count rises by 1 for 10 packets, 9 of them may have been marked (1 + 8).
         assert_eq!(accurate().told(Flags::from_ace(6), 10), 9);
-        // Of 8 with a rise of 1, 1: 9 would be more than there are.
+        // If it rises by 1 for 8 packets, only 1 was marked, since 9 would be more than there are.
         assert_eq!(accurate().told(Flags::from_ace(6), 8), 1);
-        // Of 8 with no rise at all, 8 or 0: assume the worse.
+        // If it does not rise for 8 packets, 8 or 0 were marked. The worse is assumed.
         assert_eq!(accurate().told(Flags::from_ace(5), 8), 8);
     }
 

@@ -1,71 +1,51 @@
-//! The half of an endpoint that sends data: what to send, when, and what acknowledgements mean.
+//! The half of an endpoint that sends data and processes acknowledgements.
 //!
-//! Each question has a file of its own: what is in flight ([`scoreboard`]); what is lost ([`rack`], [`probe`],
-//! [`loss`]); which state that puts the sender in ([`alarm`], [`reduction`]); how the window shrinks ([`recovery`]),
-//! and when that was wrong ([`undo`]); whether the window is used ([`usage`]) and filled ([`buffer`]), and how it
-//! otherwise grows (`congestion`); how long a round trip takes ([`rtt`]); what the timer waits for ([`timer`]); how
-//! fast packets are delivered ([`rate`]) and may leave ([`pacing`], [`small_queue`]), and how many at a time
-//! ([`offload`]). [`ack`] and [`transmit`] put them together in the order of the kernel's `tcp_ack` and
-//! `tcp_write_xmit`. [`view`] is what others see of the sender.
+//! Each task has a directory: detecting losses ([`loss`]), repairing them and reducing the window ([`recovery`]),
+//! sending ([`sending`]), and measuring round trips and delivery rates and running the timer ([`timing`]). `congestion`
+//! decides how the window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
+//! [`news`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback. [`sending::transmit`]
+//! follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that others get.
 //!
 //! Departs: a receiver never reneges on selective acknowledgements.
 
 mod ack;
-mod alarm;
-mod buffer;
-mod chrono;
-mod expiry;
 mod loss;
 mod marks;
 mod news;
-mod offload;
-mod output;
-pub(crate) mod pacing;
-mod probe;
-mod push;
-mod rack;
-mod rate;
 mod recovery;
-mod reduction;
-mod repair;
-mod rtt;
-mod scoreboard;
-mod small_queue;
-mod timer;
-mod transmit;
-mod undo;
-mod usage;
+mod sending;
+mod timing;
 mod view;
 
-/// What a sender remembers of a segment that is under way.
-pub(crate) const SENT_BYTES: u64 = size_of::<scoreboard::Sent>() as u64;
+/// The memory that a sender needs for each segment in flight.
+pub(crate) const SENT_BYTES: u64 = size_of::<loss::scoreboard::Sent>() as u64;
 
-pub(crate) use output::{HOST_BUSY_NS, Output};
-pub(crate) use rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
+pub(crate) use sending::output::{HOST_BUSY_NS, Output};
+pub(crate) use timing::rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 
 use super::config::Config;
-use super::congestion::Controller;
+use super::congestion::{Controller, rate_of_window};
 use super::ecn::{Mode, Offer};
 use super::sample::State;
 use super::timers::earlier;
-use buffer::SendBuffer;
-use chrono::Chronograph;
-use loss::Frto;
+use loss::probe::TailProbe;
+use loss::rack::Rack;
+use loss::scoreboard::Scoreboard;
+use loss::timeout::Frto;
 use marks::Marks;
-use pacing::Pacer;
-use probe::TailProbe;
-use push::Pushes;
-use rack::Rack;
-use rate::Delivery;
-use recovery::Recovery;
-use rtt::Rtt;
-use scoreboard::Scoreboard;
-use small_queue::SmallQueue;
-use timer::Timer;
-use undo::Undo;
-use usage::WindowUsage;
+use recovery::prr::Recovery;
+use recovery::undo::Undo;
+use sending::buffer::SendBuffer;
+use sending::pacing::Pacer;
+use sending::push::Pushes;
+use sending::small_queue::SmallQueue;
+use sending::usage::WindowUsage;
+use timing::chrono::Chronograph;
+use timing::rate::Delivery;
+use timing::rtt::Rtt;
+use timing::timer::Timer;
 
-use crate::packet;
+use crate::network::traffic_class::Ecn;
 
 /// The sending half of an endpoint.
 #[derive(Debug)]
@@ -73,7 +53,7 @@ pub(crate) struct Sender {
     mss_bytes: u32,
     data: Data,
     buffer: SendBuffer,
-    /// First sequence number not acknowledged (SND.UNA).
+    /// First unacknowledged sequence number (SND.UNA).
     una: u64,
     /// Next sequence number to send (SND.NXT).
     nxt: u64,
@@ -93,7 +73,7 @@ pub(crate) struct Sender {
     timer: Timer,
     marks: Marks,
     chronograph: Chronograph,
-    /// What this end does about ECN.
+    /// How this end uses ECN.
     offer: Offer,
     last_sent_ns: u64,
     /// Segments sent again.
@@ -106,19 +86,20 @@ pub(crate) struct Sender {
     gso_max_segs: u32,
     /// End of the piece from which the next packet is taken, with segmentation offload.
     piece_end: u64,
-    /// Where that was cut; a value behind `nxt` is obsolete.
+    /// Where that piece was cut. A value below `nxt` is obsolete.
     cut_end: u64,
     pacing_percent: [u32; 2],
 }
 
-/// What the application wants sent.
+/// The data that the application wants to send.
 #[derive(Debug, Default)]
 struct Data {
-    /// Sequence number after the last byte that the application has for us.
+    /// Sequence number after the last byte that the application has offered.
     offered: u64,
-    /// The same for what it has written: all there is to send for now (`write_seq`).
+    /// Sequence number after the last byte that the application has written, which is all that can be sent for now
+    /// (`write_seq`).
     end: u64,
-    /// Where its separate writes end, as far as they are unsent.
+    /// The ends of the application's unsent writes.
     pushes: Pushes,
     /// A FIN follows.
     finish: bool,
@@ -133,7 +114,7 @@ struct Data {
 struct PeerWindow {
     /// Bytes from SND.UNA on (SND.WND).
     bytes: u64,
-    /// Sequence number of the segment that last updated it (SND.WL1).
+    /// Sequence number of the segment that last updated the window (SND.WL1).
     updated_by: u64,
 }
 
@@ -142,13 +123,13 @@ struct PeerWindow {
 pub(crate) struct Established {
     /// Window offered by the peer.
     pub(crate) window_bytes: u32,
-    /// Sequence number of the segment that offered it.
+    /// Sequence number of the segment that offered the window.
     pub(crate) window_seq: u64,
     /// Round-trip time.
     pub(crate) rtt_ns: Option<u64>,
-    /// Times the SYN or SYN-ACK was sent again.
+    /// How often the SYN or SYN-ACK was retransmitted.
     pub(crate) resent: u32,
-    /// More than one got lost.
+    /// The SYN or SYN-ACK was lost more than once.
     pub(crate) lost_several: bool,
     /// The ECN mode agreed on.
     pub(crate) ecn: Mode,
@@ -205,8 +186,8 @@ impl Sender {
         self.marks.establish(handshake.ecn, self.offer.codepoints());
         self.retransmits = u64::from(handshake.resent);
         if handshake.lost_several {
-            // RFC 5681, section 3.1 asks for one segment after any loss; with an initial timeout of only 1 s the kernel
-            // tolerates the first one.
+            // RFC 5681, section 3.1, requires a window of one segment after any loss. Because its initial timeout is
+            // only 1 s, the kernel tolerates the first loss.
             self.set_cwnd(1);
         }
         if let Some(rtt_ns) = handshake.rtt_ns {
@@ -221,7 +202,7 @@ impl Sender {
         self.note_busy(now_ns);
     }
 
-    /// The application has `bytes` more; too late after [`finish`](Self::finish).
+    /// The application has `bytes` more to send. Has no effect after [`finish`](Self::finish).
     pub(crate) fn offer(&mut self, bytes: u64) {
         if !self.data.finish {
             self.data.offered = self.data.offered.saturating_add(bytes);
@@ -234,18 +215,18 @@ impl Sender {
         self.note_busy(now_ns);
     }
 
-    /// Payload that the application has not been able to write yet stays with it.
+    /// Payload that the application has not been able to write yet is withdrawn.
     pub(crate) fn hold(&mut self) {
         self.data.offered = self.data.end;
     }
 
-    /// What this end does about ECN.
+    /// How this end uses ECN.
     pub(crate) fn offer_of_ecn(&self) -> Offer {
         self.offer
     }
 
     /// Codepoint of segments without payload.
-    pub(crate) fn codepoint(&self) -> packet::Ecn {
+    pub(crate) fn codepoint(&self) -> Ecn {
         self.marks.other()
     }
 
@@ -293,15 +274,15 @@ impl Sender {
         self.cc.window_mut().cwnd = packets.max(1);
     }
 
-    /// Keeps the pacing rate in step with the window, unless the control sets it itself.
+    /// Keeps the pacing rate in step with the window, unless the control sets the rate itself.
     fn update_pacing(&mut self, now_ns: u64) {
         if self.pacer.is_enabled() && !self.cc.governs() {
-            let rate = pacing::rate_of_window(self.cc.window(), &self.context(now_ns));
+            let rate = rate_of_window(self.cc.window(), &self.context(now_ns));
             self.cc.window_mut().pacing_bytes_per_s = rate;
         }
     }
 
-    /// Did the application keep the sender waiting? Checked when it writes more (`tcp_rate_check_app_limited`).
+    /// Checks whether the application has kept the sender waiting, when it writes more (`tcp_rate_check_app_limited`).
     fn check_app_limited(&mut self) {
         let in_flight = self.board.in_flight();
         let repaired = self.board.lost() <= self.board.retransmitted();

@@ -1,20 +1,20 @@
-//! What one acknowledgement revealed (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
+//! The information that one acknowledgement reveals (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
 
-use super::super::segment::{SackBlock, Segment};
 use super::super::timestamps;
+use crate::network::segment::{SackBlock, Segment};
 
-/// What an acknowledgement reports, filled in step by step.
+/// The contents of an acknowledgement, filled in step by step.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// The peer's echo of our clock; 0: none.
+    /// The peer's echo of our clock; 0 if there is none.
     pub(crate) ecr: u32,
     /// The peer's clock minus that echo; `None` without echo.
     pub(crate) one_way_ms: Option<u32>,
-    /// SND.UNA before.
+    /// SND.UNA before the acknowledgement.
     pub(crate) una_before: u64,
     /// SND.UNA advanced.
     pub(crate) advanced: bool,
-    /// Packets acknowledged cumulatively: those not selectively acknowledged before, and those that were.
+    /// Packets acknowledged cumulatively, whether or not they were selectively acknowledged before.
     pub(crate) popped: u32,
     /// Packets delivered, cumulatively or selectively acknowledged for the first time, or reported as duplicates.
     pub(crate) delivered: u32,
@@ -28,7 +28,7 @@ pub(crate) struct News {
     pub(crate) duplicate: Option<SackBlock>,
     /// The duplicate is a tail loss probe.
     pub(crate) probe_was_duplicate: bool,
-    /// Packets that met congestion, as reported by the receiver.
+    /// Packets that were marked with congestion, as reported by the receiver.
     pub(crate) ce_packets: u32,
     /// The receiver reports congestion.
     pub(crate) echo: bool,
@@ -36,7 +36,7 @@ pub(crate) struct News {
     pub(crate) repair_lost: bool,
     /// The timer was set to wait for reordered segments.
     pub(crate) waits_for_reordered: bool,
-    /// Neither data, nor a new window, nor a new acknowledgement.
+    /// The segment has no data, no new window, and no new acknowledgement.
     pub(crate) repeats: bool,
     /// When the first and last of the newly acknowledged segments were sent, counting only those sent once.
     pub(crate) acked_span: Option<(u64, u64)>,
@@ -45,7 +45,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// From `segment`, before processing it.
+    /// The information in `segment` itself, before it is processed.
     pub(crate) fn of(segment: &Segment, una: u64) -> Self {
         let one_way_ms = timestamps::one_way_ms(segment.ts_val, segment.ts_ecr);
         let advanced = segment.ack > una;

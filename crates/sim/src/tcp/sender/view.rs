@@ -1,9 +1,10 @@
-//! What others see of a sender: the records, the congestion control, and the search for losses.
+//! The views of a sender's state that others get: the records, the congestion control, and loss detection.
 
 use super::super::congestion::{Context, UNPACED};
 use super::super::sample::Sample;
 use super::super::thresholds::Ending;
-use super::{Sender, State, rack};
+use super::loss::rack;
+use super::{Sender, State};
 
 impl Sender {
     /// A snapshot.
@@ -36,7 +37,7 @@ impl Sender {
         }
     }
 
-    /// What to remember of the connection, now that it has ended.
+    /// The state to remember now that the connection has ended.
     pub(crate) fn ending(&self) -> Ending {
         let window = self.cc.window();
         Ending { cwnd: window.cwnd, ssthresh: window.ssthresh, is_open: self.recovery.state() == State::Open }

@@ -1,0 +1,54 @@
+//! `bfifo`: first in, first out, bounded in bytes (`sch_fifo`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ByteLimit, Discipline, Limit, Setting};
+use crate::error::Problems;
+
+/// First in, first out, bounded in bytes: tail drop.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Keys {
+    /// A packet that would bring the queue above this is dropped.
+    #[schemars(example = &"150kb")]
+    limit: ByteLimit,
+}
+
+/// Parameters of `bfifo`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bfifo {
+    /// A packet that would raise the backlog above this is dropped.
+    pub limit_bytes: u64,
+}
+
+impl Discipline for Bfifo {
+    type Keys = Keys;
+
+    const MODULE: &'static str = "sch_fifo";
+    const LOADABLE: bool = false;
+    const SAMPLE: &'static str = "bfifo limit 10000";
+
+    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(Self { limit_bytes: keys.limit.get() })
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit_bytes)
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Setting)> {
+        vec![("limit", Setting::Number(self.limit_bytes))]
+    }
+
+    #[cfg(feature = "testing")]
+    fn any() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::strategy::Strategy;
+        (1..=300_000_u64).prop_map(|limit_bytes| Self { limit_bytes }).boxed()
+    }
+
+    #[cfg(feature = "testing")]
+    fn written(&self) -> Vec<(&'static str, toml::Value)> {
+        vec![("limit", crate::testing::text::size(self.limit_bytes))]
+    }
+}

@@ -1,0 +1,254 @@
+//! Queueing disciplines, and the list of them. Each has one file with everything that is known about it outside the
+//! simulator.
+//!
+//! The loader, the plan, the agent, the simulator, the property tests and Python all use the list, and none of them
+//! names a discipline. What a discipline does with packets in the simulator is in its file there.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Problems;
+use crate::quantity::{Packets, Quantity, Sizes};
+use crate::units::GB;
+
+pub use red::AveragingError;
+
+/// Limit of a queue in packets.
+pub(crate) type PacketLimit = Quantity<Packets, 1, 10_000_000>;
+/// Limit or threshold of a queue in bytes.
+pub(crate) type ByteLimit = Quantity<Sizes, 1, { 10 * GB }>;
+
+/// Number of packets for each reason that a discipline's counters distinguish. The rest of the array has no meaning.
+pub(crate) type Counts = [u64; Kind::MOST_COUNTED];
+
+/// What the file of a discipline defines.
+pub(crate) trait Discipline: Sized {
+    /// The table in an experiment file.
+    type Keys;
+
+    /// The part of the kernel that contains it.
+    const MODULE: &'static str;
+    /// Whether that part can be a module of its own. If not, every kernel with a packet scheduler has it.
+    const LOADABLE: bool = true;
+    /// Arguments for `tc` that every kernel with this discipline accepts.
+    const SAMPLE: &'static str;
+    /// Why it drops or marks packets.
+    const REASONS: &'static [Reason] = &[Reason::OVERLIMIT];
+    /// The reasons that its counters in the kernel distinguish, at most [`Kind::MOST_COUNTED`].
+    const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT];
+    /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that it reads.
+    const OWN_WORDS: usize = 0;
+
+    /// Fills in the defaults that depend on other keys; `None` if the keys of the table at `path` contradict each
+    /// other.
+    fn resolve(keys: &Self::Keys, path: &str, problems: &mut Problems) -> Option<Self>;
+
+    /// The most that its queue holds.
+    fn limit(&self) -> Limit;
+
+    /// Its parameters as `tc` takes them, in order.
+    fn settings(&self) -> Vec<(&'static str, Setting)>;
+
+    /// Number of packets since the start for each reason of [`COUNTED`](Self::COUNTED), from the kernel's count of all
+    /// drops and the discipline's own statistics.
+    fn counts(drops: u64, _own: &[u32]) -> Counts {
+        [drops, 0, 0]
+    }
+
+    /// Any valid parameters.
+    #[cfg(feature = "testing")]
+    fn any() -> proptest::strategy::BoxedStrategy<Self>;
+
+    /// Every key as it is written in an experiment file.
+    #[cfg(feature = "testing")]
+    fn written(&self) -> Vec<(&'static str, toml::Value)>;
+}
+
+/// A kind of discipline, independent of its parameters.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its name in experiment files and in Linux.
+    pub name: &'static str,
+    /// The part of the kernel that contains it.
+    pub module: &'static str,
+    /// Whether that part can be a module of its own. If not, every kernel with a packet scheduler has it.
+    pub loadable: bool,
+    /// Arguments for `tc` that every kernel with this discipline accepts.
+    pub sample: &'static str,
+    /// Why it drops or marks packets.
+    pub reasons: &'static [Reason],
+    /// The reasons that its counters in the kernel distinguish.
+    pub counted: &'static [Reason],
+    /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that are read.
+    pub own_words: usize,
+    counts: fn(u64, &[u32]) -> Counts,
+}
+
+impl Kind {
+    /// The largest number of reasons that the counters of any discipline distinguish.
+    pub const MOST_COUNTED: usize = 3;
+
+    const fn of<D: Discipline>(name: &'static str) -> Self {
+        assert!(D::COUNTED.len() <= Self::MOST_COUNTED);
+        Self {
+            name,
+            module: D::MODULE,
+            loadable: D::LOADABLE,
+            sample: D::SAMPLE,
+            reasons: D::REASONS,
+            counted: D::COUNTED,
+            own_words: D::OWN_WORDS,
+            counts: D::counts,
+        }
+    }
+
+    /// The discipline of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        Qdisc::KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Number of packets since the start for each of the [counted](Self::counted) reasons, from the kernel's count of
+    /// all drops and the discipline's own statistics, [`own_words`](Self::own_words) long.
+    pub fn counts(&self, drops: u64, own: &[u32]) -> impl Iterator<Item = (Reason, u64)> + use<> {
+        self.counted.iter().copied().zip((self.counts)(drops, own))
+    }
+}
+
+/// Why a packet was dropped, or marked with Congestion Experienced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The word that stands for it in the records.
+    pub word: &'static str,
+    /// Whether the packet was marked and not dropped.
+    pub marks: bool,
+}
+
+impl Reason {
+    /// The queue was at its limit.
+    pub const OVERLIMIT: Self = Self::drop("overlimit");
+
+    const fn drop(word: &'static str) -> Self {
+        Self { word, marks: false }
+    }
+
+    const fn mark(word: &'static str) -> Self {
+        Self { word, marks: true }
+    }
+}
+
+/// The most that a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// This many packets.
+    Packets(u64),
+    /// This many bytes.
+    Bytes(u64),
+}
+
+/// The value of a parameter of `tc`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Setting {
+    /// A number that the kernel holds in 32 bits.
+    Number(u64),
+    /// A time in nanoseconds that the kernel counts in microseconds.
+    Time(u64),
+    /// A rate in bits per second.
+    Rate(u64),
+    /// A number in (0, 1].
+    Probability(f64),
+    /// No value: the parameter consists of its name alone.
+    Flag,
+}
+
+/// Declares the modules of the listed disciplines, and the enums over these.
+macro_rules! disciplines {
+    ($($file:ident::$name:ident,)+) => {
+        $(
+            mod $file;
+            pub use $file::$name;
+        )+
+
+        /// A queueing discipline.
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(tag = "qdisc", rename_all = "snake_case")]
+        pub(crate) enum Queue {
+            $($name($file::Keys),)+
+        }
+
+        /// A queueing discipline and its parameters. Defaults are those of Linux' `tc`.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "qdisc", rename_all = "snake_case")]
+        pub enum Qdisc {
+            $(
+                #[doc = concat!("`", stringify!($file), "`.")]
+                $name($name),
+            )+
+        }
+
+        impl Qdisc {
+            /// Every discipline.
+            pub const KINDS: &'static [Kind] = &[$(Kind::of::<$name>(stringify!($file))),+];
+
+            /// The kind of this discipline.
+            pub fn kind(&self) -> &'static Kind {
+                match self {
+                    $(Self::$name(_) => const { &Kind::of::<$name>(stringify!($file)) },)+
+                }
+            }
+
+            /// The most that its queue holds.
+            pub fn limit(&self) -> Limit {
+                match self {
+                    $(Self::$name(discipline) => discipline.limit(),)+
+                }
+            }
+
+            /// Its parameters as `tc` takes them, in order.
+            pub fn settings(&self) -> Vec<(&'static str, Setting)> {
+                match self {
+                    $(Self::$name(discipline) => discipline.settings(),)+
+                }
+            }
+
+            /// The discipline in the table at `path`; `None` if its parameters contradict each other.
+            pub(crate) fn resolve(queue: &Queue, path: &str, problems: &mut Problems) -> Option<Self> {
+                match queue {
+                    $(Queue::$name(keys) => $name::resolve(keys, path, problems).map(Self::$name),)+
+                }
+            }
+
+            /// Any discipline with any valid parameters.
+            #[cfg(feature = "testing")]
+            pub(crate) fn any() -> impl proptest::strategy::Strategy<Value = Self> {
+                use proptest::strategy::Strategy;
+                proptest::strategy::Union::new([$($name::any().prop_map(Self::$name).boxed()),+])
+            }
+
+            /// Its keys and its name as they are written in an experiment file.
+            #[cfg(feature = "testing")]
+            pub(crate) fn written(&self) -> toml::Table {
+                let keys = match self {
+                    $(Self::$name(discipline) => discipline.written(),)+
+                };
+                let name = ("qdisc", toml::Value::from(self.kind().name));
+                std::iter::once(name).chain(keys).map(|(key, value)| (key.to_owned(), value)).collect()
+            }
+        }
+    };
+}
+
+disciplines! {
+    pfifo::Pfifo,
+    pfifo_head_drop::PfifoHeadDrop,
+    pfifo_fast::PfifoFast,
+    bfifo::Bfifo,
+    red::Red,
+    codel::Codel,
+}
+
+/// The discipline of a port for which the experiment file names none.
+impl Default for Qdisc {
+    fn default() -> Self {
+        Self::Pfifo(Pfifo::default())
+    }
+}

@@ -1,0 +1,65 @@
+//! `pfifo`: first in, first out, bounded in packets (`sch_fifo`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Discipline, Limit, PacketLimit, Setting};
+use crate::error::Problems;
+
+/// First in, first out, bounded in packets: tail drop.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Keys {
+    /// A packet that finds this many waiting is dropped.
+    #[serde(default = "limit")]
+    limit: PacketLimit,
+}
+
+/// `net/core/dev.c`: `txqueuelen` of an Ethernet device, which `tc` uses if a pfifo is given no limit.
+pub(super) fn limit() -> PacketLimit {
+    PacketLimit::new(1000)
+}
+
+/// Parameters of `pfifo`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pfifo {
+    /// A packet that finds this many waiting is dropped.
+    pub limit_packets: u32,
+}
+
+impl Default for Pfifo {
+    fn default() -> Self {
+        Self { limit_packets: limit().get_u32() }
+    }
+}
+
+impl Discipline for Pfifo {
+    type Keys = Keys;
+
+    const MODULE: &'static str = "sch_fifo";
+    const LOADABLE: bool = false;
+    const SAMPLE: &'static str = "pfifo limit 10";
+
+    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(Self { limit_packets: keys.limit.get_u32() })
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Packets(self.limit_packets.into())
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Setting)> {
+        vec![("limit", Setting::Number(self.limit_packets.into()))]
+    }
+
+    #[cfg(feature = "testing")]
+    fn any() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::strategy::Strategy;
+        (1..=500_u32).prop_map(|limit_packets| Self { limit_packets }).boxed()
+    }
+
+    #[cfg(feature = "testing")]
+    fn written(&self) -> Vec<(&'static str, toml::Value)> {
+        vec![("limit", crate::testing::text::packets(self.limit_packets))]
+    }
+}

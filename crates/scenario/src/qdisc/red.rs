@@ -1,0 +1,256 @@
+//! `red`: random early detection (`sch_red`). Omitted parameters are derived as iproute2's `tc` derives them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ByteLimit, Counts, Discipline, Limit, Reason, Setting};
+use crate::error::{Problem, Problems};
+use crate::file::Rate;
+use crate::path::join;
+use crate::quantity::{Quantity, Sizes};
+use crate::units::{KB, SIZE};
+
+mod shifts;
+
+pub use shifts::AveragingError;
+
+/// Size of a packet.
+type PacketSize = Quantity<Sizes, 1, { 64 * KB - 1 }>;
+/// In (0, 1].
+type Probability = f64;
+
+/// Random early detection, as Linux' sch_red; what is left out is derived as tc-red(8) does.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Keys {
+    /// Hard limit of the queue.
+    #[schemars(example = 1_000_000)]
+    limit: ByteLimit,
+    /// Average queue at which dropping starts. Default: a third of max.
+    min: Option<ByteLimit>,
+    /// Average queue at which the probability reaches its highest value; above it every packet is dropped. Default: three
+    /// times min, or a quarter of limit if min isn't given either.
+    max: Option<ByteLimit>,
+    /// Size of an average packet; with min and burst it sets how slowly the average follows the queue.
+    #[schemars(example = 1000)]
+    avpkt: PacketSize,
+    /// Packets of burst that pass unharmed. Default: (2 min + max) / (3 avpkt).
+    #[schemars(range(min = 1, max = 1_000_000))]
+    burst: Option<u32>,
+    /// Highest probability of an early drop.
+    #[serde(default = "probability")]
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    probability: Probability,
+    /// Rate by which the average ages while the queue is empty. As in tc it is not the link's rate unless you say so.
+    #[serde(default = "bandwidth")]
+    bandwidth: Rate,
+    /// Mark packets of ECN-capable flows instead of dropping them early.
+    #[serde(default)]
+    ecn: bool,
+}
+
+/// tc-red(8).
+fn probability() -> Probability {
+    0.02
+}
+
+/// tc-red(8).
+fn bandwidth() -> Rate {
+    Rate::new(10_000_000)
+}
+
+/// Parameters of `red`, as `tc red` names them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Red {
+    /// Hard limit of the backlog.
+    pub limit_bytes: u64,
+    /// Average backlog at which marking starts.
+    pub min_bytes: u64,
+    /// Average backlog at which the marking probability reaches `probability` and above which everything is marked.
+    pub max_bytes: u64,
+    /// Size of an average packet.
+    pub avpkt_bytes: u32,
+    /// Packets of burst allowed; with `min` and `avpkt` it sets the averaging constant.
+    pub burst_packets: u32,
+    /// Highest marking probability, in (0, 1].
+    pub probability: f64,
+    /// Rate used to age the average over idle times.
+    pub bandwidth_bps: u64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Reason {
+    /// Dropped by RED: the average backlog was between `min` and `max`.
+    pub const RED_EARLY: Self = Self::drop("red_early");
+    /// Dropped by RED: the average backlog was above `max`.
+    pub const RED_FORCED: Self = Self::drop("red_forced");
+    /// Dropped by RED for one of these two reasons: Linux counts them together.
+    pub const RED: Self = Self::drop("red");
+    /// Marked by RED instead of dropped.
+    pub const RED_MARK: Self = Self::mark("red_mark");
+}
+
+impl Discipline for Red {
+    type Keys = Keys;
+
+    const MODULE: &'static str = "sch_red";
+    const SAMPLE: &'static str = "red limit 100000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit";
+    const REASONS: &'static [Reason] =
+        &[Reason::OVERLIMIT, Reason::RED_EARLY, Reason::RED_FORCED, Reason::RED, Reason::RED_MARK];
+    const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::RED, Reason::RED_MARK];
+    const OWN_WORDS: usize = 4;
+
+    /// Derives omitted parameters as iproute2's tc does, and refuses what tc or the kernel refuses.
+    ///
+    /// It is stricter than tc in one respect: max must be below limit, as tc-red(8) requires. Otherwise tail drop would
+    /// hide RED.
+    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+        let limit_bytes = keys.limit.get();
+        let given_min = keys.min.map(|min| min.get());
+        let max_bytes = match (keys.max, given_min) {
+            (Some(max), _) => max.get(),
+            (None, Some(min)) => 3 * min,
+            (None, None) => limit_bytes / 4,
+        };
+        let min_bytes = given_min.unwrap_or(max_bytes / 3);
+        let avpkt_bytes = keys.avpkt.get_u32();
+        let burst_packets = match keys.burst {
+            Some(burst) => burst,
+            // At most 2 * 10 GB / 3: fits after the division for any avpkt that passes the checks below.
+            None => u32::try_from((2 * min_bytes + max_bytes) / (3 * u64::from(avpkt_bytes))).unwrap_or(u32::MAX),
+        };
+        let red = Self {
+            limit_bytes,
+            min_bytes,
+            max_bytes,
+            avpkt_bytes,
+            burst_packets,
+            probability: keys.probability,
+            bandwidth_bps: keys.bandwidth.get(),
+            ecn: keys.ecn,
+        };
+        match contradiction(&red, keys, path) {
+            None => Some(red),
+            Some(problem) => {
+                problems.add(|| problem);
+                None
+            }
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit_bytes)
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Setting)> {
+        let mut settings = vec![
+            ("limit", Setting::Number(self.limit_bytes)),
+            ("min", Setting::Number(self.min_bytes)),
+            ("max", Setting::Number(self.max_bytes)),
+            ("avpkt", Setting::Number(self.avpkt_bytes.into())),
+            ("burst", Setting::Number(self.burst_packets.into())),
+            ("probability", Setting::Probability(self.probability)),
+            ("bandwidth", Setting::Rate(self.bandwidth_bps)),
+        ];
+        settings.extend(self.ecn.then_some(("ecn", Setting::Flag)));
+        settings
+    }
+
+    /// `struct tc_red_xstats`: early (drops because of the average, below `max` or above it), pdrop (drops at the
+    /// limit), other, and marked.
+    fn counts(_drops: u64, own: &[u32]) -> Counts {
+        [1, 0, 3].map(|index: usize| own[index].into())
+    }
+
+    /// Thresholds in order, and a burst for which there is an averaging constant that the kernel accepts.
+    #[cfg(feature = "testing")]
+    fn any() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::prelude::*;
+        let thresholds = (3..=50_u32, 1..=200_000_u64, 1..=200_000_u64);
+        let averaging = (100..=2000_u32, 0..=50_u32);
+        (thresholds, averaging, 0.001..=1.0_f64, 1_000_000..=50_000_000_u64, any::<bool>())
+            .prop_map(|((min_packets, span, room), (avpkt_bytes, extra_burst), probability, bandwidth_bps, ecn)| {
+                let min_bytes = u64::from(min_packets * avpkt_bytes);
+                Self {
+                    limit_bytes: min_bytes + span + room,
+                    min_bytes,
+                    max_bytes: min_bytes + span,
+                    avpkt_bytes,
+                    burst_packets: min_packets + 1 + extra_burst,
+                    probability,
+                    bandwidth_bps,
+                    ecn,
+                }
+            })
+            .prop_filter("the kernel refuses it", |red| {
+                red.averaging_shift().is_ok() && red.probability_shift().is_some()
+            })
+            .boxed()
+    }
+
+    #[cfg(feature = "testing")]
+    fn written(&self) -> Vec<(&'static str, toml::Value)> {
+        use crate::testing::text::{number, rate, size};
+        vec![
+            ("limit", size(self.limit_bytes)),
+            ("min", size(self.min_bytes)),
+            ("max", size(self.max_bytes)),
+            ("avpkt", size(self.avpkt_bytes)),
+            ("burst", number(self.burst_packets)),
+            ("probability", self.probability.into()),
+            ("bandwidth", rate(self.bandwidth_bps)),
+            ("ecn", self.ecn.into()),
+        ]
+    }
+}
+
+fn contradiction(red: &Red, keys: &Keys, path: &str) -> Option<Problem> {
+    let (limit, min, max) = (SIZE.display(red.limit_bytes), SIZE.display(red.min_bytes), SIZE.display(red.max_bytes));
+    let derived = |is_given: bool| if is_given { "" } else { " (derived)" };
+    if red.max_bytes >= red.limit_bytes {
+        let found = format!("{max}{}", derived(keys.max.is_some()));
+        return Some(Problem::new(join(path, "max"), found, format!("less than limit = {limit}")));
+    }
+    if red.min_bytes == 0 || red.min_bytes >= red.max_bytes {
+        let found = format!("{min}{}", derived(keys.min.is_some()));
+        return Some(Problem::new(join(path, "min"), found, format!("more than 0b and less than max = {max}")));
+    }
+    if let Err(error) = red.averaging_shift() {
+        let found = format!("{}{}", red.burst_packets, derived(keys.burst.is_some()));
+        return Some(burst_refused(found, error, path));
+    }
+    if red.probability_shift().is_none() {
+        let allowed = "a probability that is not vanishingly small beside max - min";
+        return Some(Problem::new(join(path, "probability"), red.probability.to_string(), allowed));
+    }
+    None
+}
+
+fn burst_refused(found: String, error: AveragingError, path: &str) -> Problem {
+    let path = join(path, "burst");
+    match error {
+        AveragingError::BurstTooSmall { least_packets } => {
+            let allowed = format!("at least 1 + min / avpkt = {least_packets} packets, with a min above avpkt");
+            Problem::new(path, found, allowed)
+        }
+        AveragingError::TooSlow { shift } => {
+            let found = format!("{found}, for which each packet moves the average by 2^-{shift}");
+            let allowed =
+                "faster averages where max is large (the bits of max and the exponent below 32, as in the kernel)";
+            Problem::new(path, found, allowed).hint("give a larger min or a smaller burst")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two drops because of the average, one at the limit, five marks.
+    #[test]
+    fn the_limit_is_told_from_the_average_but_early_not_from_forced() {
+        let reasons_and_counts: Vec<_> = Red::COUNTED.iter().zip(Red::counts(3, &[2, 1, 0, 5])).collect();
+        assert_eq!(reasons_and_counts, [(&Reason::OVERLIMIT, 1), (&Reason::RED, 2), (&Reason::RED_MARK, 5)]);
+    }
+}

@@ -1,0 +1,278 @@
+//! The pending events and the clock.
+//!
+//! Every entity that can have a pending event (a wire, a delay line, a timer) owns one *slot*, so there are few events
+//! however many packets are in the network. The slots are the leaves of a tournament tree. Setting a slot replays its
+//! matches towards the root, and the root is the next event. A key holds time, sequence and slot in one integer, so a
+//! match is a comparison without a branch. The matches of a popped slot are replayed only after its owner has had the
+//! chance to set the slot again, as wires and delay lines do. Wires and delay lines have nearly all of the events. They
+//! have a subtree of their own below the root, so that their paths to it stay short however many timers there are.
+//!
+//! The tree was chosen by measurement. Popping an event and setting it again at a random time takes 200 instructions
+//! and 1.0 mispredicted branches with 16 slots, and 370 and 1.0 with 1024 slots (by cachegrind). `BinaryHeap` takes 180
+//! and 0.9, and 290 and 1.8, but cannot move a timer that it holds. A 4-ary heap that can move timers takes 400 and 6,
+//! and 660 and 13.
+//!
+//! Events of the same instant occur in the order in which they were scheduled, after those scheduled with
+//! [`EventQueue::schedule_first`].
+
+/// Index of an entity.
+pub(crate) type Slot = u32;
+
+/// A key: time (64 bits), sequence (40), slot (24).
+type Key = u128;
+const SLOT_BITS: u32 = 24;
+const SEQUENCE_BITS: u32 = 40;
+const TIME_SHIFT: u32 = SLOT_BITS + SEQUENCE_BITS;
+/// No pending event. This time is never reached: 2^64 ns are 584 years.
+const NEVER: Key = Key::MAX;
+
+/// The clock and the next event of each slot.
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    /// Node 1 is the root, the children of node `i` are nodes `2i` and `2i + 1`; each node holds the smallest key below
+    /// it. Siblings lie together: node `i` is `pairs[i / 2][i % 2]`.
+    pairs: Vec<[Key; 2]>,
+    /// The first slots, this many, are leaves below node 2; the others are below node 3.
+    busy: usize,
+    /// Where each subtree's leaves begin.
+    busy_leaf: usize,
+    other_leaf: usize,
+    now_ns: u64,
+    sequence: u64,
+    /// The slot popped last, whose matches have not been replayed yet.
+    unsettled: Option<Slot>,
+}
+
+impl EventQueue {
+    /// A queue for `slots` entities, at time 0. The first `busy` of them have most of the events. The queue grows when
+    /// higher slots are used.
+    pub(crate) fn new(busy: usize, slots: usize) -> Self {
+        let (near, far) = (busy.next_power_of_two(), (slots - busy).next_power_of_two());
+        let nodes = (3 * near).max(4 * far);
+        let pairs = vec![[NEVER; 2]; nodes.div_ceil(2)];
+        Self { pairs, busy, busy_leaf: 2 * near, other_leaf: 3 * far, now_ns: 0, sequence: 0, unsettled: None }
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Sets the event of `slot`, replacing its previous event.
+    #[inline]
+    pub(crate) fn schedule(&mut self, slot: Slot, at_ns: u64) {
+        assert!(at_ns >= self.now_ns, "an event at {at_ns} ns lies before now, {} ns", self.now_ns);
+        self.sequence += 1;
+        assert!(self.sequence < 1 << SEQUENCE_BITS, "a run has fewer than 2^40 events");
+        self.set(slot, key(at_ns, self.sequence, slot));
+    }
+
+    /// Like [`schedule`](Self::schedule), but before all other events of that instant. The instant must lie in the
+    /// future.
+    pub(crate) fn schedule_first(&mut self, slot: Slot, at_ns: u64) {
+        assert!(at_ns > self.now_ns || self.sequence == 0, "{at_ns} ns has begun: its first event is over");
+        self.set(slot, key(at_ns, 0, slot));
+    }
+
+    /// When the event of `slot` is due.
+    #[inline]
+    pub(crate) fn scheduled_at(&self, slot: Slot) -> Option<u64> {
+        if slot as usize >= self.slots() {
+            return None;
+        }
+        let key = *self.node(self.leaf(slot));
+        (key != NEVER).then_some((key >> TIME_SHIFT) as u64)
+    }
+
+    /// Forgets the event of `slot`, if it has one.
+    pub(crate) fn cancel(&mut self, slot: Slot) {
+        if self.scheduled_at(slot).is_some() {
+            self.set(slot, NEVER);
+        }
+    }
+
+    /// Advances the clock to the next event and returns its slot.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Slot> {
+        if let Some(slot) = self.unsettled.take() {
+            self.replay(slot, NEVER);
+        }
+        let first = *self.node(1);
+        if first == NEVER {
+            return None;
+        }
+        let at_ns = (first >> TIME_SHIFT) as u64;
+        assert!(at_ns >= self.now_ns, "time went back from {} ns to {at_ns} ns", self.now_ns);
+        self.now_ns = at_ns;
+        let slot = (first as Slot) & ((1 << SLOT_BITS) - 1);
+        // The ancestors still hold the popped key. Until they are replayed, no smaller key can be set, so no other
+        // replay changes them.
+        let leaf = self.leaf(slot);
+        *self.node_mut(leaf) = NEVER;
+        self.unsettled = Some(slot);
+        Some(slot)
+    }
+
+    #[inline]
+    fn set(&mut self, slot: Slot, key: Key) {
+        if slot as usize >= self.slots() {
+            self.grow(slot);
+        }
+        if self.unsettled == Some(slot) {
+            self.unsettled = None;
+        }
+        self.replay(slot, key);
+    }
+
+    /// Sets the key of a slot and replays its matches up to the root. The current winner stays in registers, because
+    /// reading back the value just stored in each node would take a third of the time of a match.
+    #[inline]
+    fn replay(&mut self, slot: Slot, key: Key) {
+        let mut node = self.leaf(slot);
+        let mut winner = key;
+        while node > 1 {
+            let pair = &mut self.pairs[node / 2];
+            let rival = pair[1 - node % 2];
+            pair[node % 2] = winner;
+            winner = [winner, rival][usize::from(rival < winner)];
+            node /= 2;
+        }
+        *self.node_mut(1) = winner;
+    }
+
+    /// The number of slots.
+    #[inline]
+    fn slots(&self) -> usize {
+        self.busy + self.other_leaf / 3
+    }
+
+    #[inline]
+    fn leaf(&self, slot: Slot) -> usize {
+        let slot = slot as usize;
+        if slot < self.busy { self.busy_leaf + slot } else { self.other_leaf + slot - self.busy }
+    }
+
+    #[inline]
+    fn node(&self, index: usize) -> &Key {
+        &self.pairs[index / 2][index % 2]
+    }
+
+    #[inline]
+    fn node_mut(&mut self, index: usize) -> &mut Key {
+        &mut self.pairs[index / 2][index % 2]
+    }
+
+    #[cold]
+    fn grow(&mut self, slot: Slot) {
+        assert!(slot < 1 << SLOT_BITS, "fewer than 2^24 entities have events");
+        let mut grown =
+            Self { now_ns: self.now_ns, sequence: self.sequence, ..Self::new(self.busy, slot as usize + 1) };
+        for old in 0..self.slots() as Slot {
+            let key = *self.node(self.leaf(old));
+            if key != NEVER {
+                grown.replay(old, key);
+            }
+        }
+        *self = grown;
+    }
+}
+
+#[inline]
+fn key(at_ns: u64, sequence: u64, slot: Slot) -> Key {
+    Key::from(at_ns) << TIME_SHIFT | Key::from(sequence) << SLOT_BITS | Key::from(slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn events_of_one_instant_come_in_the_order_of_scheduling() {
+        let mut queue = EventQueue::new(2, 4);
+        for slot in [2, 0, 3, 1] {
+            queue.schedule(slot, 7);
+        }
+        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [2, 0, 3, 1]);
+        assert_eq!(queue.now(), 7);
+    }
+
+    #[test]
+    fn the_first_event_of_an_instant_comes_first_whenever_it_was_scheduled() {
+        let mut queue = EventQueue::new(1, 2);
+        queue.schedule(0, 7);
+        queue.schedule_first(1, 7);
+        assert_eq!((queue.pop(), queue.pop()), (Some(1), Some(0)));
+    }
+
+    #[test]
+    fn a_slot_has_one_event_the_one_scheduled_last() {
+        let mut queue = EventQueue::new(0, 1);
+        queue.schedule(0, 9);
+        queue.schedule(0, 5);
+        assert_eq!(queue.scheduled_at(0), Some(5));
+        assert_eq!((queue.pop(), queue.scheduled_at(0), queue.pop()), (Some(0), None, None));
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4 ns lies before now, 5 ns")]
+    fn time_does_not_go_back() {
+        let mut queue = EventQueue::new(0, 1);
+        queue.schedule(0, 5);
+        queue.pop();
+        queue.schedule(0, 4);
+    }
+
+    /// The operations on a queue.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Schedule { slot: Slot, after_ns: u64 },
+        Cancel { slot: Slot },
+        Pop,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        // Few slots and few times, so that slots are rescheduled and times coincide; some slots lie beyond the initial
+        // size.
+        let slot = || prop_oneof![4 => 0..6_u32, 1 => 0..100_u32];
+        prop_oneof![
+            4 => (slot(), 0..5_u64).prop_map(|(slot, after_ns)| Step::Schedule { slot, after_ns }),
+            1 => slot().prop_map(|slot| Step::Cancel { slot }),
+            4 => Just(Step::Pop),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_queue_agrees_with_a_sorted_list(busy in 0..7_usize, steps in prop::collection::vec(step(), 1..400)) {
+            let mut queue = EventQueue::new(busy, 6);
+            // (time, order of scheduling, slot)
+            let mut list: Vec<(u64, usize, Slot)> = Vec::new();
+            for (order, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Schedule { slot, after_ns } => {
+                        let at_ns = queue.now() + after_ns;
+                        queue.schedule(slot, at_ns);
+                        list.retain(|entry| entry.2 != slot);
+                        list.push((at_ns, order, slot));
+                        prop_assert_eq!(queue.scheduled_at(slot), Some(at_ns));
+                    }
+                    Step::Cancel { slot } => {
+                        queue.cancel(slot);
+                        list.retain(|entry| entry.2 != slot);
+                        prop_assert_eq!(queue.scheduled_at(slot), None);
+                    }
+                    Step::Pop => {
+                        list.sort_unstable();
+                        let expected = (!list.is_empty()).then(|| list.remove(0));
+                        prop_assert_eq!(queue.pop(), expected.map(|entry| entry.2));
+                        if let Some((at_ns, ..)) = expected {
+                            prop_assert_eq!(queue.now(), at_ns);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! One TCP connection: two endpoints, and the applications behind them.
+
+use bufferscope_programs::{Ask, Exchange, News};
+use bufferscope_records::Name;
+use bufferscope_scenario::NodeIndex;
+
+use crate::network::packet::{Side, TcpPacket};
+use crate::network::traffic_class::Ecn;
+use crate::network::{Account, Network};
+use crate::tcp::{self, Egress, Ending, Endpoint, Role, Sample, Thresholds, Way};
+
+/// The parameters of a connection.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) id: Id,
+    /// Name of the flow.
+    pub(crate) name: Name,
+    pub(crate) account: Account,
+    /// DSCP code point of all the connection's packets.
+    pub(crate) dscp: u8,
+    /// The end that sends the data under test.
+    pub(crate) sender: Side,
+    /// Payload bytes that the other end waits for.
+    pub(crate) expects: Option<u64>,
+    /// Client, then server.
+    pub(crate) nodes: [NodeIndex; 2],
+    pub(crate) configs: [tcp::Config; 2],
+    /// Whether each of the two hosts remembers slow-start thresholds.
+    pub(crate) remember: [bool; 2],
+}
+
+/// How programs identify a connection: by its traffic and its number within that traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id {
+    pub(crate) traffic: u32,
+    pub(crate) number: u32,
+}
+
+/// A connection, from the client's SYN on.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    id: Id,
+    /// Client, then server.
+    ends: [End; 2],
+    name: Name,
+    account: Account,
+    sender: Side,
+    exchange: Exchange,
+    /// The programs have been told that the connection is established, and that it is over.
+    told_stands: bool,
+    told_over: bool,
+    /// The sender has been sampled once after it closed.
+    sampled_closed: bool,
+}
+
+#[derive(Debug)]
+struct End {
+    endpoint: Endpoint,
+    node: NodeIndex,
+    /// Row of the other end's node in the routing table.
+    peer: u16,
+    /// The application has announced that it will send no more data.
+    finished: bool,
+    /// The host has yet to remember how the connection ended.
+    to_remember: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(opening: &Opening, net: &Network, thresholds: &Thresholds) -> Self {
+        let end = |side: Side, role| {
+            let (node, peer) = (opening.nodes[side as usize], net.routes.row(opening.nodes[side.other() as usize]));
+            let mut config = opening.configs[side as usize].clone();
+            let to_remember = opening.remember[side as usize];
+            if to_remember {
+                config.ssthresh_packets = thresholds.of((node, peer));
+            }
+            End { endpoint: Endpoint::new(&config, role), node, peer, finished: false, to_remember }
+        };
+        Self {
+            id: opening.id,
+            ends: [end(Side::Client, Role::Client), end(Side::Server, Role::Server)],
+            name: opening.name,
+            account: opening.account,
+            sender: opening.sender,
+            exchange: Exchange::new(opening.expects),
+            told_stands: false,
+            told_over: false,
+            sampled_closed: false,
+        }
+    }
+
+    /// The client writes this many bytes; `u64::MAX` stands for an endless supply.
+    pub(crate) fn write(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
+        self.endpoint(Side::Client).offer(now_ns, bytes, out);
+    }
+
+    /// The client stops writing.
+    pub(crate) fn close(&mut self, now_ns: u64, out: &mut dyn Egress) {
+        self.ends[Side::Client as usize].finish(now_ns, out);
+    }
+
+    /// The client makes a request.
+    pub(crate) fn ask(&mut self, now_ns: u64, ask: Ask, out: &mut dyn Egress) {
+        self.exchange.ask(ask);
+        self.write(now_ns, ask.request_bytes, out);
+    }
+
+    /// A segment has arrived. The application at that end immediately reads the data that is now in order.
+    pub(crate) fn receive(
+        &mut self,
+        packet: &TcpPacket,
+        ecn: Ecn,
+        now_ns: u64,
+        out: &mut dyn Egress,
+    ) -> Option<(Id, News)> {
+        let side = packet.to;
+        let end = &mut self.ends[side as usize];
+        end.endpoint.on_segment(now_ns, &packet.segment, ecn, out);
+        let received = end.endpoint.received_bytes();
+        let arrived = side != self.sender && self.exchange.has_arrived(received);
+        let mut news = News { stands: false, arrived, over: false };
+        let closes = end.endpoint.peer_finished();
+        match side {
+            Side::Client => {
+                news.stands = !self.told_stands && end.endpoint.is_established();
+                news.over = closes && !self.told_over;
+                self.told_stands |= news.stands;
+                self.told_over |= news.over;
+            }
+            Side::Server => {
+                while let Some(ask) = self.exchange.take_asked(received) {
+                    end.answer(now_ns, ask, out);
+                }
+            }
+        }
+        if closes && !end.finished {
+            end.finish(now_ns, out);
+        }
+        news.is_any().then_some((self.id, news))
+    }
+
+    /// How the connection ended at one end. Returned only once, and only if that end's host remembers such things.
+    #[inline]
+    pub(crate) fn take_ending(&mut self, side: Side) -> Option<(Way, Ending)> {
+        let end = &mut self.ends[side as usize];
+        let has_ended = end.to_remember && end.endpoint.is_closed();
+        end.to_remember &= !has_ended;
+        has_ended.then(|| ((end.node, end.peer), end.endpoint.ending()))
+    }
+
+    /// The state of the data sender. `None` before its handshake is complete, and again once it was sampled after
+    /// closing.
+    pub(crate) fn sample(&mut self, now_ns: u64) -> Option<Sample> {
+        let sender = &self.ends[self.sender as usize].endpoint;
+        let sampled_closed = std::mem::replace(&mut self.sampled_closed, sender.is_closed());
+        (sender.is_established() && !sampled_closed).then(|| sender.sample(now_ns))
+    }
+
+    /// Payload bytes of the data sender that were acknowledged.
+    pub(crate) fn delivered_bytes(&self) -> u64 {
+        self.ends[self.sender as usize].endpoint.acked_bytes()
+    }
+
+    pub(crate) fn id(&self) -> Id {
+        self.id
+    }
+
+    pub(crate) fn name(&self) -> Name {
+        self.name
+    }
+
+    /// The account in which the connection's packets are counted.
+    pub(crate) fn account(&self) -> Account {
+        self.account
+    }
+
+    pub(crate) fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+        &mut self.ends[side as usize].endpoint
+    }
+
+    /// The node of an end, and the row of the node it sends to.
+    pub(crate) fn path(&self, side: Side) -> (NodeIndex, u16) {
+        let end = &self.ends[side as usize];
+        (end.node, end.peer)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.ends.iter().all(|end| end.endpoint.is_closed())
+    }
+}
+
+impl End {
+    fn answer(&mut self, now_ns: u64, ask: Ask, out: &mut dyn Egress) {
+        self.endpoint.offer(now_ns, ask.response_bytes, out);
+        if ask.last {
+            self.finish(now_ns, out);
+        }
+    }
+
+    fn finish(&mut self, now_ns: u64, out: &mut dyn Egress) {
+        self.finished = true;
+        self.endpoint.finish_sending(now_ns, out);
+    }
+}

@@ -1,0 +1,290 @@
+//! The TCP connections: runs their timers and passes their segments to and from the network.
+
+use std::ops::Range;
+
+use bufferscope_programs::News;
+use bufferscope_records::{FlowRow, FlowState, Name, Sink};
+use bufferscope_scenario::NodeIndex;
+
+use super::connection::{Connection, Id, Opening};
+use crate::network::packet::{Body, Side, TcpPacket};
+use crate::network::traffic_class::Ecn;
+use crate::network::xmit::Xmit;
+use crate::network::{Flow, Network, Outbound};
+use crate::observation::recording::Recording;
+use crate::observation::summary::Accounts;
+use crate::slots::Slots;
+use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds};
+
+/// All connections. A closed connection is forgotten once its last packet has left the network; its place is then
+/// reused. So the memory that a run needs grows with the connections that exist at the same time, not with their total.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    places: Vec<Option<Connection>>,
+    free: Vec<u32>,
+    /// Places of the connections to check for forgetting after the current event; may contain duplicates.
+    closed: Vec<u32>,
+    /// Totals of the packets of forgotten connections.
+    forgotten: Accounts,
+    /// What the hosts remember of connections that have ended.
+    thresholds: Thresholds,
+    slots: Slots,
+    /// Flow of the connection in place 0; the flows of the others follow.
+    first_flow: u32,
+}
+
+impl Connections {
+    pub(crate) fn new(slots: Slots, first_flow: u32) -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            closed: Vec::new(),
+            forgotten: Accounts::default(),
+            thresholds: Thresholds::default(),
+            slots,
+            first_flow,
+        }
+    }
+
+    /// Opens a connection: the client's SYN is sent now. Returns its place.
+    pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
+        let connection = Connection::new(opening, net, &self.thresholds);
+        let flow = Flow::new(connection.name(), connection.account(), opening.dscp);
+        let index = match self.free.pop() {
+            Some(index) => {
+                net.flows[(self.first_flow + index) as usize] = flow;
+                self.places[index as usize] = Some(connection);
+                index
+            }
+            None => {
+                net.flows.push(flow);
+                self.places.push(Some(connection));
+                self.places.len() as u32 - 1
+            }
+        };
+        let connect = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            connection.endpoint(Side::Client).connect(now_ns, out);
+        };
+        self.act(index, connect, net, recording);
+        index
+    }
+
+    /// The connection with this id, unless it has been forgotten.
+    pub(crate) fn find(&mut self, index: u32, id: Id) -> Option<&mut Connection> {
+        self.places[index as usize].as_mut().filter(|connection| connection.id() == id)
+    }
+
+    /// The client's application does something with its connection.
+    pub(crate) fn act<S: Sink>(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Connection, u64, &mut dyn Egress),
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        self.run(index, Side::Client, act, net, recording);
+    }
+
+    /// A segment has arrived at one end. Returns the news that the programs must be told.
+    pub(crate) fn receive<S: Sink>(
+        &mut self,
+        packet: &TcpPacket,
+        ecn: Ecn,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> Option<(Id, News)> {
+        let receive = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            let news = connection.receive(packet, ecn, now_ns, out);
+            (news, connection.take_ending(packet.to))
+        };
+        let (news, ending) = self.run(packet.connection, packet.to, receive, net, recording);
+        if let Some((way, ending)) = ending {
+            self.thresholds.learn(way, ending);
+        }
+        news
+    }
+
+    /// A segment has left the queue of its own host.
+    pub(crate) fn depart<S: Sink>(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut Recording<S>) {
+        let side = packet.to.other();
+        let depart = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            connection.endpoint(side).on_left_host(now_ns, packet.segment.len, out);
+        };
+        self.run(packet.connection, side, depart, net, recording);
+    }
+
+    /// The timer of one end fires. It may fire too early: the timer is not moved when its deadline is postponed.
+    pub(crate) fn timer<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
+        let expire = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
+            let endpoint = connection.endpoint(side);
+            if endpoint.deadline().is_some_and(|deadline_ns| deadline_ns <= now_ns) {
+                endpoint.on_timer(now_ns, out);
+            }
+        };
+        self.run(index, side, expire, net, recording);
+    }
+
+    /// Samples the data senders in the given places; a closed sender is sampled one last time. Returns how many were
+    /// sampled.
+    pub(crate) fn sample<S: Sink>(&mut self, places: Range<usize>, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        let end = places.end.min(self.places.len());
+        let connections = self.places[places.start..end].iter_mut().flatten();
+        connections.map(|connection| u64::from(record(connection, now_ns, recording))).sum()
+    }
+
+    /// May any connection be forgotten?
+    #[inline]
+    pub(crate) fn any_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// Forgets the connections that are closed and have no packet left in the network. Their last samples can no longer
+    /// change, so they are recorded now, with the time of the next sample (if samples are still to be taken).
+    #[cold]
+    pub(crate) fn forget_closed<S: Sink>(
+        &mut self,
+        next_sample_ns: Option<u64>,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        while let Some(index) = self.closed.pop() {
+            let flow = net.flows[(self.first_flow + index) as usize];
+            let place = &mut self.places[index as usize];
+            let Some(mut connection) = place.take_if(|c| c.is_closed() && flow.under_way() == 0) else { continue };
+            if let Some(at_ns) = next_sample_ns {
+                net.work += u64::from(record(&mut connection, at_ns, recording));
+            }
+            for side in [Side::Client, Side::Server] {
+                net.events.cancel(self.slots.endpoint(index, side));
+            }
+            self.forgotten.add(&flow, 0);
+            self.free.push(index);
+        }
+    }
+
+    /// The last packets of these flows were dropped, so closed connections among them may be forgotten.
+    pub(crate) fn note_emptied(&mut self, flows: impl Iterator<Item = u32>) {
+        self.closed.extend(flows.filter_map(|flow| flow.checked_sub(self.first_flow)));
+    }
+
+    /// The accounts of all flows so far, including those of other traffic.
+    pub(crate) fn into_accounts(self, net: &Network) -> Accounts {
+        let mut accounts = self.forgotten;
+        let is_live =
+            |index: usize| index.checked_sub(self.first_flow as usize).is_none_or(|place| self.places[place].is_some());
+        for (index, (flow, under_way)) in net.flows.iter().zip(net.count_under_way()).enumerate() {
+            if is_live(index) {
+                accounts.add(flow, under_way);
+            }
+        }
+        accounts
+    }
+
+    /// The number of places, whether in use or free.
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Lets one end of a connection act, and updates its timer.
+    #[inline]
+    fn run<S: Sink, T>(
+        &mut self,
+        index: u32,
+        side: Side,
+        act: impl FnOnce(&mut Connection, u64, &mut dyn Egress) -> T,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> T {
+        let connection = live(&mut self.places, index);
+        let now_ns = net.now();
+        let (from, destination) = connection.path(side);
+        let (to, flow) = (side.other(), self.first_flow + index);
+        let result =
+            act(connection, now_ns, &mut Door { connection: index, to, flow, from, destination, net, recording });
+        if let Some(deadline_ns) = connection.endpoint(side).deadline() {
+            let slot = self.slots.endpoint(index, side);
+            if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {
+                net.events.schedule(slot, deadline_ns.max(now_ns));
+            }
+        }
+        if connection.endpoint(side).is_closed() {
+            self.closed.push(index);
+        }
+        result
+    }
+}
+
+/// Sends the segments of one end of a connection into the network.
+struct Door<'a, S: Sink> {
+    connection: u32,
+    to: Side,
+    flow: u32,
+    from: NodeIndex,
+    destination: u16,
+    net: &'a mut Network,
+    recording: &'a mut Recording<S>,
+}
+
+impl<S: Sink> Egress for Door<'_, S> {
+    #[inline]
+    fn send(&mut self, outgoing: &Outgoing) -> Xmit {
+        let segment = outgoing.segment;
+        let packet = Outbound {
+            from: self.from,
+            destination: self.destination,
+            flow: self.flow,
+            ip_bytes: segment.ip_bytes(),
+            frames: segment.frames(),
+            ecn: outgoing.ecn,
+            awaited: segment.is_charged(),
+            body: Body::Tcp(TcpPacket { connection: self.connection, to: self.to, segment }),
+        };
+        self.net.send(&packet, self.recording)
+    }
+}
+
+fn live(places: &mut [Option<Connection>], index: u32) -> &mut Connection {
+    places[index as usize].as_mut().expect("a connection stays while a packet or a timer of its own is under way")
+}
+
+/// Records the state of a connection's data sender, if there is any.
+fn record<S: Sink>(connection: &mut Connection, t_ns: u64, recording: &mut Recording<S>) -> bool {
+    let sample = connection.sample(t_ns);
+    if let Some(sample) = &sample {
+        recording.recorder.flow(flow_row(t_ns, connection.name(), sample));
+    }
+    sample.is_some()
+}
+
+fn flow_row(t_ns: u64, flow: Name, sample: &Sample) -> FlowRow {
+    FlowRow {
+        t_ns,
+        flow,
+        cwnd_bytes: Some(sample.cwnd_bytes),
+        ssthresh_bytes: sample.ssthresh_bytes,
+        inflight_bytes: sample.inflight_bytes,
+        srtt_ns: sample.srtt_ns,
+        min_rtt_ns: sample.min_rtt_ns,
+        rwnd_bytes: Some(sample.rwnd_bytes),
+        pacing_bps: sample.pacing_bps,
+        delivery_rate_bps: sample.delivery_rate_bps,
+        app_limited: Some(sample.app_limited),
+        delivered_bytes: sample.delivered_bytes,
+        delivered_packets: sample.delivered,
+        delivered_ce_packets: Some(sample.delivered_ce),
+        retransmits: Some(sample.retransmits),
+        lost: sample.lost,
+        reordering: Some(sample.reordering.into()),
+        notsent_bytes: Some(sample.notsent_bytes),
+        busy_ns: Some(sample.busy_ns),
+        rwnd_limited_ns: Some(sample.rwnd_limited_ns),
+        sndbuf_limited_ns: Some(sample.sndbuf_limited_ns),
+        state: Some(match sample.state {
+            State::Open => FlowState::Open,
+            State::Disorder => FlowState::Disorder,
+            State::Cwr => FlowState::Cwr,
+            State::Recovery => FlowState::Recovery,
+            State::Loss => FlowState::Loss,
+        }),
+    }
+}

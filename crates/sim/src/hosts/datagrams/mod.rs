@@ -1,0 +1,130 @@
+//! Traffic over UDP. The transport neither retransmits datagrams nor slows down their senders.
+
+mod agenda;
+mod dns;
+mod udp;
+mod voip;
+
+use bufferscope_records::Sink;
+use bufferscope_scenario::NodeIndex;
+
+use crate::hosts::setup::Setup;
+use crate::network::packet::{Body, Datagram, Way};
+use crate::network::traffic_class::Ecn;
+use crate::network::{Network, Outbound};
+use crate::observation::recording::Recording;
+pub(crate) use dns::Dns;
+pub(crate) use udp::Udp;
+pub(crate) use voip::Voip;
+
+/// IP and UDP header.
+const HEADER_BYTES: u32 = 28;
+
+/// One traffic.
+#[derive(Debug)]
+pub(crate) enum Datagrams {
+    Udp(Udp),
+    Voip(Voip),
+    Dns(Dns),
+}
+
+/// The two hosts of a traffic.
+#[derive(Clone, Copy, Debug)]
+struct Hosts {
+    traffic: u32,
+    /// `from` and `to`, each with its row in the routing table.
+    nodes: [(NodeIndex, u16); 2],
+}
+
+impl Datagrams {
+    /// It is time to send something.
+    pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(udp) => udp.begin(net, recording),
+            Self::Voip(voip) => voip.begin(net, recording),
+            Self::Dns(dns) => dns.begin(net, recording),
+        }
+    }
+
+    /// A datagram has arrived at its destination.
+    pub(crate) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(udp) => udp.receive(datagram),
+            Self::Voip(voip) => voip.receive(datagram, net, recording),
+            Self::Dns(dns) => dns.receive(datagram, net, recording),
+        }
+    }
+
+    /// A datagram was dropped on the way.
+    pub(crate) fn lose<S: Sink>(&mut self, datagram: Datagram, recording: &mut Recording<S>) {
+        match self {
+            // Their hosts detect the loss themselves.
+            Self::Udp(_) | Self::Dns(_) => {}
+            Self::Voip(voip) => voip.lose(datagram, recording),
+        }
+    }
+
+    /// The oldest awaited item may have timed out.
+    pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(_) | Self::Dns(_) => {}
+            Self::Voip(voip) => voip.time_out(net, recording),
+        }
+    }
+
+    /// Samples its flows; returns how many there were.
+    pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        match self {
+            Self::Udp(udp) => udp.sample(now_ns, recording),
+            Self::Voip(_) | Self::Dns(_) => 0,
+        }
+    }
+
+    /// Records as unfinished everything that has not arrived by the end of the duration.
+    pub(crate) fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        match self {
+            Self::Udp(_) | Self::Voip(_) => {}
+            Self::Dns(dns) => dns.give_up(recording),
+        }
+    }
+
+    /// Whether the outcome of anything that gets a row is still open.
+    pub(crate) fn is_waiting(&self) -> bool {
+        match self {
+            Self::Udp(_) | Self::Dns(_) => false,
+            Self::Voip(voip) => voip.is_waiting(),
+        }
+    }
+}
+
+impl Hosts {
+    fn new(setup: &Setup<'_>, net: &Network) -> Self {
+        Self { traffic: setup.index, nodes: setup.nodes(net) }
+    }
+
+    /// Sends a datagram and counts it in the account `flow`.
+    fn send<S: Sink>(
+        &self,
+        datagram: Datagram,
+        flow: u32,
+        payload_bytes: u32,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        let [from, to] = match datagram.way {
+            Way::Out => self.nodes,
+            Way::Back => [self.nodes[1], self.nodes[0]],
+        };
+        let packet = Outbound {
+            from: from.0,
+            destination: to.1,
+            flow,
+            ip_bytes: HEADER_BYTES + payload_bytes,
+            ecn: Ecn::NotEct,
+            awaited: false,
+            frames: 1,
+            body: Body::Datagram(datagram),
+        };
+        net.send(&packet, recording);
+    }
+}

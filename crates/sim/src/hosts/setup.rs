@@ -1,0 +1,40 @@
+//! The input from which every traffic is built, apart from the parameters of its kind.
+
+use bufferscope_records::Name;
+use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
+
+use crate::network::{Account, Flow, Network};
+use crate::random::{Random, Stream};
+use crate::slots::Slots;
+
+/// A traffic of a scenario, with all that is needed to create it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) traffic: &'a Traffic,
+    /// Its index in the scenario.
+    pub(crate) index: u32,
+    pub(crate) name: Name,
+    pub(crate) seed: u64,
+    pub(crate) slots: Slots,
+}
+
+impl Setup<'_> {
+    /// The traffic's own random numbers.
+    pub(crate) fn random(&self) -> Random {
+        Random::new(self.seed, Stream::Traffic(self.index))
+    }
+
+    /// `from` and `to`, each with its row in the routing table.
+    pub(crate) fn nodes(&self, net: &Network) -> [(NodeIndex, u16); 2] {
+        [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)))
+    }
+
+    /// Opens the account of the traffic's flow with this number (the first is 1). Returns the flow's name and index.
+    pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
+        let name = self.name.numbered(number);
+        let account = Account { traffic: self.index, number: Some(number) };
+        net.flows.push(Flow::new(name, account, self.traffic.dscp));
+        (name, net.flows.len() as u32 - 1)
+    }
+}

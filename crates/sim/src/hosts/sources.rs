@@ -1,0 +1,163 @@
+//! The traffic of a scenario: creates it, and dispatches events to it.
+
+use bufferscope_programs::News;
+use bufferscope_records::Sink;
+use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+
+use super::connection::Id;
+use super::datagrams::{Datagrams, Dns, Udp, Voip};
+use super::ping::Ping;
+use super::setup::Setup;
+use super::streams::{Streams, Surroundings};
+use crate::network::Network;
+use crate::network::packet::{Body, Datagram, Echo};
+use crate::observation::recording::Recording;
+use crate::slots::Slots;
+
+/// All traffic, by its index in the scenario.
+#[derive(Debug)]
+pub(crate) struct Sources(Vec<Source>);
+
+/// One traffic of the scenario.
+#[derive(Debug)]
+enum Source {
+    Ping(Ping),
+    Streams(Box<Streams>),
+    Datagrams(Datagrams),
+}
+
+impl Sources {
+    pub(crate) fn new<S: Sink>(
+        scenario: &Scenario,
+        seed: u64,
+        slots: Slots,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> Self {
+        let source = |(index, traffic): (u32, &Traffic)| {
+            let name = recording.recorder.intern(&traffic.name);
+            let setup = Setup { scenario, traffic, index, name, seed, slots };
+            match &traffic.kind {
+                TrafficKind::Ping(parameters) => Source::Ping(Ping::new(&setup, parameters, net)),
+                TrafficKind::Udp(parameters) => Source::Datagrams(Datagrams::Udp(Udp::new(&setup, parameters, net))),
+                TrafficKind::Voip(parameters) => Source::Datagrams(Datagrams::Voip(Voip::new(&setup, parameters, net))),
+                TrafficKind::Dns(parameters) => Source::Datagrams(Datagrams::Dns(Dns::new(&setup, parameters, net))),
+                TrafficKind::Tcp(TcpTraffic { sending, .. })
+                | TrafficKind::Web(WebTraffic { sending, .. })
+                | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
+                    Source::Streams(Box::new(Streams::new(&setup, *sending, net)))
+                }
+            }
+        };
+        Self((0_u32..).zip(&scenario.traffic).map(source).collect())
+    }
+
+    /// It is time for something that a traffic has planned.
+    pub(crate) fn begin<S: Sink>(&mut self, traffic: u32, around: &mut Surroundings<'_, S>) {
+        match self.source(traffic) {
+            Source::Ping(ping) => ping.begin(around.net, around.recording),
+            Source::Streams(streams) => streams.begin(around),
+            Source::Datagrams(datagrams) => datagrams.begin(around.net, around.recording),
+        }
+    }
+
+    /// A traffic must stop, or one of its awaited items may have timed out.
+    pub(crate) fn end<S: Sink>(&mut self, traffic: u32, around: &mut Surroundings<'_, S>) {
+        match self.source(traffic) {
+            Source::Ping(ping) => ping.time_out(around.net, around.recording),
+            Source::Streams(streams) => streams.stop(around),
+            Source::Datagrams(datagrams) => datagrams.time_out(around.net, around.recording),
+        }
+    }
+
+    /// Tells the programs of a connection what happened to it.
+    #[cold]
+    pub(crate) fn tell<S: Sink>(&mut self, id: Id, news: News, around: &mut Surroundings<'_, S>) {
+        if let Source::Streams(streams) = self.source(id.traffic) {
+            streams.hear(id.number, news, around);
+        }
+    }
+
+    /// An echo message has arrived at its destination.
+    pub(crate) fn receive_echo<S: Sink>(&mut self, echo: Echo, net: &mut Network, recording: &mut Recording<S>) {
+        self.ping(echo).receive(echo, net, recording);
+    }
+
+    /// A datagram has arrived at its destination.
+    pub(crate) fn receive_datagram<S: Sink>(
+        &mut self,
+        datagram: Datagram,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        self.datagrams(datagram).receive(datagram, net, recording);
+    }
+
+    /// A packet was dropped on the way.
+    pub(crate) fn lose<S: Sink>(&mut self, body: &Body, recording: &mut Recording<S>) {
+        match body {
+            Body::Echo(echo) => self.ping(*echo).lose(*echo, recording),
+            Body::Datagram(datagram) => self.datagrams(*datagram).lose(*datagram, recording),
+            // TCP detects the loss itself.
+            Body::Tcp(_) => {}
+        }
+    }
+
+    /// Samples the flows that are tracked by their traffic; returns how many were sampled.
+    pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        let sample = |source: &Source| match source {
+            Source::Datagrams(datagrams) => datagrams.sample(now_ns, recording),
+            Source::Ping(_) | Source::Streams(_) => 0,
+        };
+        self.0.iter().map(sample).sum()
+    }
+
+    /// Records everything that has not completed within the duration.
+    pub(crate) fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        self.give_up_transfers(recording);
+        for source in &mut self.0 {
+            if let Source::Datagrams(datagrams) = source {
+                datagrams.give_up(recording);
+            }
+        }
+    }
+
+    /// Whether a probe or a packet of a call is still awaited.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.0.iter().any(|source| match source {
+            Source::Ping(ping) => ping.is_waiting(),
+            Source::Datagrams(datagrams) => datagrams.is_waiting(),
+            Source::Streams(_) => false,
+        })
+    }
+
+    /// Records the transfers that have not completed, oldest first.
+    fn give_up_transfers<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        let mut unfinished = Vec::new();
+        for source in &mut self.0 {
+            if let Source::Streams(streams) = source {
+                unfinished.extend(streams.unfinished());
+            }
+        }
+        unfinished.sort_by_key(|row| row.started_ns);
+        unfinished.into_iter().for_each(|row| recording.recorder.transfer(row));
+    }
+
+    fn source(&mut self, traffic: u32) -> &mut Source {
+        &mut self.0[traffic as usize]
+    }
+
+    fn ping(&mut self, echo: Echo) -> &mut Ping {
+        match self.source(echo.ping) {
+            Source::Ping(ping) => ping,
+            Source::Streams(_) | Source::Datagrams(_) => unreachable!("only pings send echo messages"),
+        }
+    }
+
+    fn datagrams(&mut self, datagram: Datagram) -> &mut Datagrams {
+        match self.source(datagram.traffic) {
+            Source::Datagrams(datagrams) => datagrams,
+            Source::Ping(_) | Source::Streams(_) => unreachable!("only traffic over UDP sends datagrams"),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Traffic that opens TCP connections: carries out what its programs decide.
+
+use std::convert::Infallible;
+
+use bufferscope_programs::{self as programs, Ask, News, Program, Sockets, Transfer};
+use bufferscope_records::{Name, Sink, TransferRow};
+use bufferscope_scenario::{NodeIndex, Sending, TrafficKind};
+
+use super::connection::{Connection, Id, Opening};
+use super::connections::Connections;
+use super::setup::Setup;
+use crate::network::packet::Side;
+use crate::network::{Account, Network};
+use crate::observation::recording::Recording;
+use crate::random::{Random, Stream};
+use crate::slots::Slots;
+use crate::tcp::{self, Egress, Timers};
+
+/// The programs of one traffic, and the connections they have opened.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    program: Program<Random>,
+    opened: Opened,
+    slots: Slots,
+}
+
+/// The connections of one traffic.
+#[derive(Debug)]
+struct Opened {
+    traffic: (u32, Name),
+    dscp: u8,
+    /// Client, then server.
+    nodes: [NodeIndex; 2],
+    configs: [tcp::Config; 2],
+    /// Whether each of the two remembers slow-start thresholds.
+    remember: [bool; 2],
+    /// Seeds for the two ends of each connection.
+    seeds: Random,
+    /// Whether each connection has an account of its own.
+    separate_accounts: bool,
+    /// The place of each connection, by its number (the first is 1). Once a connection is forgotten, its place may be
+    /// reused.
+    places: Vec<u32>,
+}
+
+/// The state outside the streams that a program's actions affect.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a, S: Sink> {
+    pub(crate) connections: &'a mut Connections,
+    pub(crate) net: &'a mut Network,
+    pub(crate) recording: &'a mut Recording<S>,
+}
+
+/// The sockets of a program.
+struct Hands<'a, 'b, S: Sink> {
+    opened: &'a mut Opened,
+    around: &'a mut Surroundings<'b, S>,
+}
+
+impl Streams {
+    /// The programs of a traffic that opens TCP connections.
+    pub(crate) fn new(setup: &Setup<'_>, sending: Sending, net: &mut Network) -> Self {
+        let Setup { traffic, index, seed, .. } = *setup;
+        let program = Program::new(traffic, index as usize, seed, setup.random()).expect("it opens connections");
+        let [client, server] = program.ends();
+        if program.has_to_be_stopped() && traffic.stop_ns < setup.scenario.duration_ns {
+            net.events.schedule(setup.slots.end(index), traffic.stop_ns);
+        }
+        let opened = Opened {
+            traffic: (index, setup.name),
+            dscp: traffic.dscp,
+            nodes: [client, server],
+            configs: [client, server].map(|node| setup.config(node, sending)),
+            remember: [client, server].map(|node| setup.scenario.nodes[usize::from(node)].tcp.remember_ssthresh),
+            seeds: Random::new(seed, Stream::Congestion(index)),
+            separate_accounts: has_separate_accounts(&traffic.kind),
+            places: Vec::new(),
+        };
+        let streams = Self { program, opened, slots: setup.slots };
+        streams.arm(net);
+        streams
+    }
+
+    /// It is time for a planned action.
+    pub(crate) fn begin<S: Sink>(&mut self, around: &mut Surroundings<'_, S>) {
+        let now_ns = around.net.now();
+        let Ok(()) = self.program.on_time(now_ns, &mut Hands { opened: &mut self.opened, around });
+        self.arm(around.net);
+    }
+
+    /// Something has happened to a connection.
+    pub(crate) fn hear<S: Sink>(&mut self, number: u32, news: News, around: &mut Surroundings<'_, S>) {
+        let now_ns = around.net.now();
+        let Ok(()) = self.program.hear(now_ns, number, news, &mut Hands { opened: &mut self.opened, around });
+        self.arm(around.net);
+    }
+
+    /// The traffic stops.
+    pub(crate) fn stop<S: Sink>(&mut self, around: &mut Surroundings<'_, S>) {
+        let Ok(()) = self.program.on_stop(&mut Hands { opened: &mut self.opened, around });
+    }
+
+    /// The transfers that have not completed. They will not be recorded again later.
+    pub(crate) fn unfinished(&mut self) -> Vec<TransferRow> {
+        self.program.unfinished().into_iter().map(|transfer| self.opened.row(transfer)).collect()
+    }
+
+    fn arm(&self, net: &mut Network) {
+        if let Some(at_ns) = self.program.next_ns() {
+            let slot = self.slots.begin(self.opened.traffic.0);
+            let at_ns = at_ns.max(net.now());
+            if net.events.scheduled_at(slot) != Some(at_ns) {
+                net.events.schedule(slot, at_ns);
+            }
+        }
+    }
+}
+
+impl Opened {
+    fn row(&self, transfer: Transfer) -> TransferRow {
+        let Transfer { connection, started_ns, finished_ns, bytes } = transfer;
+        let traffic = self.traffic.1;
+        TransferRow { traffic, flow: traffic.numbered(connection), started_ns, finished_ns, bytes }
+    }
+}
+
+impl<S: Sink> Hands<'_, '_, S> {
+    /// The client of a connection acts, if the connection still exists.
+    fn act(&mut self, number: u32, act: impl FnOnce(&mut Connection, u64, &mut dyn Egress)) {
+        let id = Id { traffic: self.opened.traffic.0, number };
+        let place = self.opened.places[number as usize - 1];
+        let Surroundings { connections, net, recording } = self.around;
+        if connections.find(place, id).is_some() {
+            connections.act(place, act, net, recording);
+        }
+    }
+}
+
+impl<S: Sink> Sockets for Hands<'_, '_, S> {
+    type Error = Infallible;
+
+    fn open(&mut self, opening: &programs::Opening) -> Result<(), Infallible> {
+        let opened = &mut *self.opened;
+        let Surroundings { connections, net, recording } = self.around;
+        let (traffic, number) = (opened.traffic.0, opening.number);
+        let opening = Opening {
+            id: Id { traffic, number },
+            name: opened.traffic.1.numbered(number),
+            account: Account { traffic, number: opened.separate_accounts.then_some(number) },
+            dscp: opened.dscp,
+            sender: match opening.data_from {
+                programs::Side::Client => Side::Client,
+                programs::Side::Server => Side::Server,
+            },
+            expects: opening.expects,
+            nodes: opened.nodes,
+            remember: opened.remember,
+            configs: opened.configs.clone().map(|config| tcp::Config { seed: opened.seeds.seed(), ..config }),
+        };
+        opened.places.push(connections.open(&opening, net, recording));
+        Ok(())
+    }
+
+    fn write(&mut self, connection: u32, bytes: u64) -> Result<(), Infallible> {
+        self.act(connection, |connection, now_ns, out| connection.write(now_ns, bytes, out));
+        Ok(())
+    }
+
+    fn hold(&mut self, connection: u32) -> Result<(), Infallible> {
+        self.act(connection, |connection, _, _| connection.endpoint(Side::Client).hold());
+        Ok(())
+    }
+
+    fn close(&mut self, connection: u32) -> Result<(), Infallible> {
+        self.act(connection, Connection::close);
+        Ok(())
+    }
+
+    fn ask(&mut self, connection: u32, ask: Ask) -> Result<(), Infallible> {
+        self.act(connection, |connection, now_ns, out| connection.ask(now_ns, ask, out));
+        Ok(())
+    }
+
+    fn delivered(&mut self, connection: u32) -> Result<u64, Infallible> {
+        let id = Id { traffic: self.opened.traffic.0, number: connection };
+        let place = self.opened.places[connection as usize - 1];
+        Ok(self.around.connections.find(place, id).map_or(0, |connection| connection.delivered_bytes()))
+    }
+
+    fn record(&mut self, transfer: Transfer) -> Result<(), Infallible> {
+        let row = self.opened.row(transfer);
+        self.around.recording.recorder.transfer(row);
+        Ok(())
+    }
+}
+
+/// There may be millions of pages, so they share an account. Transfers also share one if a flow makes several of them.
+fn has_separate_accounts(kind: &TrafficKind) -> bool {
+    match kind {
+        TrafficKind::Tcp(tcp) => tcp.transfers == 1,
+        TrafficKind::Bittorrent(_) => true,
+        _ => false,
+    }
+}
+
+impl Setup<'_> {
+    /// Each host's clock gets its own phase, because real hosts are not switched on at the same moment.
+    fn timers(&self, node: NodeIndex) -> Timers {
+        let mut random = Random::new(self.seed, Stream::Clock(node.into()));
+        Timers::Jiffies { age_ns: random.below(Timers::AGES_NS) }
+    }
+
+    fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {
+        let unset = tcp::Config::DEFAULT;
+        let host = &self.scenario.nodes[usize::from(node)].tcp;
+        tcp::Config {
+            initial_window_packets: host.initial_window_packets,
+            rmem_default_bytes: host.rmem_default_bytes,
+            rmem_max_bytes: host.rmem_max_bytes,
+            wmem_default_bytes: host.wmem_default_bytes,
+            wmem_max_bytes: host.wmem_max_bytes,
+            notsent_lowat_bytes: host.notsent_lowat_bytes.unwrap_or(unset.notsent_lowat_bytes),
+            congestion: sending.congestion,
+            window_packets: sending.window_packets.unwrap_or(unset.window_packets),
+            target_ns: sending.target_ns.unwrap_or(unset.target_ns),
+            ecn: sending.ecn,
+            pacing: sending.pacing,
+            pacing_percent: host.pacing_percent,
+            gso_max_segs: host.gso_max_segs,
+            slow_start_after_idle: host.slow_start_after_idle,
+            syn_linear_timeouts: host.syn_linear_timeouts,
+            // Programs that answer requests set it, and it makes no difference to data written in large pieces.
+            no_delay: true,
+            timers: self.timers(node),
+            ..unset
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Ports, routes and the packets in them: everything between two hosts.
+//!
+//! [`packet`] defines packets, [`segment`] the TCP segments that they carry, and [`traffic_class`] the DSCP and ECN
+//! fields that queues read. [`pool`] stores packets. A [`port`] consists of a queueing discipline ([`qdisc`]), a
+//! [`wire`] and a delay line; [`xmit`] has the results that it reports to the sending host. [`routes`] has each
+//! packet's next port.
+
+pub(crate) mod packet;
+pub(crate) mod pool;
+pub(crate) mod port;
+pub(crate) mod qdisc;
+pub(crate) mod routes;
+pub(crate) mod segment;
+pub(crate) mod traffic_class;
+pub(crate) mod wire;
+pub(crate) mod xmit;
+
+use bufferscope_records::{DropReason, Name, Sink};
+use bufferscope_scenario::{NodeIndex, Reason, Scenario};
+
+use self::packet::{Body, Header, Load, TcpPacket};
+use self::pool::{PacketId, Pool};
+use self::port::{Port, Sent};
+use self::qdisc::{Fate, Fates, Place, Qdisc};
+use self::routes::{PortIndex, Routes, Step};
+use self::traffic_class::{Ecn, TrafficClass};
+use self::xmit::Xmit;
+use crate::SimError;
+use crate::clock::EventQueue;
+use crate::observation::recording::Recording;
+use crate::random::{Random, Stream};
+use crate::slots::Slots;
+
+/// The longest time between a packet's arrival at a host and its arrival at the transport: interrupt, softirq,
+/// scheduling.
+///
+/// The time is uniform between 0 and this value, and packets stay in order. Idle Linux hosts take a few microseconds.
+/// Besides being realistic, this prevents flows from moving in lockstep, as they would with infinitely precise clocks
+/// (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+const HOST_LATENCY_NS: u64 = 10_000;
+
+/// The network between the hosts.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) events: EventQueue,
+    pub(crate) pool: Pool,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) routes: Routes,
+    pub(crate) flows: Vec<Flow>,
+    /// Echo messages and datagrams dropped since this was last checked.
+    pub(crate) lost: Vec<Body>,
+    /// Segments that left their own host's queue, or were dropped in it, since this was last checked.
+    pub(crate) departures: Vec<TcpPacket>,
+    /// Packets fully sent on a link.
+    pub(crate) hops: u64,
+    /// Work done since progress was last reported: events, rows, and packets sent, delivered, dropped or marked.
+    pub(crate) work: u64,
+    /// Flows whose last packet in the network was dropped since this was last checked.
+    pub(crate) emptied: Vec<u32>,
+    slots: Slots,
+    fates: Fates,
+    hosts: Random,
+}
+
+/// The account of one flow's packets, in both directions together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) name: Name,
+    pub(crate) account: Account,
+    /// DSCP code point of all the flow's packets.
+    pub(crate) dscp: u8,
+    pub(crate) sent: u64,
+    pub(crate) delivered: u64,
+    pub(crate) dropped: u64,
+}
+
+/// How the [`Summary`](crate::Summary) identifies a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Account {
+    /// Index of the traffic.
+    pub(crate) traffic: u32,
+    /// Number of the flow; `None` if all flows of the traffic share one account.
+    pub(crate) number: Option<u32>,
+}
+
+/// A packet as a host creates it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outbound {
+    /// The host.
+    pub(crate) from: NodeIndex,
+    /// Row of the destination in the routing table.
+    pub(crate) destination: u16,
+    pub(crate) flow: u32,
+    /// Total size and number of the IP packets that this packet is split into.
+    pub(crate) ip_bytes: u32,
+    pub(crate) frames: u32,
+    pub(crate) ecn: Ecn,
+    /// Whether the sender waits for it: if it has to queue at the host's port, it is added to `departures` when it
+    /// leaves.
+    pub(crate) awaited: bool,
+    pub(crate) body: Body,
+}
+
+impl Network {
+    pub(crate) fn new(scenario: &Scenario, seed: u64, slots: Slots) -> Result<Self, SimError> {
+        let mut ports = Vec::with_capacity(2 * scenario.links.len());
+        for link in &scenario.links {
+            let names = link.port_names(&scenario.nodes);
+            for (port, to, name) in [(&link.forward, link.ends[1], &names[0]), (&link.reverse, link.ends[0], &names[1])]
+            {
+                let place = Place { port: ports.len() as u32, overhead_bytes: port.overhead_bytes, seed };
+                let qdisc =
+                    Qdisc::new(&port.queue, place).map_err(|reason| SimError::Qdisc { port: name.clone(), reason })?;
+                ports.push(Port::new(port, to, qdisc));
+            }
+        }
+        Ok(Self {
+            events: EventQueue::new(slots.ports(), slots.fixed()),
+            pool: Pool::new(),
+            ports,
+            routes: Routes::new(scenario)?,
+            flows: Vec::new(),
+            lost: Vec::new(),
+            departures: Vec::new(),
+            hops: 0,
+            work: 0,
+            emptied: Vec::new(),
+            slots,
+            fates: Fates::default(),
+            hosts: Random::new(seed, Stream::Hosts),
+        })
+    }
+
+    /// The current time.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.events.now()
+    }
+
+    /// A host sends a packet. Returns what the host's port did with it.
+    pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> Xmit {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.sent += 1;
+        self.work += 1;
+        let header = Header {
+            at_ns: 0,
+            ip_bytes: packet.ip_bytes,
+            frame_bytes: packet.ip_bytes,
+            flow: packet.flow,
+            destination: packet.destination,
+            class: TrafficClass::new(flow.dscp, packet.ecn),
+            load: Load::of(packet.frames),
+        };
+        let id = self.pool.insert(header, packet.body);
+        match self.routes.step(packet.destination, packet.from) {
+            Step::Forward(port) => self.send_by(id, port, packet.awaited, recording),
+            Step::Deliver => unreachable!("the two ends of a traffic are different nodes"),
+        }
+    }
+
+    fn send_by<S: Sink>(
+        &mut self,
+        packet: PacketId,
+        port: PortIndex,
+        awaited: bool,
+        recording: &mut Recording<S>,
+    ) -> Xmit {
+        let now_ns = self.now();
+        let (xmit, sent) = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
+        self.pool.header_mut(packet).load.set_awaited(awaited && xmit.is_queued());
+        self.after_queue(port, sent, recording);
+        xmit
+    }
+
+    /// The wire of a port has finished its frame, and packets are waiting.
+    pub(crate) fn wire_is_free<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let now_ns = self.now();
+        let sent = self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.fates);
+        self.after_queue(port, sent, recording);
+    }
+
+    /// Takes a packet that arrives now off a port's delay line. If there is none, schedules the line's next event.
+    #[inline]
+    pub(crate) fn next_arrival(&mut self, port: PortIndex) -> Option<PacketId> {
+        let now_ns = self.now();
+        let line = &mut self.ports[port as usize];
+        let packet = line.arrival(now_ns, &self.pool);
+        if packet.is_some() {
+            self.hops += 1;
+            self.work += 1;
+        } else if let Some(at_ns) = line.next_arrival(&self.pool) {
+            self.events.schedule(self.slots.line(port), at_ns);
+        }
+        packet
+    }
+
+    /// What the node at the end of a port does with a packet.
+    #[inline]
+    pub(crate) fn step(&self, packet: PacketId, port: PortIndex) -> Step {
+        self.routes.step(self.pool.header(packet).destination, self.ports[port as usize].to)
+    }
+
+    /// Passes a packet to a port.
+    pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) {
+        let now_ns = self.now();
+        let (_, sent) = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
+        self.after_queue(port, sent, recording);
+    }
+
+    /// The packet has reached its destination: frees it and returns its contents.
+    pub(crate) fn deliver(&mut self, packet: PacketId) -> (Body, Ecn) {
+        let header = *self.pool.header(packet);
+        self.flows[header.flow as usize].delivered += 1;
+        self.pool.remove(packet);
+        (*self.pool.body(packet), header.class.ecn())
+    }
+
+    /// The number of each flow's packets in the network, counted by looking at every packet.
+    pub(crate) fn count_under_way(&self) -> Vec<u64> {
+        let mut under_way = vec![0; self.flows.len()];
+        for packet in self.ports.iter().flat_map(|port| port.packets(&self.pool)) {
+            under_way[self.pool.header(packet).flow as usize] += 1;
+        }
+        under_way
+    }
+
+    /// Does the bookkeeping after a queue has accepted or released packets.
+    #[inline]
+    fn after_queue<S: Sink>(&mut self, port: PortIndex, sent: Option<Sent>, recording: &mut Recording<S>) {
+        if let Some(sent) = sent {
+            self.note_departure(sent.packet);
+            if let Some(sojourn_ns) = sent.sojourn_ns {
+                recording.sojourn(port, self.events.now(), sojourn_ns);
+            }
+            let latency_ns = match self.step(sent.packet, port) {
+                Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
+                Step::Forward(_) => 0,
+            };
+            let line = &mut self.ports[port as usize];
+            if let Some(at_ns) = line.propagate(sent.packet, sent.end_ns, latency_ns, &mut self.pool) {
+                self.events.schedule(self.slots.line(port), at_ns);
+            }
+        }
+        if let Some(at_ns) = self.ports[port as usize].await_wire() {
+            self.events.schedule(self.slots.wire(port), at_ns);
+        }
+        if !self.fates.0.is_empty() {
+            self.settle_fates(port, recording);
+        }
+    }
+
+    /// Counts and records the packets that a queue dropped or marked, and frees the dropped ones.
+    #[cold]
+    fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let mut fates = std::mem::take(&mut self.fates);
+        for fate in fates.0.drain(..) {
+            let (Fate::Dropped(packet, reason) | Fate::Marked(packet, reason)) = fate;
+            self.record_fate(port, packet, reason, recording);
+            self.work += 1;
+            match fate {
+                Fate::Marked(..) => self.ports[port as usize].counts.marked += 1,
+                Fate::Dropped(..) => {
+                    self.ports[port as usize].counts.dropped += 1;
+                    self.note_drop(packet);
+                    self.note_departure(packet);
+                    match self.pool.body(packet) {
+                        Body::Tcp(_) => {}
+                        body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
+                    }
+                    self.pool.remove(packet);
+                }
+            }
+        }
+        self.fates = fates;
+    }
+
+    fn note_drop(&mut self, packet: PacketId) {
+        let index = self.pool.header(packet).flow;
+        let flow = &mut self.flows[index as usize];
+        flow.dropped += 1;
+        if flow.under_way() == 0 {
+            self.emptied.push(index);
+        }
+    }
+
+    /// A packet has left a queue, and its sender may be waiting for that.
+    #[inline]
+    fn note_departure(&mut self, packet: PacketId) {
+        if self.pool.header_mut(packet).load.take_awaited()
+            && let Body::Tcp(segment) = self.pool.body(packet)
+        {
+            self.departures.push(*segment);
+        }
+    }
+
+    fn record_fate<S: Sink>(&self, port: PortIndex, packet: PacketId, reason: Reason, recording: &mut Recording<S>) {
+        let header = self.pool.header(packet);
+        let flow = self.flows[header.flow as usize].name;
+        recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));
+    }
+}
+
+impl Flow {
+    pub(crate) fn new(name: Name, account: Account, dscp: u8) -> Self {
+        Self { name, account, dscp, sent: 0, delivered: 0, dropped: 0 }
+    }
+
+    /// Packets still in the network.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.sent - self.delivered - self.dropped
+    }
+}

@@ -1,0 +1,126 @@
+//! Packets: each has a small header, which every hop reads, and a body, which only the two hosts read.
+
+use super::segment::Segment;
+use super::traffic_class::TrafficClass;
+
+/// The part of a packet that hops need. The body is stored elsewhere, so that a queue of headers fits into the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    /// In a queue, the time when the packet was enqueued. On a delay line, the time when it reaches the other end.
+    pub(crate) at_ns: u64,
+    /// Size of the IP packet.
+    pub(crate) ip_bytes: u32,
+    /// Size on the current link: the IP packet and the link's overhead.
+    pub(crate) frame_bytes: u32,
+    /// Index of the flow in the network's accounts.
+    pub(crate) flow: u32,
+    /// Its destination: a row of the routing table.
+    pub(crate) destination: u16,
+    pub(crate) class: TrafficClass,
+    pub(crate) load: Load,
+}
+
+/// Two values in one byte, to keep the header small. One is the number of frames, each with its own headers, into which
+/// the packet is eventually split; it is 1 without segmentation offload. The other is a flag. It says that the packet
+/// is in the queue of its own host and that its sender waits for it to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load(u8);
+
+impl Load {
+    const AWAITED: u8 = 0x80;
+
+    /// A load of this many frames, at least one.
+    #[inline]
+    pub(crate) fn of(frames: u32) -> Self {
+        debug_assert!((1..u32::from(Self::AWAITED)).contains(&frames), "{frames} frames");
+        Self(frames as u8)
+    }
+
+    #[inline]
+    pub(crate) fn frames(self) -> u32 {
+        u32::from(self.0 & !Self::AWAITED)
+    }
+
+    /// Sets whether the sender waits for the packet to leave the queue.
+    #[inline]
+    pub(crate) fn set_awaited(&mut self, awaited: bool) {
+        self.0 = self.0 & !Self::AWAITED | if awaited { Self::AWAITED } else { 0 };
+    }
+
+    /// Returns whether the sender waits for the packet to leave, and clears the flag.
+    #[inline]
+    pub(crate) fn take_awaited(&mut self) -> bool {
+        let awaited = self.0 & Self::AWAITED != 0;
+        self.0 &= !Self::AWAITED;
+        awaited
+    }
+}
+
+/// The part of a packet that only the hosts need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    Tcp(TcpPacket),
+    Echo(Echo),
+    Datagram(Datagram),
+}
+
+/// A segment on its way to one end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpPacket {
+    pub(crate) connection: u32,
+    pub(crate) to: Side,
+    pub(crate) segment: Segment,
+}
+
+/// The two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The end that connects.
+    Client,
+    /// The end that accepts.
+    Server,
+}
+
+impl Side {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// An ICMP echo message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Echo {
+    /// Index of the traffic that sent the request.
+    pub(crate) ping: u32,
+    pub(crate) seq: u64,
+    pub(crate) kind: EchoKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EchoKind {
+    Request,
+    Reply,
+}
+
+/// A UDP datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// Index of the traffic it belongs to.
+    pub(crate) traffic: u32,
+    /// Index of the flow within the traffic.
+    pub(crate) stream: u32,
+    pub(crate) seq: u64,
+    pub(crate) way: Way,
+}
+
+/// The two directions of a traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From `from` to `to`.
+    Out,
+    /// From `to` to `from`.
+    Back,
+}

@@ -1,0 +1,60 @@
+//! `bfifo`: first in, first out, bounded in bytes.
+//!
+//! Source: Linux `net/sched/sch_fifo.c`, `bfifo`. A packet that would raise the backlog above `limit` is dropped, so a
+//! small packet may still fit where a large one did not. The bytes counted are those of frames, with link-layer
+//! overhead.
+
+use bufferscope_scenario as scenario;
+
+use super::{Discipline, Fates, Place, tail_drop};
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::xmit::Xmit;
+
+#[derive(Debug)]
+pub(crate) struct Bfifo {
+    queue: Fifo,
+    limit_bytes: u64,
+}
+
+impl Discipline for Bfifo {
+    type Parameters = scenario::Bfifo;
+
+    fn new(parameters: &scenario::Bfifo, _: Place) -> Result<Self, String> {
+        Ok(Self { queue: Fifo::new(), limit_bytes: parameters.limit_bytes })
+    }
+
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        let fits = self.queue.bytes() + u64::from(pool.header(packet).frame_bytes) <= self.limit_bytes;
+        tail_drop(fits, packet, &mut self.queue, pool, fates)
+    }
+
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
+        self.queue.pop(pool)
+    }
+
+    fn bands(&self) -> &[Fifo] {
+        std::slice::from_ref(&self.queue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bufferscope_scenario::Reason;
+
+    use super::super::testing::{Bench, FRAME};
+    use super::*;
+    use crate::network::traffic_class::Ecn;
+
+    #[test]
+    fn bfifo_counts_frames_and_lets_a_small_packet_through_where_a_large_one_does_not_fit() {
+        // Two full frames take 3028 bytes, which leaves 72.
+        let mut bench = Bench::new(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes: 3100 }));
+        assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None);
+        assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None);
+        assert_eq!(bench.enqueue(0, 73, Ecn::NotEct), Some(Reason::OVERLIMIT));
+        assert_eq!(bench.enqueue(0, 72, Ecn::NotEct), None, "exactly the limit is allowed");
+        assert_eq!(bench.backlog(), (3, 3100));
+        assert_eq!(bench.dequeue(1).0, Some((0, Ecn::NotEct)));
+        assert_eq!(bench.backlog(), (2, 1586));
+    }
+}

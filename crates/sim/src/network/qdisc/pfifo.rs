@@ -1,0 +1,76 @@
+//! `pfifo`: first in, first out, bounded in packets. This is the queue of textbooks, and of bufferbloat.
+//!
+//! Source: Linux `net/sched/sch_fifo.c`, `pfifo`. An arriving packet is dropped if `limit` packets are waiting. The
+//! packet on the wire has left the queue and does not count.
+
+use bufferscope_scenario as scenario;
+
+use super::{Discipline, Fates, Place, tail_drop};
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::xmit::Xmit;
+
+#[derive(Debug)]
+pub(crate) struct Pfifo {
+    queue: Fifo,
+    limit_packets: u32,
+}
+
+impl Discipline for Pfifo {
+    type Parameters = scenario::Pfifo;
+
+    fn new(parameters: &scenario::Pfifo, _: Place) -> Result<Self, String> {
+        Ok(Self { queue: Fifo::new(), limit_packets: parameters.limit_packets })
+    }
+
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        let fits = self.queue.packets() < self.limit_packets;
+        tail_drop(fits, packet, &mut self.queue, pool, fates)
+    }
+
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
+        self.queue.pop(pool)
+    }
+
+    fn bands(&self) -> &[Fifo] {
+        std::slice::from_ref(&self.queue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bufferscope_scenario::Reason;
+
+    use super::super::testing::{Bench, FRAME};
+    use super::*;
+    use crate::network::traffic_class::{Ecn, TrafficClass};
+
+    #[test]
+    fn a_full_pfifo_drops_the_arriving_packet() {
+        let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 2 }));
+        assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None);
+        assert_eq!(bench.enqueue(1, 64, Ecn::NotEct), None);
+        assert_eq!(bench.enqueue(2, 64, Ecn::NotEct), Some(Reason::OVERLIMIT));
+        assert_eq!(bench.backlog(), (2, u64::from(FRAME) + 64));
+        assert_eq!(bench.dequeue(3), (Some((0, Ecn::NotEct)), vec![]));
+        assert_eq!(bench.enqueue(4, 64, Ecn::NotEct), None, "there is room again");
+        assert_eq!(bench.dequeue(5).0, Some((1, Ecn::NotEct)));
+        assert_eq!(bench.dequeue(6).0, Some((3, Ecn::NotEct)), "number 2 was the one dropped");
+        assert_eq!(bench.dequeue(7), (None, vec![]));
+    }
+
+    #[test]
+    fn the_sender_is_told_that_there_was_no_room() {
+        let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 1 }));
+        let class = TrafficClass::new(0, Ecn::NotEct);
+        assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![]));
+        assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Dropped, vec![(1, Reason::OVERLIMIT)]));
+    }
+
+    #[test]
+    fn pfifo_drops_ecn_capable_packets_too() {
+        let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 1 }));
+        bench.enqueue(0, FRAME, Ecn::Ect0);
+        assert_eq!(bench.enqueue(0, FRAME, Ecn::Ect0), Some(Reason::OVERLIMIT));
+        assert_eq!(bench.dequeue(1).0, Some((0, Ecn::Ect0)));
+    }
+}

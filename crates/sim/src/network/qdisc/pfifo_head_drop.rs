@@ -1,0 +1,82 @@
+//! `pfifo_head_drop`: first in, first out, bounded in packets. It makes room by dropping the oldest packet.
+//!
+//! Source: Linux `net/sched/sch_fifo.c`, `pfifo_tail_enqueue`. A packet is always accepted. If `limit` packets are
+//! waiting when it arrives, the packet at the head is dropped and counted, and the arriving packet's sender is told of
+//! congestion (`NET_XMIT_CN`), although its own packet is in the queue.
+
+use bufferscope_scenario::{self as scenario, Reason};
+
+use super::{Discipline, Fates, Place};
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::xmit::Xmit;
+
+#[derive(Debug)]
+pub(crate) struct PfifoHeadDrop {
+    queue: Fifo,
+    limit_packets: u32,
+}
+
+impl Discipline for PfifoHeadDrop {
+    type Parameters = scenario::PfifoHeadDrop;
+
+    fn new(parameters: &scenario::PfifoHeadDrop, _: Place) -> Result<Self, String> {
+        Ok(Self { queue: Fifo::new(), limit_packets: parameters.limit_packets })
+    }
+
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        if self.queue.packets() < self.limit_packets {
+            self.queue.push(packet, pool);
+            return Xmit::Queued;
+        }
+        if let Some(oldest) = self.queue.pop(pool) {
+            fates.drop(oldest, Reason::OVERLIMIT);
+        }
+        self.queue.push(packet, pool);
+        Xmit::Displacing
+    }
+
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
+        self.queue.pop(pool)
+    }
+
+    fn bands(&self) -> &[Fifo] {
+        std::slice::from_ref(&self.queue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, FRAME};
+    use super::*;
+    use crate::network::traffic_class::{Ecn, TrafficClass};
+
+    const NOT_ECT: Ecn = Ecn::NotEct;
+
+    /// Below the limit, `pfifo_tail_enqueue` returns the result of `qdisc_enqueue_tail`, `NET_XMIT_SUCCESS`. At the
+    /// limit it returns `NET_XMIT_CN`.
+    #[test]
+    fn a_full_queue_drops_its_oldest_packet_and_tells_the_sender_of_the_newest() {
+        let mut bench = Bench::new(&scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets: 2 }));
+        let class = TrafficClass::new(0, NOT_ECT);
+        assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![]));
+        assert_eq!(bench.arrive(1, 64, class), (Xmit::Queued, vec![]));
+        assert_eq!(bench.arrive(2, 100, class), (Xmit::Displacing, vec![(0, Reason::OVERLIMIT)]));
+        // The backlog is that of the two remaining packets (`qdisc_tree_reduce_backlog`).
+        assert_eq!(bench.backlog(), (2, 164));
+        assert_eq!(bench.arrive(3, 64, class), (Xmit::Displacing, vec![(1, Reason::OVERLIMIT)]));
+        assert_eq!(bench.dequeue(4), (Some((2, NOT_ECT)), vec![]));
+        assert_eq!(bench.arrive(5, 64, class), (Xmit::Queued, vec![]), "there is room again");
+        assert_eq!([6, 7, 8].map(|at_ns| bench.dequeue(at_ns).0), [Some((3, NOT_ECT)), Some((4, NOT_ECT)), None]);
+    }
+
+    #[test]
+    fn a_queue_of_one_holds_the_newest_packet() {
+        let mut bench = Bench::new(&scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets: 1 }));
+        let class = TrafficClass::new(0, Ecn::Ect0);
+        for number in 0..5_u64 {
+            let displaced = number.checked_sub(1).map(|oldest| (oldest, Reason::OVERLIMIT));
+            assert_eq!(bench.arrive(number, FRAME, class).1, Vec::from_iter(displaced), "dropped, never marked");
+        }
+        assert_eq!(bench.dequeue(9).0, Some((4, Ecn::Ect0)));
+    }
+}

@@ -1,0 +1,101 @@
+//! A test bench for one discipline, with numbered packets and explicit clock values.
+
+use bufferscope_scenario::{self as scenario, Reason};
+
+use super::{Fate, Fates, Place, Qdisc};
+use crate::network::packet::{Body, Echo, EchoKind, Header};
+use crate::network::pool::{PacketId, Pool};
+use crate::network::traffic_class::{Ecn, TrafficClass};
+use crate::network::xmit::Xmit;
+
+pub(super) const MS: u64 = 1_000_000;
+/// A full Ethernet frame as tc counts it: 1500 bytes of IP and 14 of header.
+pub(super) const FRAME: u32 = 1514;
+
+/// Packets dropped or marked, by number.
+type FatesByNumber = Vec<(u64, Reason)>;
+
+pub(super) struct Bench {
+    qdisc: Qdisc,
+    pool: Pool,
+    fates: Fates,
+    sent: u64,
+}
+
+impl Bench {
+    pub(super) fn new(parameters: &scenario::Qdisc) -> Self {
+        let qdisc = Qdisc::new(parameters, Place { port: 0, overhead_bytes: 14, seed: 1 })
+            .expect("Linux takes these parameters");
+        Self { qdisc, pool: Pool::new(), fates: Fates::default(), sent: 0 }
+    }
+
+    /// Enqueues one packet. Returns the reason if it was dropped or marked.
+    pub(super) fn enqueue(&mut self, now_ns: u64, frame_bytes: u32, ecn: Ecn) -> Option<Reason> {
+        let number = self.sent;
+        let (_, fates) = self.arrive(now_ns, frame_bytes, TrafficClass::new(0, ecn));
+        assert!(fates.iter().all(|fate| fate.0 == number), "enqueueing decides about one packet");
+        fates.first().map(|fate| fate.1)
+    }
+
+    /// Enqueues one packet. Returns the result for its sender, and the packets that were dropped or marked.
+    pub(super) fn arrive(&mut self, now_ns: u64, frame_bytes: u32, class: TrafficClass) -> (Xmit, FatesByNumber) {
+        let header = Header {
+            at_ns: 0,
+            ip_bytes: frame_bytes - 14,
+            frame_bytes,
+            flow: 0,
+            destination: 0,
+            class,
+            load: crate::network::packet::Load::of(1),
+        };
+        let body = Body::Echo(Echo { ping: 0, seq: self.sent, kind: EchoKind::Request });
+        let id = self.pool.insert(header, body);
+        self.sent += 1;
+        let xmit = self.qdisc.enqueue(id, now_ns, &mut self.pool, &mut self.fates);
+        (xmit, self.take_fates())
+    }
+
+    /// Dequeues one packet. Returns its number and ECN field, and the packets that were dropped or marked.
+    pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
+        let packet = self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates);
+        let fates = self.take_fates();
+        let passed = packet.map(|id| (self.number(id), self.pool.header(id).class.ecn()));
+        if let Some(id) = packet {
+            self.pool.remove(id);
+        }
+        (passed, fates)
+    }
+
+    pub(super) fn idle_since(&mut self, at_ns: u64) {
+        self.qdisc.idle_since(at_ns);
+    }
+
+    pub(super) fn backlog(&self) -> (u64, u64) {
+        self.qdisc.backlog()
+    }
+
+    pub(super) fn qdisc(&self) -> &Qdisc {
+        &self.qdisc
+    }
+
+    fn take_fates(&mut self) -> FatesByNumber {
+        let fates = std::mem::take(&mut self.fates.0);
+        fates
+            .into_iter()
+            .map(|fate| match fate {
+                Fate::Dropped(id, reason) => {
+                    self.pool.remove(id);
+                    (self.number(id), reason)
+                }
+                Fate::Marked(id, reason) => (self.number(id), reason),
+            })
+            .collect()
+    }
+
+    fn number(&self, id: PacketId) -> u64 {
+        match self.pool.body(id) {
+            Body::Echo(echo) => echo.seq,
+            Body::Tcp(_) | Body::Datagram(_) => unreachable!("the bench makes echo packets"),
+        }
+    }
+}

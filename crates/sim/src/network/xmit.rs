@@ -1,0 +1,32 @@
+//! The result that a port's queueing discipline returns to the sending host. It models the kernel's `NET_XMIT_*` codes,
+//! the results of `dev_queue_xmit`.
+
+/// What the port did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Xmit {
+    /// The packet is on its way: it has left the host, or the host does not report when it leaves.
+    Left,
+    /// The packet waits in the queue of the host's port. The sender is told when it leaves.
+    Queued,
+    /// The packet waits in the queue, and the queue dropped another packet to make room for it (also `NET_XMIT_CN`).
+    Displacing,
+    /// The queue dropped the packet because the queue is too long, although it is not full (`NET_XMIT_CN`). The
+    /// transport treats the packet as sent.
+    Congested,
+    /// The queue had no room for the packet (`NET_XMIT_DROP`). The transport treats the packet as never sent.
+    Dropped,
+}
+
+impl Xmit {
+    /// Is the host's own queue too long?
+    #[inline]
+    pub(crate) fn is_congested(self) -> bool {
+        matches!(self, Self::Displacing | Self::Congested | Self::Dropped)
+    }
+
+    /// Is the packet in the queue?
+    #[inline]
+    pub(crate) fn is_queued(self) -> bool {
+        matches!(self, Self::Queued | Self::Displacing)
+    }
+}

@@ -1,0 +1,111 @@
+//! Turns the events of a run into rows of the records.
+
+use bufferscope_records::{
+    DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow,
+};
+use bufferscope_scenario::{Scenario, SojournDetail};
+
+use crate::network::port::Port;
+use crate::network::routes::PortIndex;
+
+/// The recorder, and the state that is needed to write its rows.
+#[derive(Debug)]
+pub(crate) struct Recording<S: Sink> {
+    pub(crate) recorder: Recorder<S>,
+    ports: Vec<Name>,
+    sojourns: Sojourns,
+    /// Start of the second whose sojourn times are being collected.
+    second_ns: u64,
+}
+
+#[derive(Debug)]
+enum Sojourns {
+    /// One histogram per port with a queue.
+    Histogram(Vec<SojournHistogram>),
+    Packets,
+    /// The run's duration is over.
+    Closed,
+}
+
+impl<S: Sink> Recording<S> {
+    pub(crate) fn new(scenario: &Scenario, mut recorder: Recorder<S>) -> Self {
+        let ports: Vec<Name> = scenario
+            .links
+            .iter()
+            .flat_map(|link| link.port_names(&scenario.nodes))
+            .map(|name| recorder.intern(&name))
+            .collect();
+        let sojourns = match scenario.sojourns {
+            SojournDetail::Histogram => Sojourns::Histogram(ports.iter().map(|_| SojournHistogram::new()).collect()),
+            SojournDetail::Packets => Sojourns::Packets,
+        };
+        Self { recorder, ports, sojourns, second_ns: 0 }
+    }
+
+    /// A packet left the queue of a port.
+    #[inline]
+    pub(crate) fn sojourn(&mut self, port: PortIndex, now_ns: u64, sojourn_ns: u64) {
+        match &mut self.sojourns {
+            Sojourns::Histogram(histograms) => histograms[port as usize].record(sojourn_ns),
+            Sojourns::Packets => {
+                let port = self.ports[port as usize];
+                self.recorder.sojourn(SojournRow { t_ns: now_ns, port, layer: Layer::Qdisc, sojourn_ns, packets: 1 });
+            }
+            Sojourns::Closed => {}
+        }
+    }
+
+    /// A packet was dropped or marked.
+    pub(crate) fn fate(&mut self, now_ns: u64, port: PortIndex, flow: Name, frame_bytes: u32, reason: DropReason) {
+        let port = self.ports[port as usize];
+        self.recorder.dropped(DropRow {
+            t_ns: now_ns,
+            port,
+            layer: Layer::Qdisc,
+            flow: Some(flow),
+            bytes: Some(frame_bytes.into()),
+            reason,
+            observed: Observed::Packet,
+        });
+    }
+
+    /// Samples every port that has a queue; returns how many ports were looked at.
+    pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) -> u64 {
+        for (port, name) in ports.iter().zip(&self.ports).filter(|(port, _)| port.sender.is_some()) {
+            let (packets, bytes) = port.backlog();
+            self.recorder.queue(QueueRow {
+                t_ns: now_ns,
+                port: *name,
+                layer: Layer::Qdisc,
+                packets,
+                bytes,
+                dropped: port.counts.dropped,
+                marked: port.counts.marked,
+                sent_packets: port.counts.sent_packets,
+                sent_bytes: port.counts.sent_bytes,
+            });
+        }
+        ports.len() as u64
+    }
+
+    /// Writes the sojourn times of the second that ends now; returns the number of rows.
+    pub(crate) fn end_second(&mut self, now_ns: u64) -> u64 {
+        let mut rows = 0;
+        if let Sojourns::Histogram(histograms) = &mut self.sojourns {
+            for (histogram, &port) in histograms.iter_mut().zip(&self.ports) {
+                histogram.drain(self.second_ns, port, Layer::Qdisc, |row| {
+                    self.recorder.sojourn(row);
+                    rows += 1;
+                });
+            }
+        }
+        self.second_ns = now_ns;
+        rows
+    }
+
+    /// From now on, sojourn times are not recorded.
+    pub(crate) fn close_sojourns(&mut self, now_ns: u64) {
+        self.end_second(now_ns);
+        self.sojourns = Sojourns::Closed;
+    }
+}

@@ -1,0 +1,115 @@
+//! The totals of a run, besides its records.
+
+use std::collections::BTreeMap;
+
+use bufferscope_scenario::Scenario;
+use serde::Serialize;
+
+use crate::network::port::Port;
+use crate::network::{Account, Flow};
+
+/// The totals of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary<Output> {
+    /// Events handled.
+    pub events: u64,
+    /// Packets fully sent on a link. A packet counts once for every link that it took.
+    pub hops: u64,
+    /// The time when the run was over: the scenario's duration, or when the last probe was answered or given up.
+    pub ended_ns: u64,
+    /// Packets by port, in the order of the scenario's links, forward first.
+    pub ports: Vec<PortPackets>,
+    /// Packets by flow, in the order of the scenario's traffic.
+    pub flows: Vec<FlowPackets>,
+    /// Warnings for the user, one sentence each.
+    pub warnings: Vec<String>,
+    /// The output of the records' sink.
+    #[serde(skip)]
+    pub output: Output,
+}
+
+/// Where the packets that entered a port are: `arrived = dropped + queued + sent` and `sent = in_flight + delivered`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PortPackets {
+    /// `r1>h2`.
+    pub port: String,
+    /// Passed to the port.
+    pub arrived: u64,
+    /// Dropped by its queueing discipline, on arrival or later.
+    pub dropped: u64,
+    /// Still waiting at the end of the run.
+    pub queued: u64,
+    /// Taken from the queue by the wire.
+    pub sent: u64,
+    /// On the wire or propagating at the end of the run.
+    pub in_flight: u64,
+    /// Arrived at the other end of the link.
+    pub delivered: u64,
+    /// Marked with Congestion Experienced.
+    pub marked: u64,
+}
+
+/// Where the packets of a flow are, both directions together: `sent = delivered + dropped + under_way`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowPackets {
+    /// For example `bulk/1`. The pages of a `web` traffic share one account, which has the traffic's name alone.
+    pub flow: String,
+    /// Sent by its two hosts.
+    pub sent: u64,
+    /// Received by its two hosts.
+    pub delivered: u64,
+    /// Dropped on the way.
+    pub dropped: u64,
+    /// In a port at the end of the run, counted individually there.
+    pub under_way: u64,
+}
+
+/// The accounts of flows, in the order of the traffic.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts(BTreeMap<Account, FlowPackets>);
+
+impl Accounts {
+    pub(crate) fn add(&mut self, flow: &Flow, under_way: u64) {
+        let empty = FlowPackets { flow: String::new(), sent: 0, delivered: 0, dropped: 0, under_way: 0 };
+        let total = self.0.entry(flow.account).or_insert(empty);
+        total.sent += flow.sent;
+        total.delivered += flow.delivered;
+        total.dropped += flow.dropped;
+        total.under_way += under_way;
+    }
+
+    pub(crate) fn into_flows(self, scenario: &Scenario) -> Vec<FlowPackets> {
+        let named = |(account, packets): (Account, FlowPackets)| {
+            let traffic = &scenario.traffic[account.traffic as usize].name;
+            let flow = account.number.map_or_else(|| traffic.clone(), |number| format!("{traffic}/{number}"));
+            FlowPackets { flow, ..packets }
+        };
+        self.0.into_iter().map(named).collect()
+    }
+}
+
+pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
+    let counts = |(port, name): (&Port, String)| PortPackets {
+        port: name,
+        arrived: port.counts.arrived,
+        dropped: port.counts.dropped,
+        queued: port.backlog().0,
+        sent: port.counts.sent_packets,
+        in_flight: port.in_flight(),
+        delivered: port.counts.delivered,
+        marked: port.counts.marked,
+    };
+    ports.iter().zip(port_names(scenario)).map(counts).collect()
+}
+
+pub(crate) fn warnings(scenario: &Scenario, ports: &[Port]) -> Vec<String> {
+    let warning = |(port, name): (&Port, String)| {
+        let warning = port.sender.as_ref()?.qdisc.warning()?;
+        Some(format!("{name}: {warning}"))
+    };
+    ports.iter().zip(port_names(scenario)).filter_map(warning).collect()
+}
+
+fn port_names(scenario: &Scenario) -> impl Iterator<Item = String> {
+    scenario.links.iter().flat_map(|link| link.port_names(&scenario.nodes))
+}

@@ -1,0 +1,190 @@
+//! The send buffer: how much of its data the application may write (the kernel's `tcp_sendmsg_locked`,
+//! `sk_stream_memory_free`, `sk_stream_write_space` and `tcp_sndbuf_expand`).
+//!
+//! The buffer holds unsent and unacknowledged data. Its fill level is the memory that the kernel charges for packets,
+//! not their payload. An application that finds the buffer full continues once a third of it is free. The buffer grows
+//! with the congestion window, up to `tcp_wmem`'s maximum. So it is never the limit by itself, but its contents are
+//! still to be sent when the application has stopped. `tcp_notsent_lowat` bounds the unsent data, and thereby the time
+//! that data waits in the sender itself.
+//!
+//! Departs: the application continues at once; the kernel does not join retransmitted packets with others that are
+//! selectively acknowledged.
+
+use super::output::Output;
+use super::small_queue::OVERHEAD_BYTES;
+use crate::tcp::sender::{Config, Sender};
+
+/// The buffer grows by this much per packet of the window: a full frame's linear part, rounded up to a power of two,
+/// and its descriptor (`per_mss`, as in Debian's cloud kernel 6.1; kernels with wireless networks reserve longer
+/// headers, so it is 4352 there).
+const RESERVED_BYTES: u64 = 2304;
+/// The most that the application writes at once. The programs of the kernel engines write as much.
+const WRITE_BYTES: u64 = 64 * 1024;
+/// The buffer has room for at least this many packets (`TCP_INIT_CWND`).
+const LEAST_PACKETS: u32 = 10;
+
+/// The size of the buffer, and whether the application waits for room in it.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    /// `sk_sndbuf`.
+    size_bytes: u64,
+    /// With more payload than this, too little room is free to wake the application, however few packets hold the
+    /// payload. (This allows for rounding, which [`Sender::has_room_to_wake`] does not do.)
+    most_payload_bytes: u64,
+    /// Packets of the largest window for which room was made.
+    packets: u32,
+    piece_bytes: u64,
+    max_bytes: u64,
+    /// The application may write more while less than this is unsent (`tcp_notsent_lowat`).
+    unsent_bytes: u64,
+    /// The buffer has room for this many windows (`sndbuf_expand`).
+    windows: u64,
+    /// The application has found the buffer full (`SOCK_NOSPACE`).
+    is_full: bool,
+}
+
+impl SendBuffer {
+    /// The buffer of a new connection. It will have room for this many windows.
+    pub(crate) fn new(config: &Config, windows: u64) -> Self {
+        let mut buffer = Self {
+            size_bytes: 0,
+            most_payload_bytes: 0,
+            packets: 0,
+            piece_bytes: u64::from(config.mss_bytes * config.gso_max_segs),
+            max_bytes: config.wmem_max_bytes,
+            unsent_bytes: config.notsent_lowat_bytes,
+            windows,
+            is_full: false,
+        };
+        buffer.resize(config.wmem_default_bytes);
+        buffer
+    }
+
+    /// Does the application wait for room?
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Written data is joined into pieces of this size.
+    #[inline]
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        self.piece_bytes
+    }
+
+    /// Makes room for a window of this many packets (`tcp_sndbuf_expand`).
+    #[inline]
+    fn expand(&mut self, packets: u32) {
+        if packets > self.packets {
+            self.packets = packets.max(LEAST_PACKETS);
+            let wanted_bytes = self.windows * u64::from(self.packets) * RESERVED_BYTES;
+            if self.size_bytes < wanted_bytes {
+                self.resize(wanted_bytes.min(self.max_bytes));
+            }
+        }
+    }
+
+    fn resize(&mut self, size_bytes: u64) {
+        self.size_bytes = size_bytes;
+        let whole_bytes = self.piece_bytes + OVERHEAD_BYTES;
+        self.most_payload_bytes = size_bytes * 2 / 3 * self.piece_bytes / whole_bytes + 2;
+    }
+}
+
+impl Sender {
+    /// The handshake is complete: sets the initial size (`tcp_init_buffer_space`).
+    pub(in crate::tcp::sender) fn open_buffer(&mut self) {
+        self.buffer.expand(self.packets_provided_for());
+    }
+
+    /// If the application has data and is not waiting, lets it write what the buffer accepts, and sends that.
+    #[inline]
+    pub(in crate::tcp::sender) fn run_application(&mut self, output: &mut Output) {
+        if self.data.end < self.data.offered && self.una > 0 && (!self.buffer.is_full || self.is_writable()) {
+            self.hand_over(output);
+        }
+    }
+
+    /// `sent` packets have just been sent. If the application waits although the window has room, the buffer is too
+    /// small (`tcp_check_space`, which the kernel calls after every single packet, and `tcp_should_expand_sndbuf`).
+    #[inline]
+    pub(in crate::tcp::sender) fn check_space(&mut self, now_ns: u64, sent: u32) {
+        if self.buffer.is_full && (sent > 1 || self.board.in_flight() < self.cc.window().cwnd) {
+            self.buffer.expand(self.packets_provided_for());
+            self.usage.stamp(now_ns);
+        }
+    }
+
+    /// Payload written and not sent yet.
+    pub(in crate::tcp::sender) fn unsent_bytes(&self) -> u64 {
+        self.data.end.saturating_sub(self.nxt)
+    }
+
+    /// One run of the application: it writes until the buffer is full.
+    #[inline(never)]
+    fn hand_over(&mut self, output: &mut Output) {
+        self.buffer.is_full = false;
+        self.note_buffer_room(output.now_ns);
+        loop {
+            let room_bytes = self.room_bytes();
+            if room_bytes == 0 {
+                self.buffer.is_full = true;
+                return;
+            }
+            self.check_app_limited();
+            self.restart_after_idle(output.now_ns);
+            let fills_up = self.last_piece_lacks_bytes() > 0;
+            let end = self.data.end + room_bytes.min(self.data.offered - self.data.end).min(WRITE_BYTES);
+            self.data.pushes.mark(end, fills_up);
+            self.fill_piece(end);
+            self.data.end = end;
+            self.note_busy(output.now_ns);
+            self.send_written(output);
+            if self.data.end == self.data.offered {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn is_writable(&self) -> bool {
+        // A shortcut that avoids counting packets. The full count could only be larger.
+        let is_short = !self.board.joins() && self.data.end - self.una > self.buffer.most_payload_bytes;
+        !is_short && self.has_room_to_wake()
+    }
+
+    /// Is there enough room to wake an application that waits (`__sk_stream_is_writeable`)?
+    #[inline(never)]
+    fn has_room_to_wake(&self) -> bool {
+        let queued_bytes = self.queued_bytes();
+        self.buffer.size_bytes >= queued_bytes + queued_bytes / 2 && self.unsent_bytes() * 2 < self.buffer.unsent_bytes
+    }
+
+    /// Payload that fits now: the rest of the last piece, and whole pieces as long as there is room at their beginning.
+    fn room_bytes(&self) -> u64 {
+        let (piece_bytes, unsent_bytes) = (self.buffer.piece_bytes, self.unsent_bytes());
+        let free_bytes = self.buffer.size_bytes.saturating_sub(self.queued_bytes());
+        let may_wait_bytes = self.buffer.unsent_bytes.saturating_sub(unsent_bytes);
+        let pieces = free_bytes.div_ceil(OVERHEAD_BYTES + piece_bytes).min(may_wait_bytes.div_ceil(piece_bytes));
+        self.last_piece_lacks_bytes() + pieces * piece_bytes
+    }
+
+    /// Payload that can still be added to the last of the unsent pieces.
+    fn last_piece_lacks_bytes(&self) -> u64 {
+        let piece_bytes = self.buffer.piece_bytes;
+        let last_bytes = (self.unsent_bytes() - self.begun_piece_bytes()) % piece_bytes;
+        (piece_bytes - last_bytes) % piece_bytes
+    }
+
+    /// The memory that the kernel charges for the contents of the buffer (`sk_wmem_queued`).
+    fn queued_bytes(&self) -> u64 {
+        let begun_bytes = self.begun_piece_bytes();
+        let pieces = u64::from(begun_bytes > 0) + (self.unsent_bytes() - begun_bytes).div_ceil(self.buffer.piece_bytes);
+        let packets = u64::from(self.board.buffers()) + pieces;
+        self.data.end.saturating_sub(self.una) + packets * OVERHEAD_BYTES
+    }
+
+    fn packets_provided_for(&self) -> u32 {
+        self.cc.window().cwnd.max(self.rack.reordering_packets() + 1)
+    }
+}

@@ -1,0 +1,105 @@
+//! Passes packets from the sender to its host (the kernel's `__tcp_transmit_skb`).
+
+use crate::network::segment::{Flags, Segment};
+use crate::network::traffic_class::Ecn;
+use crate::network::xmit::Xmit;
+use crate::tcp::congestion::Event;
+use crate::tcp::egress::{Egress, Outgoing};
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::tcp::timestamps;
+
+/// The destination of segments, together with the receiving half, whose acknowledgement each segment carries.
+pub(crate) struct Output<'a> {
+    /// Now.
+    pub(crate) now_ns: u64,
+    /// The endpoint's other half.
+    pub(crate) receiver: &'a mut Receiver,
+    /// Takes the segments.
+    pub(crate) out: &'a mut (dyn Egress + 'a),
+}
+
+/// Delay until the next attempt when the host dropped a retransmission or a probe of a closed window
+/// (`TCP_RESOURCE_PROBE_INTERVAL`).
+pub(crate) const HOST_BUSY_NS: u64 = 500_000_000;
+
+/// The contents of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp::sender) struct Parcel {
+    /// Sequence number of the first byte.
+    pub(in crate::tcp::sender) seq: u64,
+    /// Payload.
+    pub(in crate::tcp::sender) bytes: u32,
+    /// Whether a FIN follows the payload.
+    pub(in crate::tcp::sender) fin: bool,
+    /// Number of segments into which the packet is eventually split.
+    pub(in crate::tcp::sender) segments: u32,
+}
+
+impl Output<'_> {
+    /// Sends a segment with `len` bytes of payload. The pending acknowledgement counts as sent even if the host drops
+    /// the segment, since the receiving half does not learn of the drop.
+    pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: Ecn) -> Xmit {
+        if len > 0 {
+            self.receiver.on_data_sent(self.now_ns);
+        }
+        let ack = self.receiver.acknowledge(len == 0);
+        let flags = flags | ack.flags;
+        let segment = Segment {
+            seq,
+            ack: ack.ack,
+            len,
+            window_bytes: ack.window_bytes,
+            ts_val: timestamps::clock(self.now_ns),
+            ts_ecr: ack.ts_ecr,
+            sack: ack.sack,
+            flags,
+        };
+        self.out.send(&Outgoing { segment, ecn })
+    }
+}
+
+impl Sender {
+    /// Passes a packet to the host, with these flags and those that its contents require. Returns whether the host
+    /// accepted it.
+    #[inline]
+    pub(in crate::tcp::sender) fn hand_down(
+        &mut self,
+        parcel: Parcel,
+        mut flags: Flags,
+        ecn: Ecn,
+        output: &mut Output,
+    ) -> bool {
+        let Parcel { seq, bytes, fin, segments } = parcel;
+        let now_ns = output.now_ns;
+        if self.board.in_flight() == 0 {
+            self.cc.on_event(&self.context(now_ns), Event::TxStart);
+        }
+        if fin {
+            flags |= Flags::FIN;
+        }
+        if segments > 1 {
+            flags |= Flags::PSH;
+        }
+        let xmit = output.send(seq, bytes, flags, ecn);
+        self.last_sent_ns = now_ns;
+        self.heed(now_ns, xmit);
+        if xmit.is_queued() {
+            self.small_queue.on_queued(self.board.transmissions() + 1, bytes);
+        }
+        let is_taken = xmit != Xmit::Dropped;
+        if is_taken {
+            self.pacer.on_sent(now_ns, bytes, segments, self.cc.window().pacing_bytes_per_s);
+        }
+        is_taken
+    }
+
+    /// Handles the host's result for a packet. If the host's own queue is too long, that counts as congestion
+    /// (`__tcp_transmit_skb`).
+    #[inline]
+    pub(crate) fn heed(&mut self, now_ns: u64, xmit: Xmit) {
+        if xmit.is_congested() {
+            self.enter_cwr(now_ns);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+"""Texts from other machines, made safe for the terminal."""
+
+from bufferscope.errors import printable
+
+LONGEST = 500
+
+
+def one_line(error: BaseException) -> str:
+    """An exception of any origin: its type and the first line of its text."""
+    return printable(f"{type(error).__name__}: {error}".partition("\n")[0])[:LONGEST]
+
+
+def named(address: str) -> str:
+    """The name of a worker: its address."""
+    return f"worker {printable(address)}"

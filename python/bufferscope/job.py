@@ -1,0 +1,152 @@
+"""One run to carry out: as plain data that can be sent anywhere, and the function that carries it out."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from bufferscope import _core, machine
+from bufferscope.engines import Engine, Progress, engines
+from bufferscope.expectations import concerning
+from bufferscope.experiment import Experiment, Point
+from bufferscope.store import FORMAT
+from bufferscope.store.writing import directory_name, write_metadata
+
+
+@dataclass(frozen=True)
+class Source:
+    """An experiment as plain data, before it is parsed."""
+
+    name: str
+    path: str | None
+    """The path of its file, as it was given; `None` if it comes with bufferscope."""
+    text: str
+    overrides: tuple[str, ...]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> "Source":
+        """The source of an experiment."""
+        return cls(experiment.name, experiment.path, experiment.text, experiment.overrides)
+
+    def experiment(self) -> Experiment:
+        """The experiment; the last few that were parsed are cached."""
+        return _read(self)
+
+
+@lru_cache(maxsize=4)
+def _read(source: Source) -> Experiment:
+    file = source.path or f"{source.name}.toml"
+    experiment = Experiment(source.name, source.text.encode(), file, source.overrides)
+    experiment.path = source.path
+    return experiment
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task as plain data, which any process with the same build of bufferscope can carry out."""
+
+    source: Source
+    position: int
+    seed: int
+    engine: str
+    kernel: str | None
+
+    def task(self, out: Path) -> "Task":
+        """The task, for runs that are stored under `out`."""
+        (engine,) = engines(self.engine, kernel=self.kernel)
+        return Task(self.source.experiment(), self.position, self.seed, engine, out)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to be carried out."""
+
+    experiment: Experiment
+    position: int
+    """Which of the experiment's points."""
+    seed: int
+    engine: Engine
+    out: Path
+
+    @property
+    def point(self) -> Point:
+        """The chosen swept values."""
+        return self.experiment.points[self.position]
+
+    @property
+    def shelf(self) -> Path:
+        """The directory of all runs of the experiment."""
+        return self.out / self.experiment.name
+
+    @cached_property
+    def directory(self) -> Path:
+        """The directory of the run."""
+        return self.shelf / directory_name(self.point.values, self.engine.name, self.seed, self.point.scenario)
+
+    @cached_property
+    def duration_ns(self) -> int:
+        """The simulated length of the run."""
+        return int(self.point.scenario["duration_ns"])
+
+    @property
+    def job(self) -> Job:
+        """The same as plain data."""
+        return Job(Source.of(self.experiment), self.position, self.seed, self.engine.name, self.engine.kernel)
+
+    def about(self) -> dict[str, Any]:
+        """The part of `run.json` about the experiment's file, without anything that an engine uses.
+
+        It has the swept keys only with the number and a digest of their values, and only this run's expectations.
+        """
+        experiment = self.experiment
+        return {
+            "title": experiment.title,
+            "path": experiment.path or "",
+            "overrides": list(experiment.overrides),
+            "position": self.position,
+            "document": {**experiment.document, "sweep": experiment.axes, "expect": experiment.statements},
+            "expectations": concerning(experiment.expectations, self.position),
+        }
+
+    def foreseen(self, identity: str | None) -> dict[str, Any]:
+        """The part of `run.json` that is known before the run, for an engine of this identity."""
+        return {
+            "format": FORMAT,
+            "bufferscope": _core.__version__,
+            "experiment": self.experiment.name,
+            **self.about(),
+            "engine": self.engine.name,
+            **({} if identity is None else {"engine_identity": identity}),
+            "seed": self.seed,
+            "point": self.point.values,
+            "scenario": self.point.scenario,
+        }
+
+
+def perform(task: Task, identity: str | None, place: Path, progress: Progress) -> None:
+    """Carry out a task: write its tables, and `run.json` as the last file, to the directory `place`.
+
+    `identity` is the engine's. Raises what the engine raises, and `OSError` if the directory can't be written.
+    """
+    started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.thread_time()
+    outcome = task.engine.run(task.point, task.seed, place, progress)
+    cpu_s = time.thread_time() - cpu if outcome.cpu_s is None else outcome.cpu_s
+    observed: Mapping[str, Any] = {
+        "engine_version": outcome.engine_version,
+        "started": started.isoformat(timespec="seconds"),
+        "wall_s": round(time.perf_counter() - wall, 6),
+        "cpu_s": round(cpu_s, 6),
+        "sampling": {
+            "asked_ns": task.point.scenario["sample_interval_ns"],
+            "achieved_ns": outcome.sample_interval_ns,
+        },
+        "mss_bytes": outcome.mss_bytes,
+        "machine": machine.describe(),
+        "warnings": [*task.point.notes, *outcome.warnings],
+        "tables": outcome.tables,
+        "summary": outcome.summary,
+    }
+    write_metadata(place, {**task.foreseen(identity), **observed})

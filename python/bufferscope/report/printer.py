@@ -1,0 +1,51 @@
+"""Draws a page's pictures: SVGs, PNGs, and the script that draws charts in a browser.
+
+This file is also the program of the process that `printing` starts, so it uses nothing else of this package. It reads
+orders from standard input, one per line, and writes one line per answer to standard output.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, TypedDict
+
+import vl_convert
+
+
+class Order(TypedDict):
+    """A picture to draw; without a specification, it asks for the chart library."""
+
+    spec: dict[str, Any] | None
+    """A Vega-Lite specification with a heading."""
+    svg: str
+    """The SVG file to write."""
+    png: str
+
+
+CHART_LIBRARY = Order(spec=None, svg="", png="")
+PNG_SCALE = 2
+"""PNG pixels per SVG pixel: the picture is sharp on high-density screens."""
+
+
+def carry_out(order: Order) -> str:
+    """Write a figure's files, and return its SVG without the heading; or return the chart library."""
+    if order["spec"] is None:
+        return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    vega = vl_convert.vegalite_to_vega(order["spec"])
+    svg = vl_convert.vega_to_svg(vega)
+    Path(order["svg"]).write_text(svg, encoding="utf-8")
+    Path(order["png"]).write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    return vl_convert.vega_to_svg({key: value for key, value in vega.items() if key != "title"})
+
+
+def _serve() -> None:
+    """Carry out orders until there are no more."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps other output apart from the answers
+    for line in sys.stdin:
+        print(json.dumps(carry_out(json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    _serve()
