@@ -112,7 +112,9 @@ impl<'a, S: Sink> Simulation<'a, S> {
     fn arrivals(&mut self, port: PortIndex, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while let Some(packet) = self.net.next_arrival(port) {
             match self.net.step(packet, port) {
-                Step::Forward(next) => self.net.forward(packet, next, &mut self.recording),
+                Step::Forward(next) => {
+                    self.net.forward(packet, next, &mut self.recording);
+                }
                 Step::Deliver => {
                     let (body, ecn) = self.net.deliver(packet);
                     self.receive(&body, ecn);

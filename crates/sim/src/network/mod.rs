@@ -20,7 +20,7 @@ use bufferscope_scenario::{NodeIndex, Reason, Scenario};
 
 use self::packet::{Body, Header, Load, TcpPacket};
 use self::pool::{PacketId, Pool};
-use self::port::{Port, Sent};
+use self::port::{Accepted, Port};
 use self::qdisc::{Fate, Fates, Place, Qdisc};
 use self::routes::{PortIndex, Routes, Step};
 use self::traffic_class::{Ecn, TrafficClass};
@@ -153,30 +153,59 @@ impl Network {
         };
         let id = self.pool.insert(header, packet.body);
         match self.routes.step(packet.destination, packet.from) {
-            Step::Forward(port) => self.send_by(id, port, packet.awaited, recording),
+            Step::Forward(port) => {
+                let xmit = self.forward(id, port, recording);
+                if packet.awaited && xmit.is_queued() {
+                    self.pool.header_mut(id).load.set_awaited();
+                }
+                xmit
+            }
             Step::Deliver => unreachable!("the two ends of a traffic are different nodes"),
         }
     }
 
-    fn send_by<S: Sink>(
-        &mut self,
-        packet: PacketId,
-        port: PortIndex,
-        awaited: bool,
-        recording: &mut Recording<S>,
-    ) -> Xmit {
+    /// Passes a packet to a port. Returns what the port did with it.
+    #[inline]
+    pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) -> Xmit {
         let now_ns = self.now();
-        let (xmit, sent) = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
-        self.pool.header_mut(packet).load.set_awaited(awaited && xmit.is_queued());
-        self.after_queue(port, sent, recording);
-        xmit
+        match self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates) {
+            Accepted::Passed => {
+                self.propagate(packet, port, now_ns);
+                Xmit::Left
+            }
+            Accepted::Ready(xmit) => {
+                self.wire_is_free(port, recording);
+                xmit
+            }
+            Accepted::Waiting(xmit) => {
+                self.after_queue(port, recording);
+                xmit
+            }
+        }
     }
 
-    /// The wire of a port has finished its frame, and packets are waiting.
+    /// The wire of a port is free, and packets are waiting.
     pub(crate) fn wire_is_free<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
-        let sent = self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.fates);
-        self.after_queue(port, sent, recording);
+        if let Some(sent) = self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.fates) {
+            self.note_departure(sent.packet);
+            recording.sojourn(port, now_ns, sent.sojourn_ns);
+            self.propagate(sent.packet, port, sent.end_ns);
+        }
+        self.after_queue(port, recording);
+    }
+
+    /// Puts a packet whose last bit is sent at `end_ns` on a port's delay line.
+    #[inline]
+    fn propagate(&mut self, packet: PacketId, port: PortIndex, end_ns: u64) {
+        let latency_ns = match self.step(packet, port) {
+            Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
+            Step::Forward(_) => 0,
+        };
+        let line = &mut self.ports[port as usize];
+        if let Some(at_ns) = line.propagate(packet, end_ns, latency_ns, &mut self.pool) {
+            self.events.schedule(self.slots.line(port), at_ns);
+        }
     }
 
     /// Takes a packet that arrives now off a port's delay line. If there is none, schedules the line's next event.
@@ -200,13 +229,6 @@ impl Network {
         self.routes.step(self.pool.header(packet).destination, self.ports[port as usize].to)
     }
 
-    /// Passes a packet to a port.
-    pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) {
-        let now_ns = self.now();
-        let (_, sent) = self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates);
-        self.after_queue(port, sent, recording);
-    }
-
     /// The packet has reached its destination: frees it and returns its contents.
     pub(crate) fn deliver(&mut self, packet: PacketId) -> (Body, Ecn) {
         let header = *self.pool.header(packet);
@@ -226,21 +248,7 @@ impl Network {
 
     /// Does the bookkeeping after a queue has accepted or released packets.
     #[inline]
-    fn after_queue<S: Sink>(&mut self, port: PortIndex, sent: Option<Sent>, recording: &mut Recording<S>) {
-        if let Some(sent) = sent {
-            self.note_departure(sent.packet);
-            if let Some(sojourn_ns) = sent.sojourn_ns {
-                recording.sojourn(port, self.events.now(), sojourn_ns);
-            }
-            let latency_ns = match self.step(sent.packet, port) {
-                Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
-                Step::Forward(_) => 0,
-            };
-            let line = &mut self.ports[port as usize];
-            if let Some(at_ns) = line.propagate(sent.packet, sent.end_ns, latency_ns, &mut self.pool) {
-                self.events.schedule(self.slots.line(port), at_ns);
-            }
-        }
+    fn after_queue<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if let Some(at_ns) = self.ports[port as usize].await_wire() {
             self.events.schedule(self.slots.wire(port), at_ns);
         }

@@ -41,10 +41,10 @@ impl Load {
         u32::from(self.0 & !Self::AWAITED)
     }
 
-    /// Sets whether the sender waits for the packet to leave the queue.
+    /// The sender waits for the packet to leave the queue.
     #[inline]
-    pub(crate) fn set_awaited(&mut self, awaited: bool) {
-        self.0 = self.0 & !Self::AWAITED | if awaited { Self::AWAITED } else { 0 };
+    pub(crate) fn set_awaited(&mut self) {
+        self.0 |= Self::AWAITED;
     }
 
     /// Returns whether the sender waits for the packet to leave, and clears the flag.

@@ -55,8 +55,19 @@ pub(crate) struct Sent {
     pub(crate) packet: PacketId,
     /// When its last bit will have been sent.
     pub(crate) end_ns: u64,
-    /// How long it was in the queue; `None` if the port has no queue.
-    pub(crate) sojourn_ns: Option<u64>,
+    /// How long it was in the queue.
+    pub(crate) sojourn_ns: u64,
+}
+
+/// What a port did with an arriving packet, and what is to be done next. The results are those for the packet's sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    /// The port has no rate, and so no queue: the packet goes straight to the delay line.
+    Passed,
+    /// The queue has the packet, or has dropped it. The wire is free and must [send](Port::send_next).
+    Ready(Xmit),
+    /// The queue has the packet, or has dropped it. The wire is busy.
+    Waiting(Xmit),
 }
 
 impl Port {
@@ -73,22 +84,16 @@ impl Port {
         }
     }
 
-    /// Accepts a packet. Returns the result for its sender, and the packet whose transmission begins, if any.
+    /// Accepts a packet.
     #[inline]
-    pub(crate) fn accept(
-        &mut self,
-        packet: PacketId,
-        now_ns: u64,
-        pool: &mut Pool,
-        fates: &mut Fates,
-    ) -> (Xmit, Option<Sent>) {
+    pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Accepted {
         self.counts.arrived += 1;
         let header = pool.header_mut(packet);
         header.frame_bytes = header.ip_bytes + self.overhead_bytes * header.load.frames();
         let Some(sender) = &mut self.sender else {
             self.counts.sent_packets += 1;
             self.counts.sent_bytes += u64::from(header.frame_bytes);
-            return (Xmit::Left, Some(Sent { packet, end_ns: now_ns, sojourn_ns: None }));
+            return Accepted::Passed;
         };
         let free = !sender.awaited && sender.wire.free_at() <= now_ns;
         if free {
@@ -96,16 +101,16 @@ impl Port {
         }
         let xmit = sender.qdisc.enqueue(packet, now_ns, pool, fates);
         if !free {
-            return (xmit, None);
+            return Accepted::Waiting(xmit);
         }
-        // Nothing was waiting, so this packet has already left the queue or was dropped on leaving. The sender is not
-        // told of such a drop.
+        // Nothing was waiting, so this packet leaves the queue now or is dropped on leaving. The sender is not told of
+        // such a drop.
         let xmit = match xmit {
             Xmit::Queued => Xmit::Left,
             Xmit::Displacing => Xmit::Congested,
             Xmit::Left | Xmit::Congested | Xmit::Dropped => xmit,
         };
-        (xmit, self.send_next(now_ns, pool, fates))
+        Accepted::Ready(xmit)
     }
 
     /// The wire is free. Returns the packet whose transmission begins, if one was waiting.
@@ -118,7 +123,7 @@ impl Port {
         let end_ns = sender.wire.send(now_ns, header.frame_bytes);
         self.counts.sent_packets += 1;
         self.counts.sent_bytes += u64::from(header.frame_bytes);
-        Some(Sent { packet, end_ns, sojourn_ns: Some(now_ns - header.at_ns) })
+        Some(Sent { packet, end_ns, sojourn_ns: now_ns - header.at_ns })
     }
 
     /// The time when the wire will be free for a waiting packet. `None` if no packet waits, or if the time was already
@@ -208,7 +213,11 @@ mod tests {
             load: crate::network::packet::Load::of(1),
         };
         let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
-        port.accept(id, now_ns, pool, fates).1
+        match port.accept(id, now_ns, pool, fates) {
+            Accepted::Ready(_) => port.send_next(now_ns, pool, fates),
+            Accepted::Waiting(_) => None,
+            Accepted::Passed => unreachable!("the port has a rate"),
+        }
     }
 
     #[test]
@@ -216,13 +225,13 @@ mod tests {
         let (mut pool, mut fates) = (Pool::new(), Fates::default());
         let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
         let sent = offer(&mut port, 5, &mut pool, &mut fates).expect("the wire is free");
-        assert_eq!((sent.end_ns, sent.sojourn_ns), (1_211_205, Some(0)));
+        assert_eq!((sent.end_ns, sent.sojourn_ns), (1_211_205, 0));
         assert_eq!(port.await_wire(), None, "nothing waits");
         assert!(offer(&mut port, 6, &mut pool, &mut fates).is_none());
         assert_eq!(port.await_wire(), Some(1_211_205));
         assert_eq!(port.await_wire(), None, "one event is enough");
         let second = port.send_next(1_211_205, &mut pool, &mut fates).expect("one waits");
-        assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, Some(1_211_199)));
+        assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, 1_211_199));
     }
 
     #[test]

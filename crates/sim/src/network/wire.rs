@@ -1,5 +1,7 @@
 //! The wire of a port: computes how long a frame takes at the current rate.
 
+use std::hint::select_unpredictable;
+
 use bufferscope_scenario::{RateSchedule, RateStep};
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -39,13 +41,11 @@ impl Wire {
     pub(crate) fn send(&mut self, now_ns: u64, bytes: u32) -> u64 {
         debug_assert!(now_ns >= self.free_at_ns, "a wire sends one frame at a time");
         let changed = self.advance(now_ns);
-        if changed || now_ns > self.free_at_ns {
-            self.credit = 0;
-        }
+        let credit = select_unpredictable(changed | (now_ns > self.free_at_ns), 0, self.credit);
         let rate = self.steps[self.current].bits_per_second;
         let owed = u64::from(bytes) * BITS_PER_BYTE * NS_PER_S;
-        let duration_ns = owed.saturating_sub(self.credit).div_ceil(rate);
-        self.credit = duration_ns * rate + self.credit - owed;
+        let duration_ns = owed.saturating_sub(credit).div_ceil(rate);
+        self.credit = duration_ns * rate + credit - owed;
         self.free_at_ns = now_ns + duration_ns;
         self.free_at_ns
     }
