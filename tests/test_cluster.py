@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from clusters import PATIENCE_S, Cluster, cluster, wait_until
+from distributed import Future
+from distributed.comm import CommClosedError
 from guests import build_guest
 from laboratory import ENDLESS, SMALL, SWEEP, TABLES, Answer, files, program, start, write
 
@@ -58,18 +60,23 @@ def test_the_runs_are_the_same_bytes_as_here(there: Cluster, tmp_path: Path) -> 
 
 
 class Once:
-    """Does something, in a thread of its own, as soon as a run reports progress."""
+    """Does something, in a thread of its own, as soon as a run reports progress, or has finished."""
 
-    def __init__(self, deed: Callable[[], object]) -> None:
+    def __init__(self, deed: Callable[[], object], when: Literal["advanced", "finished"] = "advanced") -> None:
         self._deed = deed
+        self._when = when
         self._lock = threading.Lock()
         self.done = False
 
     def advanced(self, task: Task, now_ns: int) -> None:
-        threading.Thread(target=self._do).start()
+        self._told("advanced")
 
     def finished(self, task: Task) -> None:
-        pass
+        self._told("finished")
+
+    def _told(self, what: str) -> None:
+        if what == self._when:
+            threading.Thread(target=self._do).start()
 
     def _do(self) -> None:
         with self._lock:
@@ -131,12 +138,23 @@ def test_a_worker_that_comes_later_takes_over(tmp_path: Path, monkeypatch: pytes
 def test_a_scheduler_that_is_lost_ends_the_sweep_and_its_jobs(tmp_path: Path) -> None:
     lab = write(tmp_path, SMALL + ENDLESS)
     with cluster(tmp_path, [""]) as doomed:
-        killed = Once(doomed.kill_scheduler)
+        killed = Once(doomed.kill_scheduler, when="finished")
         with pytest.raises(RunsFailedError, match="the scheduler was lost") as lost:
             bs.run(lab, out=tmp_path / "out", cluster=doomed.address, watcher=killed)
         assert [run.scenario["duration_ns"] for run in lost.value.finished] == [10**9]
         (worker,) = doomed.workers.values()
         assert worker.wait(PATIENCE_S) is not None, "nobody wants the endless run any longer"
+
+
+def test_a_scheduler_that_is_lost_while_a_run_is_fetched_is_named(
+    there: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(future: Future) -> None:
+        raise CommClosedError("in <TCP (closed) ConnectionPool.gather>")
+
+    monkeypatch.setattr(Future, "result", lost)
+    with pytest.raises(bs.EngineError, match="the scheduler was lost"):
+        bs.run(write(tmp_path, SMALL), out=tmp_path / "out", cluster=there.address)
 
 
 def test_ctrl_c_keeps_what_is_done_and_ends_the_jobs(there: Cluster, tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ shared machine is noisy. So a pair of runs is judged only if the data of both ru
 machine, was the limit. Otherwise the pair is repeated. A pair that can be judged and disagrees fails at once.
 
 The machine can only lengthen a round-trip time. So the fastest twentieths of the probes are compared, which are
-affected least. irtt takes its times at both ends in processes that must be woken first; the agent takes its times when
-the kernel has the packet. irtt's own share is measured on the host's own address and subtracted.
+affected least. iperf3 counts what its server has read by the time that its timers fire. If the machine wakes the server
+late, its intervals of a second differ, although the wire was never idle. irtt takes its times at both ends in processes
+that must be woken first; the agent takes its times when the kernel has the packet. irtt's own share is measured on the
+host's own address and subtracted.
 """
 
 import json
@@ -95,15 +97,20 @@ def own_goodput(directory: Path) -> Measured:
 def iperf3_goodput(directory: Path) -> Measured:
     write(directory, BULK)
     watch = f"r1={shlex.join(python(WATCH))} > wire"
-    command = ("iperf3", "--client", "h2", "--congestion", "reno", "--omit", "2", "--time", "6", "--json")
-    done = call(directory, "--quiet", "--with", "h2=iperf3 --server", "--with", watch, command=command)
+    options = ("--congestion", "reno", "--omit", "2", "--time", "6", "--json", "--get-server-output")
+    command = ("iperf3", "--client", "h2", *options)
+    done = call(directory, "--quiet", "--with", "h2=iperf3 --server --json", "--with", watch, command=command)
     assert done.returncode == 0, done.stdout + done.stderr
-    received: dict[str, Any] = json.loads(done.stdout)["end"]["sum_received"]
+    told: dict[str, Any] = json.loads(done.stdout)
+    intervals = [interval["sum"] for interval in told["server_output_json"]["intervals"]]
+    whole = [part["bits_per_second"] for part in intervals if not part["omitted"] and part["seconds"] > 0.5]
+    assert len(whole) in (5, 6), whole
+    in_time = max(whole) - min(whole) <= GOODPUT_TOLERANCE * float(np.median(whole))
     samples = [tuple(map(float, line.split())) for line in (directory / "wire").read_text().splitlines()]
     busy = [(at_s, sent) for at_s, sent in samples if samples[0][0] + 3 <= at_s <= samples[0][0] + 7]
     (from_s, before), (to_s, after) = busy[0], busy[-1]
     share = (after - before) * 8 / (to_s - from_s) / RATE_BPS
-    return Measured(received["bits_per_second"] / 1e6, share >= LEAST_SHARE)
+    return Measured(told["end"]["sum_received"]["bits_per_second"] / 1e6, share >= LEAST_SHARE and in_time)
 
 
 def own_rtt(directory: Path) -> Measured:

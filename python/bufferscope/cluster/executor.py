@@ -36,7 +36,7 @@ LOOK_S = 1.0
 """How often the scheduler is asked which workers there are."""
 PATIENCE_S = 60.0
 """How long jobs wait for a worker after the last worker that could run them was lost."""
-
+SCHEDULER_LOST = "the scheduler was lost"
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class _Sweep:
                     self._client.cancel([attempt.future for attempt in self._under_way.values()])
                 hands.shutdown()
                 self._land()
-        self._give_up("the scheduler was lost")
+        self._give_up(SCHEDULER_LOST)
 
     def _look(self) -> None:
         """From time to time, look which workers are connected, ask new ones, and submit jobs."""
@@ -211,6 +211,8 @@ class _Sweep:
             parcel = future.result()
         except CancelledError:
             return EngineError("the scheduler was lost, or somebody cancelled the job there")
+        except OSError:  # the connection broke while the run was fetched; a job returns its own errors as text
+            return EngineError(SCHEDULER_LOST)
         except Exception as error:  # any error on the worker
             return EngineError(one_line(error))
         try:
