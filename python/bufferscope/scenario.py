@@ -180,7 +180,8 @@ class PingTraffic(_Common):
     interval_ns: int
     payload_bytes: int
     timeout_ns: int
-    timing: NotRequired[Literal["exact", "iputils"]]
+    timing: NotRequired[Literal["iputils"]]
+    """When requests are sent, if not exactly at each interval."""
 
 
 class PageObjects(TypedDict):
