@@ -14,7 +14,7 @@ from bufferscope import _core
 from bufferscope.expectations import Entry
 from bufferscope.experiment import Document, Experiment, catalogue, load
 from bufferscope.scenario import Scenario
-from bufferscope.store.metadata import Metadata, Summary
+from bufferscope.store.metadata import Metadata, Summary, checked
 from bufferscope.store.reading import read_metadata
 
 EVERY_KEY = Path(__file__).parents[1] / "crates" / "scenario" / "tests" / "every_key.toml"
@@ -26,13 +26,13 @@ def every_key(*overrides: str) -> Experiment:
 
 @pytest.fixture(scope="module")
 def experiments() -> list[Experiment]:
-    """The catalogue, and all keys with all values that are words."""
+    """The catalogue, and all keys with all values that are words; a ping has no payload."""
     controls = [each["const"] for each in json.loads(_core.schema())["$defs"]["Congestion"]["oneOf"]]
     own_keys = ("window", "ledbat", "ledbat++")
     """Their own keys, which `every_key.toml` has, would have to come with them."""
     words = [f"traffic.answer.congestion={name}" for name in controls if name not in own_keys]
     words += ["traffic.slow.congestion=ledbat++", "traffic.flood.periods=fixed", "traffic.flood.pattern=constant"]
-    words += ["sojourns=histogram", "link.fifo.reverse.queue={qdisc='bfifo', limit='150kb'}"]
+    words += ["traffic.ping.size=0", "sojourns=histogram", "link.fifo.reverse.queue={qdisc='bfifo', limit='150kb'}"]
     return [*map(load, catalogue()), every_key(), *map(every_key, words)]
 
 
@@ -89,6 +89,13 @@ def test_metadata(stored: Path) -> None:
     held = hold(json.loads((stored / "run.json").read_text()), Metadata, open_to_more=(Summary,))
     assert not held.differences
     assert {f"Metadata.{key}" for key in Metadata.__required_keys__} <= held.occurred
+
+
+def test_a_run_of_every_scenario_is_accepted(experiments: list[Experiment], stored: Path) -> None:
+    metadata = json.loads((stored / "run.json").read_text())
+    for experiment in experiments:
+        for point in experiment.points:
+            assert checked({**metadata, "scenario": point.scenario})["scenario"] == point.scenario
 
 
 @pytest.mark.parametrize("key", sorted(Metadata.__required_keys__))

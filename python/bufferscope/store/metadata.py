@@ -16,7 +16,7 @@ from bufferscope.scenario import ENDS, SIDES, RateStep, Scenario
 from bufferscope.store.shape import (
     Check,
     Mismatch,
-    Missing,
+    flag,
     items,
     mapping,
     matching,
@@ -158,6 +158,7 @@ def _time(value: object, where: str) -> None:
         raise Mismatch(where, value, "a time, as in 2026-01-31T12:00:00+00:00")
 
 
+_RING = table({"size_packets": whole(1), "bql": flag})
 _PORT = table(
     {
         "rate": optional(items(table({"from_ns": whole(), "bits_per_second": whole(1)}), least=1)),
@@ -165,15 +166,19 @@ _PORT = table(
         "overhead_bytes": whole(),
         "queue": table({"qdisc": text}, {"limit_packets": optional(whole())}),
     },
-    {"ring": optional(table({}))},
+    {"ring": optional(_RING)},
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
 _TRAFFIC = table(
     {"name": _NAME, "kind": text, "from": whole(), "to": whole(), "start_ns": whole(), "stop_ns": whole()},
-    {"flows": whole(), "payload_bytes": whole(1), "transfers": optional(whole())},
+    {"transfers": optional(whole())},
 )
-_NEEDED_BY_KIND: Mapping[str, str] = {"tcp": "flows", "udp": "payload_bytes"}
-"""The key that the metrics of each kind of traffic need."""
+_NEEDED_BY_KIND: Mapping[str, Check] = {
+    "tcp": table({"flows": whole()}),
+    "udp": table({"payload_bytes": whole(1)}),
+    "ping": table({"payload_bytes": whole()}),
+}
+"""What the metrics and findings of each kind of traffic need."""
 _SCENARIO = table(
     {
         "duration_ns": whole(1),
@@ -279,8 +284,8 @@ def _check_network(scenario: Scenario) -> None:
         reached = [one if place == other else place for place in reached]
     for index, entry in enumerate(scenario["traffic"]):
         where = f"scenario.traffic[{index}]"
-        if (needed := _NEEDED_BY_KIND.get(entry["kind"])) and needed not in entry:
-            raise Missing(f"{where}.{needed}")
+        if needed := _NEEDED_BY_KIND.get(entry["kind"]):
+            needed(entry, where)
         for key in ENDS:
             node(entry[key], f"{where}.{key}")
         if reached[entry["from"]] != reached[entry["to"]]:
