@@ -29,7 +29,7 @@ def experiments() -> list[Experiment]:
     """The catalogue, and all keys with all values that are words; a ping has no payload."""
     controls = [each["const"] for each in json.loads(_core.schema())["$defs"]["Congestion"]["oneOf"]]
     own_keys = ("window", "ledbat", "ledbat++")
-    """Their own keys, which `every_key.toml` has, would have to come with them."""
+    """They need keys of their own, which other traffic of the file has."""
     words = [f"traffic.answer.congestion={name}" for name in controls if name not in own_keys]
     words += ["traffic.slow.congestion=ledbat++", "traffic.flood.periods=fixed", "traffic.flood.pattern=constant"]
     words += ["traffic.ping.size=0", "sojourns=histogram", "link.fifo.reverse.queue={qdisc='bfifo', limit='150kb'}"]

@@ -52,9 +52,12 @@ class Comparison(Measured):
 
 
 class Entry(TypedDict):
+    """An expectation as the native core and `run.json` write it."""
+
     metric: str
     says: str
     band: list[float | None]
+    """Its ends; None for an infinite one."""
     differs: str | None
     where: dict[str, str]
     relative_to: dict[str, str] | None
@@ -62,9 +65,7 @@ class Entry(TypedDict):
     comparisons: list[Comparison]
     not_applicable: str | None
     number: NotRequired[int]
-
-
-"""An expectation as the native core and `run.json` write it; null is an infinite end of the band."""
+    """Its place in the file, from 1; `run.json` has only the expectations about its point."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The resolved scenario: a network with its traffic, every default filled in, every value in the unit of its name.
 
 These are the types of the JSON that the native core writes; `crates/scenario/src/model.rs` explains every key. They
-cost nothing at run time, and check nothing there: of a scenario that comes with a run of unknown origin, only what
-`store.metadata` checks is certain.
+check nothing at run time: of a scenario that comes with a run of unknown origin, only what `store.metadata` checks is
+certain.
 """
 
 from typing import Literal, NotRequired, TypedDict
@@ -140,7 +140,7 @@ class OnOff(TypedDict):
     periods: Literal["fixed", "exponential"]
 
 
-ENDS: tuple[Literal["from"], Literal["to"]] = ("from", "to")
+ENDS: tuple[Literal["from", "to"], ...] = ("from", "to")
 """The keys of traffic that hold the indices of its nodes."""
 _Common = TypedDict(
     "_Common",
