@@ -17,7 +17,7 @@ from laboratory import SMALL, Answer, start, write
 import bufferscope as bs
 from bufferscope import machine
 from bufferscope.engines import engines
-from bufferscope.expectations import concerning, evaluate, gathered
+from bufferscope.expectations import Entry, concerning, evaluate, gathered
 from bufferscope.experiment import load
 from bufferscope.running import plan
 
@@ -162,8 +162,8 @@ def test_a_sweep_is_judged_as_if_every_run_knew_all_of_its_file(tmp_path: Path) 
 
 
 def test_what_concerns_a_point_is_found_and_put_together_again() -> None:
-    words: dict[str, Any] = {"metric": "rtt.max_ms", "not_applicable": None}
-    entries: list[dict[str, Any]] = [
+    words: Any = {"metric": "rtt.max_ms", "not_applicable": None}
+    entries: list[Any] = [
         {**words, "comparisons": [{"point": 1, "relative_to": 0}, {"point": 2, "relative_to": 0}]},
         {**words, "comparisons": [{"point": 2, "relative_to": None}]},
     ]
@@ -175,7 +175,7 @@ def test_what_concerns_a_point_is_found_and_put_together_again() -> None:
     ]
 
     class Stored:
-        def __init__(self, expectations: list[dict[str, Any]]) -> None:
+        def __init__(self, expectations: list[Entry]) -> None:
             self.meta = {"expectations": expectations}
 
     together = gathered([Stored(kept[2]), Stored(kept[1])])  # type: ignore[list-item]  # of a run only its metadata

@@ -2,14 +2,14 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from handmade import PING, TCP, HandmadeRun, probes, scenario
 from hypothesis import given
 from hypothesis import strategies as st
 
 import bufferscope as bs
-from bufferscope.expectations import Evaluated, Expectation, Verdict, evaluate, judge
+from bufferscope.expectations import Entry, Evaluated, Expectation, Verdict, evaluate, judge
 
 
 def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, seed: int = 1) -> bs.Run:
@@ -25,9 +25,9 @@ def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, se
     return bs.Run(run.write(directory))
 
 
-def entry(band: list[float | None], **more: Any) -> dict[str, Any]:
+def entry(band: list[float | None], **more: Any) -> Entry:
     """An expectation as `run.json` holds it."""
-    default: dict[str, Any] = {
+    default: Entry = {
         "metric": "rtt.mean_ms",
         "says": "so many",
         "band": band,
@@ -37,10 +37,10 @@ def entry(band: list[float | None], **more: Any) -> dict[str, Any]:
         "comparisons": [{"point": 0, "relative_to": None}],
         "not_applicable": None,
     }
-    return {**default, **more}
+    return cast(Entry, {**default, **more})
 
 
-def only(entries: list[dict[str, Any]], runs: list[bs.Run]) -> Evaluated:
+def only(entries: list[Entry], runs: list[bs.Run]) -> Evaluated:
     (evaluated,) = evaluate(entries, runs)
     return evaluated
 
@@ -73,7 +73,7 @@ def test_a_known_difference_is_told_with_its_reason(tmp_path: Path) -> None:
     assert (reproduced.verdict, reproduced.reason) == (Verdict.REPRODUCED, None)
 
 
-def shown_at(band: list[float | None], **place: int | None) -> dict[str, Any]:
+def shown_at(band: list[float | None], **place: int | None) -> Entry:
     """A difference at point 0; point 1 shows its cause."""
     shown_by = {"point": 1, "relative_to": None, **place}
     comparison = {"point": 0, "relative_to": None if place.get("relative_to") is None else 2, "shown_by": shown_by}

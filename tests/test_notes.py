@@ -30,7 +30,7 @@ def test_a_run_tells_it_before_and_keeps_it(cli: Cli, tmp_path: Path) -> None:
     assert NOTE in " ".join(answer.out.split())
     (run,) = bs.load(tmp_path / "results" / "lab").runs
     assert run.warnings == json.loads((run.path / "run.json").read_text())["warnings"] == [NOTE]
-    assert run.scenario["links"][0]["forward"]["rate"][0]["bits_per_second"] == 8_000_000
+    assert run.scenario["links"][0]["forward"]["rate"] == [{"from_ns": 0, "bits_per_second": 8_000_000}]
 
 
 def test_a_changed_rate_is_noted_too(cli: Cli, tmp_path: Path) -> None:

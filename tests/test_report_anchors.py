@@ -61,7 +61,7 @@ def test_two_experiments_of_one_name_keep_their_own_figures_and_links(tmp_path: 
 
 def test_an_experiment_named_like_a_path_stays_within_the_report(tmp_path: Path) -> None:
     made = stored([run("50p", document=document(figures=["rtt"]))], tmp_path / "results")
-    made.runs[0].meta["experiment"] = "../../escaped"  # type: ignore[index]  # as a `run.json` from elsewhere may say
+    made.runs[0].meta["experiment"] = "../../escaped"  # as a `run.json` from elsewhere may say
     report.build([made], tmp_path / "report")
     assert {path.name for path in (tmp_path / "report" / "figures").iterdir()} == {
         "escaped-rtt.svg",

@@ -14,6 +14,7 @@ from bufferscope.errors import StoreError
 from bufferscope.experiment import load
 from bufferscope.job import Source, Task
 from bufferscope.store import arriving
+from bufferscope.store.metadata import Foreseen
 
 Files = dict[str, Any]
 
@@ -25,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> bs.Run:
     return bs.run(write(directory, SMALL), seed=7, out=directory).runs[0]
 
 
-def foreseen(run: bs.Run) -> dict[str, Any]:
+def foreseen(run: bs.Run) -> Foreseen:
     """What is known of the run before it arrives."""
     path = run.path.parents[1] / "lab.toml"
     task = Task(load(path), 0, 7, ENGINES["sim"], Path())

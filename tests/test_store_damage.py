@@ -237,6 +237,20 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda run: change(run, lambda meta: meta.update(engine="../sim")),
         "engine: found '../sim'",
     ),
+    "a ping of no size": (
+        lambda run: change(run, lambda meta: pings(meta)[0].pop("payload_bytes")),
+        "payload_bytes: missing",
+    ),
+    "a ring of no size": (
+        lambda run: change(run, lambda meta: meta["scenario"]["links"][0]["reverse"].update(ring={"bql": True})),
+        "scenario.links[0].reverse.ring.size_packets: missing",
+    ),
+    "a ring that limits its bytes or not": (
+        lambda run: change(
+            run, lambda meta: meta["scenario"]["links"][0]["forward"].update(ring={"size_packets": 64, "bql": 1})
+        ),
+        "scenario.links[0].forward.ring.bql: found 1; expected true or false",
+    ),
     "traffic to nowhere": (
         lambda run: change(run, lambda meta: meta["scenario"]["traffic"][0].update(to=7)),
         "scenario.traffic[0].to: found 7",
@@ -264,6 +278,10 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
         f"{1 << 40} were written",
     ),
 }
+
+
+def pings(meta: dict[str, Any]) -> list[dict[str, Any]]:
+    return [entry for entry in meta["scenario"]["traffic"] if entry["kind"] == "ping"]
 
 
 def piped(file: Path) -> None:

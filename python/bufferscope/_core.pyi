@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
+from typing import Self, final
 
 __version__: str
 """The version of bufferscope."""
@@ -36,6 +37,7 @@ class OtherBuildError(TablesError):
 class Interrupted(Exception):
     """The progress callback asked to stop."""
 
+@final
 class Point:
     """One choice of swept values with its scenario."""
 
@@ -51,6 +53,7 @@ class Point:
     def notes(self) -> list[str]:
         """What the user should know of the values that this point has, a line each."""
 
+@final
 class Experiment:
     """A checked experiment file."""
 
@@ -111,10 +114,11 @@ def simulate(
     Other Python threads go on meanwhile. Raises `SimulationError`.
     """
 
+@final
 class TableWriter:
     """Takes over the tables of an engine that runs in another process, and writes them into a directory as Parquet."""
 
-    def __init__(self, directory: str | PathLike[str]) -> None:
+    def __new__(cls, directory: str | PathLike[str]) -> Self:
         """Create the files. Raises `TablesError`."""
 
     def write(self, table: int, stream: bytes) -> None:

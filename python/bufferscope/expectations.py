@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
@@ -36,6 +36,36 @@ class Verdict(StrEnum):
         """The verdict in words for users."""
         told = {Verdict.EXPLAINED: "differs, cause shown", Verdict.NOT_SHOWN: "differs, cause not shown"}
         return told.get(self, self.value)
+
+
+class Measured(TypedDict):
+    """Where a metric is taken: the position of a point, and of the point that it is divided by, if it is."""
+
+    point: int
+    relative_to: int | None
+
+
+class Comparison(Measured):
+    """The measurement to compare with a band, and where a difference's cause has to show."""
+
+    shown_by: NotRequired[Measured | None]
+
+
+class Entry(TypedDict):
+    """An expectation as the native core and `run.json` write it."""
+
+    metric: str
+    says: str
+    band: list[float | None]
+    """Its ends; None for an infinite one."""
+    differs: str | None
+    where: dict[str, str]
+    relative_to: dict[str, str] | None
+    shown_by: NotRequired[dict[str, str] | None]
+    comparisons: list[Comparison]
+    not_applicable: str | None
+    number: NotRequired[int]
+    """Its place in the file, from 1; `run.json` has only the expectations about its point."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +107,7 @@ class Evaluated:
     """Whether the expectation is about these runs, but their records do not have its metric."""
 
 
-def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> list[Evaluated]:
+def evaluate(entries: Sequence[Entry], runs: Sequence["Run"]) -> list[Evaluated]:
     """Measure and judge expectations, in the form of `run.json`, at each of their points.
 
     If there are runs on several engines, the runs of each engine are judged separately.
@@ -91,37 +121,42 @@ def evaluate(entries: Sequence[Mapping[str, Any]], runs: Sequence["Run"]) -> lis
     ]
 
 
-def concerning(entries: Sequence[Mapping[str, Any]], position: int) -> list[dict[str, Any]]:
+def concerning(entries: Sequence[Entry], position: int) -> list[Entry]:
     """The expectations that a run's `run.json` keeps: those about its point, with their numbers from 1.
 
     Each keeps only the comparisons in which the point takes part. So the space for a sweep's runs is proportional to
     their number and not to its square. `gathered` puts the comparisons together again.
     """
-    kept = []
+    kept: list[Entry] = []
     for number, entry in enumerate(entries, start=1):
         comparisons = [comparison for comparison in entry["comparisons"] if position in _positions(comparison)]
         if comparisons or entry["not_applicable"]:
-            kept.append({"number": number, **entry, "comparisons": comparisons})
+            kept.append({**entry, "number": number, "comparisons": comparisons})
     return kept
 
 
-def _positions(comparison: Mapping[str, Any]) -> Iterator[int | None]:
+def _positions(comparison: Comparison) -> Iterator[int | None]:
     """The points that take part in a comparison: those measured, and those that show the cause of a difference."""
-    for place in (comparison, comparison.get("shown_by") or {}):
-        yield from (place.get("point"), place.get("relative_to"))
+    for place in (comparison, comparison.get("shown_by")):
+        if place is not None:
+            yield from (place["point"], place["relative_to"])
 
 
-def gathered(runs: Sequence["Run"]) -> list[dict[str, Any]]:
+def gathered(runs: Sequence["Run"]) -> list[Entry]:
     """The expectations about any of the runs' points, in the file's order, with all their comparisons."""
-    entries: dict[str, dict[str, Any]] = {}
+    entries: dict[str, Entry] = {}
+    comparisons: dict[str, dict[str, Comparison]] = {}
     for run in runs:
         for entry in run.meta["expectations"]:
-            words = {key: value for key, value in entry.items() if key != "comparisons"}
-            whole = entries.setdefault(json.dumps(words, sort_keys=True), {**words, "comparisons": {}})
-            whole["comparisons"] |= {json.dumps(each, sort_keys=True): each for each in entry["comparisons"]}
-    for whole in entries.values():
-        whole["comparisons"] = sorted(whole["comparisons"].values(), key=lambda comparison: comparison["point"])
-    return sorted(entries.values(), key=lambda whole: whole.get("number", 0))
+            words = json.dumps({**entry, "comparisons": []}, sort_keys=True)
+            entries.setdefault(words, entry)
+            found = comparisons.setdefault(words, {})
+            found |= {json.dumps(comparison, sort_keys=True): comparison for comparison in entry["comparisons"]}
+    whole: list[Entry] = [
+        {**entry, "comparisons": sorted(comparisons[words].values(), key=lambda comparison: comparison["point"])}
+        for words, entry in entries.items()
+    ]
+    return sorted(whole, key=lambda entry: entry.get("number", 0))
 
 
 def judge(expectation: Expectation, measured: float, is_shown: bool = False) -> Verdict:
@@ -139,7 +174,7 @@ def is_in(band: tuple[float, float], measured: float) -> bool:
     return low <= measured <= high
 
 
-def _evaluate(entry: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> Iterator[Evaluated]:
+def _evaluate(entry: Entry, engine: str, runs: Sequence["Run"]) -> Iterator[Evaluated]:
     expectation = _expectation(entry)
     if entry["not_applicable"] or not entry["comparisons"]:
         reason = entry["not_applicable"] or "these runs do not have the point that it is about"
@@ -148,8 +183,8 @@ def _evaluate(entry: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> I
         yield _compare(expectation, comparison, engine, runs)
 
 
-def _expectation(entry: Mapping[str, Any]) -> Expectation:
-    """An expectation from its JSON form, in which null is an infinite end of the band."""
+def _expectation(entry: Entry) -> Expectation:
+    """An expectation from its JSON form."""
     low, high = entry["band"]
     return Expectation(
         metric=entry["metric"],
@@ -162,7 +197,7 @@ def _expectation(entry: Mapping[str, Any]) -> Expectation:
     )
 
 
-def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: str, runs: Sequence["Run"]) -> Evaluated:
+def _compare(expectation: Expectation, comparison: Comparison, engine: str, runs: Sequence["Run"]) -> Evaluated:
     """Measure and judge at one point, or at one point relative to another."""
     from bufferscope.metrics import MetricError
 
@@ -183,7 +218,7 @@ def _compare(expectation: Expectation, comparison: Mapping[str, Any], engine: st
     return Evaluated(expectation, engine, point, measured, len(chosen), verdict, why, shown_by)
 
 
-def _shown_by(expectation: Expectation, comparison: Mapping[str, Any], runs: Sequence["Run"]) -> str | None:
+def _shown_by(expectation: Expectation, comparison: Comparison, runs: Sequence["Run"]) -> str | None:
     """The point that shows the cause, because the metric lies in the band there, and the value; None without one."""
     from bufferscope.metrics import MetricError, definition
 
@@ -201,7 +236,7 @@ def _shown_by(expectation: Expectation, comparison: Mapping[str, Any], runs: Seq
     return f"{', '.join(_at(runs, elsewhere['point'])[0].point.values())}: {measured:.4g}{unit}"
 
 
-def _measure(metric: str, place: Mapping[str, Any], runs: Sequence["Run"]) -> float | None:
+def _measure(metric: str, place: Measured, runs: Sequence["Run"]) -> float | None:
     """The metric's mean over a point's runs, divided by another's where `place` names one; None without such runs."""
     measured = _mean(_at(runs, place["point"]), metric)
     if measured is None or place["relative_to"] is None:

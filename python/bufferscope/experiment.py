@@ -5,7 +5,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -13,13 +13,18 @@ from importlib.resources.abc import Traversable
 from os import PathLike, fspath
 from os.path import isfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from bufferscope import _core
 from bufferscope.errors import ExperimentError, InputError, printable
 from bufferscope.figures import NAMES as FIGURES
 from bufferscope.metrics import naming
 from bufferscope.overrides import Overrides, as_texts
+from bufferscope.scenario import Scenario
+
+if TYPE_CHECKING:
+    from bufferscope.expectations import Entry
+    from bufferscope.store.metadata import Axis
 
 TEACHING_ORDER = (
     "ucas-reproduce",
@@ -40,9 +45,21 @@ KINDS = {
 }
 
 
+class Document(TypedDict):
+    """An experiment file's words besides the set-up."""
+
+    title: str
+    source: str | None
+    description: str | None
+    figures: list[str]
+    notes: str | None
+    sweep: dict[str, list[str]]
+    """The swept keys' paths, each with the labels of its values."""
+
+
 @lru_cache(maxsize=32)
-def _scenario(core: _core.Point) -> Mapping[str, Any]:
-    scenario: Mapping[str, Any] = json.loads(core.scenario)
+def _scenario(core: _core.Point) -> Scenario:
+    scenario: Scenario = json.loads(core.scenario)
     return scenario
 
 
@@ -58,7 +75,7 @@ class Point:
         """What the user should know about its values: a rate in bytes per second, for instance."""
 
     @property
-    def scenario(self) -> Mapping[str, Any]:
+    def scenario(self) -> Scenario:
         """The resolved scenario; only the last few are cached, because sweeps can be large."""
         return _scenario(self.core)
 
@@ -82,9 +99,9 @@ class Experiment:
         """`PATH=VALUE`, as given."""
         self.notes = tuple(core.notes)
         """What the user should know before it runs, one line each; the notes of all points, without duplicates."""
-        self.document: Mapping[str, Any] = json.loads(core.document)
+        self.document: Document = json.loads(core.document)
         """The file's own words: title, source, description, figures, notes, sweep."""
-        self.expectations: list[Mapping[str, Any]] = json.loads(core.expectations)
+        self.expectations: list[Entry] = json.loads(core.expectations)
         self.points = [Point(point) for point in core.points]
         problems = [*_figures_problems(self.document["figures"]), *_metrics_problems(self.expectations, self.points)]
         if problems:
@@ -93,7 +110,7 @@ class Experiment:
     @property
     def title(self) -> str:
         """What the experiment shows, in one line."""
-        return str(self.document["title"])
+        return self.document["title"]
 
     @property
     def swept(self) -> dict[str, list[str]]:
@@ -106,10 +123,11 @@ class Experiment:
         return "; ".join(f"{path}={' or '.join(labels)}" for path, labels in self.swept.items())
 
     @cached_property
-    def axes(self) -> dict[str, dict[str, Any]]:
+    def axes(self) -> dict[str, "Axis"]:
         """The swept keys, each with the number and a digest of its values: equal sweeps have equal axes."""
-        sweep: Mapping[str, Sequence[str]] = self.document["sweep"]
-        return {path: {"values": len(labels), "digest": _digest(labels)} for path, labels in sweep.items()}
+        return {
+            path: {"values": len(labels), "digest": _digest(labels)} for path, labels in self.document["sweep"].items()
+        }
 
     @cached_property
     def statements(self) -> str:
@@ -269,7 +287,7 @@ def _figures_problems(names: Sequence[str]) -> Iterator[str]:
             yield f'figures[{position}]: found "{name}"; allowed: {", ".join(FIGURES)}{_guess(name, FIGURES)}'
 
 
-def _metrics_problems(expectations: Sequence[Mapping[str, Any]], points: Sequence[Point]) -> Iterator[str]:
+def _metrics_problems(expectations: Sequence["Entry"], points: Sequence[Point]) -> Iterator[str]:
     """Report each expectation whose points cannot have its metric."""
     for position, expectation in enumerate(expectations, start=1):
         for comparison in expectation["comparisons"][:1]:

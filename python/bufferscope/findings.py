@@ -88,7 +88,7 @@ def _find(run: RunRecords) -> Finding | None:
         median = metric(run, "rtt.p50_ms")
     except MetricError:
         return None
-    own = _empty_ms(way, int(pings[0]["payload_bytes"]), Window.of(run))
+    own = _empty_ms(way, pings[0]["payload_bytes"], Window.of(run))
     added = median.number - own
     if median.censored or added < max(LEAST_ADDED_MS, LEAST_ADDED_SHARE * own):
         return None

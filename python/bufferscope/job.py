@@ -1,18 +1,17 @@
 """One run to carry out: as plain data that can be sent anywhere, and the function that carries it out."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 from bufferscope import _core, machine
 from bufferscope.engines import Engine, Progress, engines
 from bufferscope.expectations import concerning
 from bufferscope.experiment import Experiment, Point
 from bufferscope.store import FORMAT
+from bufferscope.store.metadata import About, Foreseen, Observed
 from bufferscope.store.writing import directory_name, write_metadata
 
 
@@ -89,14 +88,14 @@ class Task:
     @cached_property
     def duration_ns(self) -> int:
         """The simulated length of the run."""
-        return int(self.point.scenario["duration_ns"])
+        return self.point.scenario["duration_ns"]
 
     @property
     def job(self) -> Job:
         """The same as plain data."""
         return Job(Source.of(self.experiment), self.position, self.seed, self.engine.name, self.engine.kernel)
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> About:
         """The part of `run.json` about the experiment's file, without anything that an engine uses.
 
         It has the swept keys only with the number and a digest of their values, and only this run's expectations.
@@ -111,7 +110,7 @@ class Task:
             "expectations": concerning(experiment.expectations, self.position),
         }
 
-    def foreseen(self, identity: str | None) -> dict[str, Any]:
+    def foreseen(self, identity: str | None) -> Foreseen:
         """The part of `run.json` that is known before the run, for an engine of this identity."""
         return {
             "format": FORMAT,
@@ -119,7 +118,7 @@ class Task:
             "experiment": self.experiment.name,
             **self.about(),
             "engine": self.engine.name,
-            **({} if identity is None else {"engine_identity": identity}),
+            "engine_identity": identity or "",
             "seed": self.seed,
             "point": self.point.values,
             "scenario": self.point.scenario,
@@ -134,7 +133,7 @@ def perform(task: Task, identity: str | None, place: Path, progress: Progress) -
     started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.thread_time()
     outcome = task.engine.run(task.point, task.seed, place, progress)
     cpu_s = time.thread_time() - cpu if outcome.cpu_s is None else outcome.cpu_s
-    observed: Mapping[str, Any] = {
+    observed: Observed = {
         "engine_version": outcome.engine_version,
         "started": started.isoformat(timespec="seconds"),
         "wall_s": round(time.perf_counter() - wall, 6),

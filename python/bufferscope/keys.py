@@ -6,12 +6,29 @@ The file may have errors. Keys come from the JSON Schema; names and present valu
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from bufferscope import _core
 
-Node = Mapping[str, Any]
-"""A node of the schema."""
+Node = TypedDict(
+    "Node",
+    {
+        "$ref": str,
+        "$defs": dict[str, "Node"],
+        "anyOf": list["Node"],
+        "oneOf": list["Node"],
+        "type": str | list[str],
+        "properties": dict[str, "Node"],
+        "items": "Node",
+        "required": list[str],
+        "const": object,
+        "enum": list[object],
+        "default": object,
+        "examples": list[object],
+    },
+    total=False,
+)
+"""A node of the schema: the keywords that are read."""
 
 LISTS = ("link", "host", "traffic")
 """The tables whose entries have names."""
@@ -49,7 +66,7 @@ class Keys:
         ends = (link.get("ends") for link in self._entries("link"))
         return list(dict.fromkeys(name for pair in ends if isinstance(pair, list) for name in pair))
 
-    def _entries(self, name: str) -> list[dict[str, Any]]:
+    def _entries(self, name: str) -> list[dict[str, object]]:
         """The named entries of a list of tables; every node has an entry among the hosts."""
         listed = self._tables.get(name)
         entries = [entry for entry in listed if _is_named(entry)] if isinstance(listed, list) else []
@@ -58,7 +75,7 @@ class Keys:
             entries += [{"name": node} for node in self.nodes() if node not in named]
         return entries
 
-    def _add_keys(self, node: Node, table: Mapping[str, Any], path: str, without: Iterable[str] = ()) -> None:
+    def _add_keys(self, node: Node, table: Mapping[str, object], path: str, without: Iterable[str] = ()) -> None:
         for alternative in self._alternatives(node):
             properties: Mapping[str, Node] = alternative.get("properties", {})
             if any("const" in key and table.get(name) != key["const"] for name, key in properties.items()):
@@ -109,7 +126,7 @@ class Keys:
         for choice in choices or ():
             yield from self._alternatives(choice)
 
-    def _table(self, value: object) -> Mapping[str, Any]:
+    def _table(self, value: object) -> Mapping[str, object]:
         return value if isinstance(value, dict) else {}
 
 

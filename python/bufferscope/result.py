@@ -17,6 +17,7 @@ from bufferscope.variation import Variation
 if TYPE_CHECKING:
     import polars as pl
 
+    from bufferscope.experiment import Document
     from bufferscope.figures.charts_of import Charts
 
 
@@ -42,11 +43,19 @@ class Result:
         return self.runs[0].experiment
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> "Document":
         """The texts of the experiment's file: `title`, `description`, ...; its `sweep` has only these runs' values."""
         meta = self.runs[0].meta
         sweep = {path: list(dict.fromkeys(run.point.get(path, "") for run in self.runs)) for path in self.runs[0].point}
-        return {"title": meta["title"], "figures": [], **meta["document"], "sweep": sweep}
+        words = meta["document"]
+        return {
+            "title": words.get("title") or meta["title"],
+            "source": words.get("source"),
+            "description": words.get("description"),
+            "figures": words.get("figures") or [],
+            "notes": words.get("notes"),
+            "sweep": sweep,
+        }
 
     @property
     def overrides(self) -> list[str]:
@@ -73,7 +82,7 @@ class Result:
         """The result split into variants: each has the runs of one version of the file with the same overrides."""
         files: dict[str, list[Run]] = {}
         for run in self.runs:
-            told = [run.meta[key] for key in ("overrides", "document")]
+            told = [run.meta["overrides"], run.meta["document"]]
             files.setdefault(json.dumps(told, sort_keys=True), []).append(run)
         return [Result(runs) for runs in files.values()]
 

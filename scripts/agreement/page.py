@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bufferscope.agreement.aims import AIMS, Aim
 from bufferscope.agreement.comparing import Comparison, PointAgreement
 from bufferscope.report.words import NBSP, number
+from bufferscope.store.metadata import Metadata
 from causes import Cause, explained
 
 HEADINGS = {
@@ -123,7 +124,7 @@ def provenance(results: Mapping[str, PointAgreement]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((run.engine, _versions(run.meta)) for point in results.values() for run in point.runs))
 
 
-def _versions(meta: Mapping[str, dict[str, dict[str, str]]]) -> str:
+def _versions(meta: Metadata) -> str:
     versions = f"bufferscope {meta['bufferscope']}"
     if (guest := meta["summary"].get("guest")) is None:
         return versions

@@ -1,8 +1,6 @@
 """The page on the catalogue, from its experiments."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from bufferscope.expectations import Entry
 from bufferscope.experiment import catalogue, load
 from writing import heading, table
 
@@ -30,13 +28,13 @@ def _experiment(name: str) -> str:
     )
     return (
         heading(2, name)
-        + f"**{document['title']}.** {document['description'].strip()}\n\n"
+        + f"**{document['title']}.** {(document['description'] or '').strip()}\n\n"
         + f"Source: {document['source']}.\n\n"
         + table(["the document says", "metric", "at", "band"], rows)
     )
 
 
-def _points(expect: Mapping[str, Any]) -> str:
+def _points(expect: Entry) -> str:
     """The points an expectation is about, by their labels."""
     at = ", ".join(str(label) for label in (expect.get("where") or {}).values())
     beside = ", ".join(str(label) for label in (expect.get("relative_to") or {}).values())

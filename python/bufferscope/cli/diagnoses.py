@@ -1,12 +1,10 @@
 """The output of `doctor`, for people and for programs."""
 
-from typing import Any
-
 from bufferscope.cli.tables import print_rows
 from bufferscope.doctor import Diagnosis
 
 
-def document(diagnosis: Diagnosis) -> dict[str, Any]:
+def document(diagnosis: Diagnosis) -> dict[str, object]:
     """An engine's diagnosis for `--json`."""
     return {
         "engine": diagnosis.engine,

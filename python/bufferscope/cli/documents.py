@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bufferscope.agreement import Agreement, Comparison
 from bufferscope.expectations import Evaluated
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bufferscope.comparison.comparing import Difference
 
 
-def print_document(document: Any) -> None:
+def print_document(document: object) -> None:
     """Print a JSON document; JSON has no infinity, so the document must not contain one.
 
     If standard output is not UTF-8, all characters but ASCII are written as JSON escapes.
@@ -27,7 +27,7 @@ def print_document(document: Any) -> None:
     print(json.dumps(document, indent=2, ensure_ascii=not is_utf8, allow_nan=False))
 
 
-def result_document(result: Result) -> dict[str, Any]:
+def result_document(result: Result) -> dict[str, object]:
     """A result: its runs with their metrics, and its expectations."""
     return {
         "experiment": result.experiment,
@@ -36,7 +36,7 @@ def result_document(result: Result) -> dict[str, Any]:
     }
 
 
-def agreement_document(agreement: Agreement, result: Result) -> dict[str, Any]:
+def agreement_document(agreement: Agreement, result: Result) -> dict[str, object]:
     """Two engines' agreement, point by point and metric by metric; a censored or unknown value is null."""
     return {
         "experiment": agreement.experiment,
@@ -52,7 +52,7 @@ def agreement_document(agreement: Agreement, result: Result) -> dict[str, Any]:
     }
 
 
-def comparison_document(comparison: "Held") -> dict[str, Any]:
+def comparison_document(comparison: "Held") -> dict[str, object]:
     """A comparison: every side's metrics, point by point, and the differences from the baseline."""
     return {
         "sides": list(comparison.sides),
@@ -81,7 +81,7 @@ def comparison_document(comparison: "Held") -> dict[str, Any]:
     }
 
 
-def _difference_document(found: "Difference") -> dict[str, Any]:
+def _difference_document(found: "Difference") -> dict[str, object]:
     compared = found.comparison
     within = compared.within_spread
     return {
@@ -94,16 +94,16 @@ def _difference_document(found: "Difference") -> dict[str, Any]:
     }
 
 
-def listing_document(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def listing_document(runs: Sequence[Run]) -> list[dict[str, object]]:
     """The runs of a directory, without their metrics."""
     return [{"experiment": run.experiment, **_origin(run), "started": run.meta["started"]} for run in runs]
 
 
-def _origin(run: Run) -> dict[str, Any]:
+def _origin(run: Run) -> dict[str, object]:
     return {"engine": run.engine, "seed": run.seed, "settings": run.settings, "path": str(run.path)}
 
 
-def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+def _comparison_document(comparison: Comparison) -> dict[str, object]:
     return {
         "metric": comparison.metric,
         "value": _estimate_document(comparison.value),
@@ -117,11 +117,11 @@ def _comparison_document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _estimate_document(estimate: Estimate) -> dict[str, Any]:
+def _estimate_document(estimate: Estimate) -> dict[str, object]:
     return {"mean": _number(estimate.mean), "sem": _number(estimate.sem), "n": estimate.n}
 
 
-def run_document(run: Run) -> dict[str, Any]:
+def run_document(run: Run) -> dict[str, object]:
     """A run; the value of a censored metric is null, and its name is in `censored`."""
     from bufferscope.metrics import not_measured
 
@@ -137,7 +137,7 @@ def run_document(run: Run) -> dict[str, Any]:
     }
 
 
-def _expectation_document(evaluated: Evaluated) -> dict[str, Any]:
+def _expectation_document(evaluated: Evaluated) -> dict[str, object]:
     expectation, measured = evaluated.expectation, evaluated.measured
     return {
         "metric": expectation.metric,

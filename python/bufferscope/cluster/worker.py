@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, final
 
 from distributed import Status, get_worker
 
@@ -31,16 +31,28 @@ def build() -> dict[str, str]:
     return {"version": _core.__version__, "fingerprint": fingerprint()}
 
 
-async def answers(questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """The answer to each question. A thread finds the answers, so that the worker can still talk to its scheduler.
+@final
+class Able(TypedDict):
+    """What a worker says of an engine that it has."""
 
-    An answer has the engine's `identity`, and `refusals` with a text or None for each point. If no point can run, it
-    has only `unable`, which says why.
-    """
+    identity: str | None
+    refusals: list[str | None]
+    """For each point, why it can't run; None if it can."""
+
+
+@final
+class Unable(TypedDict):
+    """Why no point can run on a worker."""
+
+    unable: str
+
+
+async def answers(questions: Sequence[Question]) -> list[Able | Unable]:
+    """The answer to each question. A thread finds the answers, so that the worker can still talk to its scheduler."""
     return await asyncio.to_thread(lambda: [_answer(question) for question in questions])
 
 
-def _answer(question: Question) -> dict[str, Any]:
+def _answer(question: Question) -> Able | Unable:
     try:
         (engine,) = engines(question.engine, kernel=question.kernel)
         engine.examine()
@@ -50,7 +62,7 @@ def _answer(question: Question) -> dict[str, Any]:
         return {"unable": str(error)}
 
 
-def work(job: Job, sweep: str, number: int) -> dict[str, Any]:
+def work(job: Job, sweep: str, number: int) -> dict[str, object]:
     """Carry out a job and return its `files`, as content by name; after a failure, return only `error`, the reason.
 
     Progress is reported as events of `PROGRESS_TOPIC`: `sweep`, `number` and the simulated time `now_ns`. The job stops

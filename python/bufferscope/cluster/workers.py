@@ -1,7 +1,6 @@
 """The workers of a cluster: whether they have our build, and which tasks each can carry out."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from distributed import Client
 from distributed.comm import CommClosedError
@@ -83,7 +82,7 @@ class Workers:
             return f"not a worker of bufferscope: {mismatch}"
         return None
 
-    def _note(self, address: str, question: Question, answer: Mapping[str, Any]) -> str | None:
+    def _note(self, address: str, question: Question, answer: worker.Able | worker.Unable) -> str | None:
         if "unable" in answer:
             self._unable[question][address] = answer["unable"]
             return None
@@ -105,7 +104,7 @@ def _first(addresses: Sequence[str]) -> str:
     return named(addresses[0]) + (f" (and {len(addresses) - 1} more)" if len(addresses) > 1 else "")
 
 
-def _check_answer(answer: Mapping[str, Any], points: int) -> None:
+def _check_answer(answer: Mapping[str, object], points: int) -> None:
     """Raise `Mismatch` if this is not a valid answer."""
     known = {"identity": optional(text), "refusals": items(optional(text), points, points)}
     table({"unable": text} if "unable" in answer else known)(answer, "answer")

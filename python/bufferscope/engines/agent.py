@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import bufferscope
 from bufferscope.errors import EngineError
@@ -48,6 +47,6 @@ def another_build(how_known: str) -> EngineError:
     )
 
 
-def request(point: Point, seed: int, options: Mapping[str, Any]) -> bytes:
+def request(point: Point, seed: int, options: Mapping[str, object]) -> bytes:
     """A request, which the agent reads from its standard input."""
     return json.dumps({"scenario": point.scenario, "seed": seed, "options": dict(options)}).encode()

@@ -7,12 +7,13 @@ import json
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bufferscope import _core
 from bufferscope.engines import agent
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
+from bufferscope.store.metadata import Summary
 
 _T = TypeVar("_T")
 
@@ -51,7 +52,7 @@ class Receiver:
             sample_interval_ns=summary["sampling"]["achieved_ns"],
             warnings=summary.pop("warnings"),
             tables=json.loads(self._tables.finish()),
-            summary=summary,
+            summary=cast(Summary, summary),
         )
 
     def _frames(self) -> Iterator[tuple[int, bytes]]:

@@ -17,6 +17,7 @@ from bufferscope.guest import cards, image, kernels, machine, state
 from bufferscope.guest import run as guest_run
 from bufferscope.guest.cards import Pair
 from bufferscope.guest.image import Image
+from bufferscope.store.metadata import GuestFacts
 
 OPTIONS = {
     # The guest has one processor, so writing records during the run would compete with the traffic.
@@ -50,7 +51,12 @@ def run(
     if done is None:
         raise _core.Interrupted
     outcome = receiver.finish()
-    facts = {"release": built.release, "image": built.id, "qemu": qemu.version, "cpu_s": round(done.cpu_s, 3)}
+    facts: GuestFacts = {
+        "release": built.release,
+        "image": built.id,
+        "qemu": qemu.version,
+        "cpu_s": round(done.cpu_s, 3),
+    }
     return dataclasses.replace(outcome, summary={**outcome.summary, "guest": facts}, cpu_s=done.cpu_s)
 
 

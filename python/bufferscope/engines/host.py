@@ -8,7 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypedDict
 
 from bufferscope import _core
 from bufferscope.engines import agent, rings
@@ -22,6 +22,17 @@ _QUESTION_TIMEOUT_S = 30
 
 _ALONE = threading.Lock()
 """Held by the only run at a time: concurrent runs in real time would disturb one another."""
+
+
+class Capabilities(TypedDict):
+    """What a kernel can do, as the agent reports it."""
+
+    kernel: str
+    """Its release."""
+    privilege: str
+    qdiscs: dict[str, bool]
+    """The disciplines, and whether it has them; so are the congestion controls."""
+    congestion: dict[str, bool]
 
 
 def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
@@ -59,12 +70,12 @@ def _children_cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def capabilities() -> dict[str, Any]:
-    """The agent's report on what this machine's kernel can do: `kernel, privilege, qdiscs, congestion`.
+def capabilities() -> Capabilities:
+    """The agent's report on what this machine's kernel can do.
 
     Raises `EngineError` if the kernel does not allow network namespaces.
     """
-    found: dict[str, Any] = _told("--capabilities")
+    found: Capabilities = _told("--capabilities")
     return found
 
 

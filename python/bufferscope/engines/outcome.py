@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from bufferscope.store.metadata import Summary
 
 
 @dataclass(frozen=True)
@@ -14,8 +15,7 @@ class Outcome:
     """The TCP payload of a full packet."""
     sample_interval_ns: int
     """The sampling interval achieved."""
-    summary: Mapping[str, Any]
-    """The engine's own counters."""
+    summary: Summary
     warnings: list[str]
     tables: Mapping[str, int]
     """The number of rows of each table."""

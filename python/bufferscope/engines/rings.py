@@ -1,6 +1,7 @@
 """Refuse scenarios with a driver's transmit ring, for engines that have none."""
 
 from bufferscope.experiment import Point
+from bufferscope.scenario import SIDES
 
 
 def refusal(point: Point, why: str) -> str | None:
@@ -13,7 +14,7 @@ def _first(point: Point) -> str | None:
     names = [node["name"] for node in point.scenario["nodes"]]
     for link in point.scenario["links"]:
         a, b = (names[index] for index in link["ends"])
-        for side, port in (("forward", f"{a}>{b}"), ("reverse", f"{b}>{a}")):
+        for side, port in zip(SIDES, (f"{a}>{b}", f"{b}>{a}"), strict=True):
             if link[side].get("ring"):
                 return port
     return None

@@ -1,10 +1,11 @@
 """Choose the figures of a result: those that its experiment names, or else those that fit its traffic."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from bufferscope.figures import NAMES
 from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.scenario import Scenario
 
 if TYPE_CHECKING:
     from bufferscope.metrics.records import RunRecords
@@ -19,7 +20,7 @@ def chosen(runs: Sequence["RunRecords"]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def fitting(scenario: Mapping[str, Any]) -> tuple[str, ...]:
+def fitting(scenario: Scenario) -> tuple[str, ...]:
     """The figures that show something of a scenario's traffic.
 
     A port with a rate has a queue, a ping has round-trip times, a TCP connection has a window, traffic that carries
@@ -28,7 +29,7 @@ def fitting(scenario: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(_fitting(scenario))
 
 
-def _fitting(scenario: Mapping[str, Any]) -> Iterator[str]:
+def _fitting(scenario: Scenario) -> Iterator[str]:
     if any(port.rate for port in ports(scenario).values()):
         yield "queue_length"
     if traffic_named(scenario, "ping"):

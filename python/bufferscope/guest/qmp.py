@@ -3,7 +3,6 @@
 import json
 import socket
 import time
-from typing import Any
 
 from .errors import GuestError
 
@@ -18,7 +17,7 @@ class Qmp:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = b""
-        self._events: list[dict[str, Any]] = []
+        self._events: list[dict[str, object]] = []
 
     def negotiate(self, timeout_s: float) -> None:
         """Read the greeting and leave negotiation mode, as QMP requires before the first command."""
@@ -28,11 +27,11 @@ class Qmp:
     def execute(
         self,
         command: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: dict[str, object] | None = None,
         *,
         descriptor: int | None = None,
         timeout_s: float = 30,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Send `command`, with an open file if it takes one, and return the reply. QEMU's errors raise `GuestError`."""
         request = {"execute": command, **({"arguments": arguments} if arguments else {})}
         socket.send_fds(
@@ -51,7 +50,7 @@ class Qmp:
             else:
                 raise _unexpected(json.dumps(message).encode(), f"what {command} returns")
 
-    def wait_for(self, event: str, *, timeout_s: float) -> dict[str, Any]:
+    def wait_for(self, event: str, *, timeout_s: float) -> dict[str, object]:
         """The next event of this name; earlier events are dropped."""
         until = time.monotonic() + timeout_s
         while True:
@@ -59,7 +58,7 @@ class Qmp:
             if message.get("event") == event:
                 return message
 
-    def _message(self, until: float) -> dict[str, Any]:
+    def _message(self, until: float) -> dict[str, object]:
         while b"\n" not in self._buffer:
             left = until - time.monotonic()
             if left <= 0:

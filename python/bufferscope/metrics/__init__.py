@@ -9,8 +9,9 @@ The modules that compute metrics are loaded when they are first used, so it is c
 (`naming`, `definitions`).
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from bufferscope import lazy
 
 if TYPE_CHECKING:
     from bufferscope.metrics.definitions import Definition, definition
@@ -49,21 +50,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "definitions": ("Definition", "definition"),
-    "measuring": (
-        *("MetricError", "Metrics", "NotMeasuredError", "UnknownMetricError", "Value"),
-        *("all_of", "compute", "metric", "not_measured"),
-    ),
-    "naming": ("names",),
-    "statistics": ("Estimate",),
-    "tables": ("aggregate", "describe", "frame"),
+    "Definition": "definitions",
+    "Estimate": "statistics",
+    "MetricError": "measuring",
+    "Metrics": "measuring",
+    "NotMeasuredError": "measuring",
+    "UnknownMetricError": "measuring",
+    "Value": "measuring",
+    "aggregate": "tables",
+    "all_of": "measuring",
+    "compute": "measuring",
+    "definition": "definitions",
+    "describe": "tables",
+    "frame": "tables",
+    "metric": "measuring",
+    "names": "naming",
+    "not_measured": "measuring",
 }
-
-
-def __getattr__(name: str) -> object:
-    for home, names_there in _HOMES.items():
-        if name in names_there:
-            value: object = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy.names(__name__, _HOMES)

@@ -2,24 +2,24 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from bufferscope.metrics.definitions import DEFINITIONS, PERCENT, Definition
 from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.scenario import Scenario
 
 PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
 """The percentile in a metric's name: at the end, before the unit."""
 
 
-def names(scenario: Mapping[str, Any], definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
+def names(scenario: Scenario, definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
     """The names that metrics of this scenario can have, measured or not; `p<N>` stands for any percentile."""
     rated = [port.name for port in ports(scenario).values() if port.rate]
     traffic = [entry["name"] for entry in traffic_named(scenario)]
     return [name for definition in definitions for name in definition.names(rated, traffic)]
 
 
-def exists(scenario: Mapping[str, Any], name: str) -> bool:
+def exists(scenario: Scenario, name: str) -> bool:
     """Whether a metric of this scenario can have this name."""
     return "<" not in name and not {name, any_percentile(name)}.isdisjoint(names(scenario))
 
@@ -29,7 +29,7 @@ def any_percentile(name: str) -> str:
     return PERCENTILE.sub(".p<N>_", name)
 
 
-def closest(scenario: Mapping[str, Any], name: str) -> list[str]:
+def closest(scenario: Scenario, name: str) -> list[str]:
     """A few names that may have been meant by `name`."""
     known = names(scenario)
     return difflib.get_close_matches(name, known, n=4, cutoff=0.5) or known[:4]

@@ -1,9 +1,21 @@
 """A scenario's network in the form that metrics and figures need: ports by name, their rates over time, and paths."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, overload
+
+from bufferscope.scenario import (
+    SIDES,
+    PingTraffic,
+    PortSettings,
+    Qdisc,
+    Scenario,
+    TcpTraffic,
+    Traffic,
+    UdpTraffic,
+    WebTraffic,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,14 +43,13 @@ class Port:
     """Steps in order of time, the first at 0; if empty, the port has no rate, and nothing queues in it."""
     delay_ns: int
     overhead_bytes: int
-    queue: Mapping[str, Any]
-    """`qdisc` and its parameters."""
+    queue: Qdisc
 
     @property
     def limit_packets(self) -> int | None:
         """The queue's limit if it is in packets, otherwise None."""
         limit = self.queue.get("limit_packets")
-        return None if limit is None else int(limit)
+        return limit if isinstance(limit, int) else None
 
     @property
     def is_scheduled(self) -> bool:
@@ -65,19 +76,19 @@ class Port:
         return pl.DataFrame(steps, schema={"t_ns": pl.Int64, "bits_per_second": pl.Int64})
 
 
-def ports(scenario: Mapping[str, Any]) -> dict[str, Port]:
+def ports(scenario: Scenario) -> dict[str, Port]:
     """All ports by name, in the order of the file's links, forward before reverse."""
     names = [node["name"] for node in scenario["nodes"]]
     found: dict[str, Port] = {}
     for link in scenario["links"]:
         a, b = (names[index] for index in link["ends"])
-        for sender, receiver, side in ((a, b, "forward"), (b, a, "reverse")):
+        for side, sender, receiver in zip(SIDES, (a, b), (b, a), strict=True):
             port = _port(sender, receiver, link["name"], link[side])
             found[port.name] = port
     return found
 
 
-def path(scenario: Mapping[str, Any], sender: str, receiver: str) -> list[Port]:
+def path(scenario: Scenario, sender: str, receiver: str) -> list[Port]:
     """The ports that a packet crosses from one node to another: a shortest path, as the engines route."""
     by_sender: dict[str, list[Port]] = {}
     for port in ports(scenario).values():
@@ -93,17 +104,27 @@ def path(scenario: Mapping[str, Any], sender: str, receiver: str) -> list[Port]:
     return routes[receiver]
 
 
-def traffic_named(scenario: Mapping[str, Any], *kinds: str) -> list[Mapping[str, Any]]:
+@overload
+def traffic_named(scenario: Scenario, kind: Literal["tcp"], /) -> list[TcpTraffic]: ...
+@overload
+def traffic_named(scenario: Scenario, kind: Literal["web"], /) -> list[WebTraffic]: ...
+@overload
+def traffic_named(scenario: Scenario, kind: Literal["udp"], /) -> list[UdpTraffic]: ...
+@overload
+def traffic_named(scenario: Scenario, kind: Literal["ping"], /) -> list[PingTraffic]: ...
+@overload
+def traffic_named(scenario: Scenario, *kinds: str) -> list[Traffic]: ...
+def traffic_named(scenario: Scenario, *kinds: str) -> Sequence[Traffic]:
     """The scenario's traffic entries of these kinds, or all entries if no kind is given; in the file's order."""
     return [entry for entry in scenario["traffic"] if not kinds or entry["kind"] in kinds]
 
 
-def bulk_flows(scenario: Mapping[str, Any]) -> int:
+def bulk_flows(scenario: Scenario) -> int:
     """The number of competing flows of kind tcp."""
     return sum(entry["flows"] for entry in traffic_named(scenario, "tcp"))
 
 
-def traffic_ends(scenario: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[str, str]:
+def traffic_ends(scenario: Scenario, entry: Traffic) -> tuple[str, str]:
     """The names of the nodes that a traffic entry goes from and to."""
     return scenario["nodes"][entry["from"]]["name"], scenario["nodes"][entry["to"]]["name"]
 
@@ -115,14 +136,13 @@ def traffic_of_flow() -> "pl.Expr":
     return pl.col("flow").str.replace(r"/\d+$", "").alias("traffic")
 
 
-def _port(sender: str, receiver: str, link: str, side: Mapping[str, Any]) -> Port:
-    steps: Sequence[Mapping[str, int]] = side["rate"] or ()
+def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
     return Port(
         name=f"{sender}>{receiver}",
         sender=sender,
         receiver=receiver,
         link=link,
-        rate=tuple(RateStep(step["from_ns"], step["bits_per_second"]) for step in steps),
+        rate=tuple(RateStep(step["from_ns"], step["bits_per_second"]) for step in side["rate"] or ()),
         delay_ns=side["delay_ns"],
         overhead_bytes=side["overhead_bytes"],
         queue=side["queue"],

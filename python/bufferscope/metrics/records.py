@@ -5,9 +5,14 @@ Column names and units are those of the records' schema: integer nanoseconds (`*
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
+
+from bufferscope.scenario import Scenario
+
+if TYPE_CHECKING:
+    from bufferscope.store.metadata import Metadata
 
 
 class RunRecords(Protocol):
@@ -26,11 +31,11 @@ class RunRecords(Protocol):
         """The swept values of this run's point, path to label; empty without a sweep."""
 
     @property
-    def scenario(self) -> Mapping[str, Any]:
+    def scenario(self) -> Scenario:
         """The resolved scenario: every default filled in, every value a plain number in the unit of its name."""
 
     @property
-    def meta(self) -> Mapping[str, Any]:
+    def meta(self) -> "Metadata":
         """The content of `run.json`: how the run was made."""
 
     @property

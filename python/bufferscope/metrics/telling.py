@@ -1,9 +1,9 @@
 """The metrics that say most about a run, depending on its traffic; tables show them first."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from bufferscope.metrics.network import bulk_flows, traffic_named
+from bufferscope.scenario import Scenario
 
 HEADINGS = {
     "rtt.p50_ms": "RTT p50 (ms)",
@@ -26,7 +26,7 @@ ENDINGS = {
 }
 
 
-def telling(scenario: Mapping[str, Any]) -> list[str]:
+def telling(scenario: Scenario) -> list[str]:
     """The names of these metrics for a scenario, in the order in which tables show them; a run may lack some."""
     return list(dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario)]))
 
@@ -43,12 +43,12 @@ def heading(name: str) -> str:
     return next((rest.removesuffix(end) + words for end, words in ENDINGS.items() if rest.endswith(end)), name)
 
 
-def _delay(scenario: Mapping[str, Any]) -> Iterator[str]:
+def _delay(scenario: Scenario) -> Iterator[str]:
     if traffic_named(scenario, "ping"):
         yield from ("rtt.p50_ms", "rtt.p95_ms", "rtt.max_ms", "rtt.lost")
 
 
-def _goodput(scenario: Mapping[str, Any]) -> Iterator[str]:
+def _goodput(scenario: Scenario) -> Iterator[str]:
     entries = traffic_named(scenario, "tcp", "web", "udp", "bittorrent")
     if entries:
         yield "goodput.total_mbit"
@@ -60,13 +60,13 @@ def _goodput(scenario: Mapping[str, Any]) -> Iterator[str]:
         yield "retransmits.total"
 
 
-def _times(scenario: Mapping[str, Any]) -> Iterator[str]:
+def _times(scenario: Scenario) -> Iterator[str]:
     files = [entry for entry in traffic_named(scenario, "tcp") if entry.get("bytes") is not None]
     for entry in [*traffic_named(scenario, "web", "dns"), *files]:
         yield from (f"transfer.{entry['name']}.{what}" for what in ("mean_s", "p95_s", "unfinished"))
 
 
-def _calls(scenario: Mapping[str, Any]) -> Iterator[str]:
+def _calls(scenario: Scenario) -> Iterator[str]:
     for entry in traffic_named(scenario, "voip"):
         yield from (f"voip.{entry['name']}.{what}" for what in ("mos", "delay_ms", "loss_percent"))
     for entry in traffic_named(scenario, "udp"):

@@ -83,7 +83,7 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     )
 
 
-def script_json(value: Any) -> Markup:
+def script_json(value: object) -> Markup:
     """JSON that is safe in a script element, whatever text it has: no `<` can end the element or open a comment."""
     return Markup(json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))
 

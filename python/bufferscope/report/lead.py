@@ -1,18 +1,19 @@
 """The page's first sentence and figure: the same link and traffic, once with tail drop and once with CoDel."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bufferscope.figures.source import Point, engine, points
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.network import ports
 from bufferscope.report import drawing
 from bufferscope.report.words import quantity
+from bufferscope.scenario import SIDES, Scenario
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 TAIL_DROP = frozenset({"pfifo", "bfifo"})
 QUEUE_MANAGER = "codel"
 FIGURE = "rtt"
-LINK_PARTS = ("forward", "reverse")
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,12 @@ def _pairs(result: "Result") -> Iterator[Pair]:
 
 def _but_for_queues(point: Point) -> str:
     """What the two points of a pair must have in common: the engine, and the scenario without its queues."""
-    scenario = dict(point.first.scenario)
-    scenario["links"] = [
-        {**link, **{side: {**link[side], "queue": None} for side in LINK_PARTS}} for link in scenario["links"]
-    ]
-    return json.dumps([engine(point.first), scenario], sort_keys=True)
+    scenario = point.first.scenario
+    links = [{**link, **{side: {**link[side], "queue": None} for side in SIDES}} for link in scenario["links"]]
+    return json.dumps([engine(point.first), {**scenario, "links": links}], sort_keys=True)
 
 
-def _is_cured(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def _is_cured(before: Scenario, after: Scenario) -> bool:
     """Whether all queues that differ have tail drop in `before` and the queue manager in `after`."""
     others = ports(after)
     changed = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from bufferscope.experiment import teaching_position
+from bufferscope.experiment import Document, teaching_position
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import Point, points
 from bufferscope.report import drawing, lead, metrics_table, parameters, plotting, reasons, tiles, topology, verdicts
@@ -154,14 +154,14 @@ def _experiment(
     grouped = points(result)
     labels = {run.id: point.label for point in grouped for run in point.runs}
     by_engine = result.by_engine
-    title = document.get("title") or result.runs[0].meta["title"]
+    title = document["title"]
     return ExperimentView(
         name=anchor,
         title=title,
         experiment=result.experiment,
-        source=document.get("source") or "",
-        description=markdown(document.get("description") or ""),
-        notes=markdown(document.get("notes") or ""),
+        source=document["source"] or "",
+        description=markdown(document["description"] or ""),
+        notes=markdown(document["notes"] or ""),
         overrides=tuple(result.overrides),
         warnings=stored.warnings(result.runs),
         topology=plotting.view(topology.network(grouped)),
@@ -177,9 +177,9 @@ def _experiment(
     )
 
 
-def _missing(document: Mapping[str, object], drawn: Sequence[object]) -> tuple[drawing.Missing, ...]:
+def _missing(document: Document, drawn: Sequence[object]) -> tuple[drawing.Missing, ...]:
     """The figures that the file asks for and for which there is no data; missing default figures are left out."""
-    if not document.get("figures"):
+    if not document["figures"]:
         return ()
     return tuple(figure for figure in drawn if isinstance(figure, drawing.Missing))
 

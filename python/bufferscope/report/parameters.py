@@ -6,13 +6,13 @@ Where points differ, a cell holds the setting of each point.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from bufferscope.figures.source import Point
 from bufferscope.metrics.network import NANOSECONDS, Port, ports, traffic_ends
 from bufferscope.report.words import number, quantity, setting
+from bufferscope.scenario import Scenario
 
-Rows = Callable[[Mapping[str, Any]], Iterable[tuple[str, ...]]]
+Rows = Callable[[Scenario], Iterable[tuple[str, ...]]]
 """Makes a table's rows from a scenario; the first cell of a row is its name."""
 Cell = tuple[tuple[str, str], ...]
 """The distinct settings of a cell, as pairs of the points' labels and the setting; the label is empty if all agree."""
@@ -36,7 +36,7 @@ def tables(points: Sequence[Point]) -> list[Table]:
     ]
 
 
-def _general(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+def _general(scenario: Scenario) -> Iterable[tuple[str, ...]]:
     yield "duration", quantity(scenario["duration_ns"], "ns")
     yield "warm-up, left out of the metrics", quantity(scenario["warmup_ns"], "ns")
     yield "time between samples", quantity(scenario["sample_interval_ns"], "ns")
@@ -54,7 +54,7 @@ def _network(points: Sequence[Point]) -> Rows:
         if _port(forward) != _port(reverse)
     }
 
-    def rows(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    def rows(scenario: Scenario) -> Iterable[tuple[str, ...]]:
         for forward, reverse in _directions(scenario):
             if forward.link in unlike:
                 yield forward.name, *_port(forward)
@@ -65,7 +65,7 @@ def _network(points: Sequence[Point]) -> Rows:
     return rows
 
 
-def _directions(scenario: Mapping[str, Any]) -> list[tuple[Port, Port]]:
+def _directions(scenario: Scenario) -> list[tuple[Port, Port]]:
     """The two ports of each link."""
     found = list(ports(scenario).values())
     return list(zip(found[::2], found[1::2], strict=True))
@@ -86,7 +86,7 @@ def _rate(port: Port) -> str:
     )
 
 
-def _traffic(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+def _traffic(scenario: Scenario) -> Iterable[tuple[str, ...]]:
     shown_elsewhere = {"name", "kind", "from", "to", "start_ns", "stop_ns"}
     for entry in scenario["traffic"]:
         sender, receiver = traffic_ends(scenario, entry)
@@ -95,14 +95,14 @@ def _traffic(scenario: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
         yield entry["name"], entry["kind"], f"{sender} → {receiver}", when, settings(rest)
 
 
-def settings(table: Mapping[str, Any], first: str | None = None) -> str:
+def settings(table: Mapping[str, object], first: str | None = None) -> str:
     """All keys of a table in words; the value of the key `first` comes first."""
     head = [str(table[first])] if first else []
     rest = {key: value for key, value in table.items() if key != first and value is not None}
     return ", ".join([*head, *(_told(key, value) for key, value in rest.items())])
 
 
-def _told(key: str, value: Any) -> str:
+def _told(key: str, value: object) -> str:
     """One setting in words; for a table, the settings in it without the table's name."""
     return settings(value) if isinstance(value, Mapping) else setting(key, value)
 

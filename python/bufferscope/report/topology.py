@@ -4,13 +4,13 @@
 points of a sweep differ, a label names all settings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bufferscope.figures.source import Point
 from bufferscope.metrics.network import Port, path, ports, traffic_ends
 from bufferscope.report.words import NBSP, number, plural, quantity
+from bufferscope.scenario import SIDES, Qdisc, Ring, Scenario, Traffic
 
 MOST_STEPS = 8
 """If a rate changes more often than this, the label gives its range."""
@@ -61,17 +61,17 @@ def network(points: Sequence[Point]) -> Network:
     return Network(tuple(nodes), tuple(_links(scenarios)), tuple(_lanes(scenarios)))
 
 
-def _links(scenarios: Sequence[Mapping[str, Any]]) -> list[Link]:
-    found: dict[str, list[tuple[Port, Mapping[str, Any]]]] = {}
+def _links(scenarios: Sequence[Scenario]) -> list[Link]:
+    found: dict[str, list[tuple[Port, Ring | None]]] = {}
     for scenario in scenarios:
-        sides = (link[side] for link in scenario["links"] for side in ("forward", "reverse"))
-        for port, side in zip(ports(scenario).values(), sides, strict=True):
-            found.setdefault(port.name, []).append((port, side))
+        rings = (link[side].get("ring") for link in scenario["links"] for side in SIDES)
+        for port, ring in zip(ports(scenario).values(), rings, strict=True):
+            found.setdefault(port.name, []).append((port, ring))
     names = list(found)
     return [_link(found[there], found[back]) for there, back in zip(names[::2], names[1::2], strict=True)]
 
 
-def _link(there: Sequence[tuple[Port, Mapping[str, Any]]], back: Sequence[tuple[Port, Mapping[str, Any]]]) -> Link:
+def _link(there: Sequence[tuple[Port, Ring | None]], back: Sequence[tuple[Port, Ring | None]]) -> Link:
     forward = there[0][0]
     lines = []
     for one, other, none in zip(_settings(there), _settings(back), WITHOUT, strict=True):
@@ -82,18 +82,18 @@ def _link(there: Sequence[tuple[Port, Mapping[str, Any]]], back: Sequence[tuple[
     return Link((forward.sender, forward.receiver), tuple(line for line in lines if line))
 
 
-def _settings(variants: Sequence[tuple[Port, Mapping[str, Any]]]) -> tuple[str, str, str, str]:
+def _settings(variants: Sequence[tuple[Port, Ring | None]]) -> tuple[str, str, str, str]:
     """Rate, delay, queue and ring of a port at all points; a part that it does not have is empty."""
-    with_rate = [(port, side) for port, side in variants if port.rate]
+    with_rate = [(port, ring) for port, ring in variants if port.rate]
     return (
         _any_of(_rate(port) for port, _ in variants),
         _any_of(quantity(port.delay_ns, "ns") if port.delay_ns else WITHOUT[1] for port, _ in variants),
         _queues([port.queue for port, _ in with_rate]),
-        _any_of(_ring(side.get("ring")) for _, side in with_rate),
+        _any_of(_ring(ring) for _, ring in with_rate),
     )
 
 
-def _any_of(texts: Any) -> str:
+def _any_of(texts: Iterable[str]) -> str:
     """`a, b or c`: the different texts if they are few, otherwise the first and the number of others."""
     distinct = list(dict.fromkeys(text for text in texts if text))
     if len(distinct) > MOST_SETTINGS:
@@ -122,16 +122,14 @@ def _same_units(texts: Sequence[str]) -> str:
     return ", ".join(texts)
 
 
-def _queues(queues: Sequence[Mapping[str, Any]]) -> str:
+def _queues(queues: Sequence[Qdisc]) -> str:
     """`pfifo of 50, 100 or 200 packets, codel of 1000 packets`."""
     limits: dict[str, dict[str, None]] = {}
     for queue in queues:
         known = limits.setdefault(queue["qdisc"], {})
-        limit = next(
-            ((queue[f"limit_{unit}"], unit) for unit in ("packets", "bytes") if f"limit_{unit}" in queue), None
-        )
-        if limit and limit[0] is not None:
-            known[quantity(*limit)] = None
+        for unit in ("packets", "bytes"):
+            if isinstance(limit := queue.get(f"limit_{unit}"), int):
+                known[quantity(limit, unit)] = None
     return ", ".join(f"{qdisc} of {_alternatives(list(known))}" if known else qdisc for qdisc, known in limits.items())
 
 
@@ -144,13 +142,13 @@ def _alternatives(texts: Sequence[str]) -> str:
     return f"{head} or {last}" if head else last
 
 
-def _ring(ring: Mapping[str, Any] | None) -> str:
+def _ring(ring: Ring | None) -> str:
     if not ring:
         return ""
     return f"ring of {number(ring['size_packets'])} packets{' with BQL' if ring['bql'] else ''}"
 
 
-def _lanes(scenarios: Sequence[Mapping[str, Any]]) -> list[Lane]:
+def _lanes(scenarios: Sequence[Scenario]) -> list[Lane]:
     """One lane for all traffic from one node to another, along the path on which the engines route it."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     ways: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -162,7 +160,7 @@ def _lanes(scenarios: Sequence[Mapping[str, Any]]) -> list[Lane]:
     return [Lane(ways[ends], f"{', '.join(words)}: {ends[0]} → {ends[1]}") for ends, words in found.items()]
 
 
-def _traffic(entry: Mapping[str, Any]) -> str:
+def _traffic(entry: Traffic) -> str:
     """`bulk (tcp)`; only `ping` if name and kind are the same."""
-    name, kind = str(entry["name"]), str(entry["kind"])
+    name, kind = entry["name"], entry["kind"]
     return name if name == kind else f"{name} ({kind})"

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 NBSP = "\N{NO-BREAK SPACE}"
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -43,7 +42,7 @@ def quantity(value: float, unit: str) -> str:
     return with_unit(value, _SCALES[unit][0][1])
 
 
-def setting(key: str, value: Any) -> str:
+def setting(key: str, value: object) -> str:
     """A scenario's setting in words, with the unit from the end of its key: `limit 100 packets` for `limit_packets`."""
     name, _, unit = key.rpartition("_")
     words = name.replace("_", " ")

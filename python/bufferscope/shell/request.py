@@ -3,11 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bufferscope.errors import InputError
 from bufferscope.experiment import Point
 from bufferscope.running import LARGEST_SEED
+from bufferscope.scenario import Scenario
 
 LARGEST_PROCESS = 1 << 22
 """`PID_MAX_LIMIT` of Linux' `linux/threads.h`."""
@@ -58,7 +58,7 @@ def console(
     return _encoded({"console": {"shell": shell, "command": list(command), "terminal": terminal}})
 
 
-def _building(network: Network, on: str, *, quiet: bool, **more: Any) -> dict[str, Any]:
+def _building(network: Network, on: str, *, quiet: bool, **more: object) -> dict[str, object]:
     scenario = network.point.scenario
     if not 0 <= network.seed <= LARGEST_SEED:
         raise InputError(f"--seed: found {network.seed}; allowed: 0 to {LARGEST_SEED}")
@@ -87,13 +87,13 @@ def join(number: str, on: str, *, quiet: bool = False) -> bytes:
     return _encoded({"on": on, "quiet": quiet, "network": {"join": int(number)}})
 
 
-def _check(option: str, name: str, scenario: Mapping[str, Any]) -> None:
+def _check(option: str, name: str, scenario: Scenario) -> None:
     names = [node["name"] for node in scenario["nodes"]]
     if name not in names:
         raise InputError(f"{option}: found {name!r}; allowed: {', '.join(names)}")
 
 
-def _encoded(document: Mapping[str, Any]) -> bytes:
+def _encoded(document: Mapping[str, object]) -> bytes:
     text = json.dumps(document, ensure_ascii=False)
     try:
         return text.encode()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from bufferscope import _core
 from bufferscope.errors import StoreError
@@ -19,7 +18,7 @@ def packed(directory: Path) -> dict[str, bytes]:
     return {name: (directory / name).read_bytes() for name in _names()}
 
 
-def store(directory: Path, files: object, foreseen: Mapping[str, Any]) -> None:
+def store(directory: Path, files: object, foreseen: Mapping[str, object]) -> None:
     """Store these files in `directory` if they are an undamaged run, and the run that was asked for.
 
     `foreseen` is what its `run.json` must say. Otherwise raises `StoreError` and leaves nothing of the run behind;
@@ -49,7 +48,7 @@ def _checked(files: object) -> Files:
     return {name: files[name] for name in names}
 
 
-def _check(place: Path, foreseen: Mapping[str, Any]) -> None:
+def _check(place: Path, foreseen: Mapping[str, object]) -> None:
     """Raise `StoreError` if the run is damaged or is not the one that was asked for."""
     meta = read_metadata(place)
     if found := tables.damage(place, meta):

@@ -56,9 +56,9 @@ def _of_one_variant(runs: Sequence[Run], overrides: Sequence[str] | None, newest
         raise StoreError(f"{path}: no run with these overrides; there are: {'; '.join(variants)}")
     if not newest:
         return wanted
-    last = max(wanted, key=lambda run: str(run.meta["started"]))
+    last = max(wanted, key=lambda run: run.meta["started"])
     same = ("experiment", "overrides", "document")
-    return [run for run in wanted if all(run.meta[key] == last.meta[key] for key in same)]
+    return [run for run in wanted if all(run.meta.get(key) == last.meta.get(key) for key in same)]
 
 
 def _in_order(runs: Sequence[Run]) -> list[Run]:

@@ -4,17 +4,19 @@ A run may come from anywhere. Names may have only certain characters, because fi
 them. The scenario's indices and lists are checked against each other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import TypedDict, cast
 
 from bufferscope import _core
+from bufferscope.expectations import Entry
 from bufferscope.figures import NAMES as FIGURES
+from bufferscope.scenario import ENDS, SIDES, RateStep, Scenario
 from bufferscope.store.shape import (
     Check,
     Mismatch,
-    Missing,
+    flag,
     items,
     mapping,
     matching,
@@ -25,6 +27,119 @@ from bufferscope.store.shape import (
     text,
     whole,
 )
+
+
+class Axis(TypedDict):
+    """The number and a digest of a swept key's values: equal sweeps have equal axes."""
+
+    values: int
+    digest: str
+
+
+class FileWords(TypedDict, total=False):
+    """An experiment file's words besides the set-up; the swept keys are without their values."""
+
+    title: str | None
+    source: str | None
+    description: str | None
+    figures: list[str] | None
+    notes: str | None
+    sweep: Mapping[str, Axis | list[str]]
+    expect: str
+    """A digest of all expectations."""
+
+
+class About(TypedDict):
+    """The part of `run.json` about the experiment's file: nothing in it influences the records."""
+
+    title: str
+    path: str
+    overrides: list[str]
+    position: int
+    document: FileWords
+    expectations: list[Entry]
+
+
+class Foreseen(About):
+    """The part of `run.json` that is known before the run."""
+
+    format: int
+    bufferscope: str
+    experiment: str
+    engine: str
+    engine_identity: str
+    """Empty if the engine's runs are never the same."""
+    seed: int
+    point: dict[str, str]
+    scenario: Scenario
+
+
+class Sampling(TypedDict):
+    """The time between two samples."""
+
+    asked_ns: int
+    achieved_ns: int
+
+
+class GuestFacts(TypedDict):
+    """What the engine guest says of its virtual machine."""
+
+    release: str
+    image: str
+    qemu: str
+    cpu_s: float
+
+
+class CpuReport(TypedDict):
+    """How busy the processors were during a run on a kernel."""
+
+    busiest: float
+    most: float
+    saturated_s: float
+
+
+class Summary(TypedDict, total=False):
+    """An engine's own counters; only the keys that others read are named here."""
+
+    hops: int
+    """Packets fully sent on a link, one for every link that they took."""
+    kernel: str
+    """The release of the kernel that carried the packets."""
+    not_measured: list[str]
+    """The tables that stay empty because the engine can't know their content."""
+    privilege: str
+    """The privilege with which the network was built."""
+    cpu: CpuReport
+    guest: GuestFacts
+
+
+class Observed(TypedDict):
+    """The part of `run.json` that is known after the run."""
+
+    engine_version: str
+    started: str
+    wall_s: float
+    cpu_s: float
+    sampling: Sampling
+    mss_bytes: int
+    machine: dict[str, str | int]
+    warnings: list[str]
+    tables: Mapping[str, int]
+    summary: Summary
+
+
+class TableFile(TypedDict):
+    """The file of a table as it was written."""
+
+    bytes: int
+    sha256: str
+
+
+class Metadata(Foreseen, Observed):
+    """The content of a `run.json`, with every optional key filled in."""
+
+    files: dict[str, TableFile]
+
 
 _FILE_NAME = matching(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", "a name of letters, digits, '.', '_' and '-'")
 """The name of an experiment or an engine: files and directories are named after them."""
@@ -43,6 +158,7 @@ def _time(value: object, where: str) -> None:
         raise Mismatch(where, value, "a time, as in 2026-01-31T12:00:00+00:00")
 
 
+_RING = table({"size_packets": whole(1), "bql": flag})
 _PORT = table(
     {
         "rate": optional(items(table({"from_ns": whole(), "bits_per_second": whole(1)}), least=1)),
@@ -50,15 +166,19 @@ _PORT = table(
         "overhead_bytes": whole(),
         "queue": table({"qdisc": text}, {"limit_packets": optional(whole())}),
     },
-    {"ring": optional(table({}))},
+    {"ring": optional(_RING)},
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
 _TRAFFIC = table(
     {"name": _NAME, "kind": text, "from": whole(), "to": whole(), "start_ns": whole(), "stop_ns": whole()},
-    {"flows": whole(), "payload_bytes": whole(1), "transfers": optional(whole())},
+    {"transfers": optional(whole())},
 )
-_NEEDED_BY_KIND: Mapping[str, str] = {"tcp": "flows", "udp": "payload_bytes"}
-"""The key that the metrics of each kind of traffic need."""
+_NEEDED_BY_KIND: Mapping[str, Check] = {
+    "tcp": table({"flows": whole()}),
+    "udp": table({"payload_bytes": whole(1)}),
+    "ping": table({"payload_bytes": whole()}),
+}
+"""What the metrics and findings of each kind of traffic need."""
 _SCENARIO = table(
     {
         "duration_ns": whole(1),
@@ -136,16 +256,17 @@ bufferscope did not write come without an experiment file, and some engines have
 _RUN = table(_REQUIRED, {key: check for key, (_, check) in _OPTIONAL.items()})
 
 
-def checked(found: dict[str, Any]) -> dict[str, Any]:
+def checked(found: Mapping[str, object]) -> Metadata:
     """The content of a `run.json`, with every optional key filled in; raises `Mismatch` for a wrong value."""
-    metadata = {key: kind() for key, (kind, _) in _OPTIONAL.items()} | found
-    plain(metadata, "")
-    _RUN(metadata, "")
+    completed = {key: kind() for key, (kind, _) in _OPTIONAL.items()} | dict(found)
+    plain(completed, "")
+    _RUN(completed, "")
+    metadata = cast(Metadata, completed)
     _check_network(metadata["scenario"])
     return metadata
 
 
-def _check_network(scenario: Mapping[str, Any]) -> None:
+def _check_network(scenario: Scenario) -> None:
     """Check that names are unique, indices refer to nodes, rates start at 0 in order of time, and paths exist."""
     names = [node["name"] for node in scenario["nodes"]]
     _check_different("scenario.nodes", names)
@@ -157,16 +278,16 @@ def _check_network(scenario: Mapping[str, Any]) -> None:
         where = f"scenario.links[{index}]"
         for end in link["ends"]:
             node(end, f"{where}.ends")
-        for side in ("forward", "reverse"):
+        for side in SIDES:
             _check_rate(link[side]["rate"] or (), f"{where}.{side}.rate")
         one, other = (reached[end] for end in link["ends"])
         reached = [one if place == other else place for place in reached]
     for index, entry in enumerate(scenario["traffic"]):
         where = f"scenario.traffic[{index}]"
-        if (needed := _NEEDED_BY_KIND.get(entry["kind"])) and needed not in entry:
-            raise Missing(f"{where}.{needed}")
-        for end in ("from", "to"):
-            node(entry[end], f"{where}.{end}")
+        if needed := _NEEDED_BY_KIND.get(entry["kind"]):
+            needed(entry, where)
+        for key in ENDS:
+            node(entry[key], f"{where}.{key}")
         if reached[entry["from"]] != reached[entry["to"]]:
             raise Mismatch(f"{where}.to", entry["to"], "a node that a path leads to")
 
@@ -176,7 +297,7 @@ def _check_different(where: str, names: list[str]) -> None:
         raise Mismatch(where, names, "different names")
 
 
-def _check_rate(steps: Any, where: str) -> None:
+def _check_rate(steps: Sequence[RateStep], where: str) -> None:
     times = [step["from_ns"] for step in steps]
     if times and (times[0] != 0 or any(later <= earlier for earlier, later in pairwise(times))):
         raise Mismatch(where, times, "steps from 0 on, in the order of time")

@@ -8,11 +8,11 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from bufferscope.errors import StoreError
 from bufferscope.store import FORMAT, METADATA
-from bufferscope.store.metadata import checked
+from bufferscope.store.metadata import Metadata, checked
 from bufferscope.store.shape import Mismatch
 
 LARGEST_METADATA_BYTES = 64 << 20
@@ -20,7 +20,7 @@ LARGEST_METADATA_BYTES = 64 << 20
 DAMAGED = "the run is damaged; delete it and run again"
 
 
-def read_metadata(directory: Path) -> dict[str, Any]:
+def read_metadata(directory: Path) -> Metadata:
     """The `run.json` of a run directory; raises `StoreError` if it is missing or can't be relied on."""
     path = directory / METADATA
     try:

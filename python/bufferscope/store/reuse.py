@@ -1,12 +1,12 @@
 """Reusing stored runs: whether running again would give the same records, and what else has changed."""
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from bufferscope.errors import StoreError
+from bufferscope.scenario import Scenario
 from bufferscope.store import tables
+from bufferscope.store.metadata import About
 from bufferscope.store.reading import is_run, read_metadata
 from bufferscope.store.run import Run
 from bufferscope.store.writing import rewrite_metadata
@@ -14,7 +14,7 @@ from bufferscope.store.writing import rewrite_metadata
 _log = logging.getLogger(__name__)
 
 
-def stored(directory: Path, identity: str | None, scenario: Mapping[str, Any], about: Mapping[str, Any]) -> Run | None:
+def stored(directory: Path, identity: str | None, scenario: Scenario, about: About) -> Run | None:
     """The run in this directory if it is undamaged, of this scenario and by an engine of this identity; else None.
 
     Its records stay as they are. `about` is what the experiment's file says now (title, document, expectations, ...);
@@ -33,9 +33,9 @@ def stored(directory: Path, identity: str | None, scenario: Mapping[str, Any], a
     if found := tables.damage(directory, meta):
         _tell(found)
         return None
-    if any(meta[key] != value for key, value in about.items()):
+    if any(meta.get(key) != value for key, value in about.items()):
         try:
-            rewrite_metadata(directory, meta | dict(about))
+            rewrite_metadata(directory, {**meta, **about})
         except FileNotFoundError:  # another process has just put its own run there
             return None
     return Run(directory)

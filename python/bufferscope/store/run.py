@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bufferscope.scenario import Scenario
 from bufferscope.store import tables
+from bufferscope.store.metadata import Metadata
 from bufferscope.store.reading import read_metadata
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class Run:
     def __init__(self, path: str | PathLike[str]) -> None:
         """Open a run directory; raises `StoreError` if it is not a run, or not a complete one."""
         self.path = Path(path)
-        self.meta: Mapping[str, Any] = read_metadata(self.path)
+        self.meta: Metadata = read_metadata(self.path)
 
     @property
     def id(self) -> str:
@@ -38,17 +40,17 @@ class Run:
     @property
     def experiment(self) -> str:
         """The experiment's name."""
-        return str(self.meta["experiment"])
+        return self.meta["experiment"]
 
     @property
     def engine(self) -> str:
         """What carried the packets."""
-        return str(self.meta["engine"])
+        return self.meta["engine"]
 
     @property
     def seed(self) -> int:
         """The seed that the engine drew its random numbers from."""
-        return int(self.meta["seed"])
+        return self.meta["seed"]
 
     @property
     def point(self) -> dict[str, str]:
@@ -58,13 +60,12 @@ class Run:
     @property
     def position(self) -> int:
         """The index of this run's point in the sweep's order, from 0."""
-        return int(self.meta["position"])
+        return self.meta["position"]
 
     @property
-    def scenario(self) -> Mapping[str, Any]:
+    def scenario(self) -> Scenario:
         """The resolved scenario: every default filled in, every value a plain number in the unit of its name."""
-        scenario: Mapping[str, Any] = self.meta["scenario"]
-        return scenario
+        return self.meta["scenario"]
 
     @property
     def settings(self) -> dict[str, str]:

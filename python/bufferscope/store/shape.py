@@ -61,6 +61,12 @@ def number(value: object, where: str) -> None:
         raise Mismatch(where, value, "a number")
 
 
+def flag(value: object, where: str) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise Mismatch(where, value, "true or false")
+
+
 def whole(low: int = 0, high: int = LARGEST) -> Check:
     """A whole number from `low` to `high`."""
 

@@ -8,10 +8,11 @@ import hashlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bufferscope import _core
 from bufferscope.errors import StoreError
+from bufferscope.store.metadata import Metadata, TableFile
 from bufferscope.store.reading import DAMAGED, read_file, read_metadata
 from bufferscope.store.trial import failures, memory_bytes
 
@@ -30,13 +31,13 @@ def file_of(directory: Path, table: str) -> Path:
     return directory / f"{table}.parquet"
 
 
-def digests(directory: Path) -> dict[str, dict[str, int | str]]:
+def digests(directory: Path) -> dict[str, TableFile]:
     """Size and SHA-256 of every table's file, in the form of `run.json`; missing files are left out."""
     found = {table: file_of(directory, table) for table in _core.TABLES}
     return {table: _digest(path.read_bytes()) for table, path in found.items() if path.is_file()}
 
 
-def damage(directory: Path, metadata: Mapping[str, Any]) -> str | None:
+def damage(directory: Path, metadata: Metadata) -> str | None:
     """What is wrong with the stored files of a run's tables, in words; None if they are as they were written."""
     for table in _core.TABLES:
         try:
@@ -48,7 +49,7 @@ def damage(directory: Path, metadata: Mapping[str, Any]) -> str | None:
     return None
 
 
-def undecodable(directory: Path, metadata: Mapping[str, Any]) -> dict[str, str]:
+def undecodable(directory: Path, metadata: Metadata) -> dict[str, str]:
     """The tables without a checksum that can't be decoded, each with the reason.
 
     This takes a moment if any table has no checksum.
@@ -58,7 +59,7 @@ def undecodable(directory: Path, metadata: Mapping[str, Any]) -> dict[str, str]:
     return {table: failed[file] for table, file in files.items() if file in failed}
 
 
-def read(directory: Path, run: str, table: str, metadata: Mapping[str, Any]) -> "pl.DataFrame":
+def read(directory: Path, run: str, table: str, metadata: Metadata) -> "pl.DataFrame":
     """A table of a run as a frame; its first column, `run`, is the run's id.
 
     Raises `StoreError` if the table is not what `metadata` says. The caller must know that a table without a checksum
@@ -85,7 +86,7 @@ def unreadable(path: Path, why: str) -> StoreError:
     return StoreError(f"{path}: not readable ({first_line:.200}): {DAMAGED}")
 
 
-def _content(directory: Path, table: str, metadata: Mapping[str, Any]) -> bytes:
+def _content(directory: Path, table: str, metadata: Metadata) -> bytes:
     """The bytes of a table's file; if `metadata` has a checksum, they are the bytes that were written."""
     path = file_of(directory, table)
     written = metadata["files"].get(table)
@@ -102,14 +103,14 @@ def _content(directory: Path, table: str, metadata: Mapping[str, Any]) -> bytes:
     return content
 
 
-def _cause(directory: Path, metadata: Mapping[str, Any]) -> str:
+def _cause(directory: Path, metadata: Metadata) -> str:
     """Why a table is not the one that `metadata` describes."""
     if read_metadata(directory)["files"] != metadata["files"]:
         return "another run has taken its place since it was loaded; load it again"
     return DAMAGED
 
 
-def _digest(content: bytes) -> dict[str, int | str]:
+def _digest(content: bytes) -> TableFile:
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from bufferscope.errors import InputError
 from bufferscope.store import METADATA, PARTIAL
@@ -21,7 +20,7 @@ from bufferscope.store.tables import digests
 LONGEST_SLUG = 80
 
 
-def directory_name(point: Mapping[str, str], engine: str, seed: int, scenario: Mapping[str, Any]) -> str:
+def directory_name(point: Mapping[str, str], engine: str, seed: int, scenario: Mapping[str, object]) -> str:
     """The name of a run's directory: readable, and unique for each point, engine, seed and scenario.
 
     >>> directory_name({"link.bottleneck.queue.limit": "50p"}, "sim", 1, {})
@@ -62,13 +61,13 @@ def staged(directory: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
+def write_metadata(directory: Path, metadata: Mapping[str, object]) -> None:
     """Write `run.json` with the checksums of the tables that exist. It must be the last file of a run to be written."""
     whole = {**metadata, "files": digests(directory)}
     (directory / METADATA).write_text(_text(whole), encoding="utf-8")
 
 
-def rewrite_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
+def rewrite_metadata(directory: Path, metadata: Mapping[str, object]) -> None:
     """Replace the `run.json` of a stored run. Other processes read either the old file or the new one."""
     place = directory / f"{PARTIAL}{METADATA}-{secrets.token_hex(4)}"
     try:
@@ -78,7 +77,7 @@ def rewrite_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
         place.unlink(missing_ok=True)
 
 
-def _text(metadata: Mapping[str, Any]) -> str:
+def _text(metadata: Mapping[str, object]) -> str:
     return json.dumps(metadata, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

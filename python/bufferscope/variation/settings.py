@@ -3,14 +3,17 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
+
+from bufferscope.scenario import SIDES, Scenario
 
 if TYPE_CHECKING:
     from bufferscope.metrics.records import RunRecords
+    from bufferscope.store.metadata import Metadata
 
 WORDS = ("title", "source", "description", "notes", "figures", "expect", "sweep")
 """Keys of an experiment file that engines don't get; a run records its own values of `sweep` separately."""
-FILED = {"link": "links", "host": "nodes", "traffic": "traffic"}
+FILED: Mapping[str, Literal["nodes", "links", "traffic"]] = {"host": "nodes", "link": "links", "traffic": "traffic"}
 """The named tables of an experiment file, and the scenario's lists that they become."""
 RENAMED = {"sample": "sample_interval_ns"}
 UNITS = "(_ns|_bps|_bytes|_packets|_percent)?"
@@ -22,7 +25,7 @@ SCALES = {
 SUFFIXES = {"packets": "p", "bytes": "b"}
 
 
-def settings(meta: Mapping[str, Any]) -> dict[str, str]:
+def settings(meta: "Metadata") -> dict[str, str]:
     """The settings that a run's `run.json` records as chosen: overrides and swept values, path to value as written.
 
     >>> settings({"overrides": ["duration=5s", "title=x"], "point": {"link.a.queue.limit": "50p"}})
@@ -61,19 +64,19 @@ def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _resolved(scenario: Mapping[str, Any], path: Sequence[str]) -> Iterator[str]:
+def _resolved(scenario: Scenario, path: Sequence[str]) -> Iterator[str]:
     """The scenario's value at a path of the experiment file: one value, or one for each direction of a link."""
     if path[0] not in FILED:
         yield from _at(scenario, path)
         return
     if len(path) < 3:
         return
-    entries = [entry for entry in scenario[FILED[path[0]]] if entry["name"] == path[1]]
+    entries: list[Mapping[str, object]] = [entry for entry in scenario[FILED[path[0]]] if entry["name"] == path[1]]
     for entry in entries:
-        if path[0] != "link" or path[2] in ("forward", "reverse"):
+        if path[0] != "link" or path[2] in SIDES:
             yield from _at(entry, path[2:])
         else:
-            yield from (value for side in ("forward", "reverse") for value in _at(entry[side], path[2:]))
+            yield from (value for side in SIDES for value in _at(entry[side], path[2:]))
 
 
 def _at(table: object, path: Sequence[str]) -> Iterator[str]:

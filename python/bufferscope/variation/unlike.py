@@ -1,17 +1,14 @@
 """Find differences between scenarios with equal settings: the experiment's file was edited between the runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from bufferscope.variation.settings import RENAMED, unit_and_value
+from bufferscope.scenario import SIDES, Scenario
+from bufferscope.variation.settings import FILED, RENAMED, unit_and_value
 
-LISTS = {"links": "link", "nodes": "host", "traffic": "traffic"}
-"""A scenario's lists of named entries, and the name of each list in an experiment file."""
-SIDES = ("forward", "reverse")
 NAMES = {key: name for name, key in RENAMED.items()}
 
 
-def unlike(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+def unlike(scenarios: Sequence[Scenario]) -> list[dict[str, str]]:
     """For each scenario, its values of the keys that differ among the scenarios; keys are as in the experiment file.
 
     A link, host or traffic entry that only some scenarios have counts as a single difference: `ping` and `no ping`.
@@ -37,36 +34,39 @@ def unlike(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     return [{key: values[index] for key, values in kept.items()} for index in range(len(scenarios))]
 
 
-def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def _flat(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every leaf of a scenario with its path; list entries are called by their names, and so are nodes."""
-    if not path:
-        nodes = [node["name"] for node in value["nodes"]]
+    nodes = [node["name"] for node in scenario["nodes"]]
+    for key, value in scenario.items():
+        if key not in FILED.values():
+            yield from _leaves(value, (key,))
+    for name, list_key in FILED.items():
+        for entry in scenario[list_key]:
+            yield from _leaves(_with_names(entry, nodes), (name, entry["name"]))
+
+
+def _leaves(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, Mapping):
         for key, item in value.items():
-            for number, entry in enumerate(item if key in LISTS else ()):
-                yield from _flat(_with_names(entry, nodes), (LISTS[key], str(entry.get("name", number))))
-            if key not in LISTS:
-                yield from _flat(item, (key,))
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _flat(item, (*path, key))
+            yield from _leaves(item, (*path, key))
     else:
         yield path, unit_and_value(path[-1], value)
 
 
-def _with_names(entry: Mapping[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
+def _with_names(entry: Mapping[str, object], nodes: Sequence[str]) -> dict[str, object]:
     """An entry without its own name, and with the names of nodes in place of their numbers."""
     told = {key: value for key, value in entry.items() if key != "name"}
     for key in ("from", "to"):
-        if isinstance(told.get(key), int):
-            told[key] = nodes[told[key]]
-    if "ends" in told:
-        told["ends"] = "-".join(nodes[end] for end in told["ends"])
+        if isinstance(index := told.get(key), int):
+            told[key] = nodes[index]
+    if isinstance(ends := told.get("ends"), list):
+        told["ends"] = "-".join(nodes[end] for end in ends)
     return told
 
 
 def _entry(key: tuple[str, ...]) -> str:
     """The link, host or traffic entry that a key belongs to; empty for other keys."""
-    return ".".join(key[:2]) if key[0] in LISTS.values() else ""
+    return ".".join(key[:2]) if key[0] in FILED else ""
 
 
 def _path(key: tuple[str, ...]) -> str:

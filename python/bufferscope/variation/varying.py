@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from bufferscope.scenario import Scenario
 from bufferscope.variation.labels import labels
 from bufferscope.variation.settings import settings, short
 from bufferscope.variation.unlike import unlike
@@ -59,7 +60,7 @@ class Variation:
         return self._by_run[id(run)][1]
 
 
-def scenario_digest(scenario: Mapping[str, Any]) -> str:
+def scenario_digest(scenario: Scenario) -> str:
     """A text that is the same for equal scenarios."""
     return hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()
 
@@ -72,7 +73,9 @@ def _identity(run: "RunRecords", name: str) -> Hashable:
 
 
 def _value(run: "RunRecords", key: str) -> str:
-    return str(run.meta["summary"].get(KERNEL) or "") if key == KERNEL else str(run.meta[key])
+    meta = run.meta
+    values = {ENGINE: meta["engine"], KERNEL: meta["summary"].get("kernel", ""), EXPERIMENT: meta["experiment"]}
+    return values[key]
 
 
 def _rows(points: Sequence[_Point]) -> list[Row]:

@@ -1,0 +1,256 @@
+"""The resolved scenario: a network with its traffic, every default filled in, every value in the unit of its name.
+
+These are the types of the JSON that the native core writes; `crates/scenario/src/model.rs` explains every key. They
+check nothing at run time: of a scenario that comes with a run of unknown origin, only what `store.metadata` checks is
+certain.
+"""
+
+from typing import Literal, NotRequired, TypedDict
+
+Side = Literal["forward", "reverse"]
+"""A direction of a link; its name is also the key of its port."""
+SIDES: tuple[Side, ...] = ("forward", "reverse")
+
+CongestionControl = Literal[
+    "reno", "cubic", "vegas", "westwood", "window", "ledbat", "ledbat++", "bbr", "bbr3", "dctcp", "prague"
+]
+Pattern = Literal["constant", "poisson"]
+"""How things that are sent follow one another."""
+
+
+class Pfifo(TypedDict):
+    """First in, first out, bounded in packets: tail drop."""
+
+    qdisc: Literal["pfifo"]
+    limit_packets: int
+
+
+class PfifoHeadDrop(TypedDict):
+    """First in, first out, bounded in packets: drops at the head."""
+
+    qdisc: Literal["pfifo_head_drop"]
+    limit_packets: int
+
+
+class PfifoFast(TypedDict):
+    """Three queues, chosen by code point; without parameters."""
+
+    qdisc: Literal["pfifo_fast"]
+
+
+class Bfifo(TypedDict):
+    """First in, first out, bounded in bytes: tail drop."""
+
+    qdisc: Literal["bfifo"]
+    limit_bytes: int
+
+
+class Red(TypedDict):
+    """Random early detection."""
+
+    qdisc: Literal["red"]
+    limit_bytes: int
+    min_bytes: int
+    max_bytes: int
+    avpkt_bytes: int
+    burst_packets: int
+    probability: float
+    bandwidth_bps: int
+    ecn: bool
+
+
+class Codel(TypedDict):
+    """Controlled delay."""
+
+    qdisc: Literal["codel"]
+    limit_packets: int
+    target_ns: int
+    interval_ns: int
+    ecn: bool
+    ce_threshold_ns: int | None
+
+
+Qdisc = Pfifo | PfifoHeadDrop | PfifoFast | Bfifo | Red | Codel
+"""A queueing discipline with its parameters."""
+
+
+class TcpSettings(TypedDict):
+    """Settings of a host's TCP, named after Linux' sysctls."""
+
+    rmem_max_bytes: int
+    rmem_default_bytes: int
+    wmem_max_bytes: int
+    wmem_default_bytes: int
+    notsent_lowat_bytes: int | None
+    initial_window_packets: int
+    gso_max_segs: int
+    slow_start_after_idle: bool
+    remember_ssthresh: bool
+    syn_linear_timeouts: int
+    pacing_percent: list[int]
+
+
+class Node(TypedDict):
+    """A host or router."""
+
+    name: str
+    tcp: TcpSettings
+
+
+class RateStep(TypedDict):
+    """A step of a wire's rate."""
+
+    from_ns: int
+    bits_per_second: int
+
+
+class Ring(TypedDict):
+    """A driver's transmit ring."""
+
+    size_packets: int
+    bql: bool
+
+
+class PortSettings(TypedDict):
+    """The sending side of one direction of a link: queueing discipline, ring, then wire."""
+
+    rate: list[RateStep] | None
+    """Steps in order of time, the first at 0; without a rate, nothing queues."""
+    delay_ns: int
+    overhead_bytes: int
+    queue: Qdisc
+    ring: NotRequired[Ring]
+
+
+class Link(TypedDict):
+    """A link between two nodes, with a port for each direction."""
+
+    name: str
+    ends: list[int]
+    """The indices of its two nodes."""
+    forward: PortSettings
+    reverse: PortSettings
+
+
+class OnOff(TypedDict):
+    """The periods of traffic that is on and off alternately."""
+
+    on_ns: int
+    off_ns: int
+    periods: Literal["fixed", "exponential"]
+
+
+ENDS: tuple[Literal["from", "to"], ...] = ("from", "to")
+"""The keys of traffic that hold the indices of its nodes."""
+_Common = TypedDict(
+    "_Common",
+    {"name": str, "from": int, "to": int, "start_ns": int, "stop_ns": int, "dscp": NotRequired[int]},
+)
+"""What all traffic has."""
+
+
+class _Sending(TypedDict):
+    """How the data of a TCP connection is sent."""
+
+    congestion: CongestionControl
+    window_packets: int | None
+    target_ns: int | None
+    ecn: bool
+    pacing: bool
+
+
+class TcpTraffic(_Common, _Sending):
+    """TCP connections that send data."""
+
+    kind: Literal["tcp"]
+    flows: int
+    stagger_ns: NotRequired[int]
+    bytes: int | None
+    """The size of a transfer; None: as much as fits."""
+    transfers: NotRequired[int]
+    """Transfers that each flow makes one after the other, if more than one."""
+    rate_bps: NotRequired[int]
+    on_off: NotRequired[OnOff]
+
+
+class PingTraffic(_Common):
+    """ICMP echo requests."""
+
+    kind: Literal["ping"]
+    interval_ns: int
+    payload_bytes: int
+    timeout_ns: int
+    timing: NotRequired[Literal["iputils"]]
+    """When requests are sent, if not exactly at each interval."""
+
+
+class PageObjects(TypedDict):
+    """The objects that a page refers to."""
+
+    count: int
+    bytes: int
+    connections: int
+
+
+class WebTraffic(_Common, _Sending):
+    """Pages fetched at an interval."""
+
+    kind: Literal["web"]
+    interval_ns: int
+    bytes: int
+    request_bytes: int
+    objects: NotRequired[PageObjects]
+
+
+class UdpTraffic(_Common):
+    """Datagrams sent at a rate."""
+
+    kind: Literal["udp"]
+    flows: int
+    rate_bps: int
+    payload_bytes: int
+    pattern: Pattern
+    on_off: OnOff | None
+
+
+class VoipTraffic(_Common):
+    """A telephone call."""
+
+    kind: Literal["voip"]
+    both_ways: bool
+
+
+class DnsTraffic(_Common):
+    """Look-ups of names."""
+
+    kind: Literal["dns"]
+    interval_ns: int
+    pattern: Pattern
+    request_bytes: int
+    response_bytes: int
+    timeout_ns: int
+    attempts: int
+
+
+class BittorrentTraffic(_Common, _Sending):
+    """A seed of a torrent and its peers."""
+
+    kind: Literal["bittorrent"]
+    peers: int
+    unchoked: int
+
+
+Traffic = TcpTraffic | PingTraffic | WebTraffic | UdpTraffic | VoipTraffic | DnsTraffic | BittorrentTraffic
+"""An entry of the file's `[[traffic]]`."""
+
+
+class Scenario(TypedDict):
+    """A network with its traffic: what an engine runs."""
+
+    duration_ns: int
+    warmup_ns: int
+    sample_interval_ns: int
+    sojourns: Literal["histogram", "packets"]
+    nodes: list[Node]
+    links: list[Link]
+    traffic: list[Traffic]
