@@ -18,60 +18,13 @@ Pattern = Literal["constant", "poisson"]
 """How things that are sent follow one another."""
 
 
-class Pfifo(TypedDict):
-    """First in, first out, bounded in packets: tail drop."""
+class Qdisc(TypedDict):
+    """A queueing discipline; its other parameters are further keys, which only the engines read."""
 
-    qdisc: Literal["pfifo"]
-    limit_packets: int
-
-
-class PfifoHeadDrop(TypedDict):
-    """First in, first out, bounded in packets: drops at the head."""
-
-    qdisc: Literal["pfifo_head_drop"]
-    limit_packets: int
-
-
-class PfifoFast(TypedDict):
-    """Three queues, chosen by code point; without parameters."""
-
-    qdisc: Literal["pfifo_fast"]
-
-
-class Bfifo(TypedDict):
-    """First in, first out, bounded in bytes: tail drop."""
-
-    qdisc: Literal["bfifo"]
-    limit_bytes: int
-
-
-class Red(TypedDict):
-    """Random early detection."""
-
-    qdisc: Literal["red"]
-    limit_bytes: int
-    min_bytes: int
-    max_bytes: int
-    avpkt_bytes: int
-    burst_packets: int
-    probability: float
-    bandwidth_bps: int
-    ecn: bool
-
-
-class Codel(TypedDict):
-    """Controlled delay."""
-
-    qdisc: Literal["codel"]
-    limit_packets: int
-    target_ns: int
-    interval_ns: int
-    ecn: bool
-    ce_threshold_ns: int | None
-
-
-Qdisc = Pfifo | PfifoHeadDrop | PfifoFast | Bfifo | Red | Codel
-"""A queueing discipline with its parameters."""
+    qdisc: str
+    """One of `_core.QDISCS`."""
+    limit_packets: NotRequired[int]
+    limit_bytes: NotRequired[int]
 
 
 class TcpSettings(TypedDict):
