@@ -20,7 +20,7 @@ import bufferscope as bs
 from bufferscope import _core
 from bufferscope.engines import agent, guest
 from bufferscope.errors import EngineError
-from bufferscope.guest import cache, image, kernels, machine, run, state
+from bufferscope.guest import cache, hardware, image, kernels, run, state
 from bufferscope.guest.image import Image
 
 pytestmark = pytest.mark.guest
@@ -130,9 +130,9 @@ def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
 ) -> None:
     path = write(tmp_path, ROUTED.replace('"2s"', '"10s"'))
     (usual,) = bs.run(path, engine="guest", out=tmp_path / "usual").runs
-    of_time = machine._time
+    of_time = hardware._time
     # An instruction takes 2^shift nanoseconds.
-    monkeypatch.setattr(machine, "_time", lambda icount: of_time(icount.replace("shift=0", "shift=2")))
+    monkeypatch.setattr(hardware, "_time", lambda icount: of_time(icount.replace("shift=0", "shift=2")))
     (slow,) = bs.run(path, engine="guest", out=tmp_path / "slow").runs
     busy = [each.meta["summary"]["cpu"]["busiest"] for each in (usual, slow)]
     # The cost of a run depends on its processor's work: thirty million instructions a second, of 10⁹.
@@ -201,7 +201,7 @@ def test_the_kernels_counters_tell_why_packets_were_dropped(
 
 
 def test_a_further_run_starts_within_two_seconds(tmp_path: Path, built: Image) -> None:
-    qemu = machine.find_qemu()
+    qemu = hardware.find_qemu()
     request = agent.request(point(IDLE.replace('"2s"', '"10ms"'), tmp_path), 1, guest.OPTIONS)
     done = run.run(qemu, built, state.saved_state(qemu, built), request, lambda _: True)
     assert done is not None
@@ -237,7 +237,7 @@ def test_what_the_agent_refuses_is_told_as_it_says_it(tmp_path: Path, built: Ima
         received.append(data)
         return True
 
-    qemu = machine.find_qemu()
+    qemu = hardware.find_qemu()
     assert run.run(qemu, built, state.saved_state(qemu, built), b'{"seed": 1}', receive) is not None
     assert b"scenario" in b"".join(received)
 
@@ -252,7 +252,7 @@ def test_what_linux_cannot_hold_is_refused_before_anything_runs(tmp_path: Path) 
 
 
 def test_a_request_that_does_not_fit_is_refused(built: Image) -> None:
-    qemu = machine.find_qemu()
+    qemu = hardware.find_qemu()
     saved = state.saved_state(qemu, built)
     with pytest.raises(EngineError, match="the guest reads at most 1048575"):
         run.run(qemu, built, saved, b" " * (1 << 20), lambda _: True)
@@ -262,13 +262,13 @@ def test_a_damaged_state_is_told_with_what_qemu_says(tmp_path: Path, built: Imag
     damaged = tmp_path / "state"
     damaged.write_bytes(b"nothing of a state")
     with pytest.raises(EngineError, match="QEMU ended with status 1"):
-        run.run(machine.find_qemu(), built, damaged, b"{}", lambda _: True)
+        run.run(hardware.find_qemu(), built, damaged, b"{}", lambda _: True)
 
 
 def test_an_emulator_that_is_missing_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUFFERSCOPE_QEMU", "qemu-that-is-not-there")
     with pytest.raises(EngineError, match="apt-get install qemu-system-x86"):
-        machine.find_qemu()
+        hardware.find_qemu()
 
 
 def test_an_image_is_found_again_instead_of_built(built: Image) -> None:

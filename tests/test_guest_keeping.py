@@ -11,9 +11,9 @@ import pytest
 from laboratory import Answer
 from packages import RELEASE
 
-from bufferscope.guest import cache, image, keeping, kernels, machine, modules
+from bufferscope.guest import cache, hardware, image, keeping, kernels, modules
+from bufferscope.guest.hardware import Qemu
 from bufferscope.guest.image import Image
-from bufferscope.guest.machine import Qemu
 
 QEMU = Qemu(Path("/usr/bin/qemu-system-x86_64"), "QEMU emulator version 7.2.0")
 HOUR_S = 3600
@@ -23,7 +23,7 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(machine, "find_qemu", lambda: QEMU)
+    monkeypatch.setattr(hardware, "find_qemu", lambda: QEMU)
     monkeypatch.setattr(kernels, "installed", list)
     files = {f"lib/modules/{RELEASE}/kernel/net/{name}.ko": packages.module() for name in modules.REQUIRED}
     package = tmp_path / f"linux-image-{RELEASE}_1_amd64.deb"
@@ -45,7 +45,7 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
 
     def make(version: str, *, hours_ago: float = 0, state_bytes: int = MIB) -> tuple[Image, Path]:
         built = image.build(kernels.choose(None), agent(tmp_path, version))
-        state = cache.directory("states") / machine.fingerprint(QEMU, built)
+        state = cache.directory("states") / hardware.fingerprint(QEMU, built)
         state.write_bytes(b"x" * state_bytes)
         for path in (state, built.directory):
             used_s = time.time() - hours_ago * HOUR_S

@@ -11,7 +11,7 @@ from pathlib import Path
 from bufferscope.doctor.findings import NOTHING, Check, Remedy
 from bufferscope.doctor.programs import agent_check, tool_checks
 from bufferscope.doctor.system import System
-from bufferscope.guest import GuestError, cache, fetch, image, kernels, machine, programs
+from bufferscope.guest import GuestError, cache, fetch, hardware, image, kernels, programs
 from bufferscope.guest.kernels import Kernel
 from bufferscope.programs import packages
 
@@ -38,9 +38,9 @@ def checks(system: System) -> Iterator[Check]:
 
 
 def _qemu() -> Check:
-    install = Remedy(packages=packages([machine.PROGRAM]))
+    install = Remedy(packages=packages([hardware.PROGRAM]))
     try:
-        qemu = machine.find_qemu()
+        qemu = hardware.find_qemu()
     except GuestError as error:
         return Check("QEMU", "missing", str(error), install)
     if "tcg" not in _accelerators(qemu.path):

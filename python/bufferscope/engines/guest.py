@@ -13,7 +13,7 @@ from bufferscope.engines.frames import Receiver
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
-from bufferscope.guest import cards, image, kernels, machine, state
+from bufferscope.guest import cards, hardware, image, kernels, state
 from bufferscope.guest import run as guest_run
 from bufferscope.guest.cards import Pair
 from bufferscope.guest.image import Image
@@ -40,7 +40,7 @@ def run(
     """
     receiver = Receiver(directory, progress)
     request = agent.request(point, seed, OPTIONS)
-    qemu = machine.find_qemu()
+    qemu = hardware.find_qemu()
     built = _image(kernel, agent.program())
     if not built.kernel.exists():  # it was removed meanwhile to free space
         _image.cache_clear()
@@ -75,7 +75,7 @@ def cards_of(point: Point) -> list[Pair]:
 
 def examine(kernel: str | None = None) -> None:
     """Raise `EngineError`, with the remedy, if the emulator, a kernel or the agent is missing."""
-    machine.find_qemu()
+    hardware.find_qemu()
     kernels.choose(kernel)
     agent.program()
 
@@ -95,7 +95,7 @@ def _refusal(point: Point) -> str | None:
 
 def identity(kernel: str | None = None) -> str:
     """A digest of the image (kernel, agent and tools), of QEMU, and of the agent's settings."""
-    qemu = machine.find_qemu()
+    qemu = hardware.find_qemu()
     options = [json.dumps(OPTIONS), *cards.arguments([(("", None), ("", 1))])]
-    depends_on = [machine.fingerprint(qemu, _image(kernel, agent.program())), *options]
+    depends_on = [hardware.fingerprint(qemu, _image(kernel, agent.program())), *options]
     return sha256("\n".join(depends_on).encode()).hexdigest()[:16]

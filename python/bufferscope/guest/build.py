@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from . import cache, fetch, image, kernels, machine, state
+from . import cache, fetch, hardware, image, kernels, state
 from .image import Image
 from .kernels import Kernel
 
@@ -41,7 +41,7 @@ def packages(given: Iterable[Path]) -> Kernel:
 
 def build(chosen: Kernel, agent: Path, note: Callable[[str], None]) -> Image:
     """Build the image of a kernel and save its state, so that runs can start at once."""
-    qemu = machine.find_qemu()
+    qemu = hardware.find_qemu()
     built = image.build(chosen, agent, note)
     state.saved_state(qemu, built, note)
     return built

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from . import machine
+from . import hardware
 from .cards import Pair
 from .errors import GuestError
+from .hardware import Qemu
 from .image import Image
-from .machine import Qemu
 from .process import Process, Tail
 from .virtual import restored
 
@@ -57,7 +57,7 @@ def attend(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequ
         state.open("rb") as saved,
         Process(
             request,
-            lambda channels: machine.attend(qemu, image, channels, pairs),
+            lambda channels: hardware.attend(qemu, image, channels, pairs),
             state=saved,
             furnished=image.furnished,
             terminal=theirs,

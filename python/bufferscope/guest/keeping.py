@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from . import cache, image, kernels, machine
+from . import cache, hardware, image, kernels
 from .errors import GuestError
 
 MOST_BYTES = 4 << 30
@@ -80,10 +80,10 @@ def prune_beyond(most_bytes: int = MOST_BYTES) -> list[Kept]:
 def _states(images: dict[Path, str]) -> dict[str, str]:
     """The release of each guest that this machine's QEMU can run; keys are the prefixes of their states' names."""
     try:
-        qemu = machine.find_qemu()
+        qemu = hardware.find_qemu()
     except GuestError:
         return {}
-    return {machine.fingerprint(qemu, image.load(path)): release for path, release in images.items()}
+    return {hardware.fingerprint(qemu, image.load(path)): release for path, release in images.items()}
 
 
 def _machine(state: Path) -> str:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, Self
 
 from .errors import GuestError
-from .machine import REQUEST_BYTES, Channels, Streams
+from .hardware import REQUEST_BYTES, Channels, Streams
 
 _PR_SET_PDEATHSIG = 1
 _CONSOLE_TAIL_BYTES = 1500

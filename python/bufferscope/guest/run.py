@@ -6,8 +6,8 @@ from pathlib import Path
 
 from .cards import Pair
 from .errors import GuestError
+from .hardware import Qemu
 from .image import Image
-from .machine import Qemu
 from .process import Process, Tail
 from .virtual import restored
 

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import cache, keeping, machine, processor
+from . import cache, hardware, keeping, processor
 from .cards import Pair
 from .errors import GuestError
+from .hardware import Channels, Qemu
 from .image import Image
-from .machine import Channels, Qemu
 from .process import Process
 from .qmp import Qmp
 
@@ -44,12 +44,12 @@ def saved_state(
 
     `note` is called if this takes a moment.
     """
-    key = machine.fingerprint(qemu, image, pairs)
+    key = hardware.fingerprint(qemu, image, pairs)
     path = cache.directory("states") / key
     with cache.lock(f"state-{key}"):
         if not path.exists():
             note(f"starting Linux {image.release} once; later runs go on from here")
-            _save(lambda channels: machine.boot(qemu, image, channels, pairs), path, furnished=image.furnished)
+            _save(lambda channels: hardware.boot(qemu, image, channels, pairs), path, furnished=image.furnished)
             keeping.prune_beyond()
     cache.used(path)
     return path

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import machine, processor
+from . import hardware, processor
 from .cards import Pair
+from .hardware import Qemu
 from .image import Image
-from .machine import Qemu
 from .process import Process
 
 
@@ -19,7 +19,7 @@ def restored(qemu: Qemu, image: Image, state: Path, request: bytes, pairs: Seque
         state.open("rb") as saved,
         Process(
             request,
-            lambda channels: machine.restore(qemu, image, channels, pairs),
+            lambda channels: hardware.restore(qemu, image, channels, pairs),
             state=saved,
             furnished=image.furnished,
             prepare=lambda: processor.settle(number),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from bufferscope.engines import agent, guest
 from bufferscope.errors import EngineError
-from bufferscope.guest import console, image, kernels, machine, programs, state
+from bufferscope.guest import console, hardware, image, kernels, programs, state
 from bufferscope.guest.console import Ending
 from bufferscope.guest.initramfs import Initramfs
 from bufferscope.guest.programs import NotBorrowed
@@ -46,7 +46,7 @@ def run(
     size = console.terminal_size() if seated else None
     words = ["env", f"TERM={_terminal()}", "HOME=/root", f"PS1={on}:\\w# ", *(command or _shell())]
     asked = request.console(network, on, words, size, quiet=quiet)
-    qemu = machine.find_qemu()
+    qemu = hardware.find_qemu()
     chosen = kernels.choose(kernel)
     try:
         built = image.build(chosen, agent.program(), note, furnish=lambda root: _furnish(root, command))

@@ -26,7 +26,7 @@ pub(crate) struct Dns {
     flow: u32,
     parameters: DnsTraffic,
     departures: Departures,
-    agenda: Agenda<Plan>,
+    agenda: Agenda<Due>,
     random: Random,
     /// The longest delay between a look-up's planned time and its start.
     jitter_ns: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Dns {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Plan {
+enum Due {
     /// Begin the next look-up.
     Begin,
     /// Check whether the look-up with this number has its answer.
@@ -76,13 +76,13 @@ impl Dns {
     pub(super) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         while let Some(plan) = self.agenda.due(net.now()) {
             match plan {
-                Plan::Begin => {
+                Due::Begin => {
                     let number = self.look_ups.sent();
                     self.look_ups.push(LookUp { started_ns: net.now(), asked: 0, is_over: false });
                     self.ask(number, net, recording);
                     self.plan(net.now());
                 }
-                Plan::Check(number) => self.ask(number, net, recording),
+                Due::Check(number) => self.ask(number, net, recording),
             }
         }
         self.agenda.arm(net);
@@ -114,7 +114,7 @@ impl Dns {
         look_up.asked += 1;
         let question = Datagram { traffic: self.hosts.traffic, stream: 0, seq: number, way: Way::Back };
         self.hosts.send(question, self.flow, request_bytes, net, recording);
-        self.agenda.plan(net.now() + timeout_ns, Plan::Check(number));
+        self.agenda.plan(net.now() + timeout_ns, Due::Check(number));
     }
 
     /// Records a look-up that is not over yet.
@@ -135,7 +135,7 @@ impl Dns {
         let random = &mut self.random;
         if let Some(nominal_ns) = self.departures.next(&mut || random.seed()) {
             let at_ns = (nominal_ns + random.below(self.jitter_ns)).min(self.stop_ns - 1);
-            self.agenda.plan(at_ns.max(now_ns), Plan::Begin);
+            self.agenda.plan(at_ns.max(now_ns), Due::Begin);
         }
     }
 }
