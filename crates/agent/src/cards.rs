@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_millis(2);
 
 /// The cards of a plan, by the number of the pair and the end.
 #[derive(Debug, Default)]
-pub(crate) struct Rack(Vec<[Card; 2]>);
+pub(crate) struct CardSet(Vec<[Card; 2]>);
 
 /// One card. Its files are opened before the card changes its namespace, and stay readable.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub enum CardError {
     },
 }
 
-impl Rack {
+impl CardSet {
     /// Finds a plan's cards in the namespace that they are in initially, and sets the sizes of their rings. The calling
     /// thread remains in that namespace.
     pub(crate) fn open(plan: &Plan, home: &Namespace) -> Result<Self, CardError> {
@@ -86,12 +86,12 @@ impl Rack {
             let card = |end| Card::find(&Cards::factory_address(cards.number, end)).map_err(failed);
             pairs.push([card(0)?.ok_or_else(missing)?, card(1)?.ok_or_else(missing)?]);
         }
-        let rack = Self(pairs);
+        let cards = Self(pairs);
         home.enter().map_err(failed)?;
         for (port, ring) in ports() {
-            rack.set(ring).map_err(|source| CardError::Io { port: port.name.clone(), source })?;
+            cards.set(ring).map_err(|source| CardError::Io { port: port.name.clone(), source })?;
         }
-        Ok(rack)
+        Ok(cards)
     }
 
     /// Sets the size of a ring. If it is to have no byte queue limits, they are disabled by allowing as many bytes in

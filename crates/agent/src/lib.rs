@@ -13,7 +13,7 @@
 mod capabilities;
 mod cards;
 mod error;
-mod fates;
+mod fate_counts;
 mod frame;
 mod kernel;
 mod network;

@@ -4,7 +4,7 @@ use std::io;
 
 use bufferscope_plan::{Plan, is_optional};
 
-use crate::cards::{CardError, Rack};
+use crate::cards::{CardError, CardSet};
 use crate::kernel::namespace::Namespace;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, ToolError};
@@ -17,7 +17,7 @@ pub(crate) struct Network {
     /// As in the plan.
     pub(crate) namespaces: Vec<Namespace>,
     /// The cards of the ports with a ring.
-    pub(crate) rack: Rack,
+    pub(crate) cards: CardSet,
 }
 
 /// The network could not be built.
@@ -45,7 +45,7 @@ impl Network {
     /// Builds the network. The machine's own network cards are in the namespace `home`; `kernel` is the release, for
     /// errors.
     pub(crate) fn build(plan: Plan, home: &Namespace, kernel: &str) -> Result<Self, NetworkError> {
-        let rack = Rack::open(&plan, home)?;
+        let cards = CardSet::open(&plan, home)?;
         let mut namespaces = Vec::with_capacity(plan.namespaces.len());
         for planned in &plan.namespaces {
             let namespace = Namespace::create().map_err(step("making a network namespace", &planned.name))?;
@@ -54,7 +54,7 @@ impl Network {
             }
             namespaces.push(namespace);
         }
-        let network = Self { plan, namespaces, rack };
+        let network = Self { plan, namespaces, cards };
         network.lay_cables()?;
         network.plug_in_cards(home)?;
         for (planned, namespace) in network.plan.namespaces.iter().zip(&network.namespaces) {
@@ -105,7 +105,7 @@ impl Network {
     fn plug_in_cards(&self, home: &Namespace) -> Result<(), NetworkError> {
         let path = |index: usize| self.namespaces[index].path();
         let cables = self.plan.cables.iter().filter_map(|cable| Some((cable.cards?, &cable.ends)));
-        let lines: Vec<String> = cables.flat_map(|(cards, ends)| self.rack.commands(cards, ends, path)).collect();
+        let lines: Vec<String> = cables.flat_map(|(pair, ends)| self.cards.commands(pair, ends, path)).collect();
         Ok(tool::run("ip", home, "the cards' namespace", &lines)?)
     }
 
@@ -114,7 +114,7 @@ impl Network {
             let Some(ring) = port.ring.filter(|ring| ring.bql) else { continue };
             let namespace = &self.namespaces[usize::from(port.node)];
             namespace.enter().map_err(step("entering the namespace", &port.name))?;
-            self.rack.check_bql(&self.plan, port, ring, kernel)?;
+            self.cards.check_bql(&self.plan, port, ring, kernel)?;
         }
         Ok(())
     }

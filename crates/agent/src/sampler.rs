@@ -8,7 +8,7 @@ use bufferscope_scenario::{RateStep, Scenario};
 use nix::net::if_::if_nametoindex;
 
 use crate::cards::{Arrived, Gauge};
-use crate::fates::{self, Fates};
+use crate::fate_counts::{self, FateCounts};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::qdisc_stats::{self, QdiscStats};
 use crate::traffic::Desk;
@@ -34,7 +34,7 @@ struct Port {
     name: Name,
     interface: u32,
     sent_packets: Counter,
-    fates: Fates,
+    fates: FateCounts,
     label: String,
     check: WireCheck,
     /// Counts what has left its ring, if it has one.
@@ -67,10 +67,10 @@ impl Sampler {
                 name: desk.recorder.intern(&port.name),
                 interface: if_nametoindex(port.device.as_str())?,
                 sent_packets: Counter::default(),
-                fates: Fates::default(),
+                fates: FateCounts::default(),
                 label: port.name.clone(),
                 check: WireCheck::new(steps(desk.scenario, port.place), most_segments(desk.scenario)),
-                gauge: port.ring.map(|ring| desk.network.rack.gauge(ring)).transpose()?,
+                gauge: port.ring.map(|ring| desk.network.cards.gauge(ring)).transpose()?,
             });
         }
         Ok(Self { hosts })
@@ -117,7 +117,7 @@ impl Port {
             packets: stats.packets,
             bytes: stats.bytes,
             dropped: stats.drops,
-            marked: fates::marked(stats),
+            marked: fate_counts::marked(stats),
             sent_packets: self.sent_packets.advance(stats.sent_packets as u32),
             sent_bytes: stats.sent_bytes,
         };

@@ -200,7 +200,7 @@ impl Connections {
         let (from, destination) = connection.path(side);
         let (to, flow) = (side.other(), self.first_flow + index);
         let result =
-            act(connection, now_ns, &mut Door { connection: index, to, flow, from, destination, net, recording });
+            act(connection, now_ns, &mut Outlet { connection: index, to, flow, from, destination, net, recording });
         if let Some(deadline_ns) = connection.endpoint(side).deadline() {
             let slot = self.slots.endpoint(index, side);
             if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {
@@ -215,7 +215,7 @@ impl Connections {
 }
 
 /// Sends the segments of one end of a connection into the network.
-struct Door<'a, S: Sink> {
+struct Outlet<'a, S: Sink> {
     connection: u32,
     to: Side,
     flow: u32,
@@ -225,7 +225,7 @@ struct Door<'a, S: Sink> {
     recording: &'a mut Recording<S>,
 }
 
-impl<S: Sink> Egress for Door<'_, S> {
+impl<S: Sink> Egress for Outlet<'_, S> {
     #[inline]
     fn send(&mut self, outgoing: &Outgoing) -> Xmit {
         let segment = outgoing.segment;

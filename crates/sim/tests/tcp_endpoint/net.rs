@@ -42,7 +42,7 @@ struct Transit {
 }
 
 /// Where the segments of one end leave.
-struct Door<'a> {
+struct Outlet<'a> {
     now_ns: u64,
     from: usize,
     pipe: &'a mut Pipe,
@@ -127,8 +127,8 @@ impl Net {
 
     fn act_for(&mut self, cause: Cause, who: usize, action: impl FnOnce(&mut Endpoint, u64, &mut dyn Egress)) {
         let (pipe, witness) = (&mut self.pipes[who], &mut self.witnesses[who]);
-        let mut door = Door { now_ns: self.now_ns, from: who, pipe, witness, transit: &mut self.transit };
-        action(&mut self.ends[who], self.now_ns, &mut door);
+        let mut outlet = Outlet { now_ns: self.now_ns, from: who, pipe, witness, transit: &mut self.transit };
+        action(&mut self.ends[who], self.now_ns, &mut outlet);
         self.witnesses[who].check(&self.ends[who], self.now_ns, cause == Cause::Timer);
         assert!(self.ends[who].acked_bytes() <= self.ends[1 - who].received_bytes());
     }
@@ -217,7 +217,7 @@ impl Net {
     }
 }
 
-impl Egress for Door<'_> {
+impl Egress for Outlet<'_> {
     fn send(&mut self, outgoing: &Outgoing) -> Xmit {
         let Self { now_ns, from, .. } = *self;
         let segment = outgoing.segment;

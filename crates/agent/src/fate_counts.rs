@@ -8,12 +8,12 @@ use crate::kernel::qdisc_stats::QdiscStats;
 
 /// Numbers of packets of one port that have a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Fates {
+pub(crate) struct FateCounts {
     drops: u64,
     by_reason: [u64; Kind::MOST_COUNTED],
 }
 
-impl Fates {
+impl FateCounts {
     /// Passes a row to `each` for every packet dropped or marked since the last sample.
     ///
     /// The kernel fills in a discipline's own statistics before the common ones, and other CPUs continue to work
@@ -52,7 +52,7 @@ mod tests {
     /// The reasons of the rows that each of these samples adds.
     fn told(samples: &[QdiscStats]) -> Vec<Vec<&'static str>> {
         let port = Recorder::new(MemorySink::default()).intern("r1>h2");
-        let mut fates = Fates::default();
+        let mut fates = FateCounts::default();
         let rows = |stats: &QdiscStats| {
             let mut reasons = Vec::new();
             fates.tell(stats, 0, port, |row| reasons.push(row.reason.as_str()));
