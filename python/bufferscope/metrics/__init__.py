@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         compute,
         metric,
         not_measured,
+        not_recorded,
     )
     from bufferscope.metrics.naming import names
     from bufferscope.metrics.statistics import Estimate
@@ -46,13 +47,14 @@ __all__ = [
     "metric",
     "names",
     "not_measured",
+    "not_recorded",
 ]
 
 _HOMES = {
     "definitions": ("Definition", "definition"),
     "measuring": (
         *("MetricError", "Metrics", "NotMeasuredError", "UnknownMetricError", "Value"),
-        *("all_of", "compute", "metric", "not_measured"),
+        *("all_of", "compute", "metric", "not_measured", "not_recorded"),
     ),
     "naming": ("names",),
     "statistics": ("Estimate",),

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bufferscope.variation.settings import RENAMED, unit_and_value
+from bufferscope.variation.settings import recording, unit_and_value
 
 LISTS = {"links": "link", "nodes": "host", "traffic": "traffic"}
 """A scenario's lists of named entries, and the name of each list in an experiment file."""
 SIDES = ("forward", "reverse")
-NAMES = {key: name for name, key in RENAMED.items()}
+RECORDING = ("sample_interval_ns", "flows_interval_ns", "record")
+"""A scenario's keys that say what is recorded, in another form than the file's."""
+SAMPLED = ("sample.queues", "sample.flows")
 
 
 def unlike(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -44,8 +46,9 @@ def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
         for key, item in value.items():
             for number, entry in enumerate(item if key in LISTS else ()):
                 yield from _flat(_with_names(entry, nodes), (LISTS[key], str(entry.get("name", number))))
-            if key not in LISTS:
+            if key not in LISTS and key not in RECORDING:
                 yield from _flat(item, (key,))
+        yield from ((tuple(key.split(".")), told) for key, told in recording(value).items())
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _flat(item, (*path, key))
@@ -72,16 +75,21 @@ def _entry(key: tuple[str, ...]) -> str:
 def _path(key: tuple[str, ...]) -> str:
     """A key's path as an experiment file writes it: without the unit."""
     *parents, last = key
-    name = NAMES.get(last) or last
+    name = last
     for unit in ("_ns", "_bps", "_bytes", "_packets", "_percent"):
         name = name.removesuffix(unit)
     return ".".join([*parents, name])
 
 
 def _joined(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Merge a setting of both directions of a link into one of the link, if its values are the same."""
+    """Merge a setting of both directions of a link into one of the link, if its values are the same.
+
+    Likewise, both intervals between samples become `sample`.
+    """
     found: dict[str, list[str]] = {}
     for path, values in columns.items():
+        if path in SAMPLED and all(columns.get(each) == values for each in SAMPLED):
+            path = "sample"
         parts = path.split(".")
         if parts[0] == "link" and len(parts) > 2 and parts[2] in SIDES:
             both = [".".join([*parts[:2], side, *parts[3:]]) for side in SIDES]
