@@ -80,7 +80,7 @@ fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMPS)/venv ## Measure the simulator's speed and memory, and those of ns-3 if installed
+bench: $(STAMPS)/extension ## Measure the simulator's speed and memory against flows and samples, and those of ns-3 if installed
 	@scripts/check-rust.sh
 	$(BIN)/python benches/speed.py
 

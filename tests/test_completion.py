@@ -71,6 +71,13 @@ def test_a_path_that_is_the_only_one_comes_with_its_values(context: typer.Contex
     assert completion.complete_set(context, "link.line.rate=1") == ["link.line.rate=10mbit"]
 
 
+def test_what_is_recorded_and_how_often(context: typer.Context) -> None:
+    paths = completion.complete_set(context, "sample")
+    assert paths == ["sample=", "sample.queues=", "sample.flows="]
+    assert completion.complete_set(context, "sample.flows=") == ["sample.flows=10ms"]
+    assert completion.complete_set(context, "rec") == ["record="]
+
+
 def test_a_table_is_quoted(context: typer.Context) -> None:
     offered = completion.complete_set(context, "link.line.queue=")
     assert """link.line.queue='{qdisc = "codel"}'""" in offered

@@ -11,6 +11,7 @@ from handmade import (
     MS,
     MSS,
     PING,
+    SCHEMAS,
     SECOND,
     TCP,
     WEB,
@@ -26,6 +27,7 @@ from handmade import (
 from bufferscope import figures
 from bufferscope.figures import pictures
 from bufferscope.figures.charts.goodput import binned
+from bufferscope.figures.choosing import chosen
 
 Spec = dict[str, Any]
 
@@ -152,6 +154,24 @@ def test_a_figure_without_data_says_what_is_missing(name: str, words: str) -> No
     network["links"] = network["links"][:1]
     with pytest.raises(figures.NoDataError, match=words):
         figures.draw(HandmadeResult([HandmadeRun(network)]), name)
+
+
+@pytest.mark.parametrize("name", figures.NAMES)
+def test_a_figure_of_a_table_that_is_not_recorded_says_so(name: str) -> None:
+    for table in figures.NEEDED[name]:
+        run = with_everything()
+        run.scenario["record"] = [other for other in SCHEMAS if other != table]
+        with pytest.raises(figures.NoDataError, match=rf"^{name}: {table} are not recorded: record = \["):
+            figures.draw(HandmadeResult([run]), name)
+        assert name not in chosen([run])
+
+
+@pytest.mark.parametrize("name", OF_POINTS)
+def test_a_figure_needs_no_other_tables(name: str) -> None:
+    run = with_everything()
+    run.scenario["record"] = list(figures.NEEDED[name])
+    run.rows = {table: rows for table, rows in run.rows.items() if table in figures.NEEDED[name]}
+    figures.draw(HandmadeResult([run]), name)
 
 
 @pytest.mark.parametrize("name", ["rtt", "rtt_cdf", "rtt_by_point"])

@@ -204,6 +204,27 @@ def test_what_an_engine_cannot_measure_is_told_and_not_zero() -> None:
     assert metrics.not_measured(HandmadeRun(scenario({}))) == []
 
 
+def test_metrics_of_a_table_that_is_not_recorded_are_missing_and_not_zero() -> None:
+    recorded = scenario({"bulk": TCP, "ping": PING}) | {"record": ["probes", "queues", "transfers"]}
+    run = HandmadeRun(recorded, {"queues": [{"t_ns": 0}], "probes": probes([10])})
+    assert metrics.not_recorded(run) == ["flows", "drops", "sojourns"]
+    assert {name.split(".")[0] for name in metrics.compute(run)} == {"rtt", "queue"}
+    with pytest.raises(metrics.NotMeasuredError) as caught:
+        metrics.metric(run, "goodput.bulk_mbit")
+    said = 'goodput.bulk_mbit: flows are not recorded: record = ["probes", "queues", "transfers"] (run handmade)'
+    assert str(caught.value) == said
+    with pytest.raises(metrics.NotMeasuredError, match="p30_ms: sojourns are not recorded"):
+        metrics.metric(run, "sojourn.r1>h2.p30_ms")
+    with pytest.raises(metrics.UnknownMetricError):
+        metrics.metric(run, "goodput.blk_mbit")
+
+
+def test_a_table_that_is_neither_measured_nor_recorded_is_told_once() -> None:
+    run = HandmadeRun(scenario({}) | {"record": ["queues"]}, engine="guest", summary={"not_measured": ["sojourns"]})
+    assert metrics.not_measured(run) == []
+    assert "sojourns" in metrics.not_recorded(run)
+
+
 def test_drops_that_were_only_counted_count_like_any_other() -> None:
     seen = [{"t_ns": n, "flow": "bulk/1", "bytes": 1514, "reason": "red_early", "observed": "packet"} for n in (1, 2)]
     counted = [{"t_ns": n, "flow": None, "bytes": None, "reason": "red", "observed": "counter"} for n in (1, 2)]

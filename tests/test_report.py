@@ -227,6 +227,15 @@ def test_metrics_that_the_engine_cannot_measure_are_named(tmp_path: Path) -> Non
     assert "Not measured by the engine that made these runs: sojourn.r1>h2.p<N>_ms, sojourn.h2>r1.p<N>_ms." in words
 
 
+def test_tables_that_are_not_recorded_are_named(tmp_path: Path) -> None:
+    made = run("50p")
+    made.scenario |= {"record": ["probes", "queues", "drops"], "flows_interval_ns": 10**9}
+    words = spaced(Page(worded(tmp_path, [made]).read_text(encoding="utf-8")).words)
+    assert "Not recorded, so that metrics computed from them are missing: flows, transfers, sojourns" in words
+    assert "recorded probes, queues, drops" in words
+    assert "10 ms (queues), 1 s (flows)" in words
+
+
 def test_nothing_in_an_experiment_file_can_act(tmp_path: Path) -> None:
     words = document(
         title=EVIL,

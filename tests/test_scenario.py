@@ -32,7 +32,12 @@ def experiments() -> list[Experiment]:
     """They need keys of their own, which other traffic of the file has."""
     words = [f"traffic.answer.congestion={name}" for name in controls if name not in own_keys]
     words += ["traffic.slow.congestion=ledbat++", "traffic.flood.periods=fixed", "traffic.flood.pattern=constant"]
-    words += ["traffic.ping.size=0", "sojourns=histogram", "link.fifo.reverse.queue={qdisc='bfifo', limit='150kb'}"]
+    words += [
+        'record=["flows", "transfers"]',
+        "traffic.ping.size=0",
+        "sojourns=histogram",
+        "link.fifo.reverse.queue={qdisc='bfifo', limit='150kb'}",
+    ]
     return [*map(load, catalogue()), every_key(), *map(every_key, words)]
 
 

@@ -15,6 +15,7 @@ from bufferscope.figures import draw
 from bufferscope.figures.source import points, sweep_title
 from bufferscope.variation import Variation
 from bufferscope.variation.settings import short
+from bufferscope.variation.unlike import unlike
 
 LIMIT, QUEUE, CONGESTION = "link.bottleneck.queue.limit", "link.bottleneck.queue", "traffic.bulk.congestion"
 TRAFFIC = {"bulk": TCP, "ping": PING}
@@ -131,6 +132,8 @@ def test_runs_of_two_experiments_are_called_by_theirs() -> None:
     [
         ("duration", "10s"),
         ("sample", "10ms"),
+        ("sample.flows", "10ms"),
+        ("record", '["probes", "flows", "queues", "drops", "transfers", "sojourns"]'),
         (LIMIT, "100p"),
         (QUEUE, "pfifo"),
         ("link.bottleneck.rate", "10mbit"),
@@ -144,6 +147,18 @@ def test_runs_of_two_experiments_are_called_by_theirs() -> None:
 )
 def test_what_a_run_leaves_to_its_file_is_read_from_its_scenario(path: str, value: str | None) -> None:
     assert short(run(), path, None) == value
+
+
+def test_what_is_recorded_may_differ() -> None:
+    seldom, without = run(), run()
+    seldom.scenario["flows_interval_ns"] = 10**9
+    without.scenario["record"] = ["probes"]
+    assert (short(seldom, "sample", None), short(seldom, "sample.flows", None)) == (None, "1s")
+    found = unlike([run().scenario, seldom.scenario, without.scenario])
+    assert [each["sample.flows"] for each in found] == ["10ms", "1s", "10ms"]
+    assert found[2]["record"] == '["probes"]'
+    slow = run().scenario | {"sample_interval_ns": 10**9}
+    assert unlike([run().scenario, slow]) == [{"sample": "10ms"}, {"sample": "1s"}]
 
 
 def test_each_variant_is_held_against_its_own_file(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ CongestionControl = Literal[
 Pattern = Literal["constant", "poisson"]
 """How things that are sent follow one another."""
 
+Table = Literal["probes", "flows", "queues", "drops", "transfers", "sojourns"]
+"""A table of the records."""
+
 
 class Qdisc(TypedDict):
     """A queueing discipline; its other parameters are further keys, which only the engines read."""
@@ -203,6 +206,10 @@ class Scenario(TypedDict):
     duration_ns: int
     warmup_ns: int
     sample_interval_ns: int
+    """Between two samples of queues, and of flows unless `flows_interval_ns` says otherwise."""
+    flows_interval_ns: NotRequired[int]
+    record: NotRequired[list[Table]]
+    """The tables that are recorded, if not all."""
     sojourns: Literal["histogram", "packets"]
     nodes: list[Node]
     links: list[Link]

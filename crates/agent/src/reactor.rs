@@ -18,8 +18,10 @@ const READY_AT_ONCE: usize = 64;
 /// Something that happens at a chosen time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// Take a sample.
+    /// Take a sample of the queues, and of the flows unless these are sampled separately.
     Sample,
+    /// Take a sample of the flows, which have an interval of their own.
+    SampleFlows,
     /// A change of rate, by its index in the plan.
     ChangeRate(usize),
     /// Begin a traffic's next connection, probe or page.

@@ -72,6 +72,8 @@ struct Run<'a, W> {
     traffic: Traffic,
     sampler: Sampler,
     sampling: Sampling,
+    /// That of the flows, if it is another.
+    flow_sampling: Option<Sampling>,
     rates: Rates,
     cpu: CpuWatch,
     softnet_drops: u64,
@@ -91,11 +93,16 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         output: &'a Output<W>,
     ) -> Result<Self, Error> {
         let failed = || Error::step("preparing the traffic");
-        let recorder: Recorder<BatchSender> = Recorder::new(output.sink());
+        let recorder: Recorder<BatchSender> = Recorder::new(output.sink()).only(scenario.record);
         let reactor = Reactor::new(RunClock::starting_in(LEAD_NS)).map_err(failed())?;
         let mut desk = Desk { scenario, network, reactor, recorder, warnings: Warnings::default() };
         let sampler = Sampler::open(&mut desk).map_err(failed())?;
         desk.reactor.at(0, Event::Sample);
+        let flow_sampling =
+            scenario.flows_interval_ns.filter(|_| desk.recorder.records(Table::Flows)).map(Sampling::new);
+        if flow_sampling.is_some() {
+            desk.reactor.at(0, Event::SampleFlows);
+        }
         desk.reactor.at(0, Event::Progress);
         desk.reactor.at(look_interval_ns(options.own_machine), Event::LookAtCpus);
         for (index, change) in network.plan.rate_changes.iter().enumerate() {
@@ -109,6 +116,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             traffic,
             sampler,
             sampling: Sampling::new(scenario.sample_interval_ns),
+            flow_sampling,
             rates,
             cpu: CpuWatch::start().map_err(failed())?,
             softnet_drops: softnet_drops().map_err(failed())?,
@@ -139,6 +147,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
     fn handle(&mut self, due_ns: u64, event: Event) -> io::Result<ControlFlow<()>> {
         match event {
             Event::Sample => self.sample(due_ns)?,
+            Event::SampleFlows => self.sample_flows(due_ns)?,
             Event::ChangeRate(index) => self.change_rate(index),
             Event::Begin(index) => self.traffic.begin(index, &mut self.desk)?,
             Event::Send(index, flow) => self.traffic.send(index, flow, &mut self.desk)?,
@@ -158,16 +167,34 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Takes a sample. The last one is taken at the end of the scenario.
+    /// Samples the queues, recorded or not, because the run monitors itself by them; and the flows, unless their samples
+    /// have an interval of their own. The last sample is taken at the end of the scenario.
     fn sample(&mut self, due_ns: u64) -> io::Result<()> {
         let now_ns = self.desk.now_ns();
         self.sampler.sample(&mut self.desk)?;
-        self.traffic.sample(&mut self.desk)?;
+        if self.flow_sampling.is_none() {
+            self.traffic.sample(&mut self.desk)?;
+        }
         let next_ns = self.sampling.taken(due_ns, now_ns);
-        if next_ns <= self.desk.scenario.duration_ns {
-            self.desk.reactor.at(next_ns, Event::Sample);
+        self.plan_sample(next_ns, Event::Sample);
+        Ok(())
+    }
+
+    /// Samples the flows at an interval of their own.
+    fn sample_flows(&mut self, due_ns: u64) -> io::Result<()> {
+        let now_ns = self.desk.now_ns();
+        self.traffic.sample(&mut self.desk)?;
+        if let Some(sampling) = &mut self.flow_sampling {
+            let next_ns = sampling.taken(due_ns, now_ns);
+            self.plan_sample(next_ns, Event::SampleFlows);
         }
         Ok(())
+    }
+
+    fn plan_sample(&mut self, next_ns: u64, event: Event) {
+        if next_ns <= self.desk.scenario.duration_ns {
+            self.desk.reactor.at(next_ns, event);
+        }
     }
 
     fn change_rate(&mut self, index: usize) {
@@ -203,7 +230,10 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let ended_ns = reactor.clock.now_ns();
         self.rates.finish()?;
         recorder.finish()?;
-        self.sampling.check(self.options.own_machine, &mut warnings);
+        self.sampling.check("samples", self.options.own_machine, &mut warnings);
+        if let Some(sampling) = &self.flow_sampling {
+            sampling.check("samples of flows", self.options.own_machine, &mut warnings);
+        }
         self.sampler.conclude(&mut warnings);
         let cpu = self.cpu.report(&mut warnings);
         let relay = relay.map(Relay::report).transpose().map_err(failed())?;

@@ -66,18 +66,20 @@ impl Sampling {
         due_ns + (missed + 1) * self.asked_ns
     }
 
-    pub(crate) fn check(&self, own_machine: bool, warnings: &mut Warnings) {
+    /// Warns if samples were not taken as requested; `samples` is what the warnings call them.
+    pub(crate) fn check(&self, samples: &str, own_machine: bool, warnings: &mut Warnings) {
         let ms = |ns: u64| ns as f64 / 1e6;
         if self.achieved_ns as f64 > self.asked_ns as f64 * THIN {
             warnings.add(format!(
-                "samples were {:.3} ms apart instead of {:.3} ms",
+                "{samples} were {:.3} ms apart instead of {:.3} ms",
                 ms(self.achieved_ns),
                 ms(self.asked_ns)
             ));
         }
         let most = if own_machine { OWN_MACHINE_GAP_INTERVALS } else { GAP_INTERVALS };
         if self.longest_gap_ns > most * self.asked_ns {
-            warnings.add(format!("between two samples {:.3} ms passed: the machine was busy", ms(self.longest_gap_ns)));
+            warnings
+                .add(format!("between two {samples} {:.3} ms passed: the machine was busy", ms(self.longest_gap_ns)));
         }
     }
 }
@@ -178,7 +180,7 @@ mod tests {
         let mut sampling = Sampling::new(10_000_000);
         sampling.taken(0, 0);
         sampling.taken(10_000_000, 80_000_000);
-        sampling.check(false, &mut warnings);
+        sampling.check("samples", false, &mut warnings);
         let texts = warnings.into_texts();
         assert_eq!(texts.len(), 2);
         assert_eq!(texts[0], "samples were 80.000 ms apart instead of 10.000 ms");
@@ -207,7 +209,7 @@ mod tests {
         }
         let told = |own_machine: bool| {
             let mut warnings = Warnings::default();
-            sampling.check(own_machine, &mut warnings);
+            sampling.check("samples", own_machine, &mut warnings);
             warnings.into_texts().iter().any(|text| text.starts_with("between two samples"))
         };
         assert_eq!([true, false].map(told), [true, false]);

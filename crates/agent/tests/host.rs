@@ -114,6 +114,27 @@ fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
     });
 }
 
+/// Whatever the machine does: samples may be late, but never more than requested.
+#[test]
+fn a_table_is_sampled_at_its_own_interval_if_it_is_recorded() {
+    if !has_shaper() {
+        return;
+    }
+    let toml = with_traffic(&[BULK]).replace("6s", "3s");
+    let rows = |keys: &str| {
+        let report = succeeded(&format!("{keys}\n{toml}"));
+        [Table::Flows, Table::Queues, Table::Drops].map(|table| report.integers(table, "t_ns").len())
+    };
+    let [flows, queues, drops] = rows("sample = { flows = \"500ms\" }");
+    // At 0.5, 1, ... 3 s, and when the connection closes; at 0 it is not established.
+    assert!((1..=7).contains(&flows), "{flows} samples of flows");
+    assert!(queues > 2 * 7 && drops > 0, "{queues} samples of two ports, {drops} drops");
+    let [flows, queues, drops] = rows("record = [\"flows\", \"drops\"]");
+    assert!(flows > 7 && queues == 0 && drops > 0, "{flows}, {queues}, {drops}");
+    let [flows, queues, drops] = rows("record = [\"queues\"]");
+    assert!(flows == 0 && queues > 2 * 7 && drops == 0, "{flows}, {queues}, {drops}");
+}
+
 #[test]
 fn a_bounded_flow_and_pages_are_transferred_whole() {
     if !has_shaper() {

@@ -70,7 +70,7 @@ mod _core {
     fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let tables = PyDict::new(py);
         for table in Table::ALL {
-            let schema = table.schema();
+            let schema = bufferscope_records::schema(table);
             let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
             tables.set_item(table.name(), columns)?;
         }

@@ -21,8 +21,11 @@ pub fn encode(table: Table, batch: &RecordBatch) -> Result<Vec<u8>, RecordsError
 pub fn decode(table: Table, bytes: &[u8]) -> Result<RecordBatch, RecordsError> {
     let failed = |source| RecordsError::Transfer { table, source };
     let mut batches = StreamReader::try_new(bytes, None).map_err(failed)?;
-    if batches.schema() != table.schema() {
-        return Err(RecordsError::OtherColumns { table, differing: differing(&batches.schema(), &table.schema()) });
+    if batches.schema() != crate::schema(table) {
+        return Err(RecordsError::OtherColumns {
+            table,
+            differing: differing(&batches.schema(), &crate::schema(table)),
+        });
     }
     batches.next().unwrap_or_else(|| Err(ArrowError::IpcError("a stream without a batch".into()))).map_err(failed)
 }

@@ -16,16 +16,17 @@ mod names;
 mod parquet_sink;
 mod recorder;
 mod rows;
+mod schema;
 mod sink;
-mod table;
 mod value;
 
+pub use bufferscope_scenario::{Table, Tables};
 pub use histogram::SojournHistogram;
 pub use names::Name;
 #[cfg(feature = "parquet")]
 pub use parquet_sink::ParquetSink;
 pub use recorder::Recorder;
 pub use rows::{Datagrams, DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
+pub use schema::schema;
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
-pub use table::Table;
 pub use value::{DropReason, FlowState, Layer, Observed};

@@ -52,7 +52,7 @@ impl Sink for ParquetSink {
 fn writer(directory: &Path, table: Table) -> Result<ArrowWriter<File>, RecordsError> {
     let path = directory.join(format!("{table}.parquet"));
     let file = File::create(&path).map_err(|source| RecordsError::Create { path, source })?;
-    let schema = table.schema();
+    let schema = crate::schema(table);
     let properties = properties(&schema);
     ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(table))
 }

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
 use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
-use crate::{RecordsError, Sink};
+use crate::{RecordsError, Sink, Table, Tables, schema};
 
 /// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
 /// core's second-level cache, and each column reads through them once. With eight times as many, a run of 30 flows was
@@ -27,10 +27,10 @@ pub struct Recorder<S: Sink> {
 }
 
 impl<S: Sink> Recorder<S> {
-    /// A recorder without rows.
+    /// A recorder of all tables, without rows.
     pub fn new(sink: S) -> Self {
         Self {
-            output: Output { sink, names: Names::default(), error: None },
+            output: Output { sink, tables: Tables::ALL, names: Names::default(), error: None },
             probes: Vec::new(),
             flows: Vec::new(),
             queues: Vec::new(),
@@ -38,6 +38,18 @@ impl<S: Sink> Recorder<S> {
             transfers: Vec::new(),
             sojourns: Vec::new(),
         }
+    }
+
+    /// The same recorder, which discards the rows of tables other than these.
+    pub fn only(mut self, tables: Tables) -> Self {
+        self.output.tables = tables;
+        self
+    }
+
+    /// Whether the rows of this table are recorded.
+    #[inline]
+    pub fn records(&self, table: Table) -> bool {
+        self.output.tables.contains(table)
     }
 
     /// The name that rows of this recorder use for `text`; the same text always gives the same name.
@@ -99,6 +111,7 @@ impl<S: Sink> Recorder<S> {
 #[derive(Debug)]
 struct Output<S> {
     sink: S,
+    tables: Tables,
     names: Names,
     error: Option<RecordsError>,
 }
@@ -106,6 +119,9 @@ struct Output<S> {
 impl<S: Sink> Output<S> {
     #[inline]
     fn push<R: Row>(&mut self, rows: &mut Vec<R>, row: R) {
+        if !self.tables.contains(R::TABLE) {
+            return;
+        }
         rows.push(row);
         if rows.len() == BATCH_ROWS {
             self.flush(rows);
@@ -115,7 +131,7 @@ impl<S: Sink> Output<S> {
     #[cold]
     fn flush<R: Row>(&mut self, rows: &mut Vec<R>) {
         if self.error.is_none() && !rows.is_empty() {
-            let batch = RecordBatch::try_new(R::TABLE.schema(), R::columns(rows, &self.names))
+            let batch = RecordBatch::try_new(schema(R::TABLE), R::columns(rows, &self.names))
                 .expect("a row's fields and columns come from one declaration");
             self.error = self.sink.write(R::TABLE, &batch).err();
         }

@@ -16,7 +16,7 @@ pub trait Sink {
     /// The result that remains when the run is over.
     type Output;
 
-    /// Takes one batch of `table`, which has the table's [schema](Table::schema).
+    /// Takes one batch of `table`, which has the table's [schema](crate::schema).
     fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError>;
 
     /// Completes the output.

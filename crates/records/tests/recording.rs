@@ -21,7 +21,7 @@ fn recorded(record: impl FnOnce(&mut Recorder<MemorySink>)) -> MemorySink {
 fn read(directory: &Path, table: Table) -> Vec<RecordBatch> {
     let file = File::open(directory.join(format!("{table}.parquet"))).expect("every table has a file");
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file").build().expect("readable");
-    assert_eq!(arrow_array::RecordBatchReader::schema(&reader), table.schema());
+    assert_eq!(arrow_array::RecordBatchReader::schema(&reader), schema(table));
     reader.map(|batch| batch.expect("a whole batch")).collect()
 }
 
@@ -171,6 +171,16 @@ fn an_empty_run_still_has_all_six_tables() {
 }
 
 #[test]
+fn rows_of_a_table_that_is_not_recorded_are_discarded() {
+    for (tables, rows) in [(Tables::from_iter([Table::Probes]), MANY), (Tables::from_iter([Table::Flows]), 0)] {
+        let mut recorder = Recorder::new(MemorySink::default()).only(tables);
+        assert_eq!(recorder.records(Table::Probes), rows > 0);
+        record_probes(&mut recorder);
+        assert_eq!(recorder.finish().unwrap().rows(Table::Probes) as u64, rows);
+    }
+}
+
+#[test]
 fn equal_rows_give_identical_files() {
     let files = || {
         let directory = tempfile::tempdir().unwrap();
@@ -187,7 +197,7 @@ fn a_nullable_column_is_one_that_may_be_unknown() {
     let nullable: Vec<String> = Table::ALL
         .iter()
         .flat_map(|table| {
-            table.schema().fields().iter().filter(|f| f.is_nullable()).map(|f| f.name().clone()).collect::<Vec<_>>()
+            schema(*table).fields().iter().filter(|f| f.is_nullable()).map(|f| f.name().clone()).collect::<Vec<_>>()
         })
         .collect();
     assert_eq!(

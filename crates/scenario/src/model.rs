@@ -7,6 +7,7 @@
 
 mod datagrams;
 mod streams;
+mod tables;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use crate::qdisc::Qdisc;
 
 pub use self::datagrams::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
+pub use self::tables::{Table, Tables};
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;
@@ -28,8 +30,15 @@ pub struct Scenario {
     pub duration_ns: u64,
     /// Metrics ignore what happened before this time.
     pub warmup_ns: u64,
-    /// Time between two samples of `flows` and `queues`.
+    /// Time between two samples of `queues`, and of `flows` unless [`flows_interval_ns`](Self::flows_interval_ns) says
+    /// otherwise.
     pub sample_interval_ns: u64,
+    /// Time between two samples of `flows`, if it is not the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows_interval_ns: Option<u64>,
+    /// The tables that are recorded. The others stay empty, and nothing is sampled for them.
+    #[serde(default, skip_serializing_if = "Tables::are_all")]
+    pub record: Tables,
     /// How much of the `sojourns` table is kept.
     pub sojourns: SojournDetail,
     /// Hosts and routers, in order of first appearance in the file's links.
@@ -38,6 +47,18 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Traffic, in the file's order.
     pub traffic: Vec<Traffic>,
+}
+
+impl Scenario {
+    /// Time between two samples of a table; `None` if the table is not recorded, or is not made of samples.
+    pub fn sampled_every_ns(&self, table: Table) -> Option<u64> {
+        let interval_ns = match table {
+            Table::Queues => self.sample_interval_ns,
+            Table::Flows => self.flows_interval_ns.unwrap_or(self.sample_interval_ns),
+            Table::Probes | Table::Drops | Table::Transfers | Table::Sojourns => return None,
+        };
+        self.record.contains(table).then_some(interval_ns)
+    }
 }
 
 /// Whether sojourn times are summarised or kept one by one.

@@ -9,6 +9,8 @@ use crate::suggest::{any_of, closest};
 
 /// The tables whose entries have names.
 const NAMED: [&str; 3] = ["link", "host", "traffic"];
+/// A key whose plain value stands for a table with this value in each of these keys.
+const SHORT: (&str, [&str; 2]) = ("sample", ["queues", "flows"]);
 
 /// A key path, read from text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +82,9 @@ impl KeyPath {
         let Some((last, tables)) = parts.split_last() else { return Ok(()) };
         for part in tables {
             let inner = table.entry(*part).or_insert_with(|| Value::Table(Table::new()));
+            if *part == SHORT.0 && !inner.is_table() {
+                *inner = Value::Table(SHORT.1.map(|key| (key.to_owned(), inner.clone())).into_iter().collect());
+            }
             table = match inner {
                 Value::Table(table) => table,
                 other => {

@@ -99,6 +99,13 @@ const EDITS: &[(&str, &str, &str)] = &[
     // Keys that contradict each other.
     ("a warm-up up to the end", "duration = \"60s\"", "duration = \"60s\"\nwarmup = \"60s\""),
     ("a sample after the end", "duration = \"60s\"", "duration = \"60s\"\nsample = \"61s\""),
+    ("a sample of one table after the end", "duration = \"60s\"", "duration = \"60s\"\nsample = { flows = \"61s\" }"),
+    ("samples of no such table", "duration = \"60s\"", "duration = \"60s\"\nsample = { flow = \"1s\" }"),
+    ("a sample without a unit", "duration = \"60s\"", "duration = \"60s\"\nsample = { flows = 10 }"),
+    ("an unknown table", "duration = \"60s\"", "duration = \"60s\"\nrecord = [\"queue\", \"flows\"]"),
+    ("a table twice", "duration = \"60s\"", "duration = \"60s\"\nrecord = [\"flows\", \"queues\", \"flows\"]"),
+    ("no tables", "duration = \"60s\"", "duration = \"60s\"\nrecord = []"),
+    ("a table that is no list", "duration = \"60s\"", "duration = \"60s\"\nrecord = \"flows\""),
     ("a start at the end", "congestion = \"reno\"", "start = \"60s\""),
     ("a stop before the start", "congestion = \"reno\"", "start = \"30s\"\nstop = \"20s\""),
     ("a stop at the start", "congestion = \"reno\"", "start = \"30s\"\nstop = \"30s\""),
@@ -121,6 +128,11 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a schedule with a slip", "\"10mbit\"", "[[\"0s\", \"10mbit\"], [\"1s\", \"5\"]]"),
     // More than anyone can mean to record.
     ("a sample every 100 us for a day", "duration = \"60s\"", "duration = \"86400s\"\nsample = \"100us\""),
+    (
+        "a sample of flows every 100 us for a day",
+        "duration = \"60s\"",
+        "duration = \"86400s\"\nsample = { queues = \"1s\", flows = \"100us\" }",
+    ),
     ("every packet of a day", "duration = \"60s\"", "duration = \"86400s\"\nsojourns = \"packets\""),
     // Sweeps.
     ("a sweep's key without quotes", "\"link.bottleneck.queue.limit\" = [", "link.bottleneck.queue.limit = ["),
@@ -222,6 +234,9 @@ const OVERRIDES: &[&str] = &[
     "link.botleneck.rate=10mbit",
     "link.bottleneck=10mbit",
     "link.bottleneck.rate.max=10mbit",
+    "sample.drops=1s",
+    "record=[\"flow\"]",
+    "record=flows",
     "link.bottleneck.name=b",
     "host.h9.tcp.rmem_max=1mb",
     "expect.1.band=[1,2]",

@@ -4,7 +4,7 @@ mod common;
 
 use bufferscope_scenario::{
     Band, Comparison, Congestion, Experiment, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc, RateSchedule, Red,
-    Sending, SojournDetail, TcpTraffic, Traffic, TrafficKind,
+    Scenario, Sending, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind,
 };
 use common::{LAB, lab_unswept, lab_with};
 
@@ -54,6 +54,41 @@ fn the_labs_file_becomes_the_labs_network() {
         timing: PingTiming::Exact,
     };
     assert_eq!(ping.kind, TrafficKind::Ping(probe));
+}
+
+fn with_keys(keys: &str) -> Scenario {
+    load(&lab_unswept().replace("duration =", &format!("{keys}\nduration ="))).points()[0].scenario.clone()
+}
+
+#[test]
+fn each_sampled_table_may_have_its_own_interval() {
+    let intervals = |keys| [Table::Queues, Table::Flows].map(|table| with_keys(keys).sampled_every_ns(table));
+    assert_eq!(intervals(""), [Some(10_000_000); 2]);
+    assert_eq!(intervals("sample = '20ms'"), [Some(20_000_000); 2]);
+    assert_eq!(intervals("sample = { flows = '1s' }"), [Some(10_000_000), Some(1_000_000_000)]);
+    assert_eq!(intervals("sample = { queues = '1ms' }"), [Some(1_000_000), Some(10_000_000)]);
+    assert_eq!(intervals("sample = { flows = '1s' }\nrecord = ['queues']"), [Some(10_000_000), None]);
+    assert_eq!(with_keys("sample = { queues = '20ms', flows = '20ms' }"), with_keys("sample = '20ms'"));
+}
+
+/// The scenario's JSON says what is recorded only if that is not everything, so the default changes no earlier run.
+#[test]
+fn tables_are_recorded_unless_they_are_left_out() {
+    let json = |keys| serde_json::to_value(with_keys(keys)).unwrap();
+    assert_eq!(json("").get("record"), None);
+    assert_eq!(json("").get("flows_interval_ns"), None);
+    assert_eq!(json("record = ['queues', 'probes']")["record"], serde_json::json!(["probes", "queues"]));
+    let scenario = with_keys("record = ['queues', 'probes']\nsample = { flows = '1s' }");
+    assert_eq!(serde_json::from_value::<Scenario>(serde_json::to_value(&scenario).unwrap()).unwrap(), scenario);
+}
+
+/// A day of samples every 100 us would be too many rows, if they were recorded.
+#[test]
+fn what_is_not_recorded_may_be_sampled_at_any_interval() {
+    let text = lab_unswept()
+        .replace("60s", "86400s")
+        .replace("duration =", "sample = '100us'\nrecord = ['probes']\nduration =");
+    assert!(load(&text).points()[0].scenario.sampled_every_ns(Table::Flows).is_none());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bufferscope_scenario::{Codel, Congestion, Experiment, Pfifo, Qdisc, Scenario, TrafficKind};
+use bufferscope_scenario::{Codel, Congestion, Experiment, Pfifo, Qdisc, Scenario, Table, TrafficKind};
 use common::{LAB, lab_unswept, lab_with, set};
 
 fn points<const N: usize>(text: &str, overrides: [&str; N]) -> Vec<Scenario> {
@@ -58,6 +58,24 @@ fn a_key_that_the_file_leaves_out_is_added() {
     let scenario = only(["traffic.bulk.stop=30s", "link.access.overhead=38b"]);
     assert_eq!(scenario.traffic[0].stop_ns, 30_000_000_000);
     assert_eq!(scenario.links[0].reverse.overhead_bytes, 38);
+}
+
+#[test]
+fn one_table_may_get_another_interval() {
+    let intervals = |text: &str| {
+        let scenario = points(text, ["sample.flows=1s"]).pop().unwrap();
+        [Table::Queues, Table::Flows].map(|table| scenario.sampled_every_ns(table).unwrap() / 1_000_000)
+    };
+    assert_eq!(intervals(&lab_unswept()), [10, 1000]);
+    for keys in ["sample = \"50ms\"", "sample = { queues = \"50ms\" }"] {
+        assert_eq!(intervals(&lab_unswept().replace("duration =", &format!("{keys}\nduration ="))), [50, 1000]);
+    }
+}
+
+#[test]
+fn the_tables_that_are_recorded_may_be_chosen() {
+    let record = only(["record=[\"queues\",\"probes\"]"]).record;
+    assert_eq!(record.iter().collect::<Vec<_>>(), [Table::Probes, Table::Queues]);
 }
 
 #[test]

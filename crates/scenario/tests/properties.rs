@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn any_override_is_applied_or_refused_in_one_line(
         path in select(vec![
-            "title", "duration", "sample", "figures", "link", "link.bottleneck", "link.bottleneck.rate", "link.bottleneck.ends",
+            "title", "duration", "sample", "sample.flows", "record", "figures", "link", "link.bottleneck", "link.bottleneck.rate", "link.bottleneck.ends",
             "link.bottleneck.queue", "link.bottleneck.queue.qdisc", "link.bottleneck.forward.queue", "link.bottleneck.reverse",
             "host.h1.tcp", "host.h1.tcp.rmem_max", "traffic.bulk.kind", "traffic.bulk.from", "traffic.ping.interval",
             "sweep.link.bottleneck.queue.limit", "sweep.\"traffic.bulk.flows\"", "expect", "sweep", "x",

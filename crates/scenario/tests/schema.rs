@@ -50,7 +50,10 @@ impl Walk {
         }
         if let Some(branches) = node.get("oneOf").or(node.get("anyOf")).and_then(Json::as_array) {
             let keyword = if node.get("oneOf").is_some() { "oneOf" } else { "anyOf" };
-            let fits = |branch: &Json| branch_fits(branch, value);
+            let fits = |branch: &Json| {
+                let reference = branch.get("$ref").and_then(Json::as_str);
+                branch_fits(reference.map_or(branch, |reference| self.node(&reference[1..])), value)
+            };
             let Some(index) = branches.iter().position(fits) else { panic!("{place:?} fits no branch of {pointer}") };
             return self.visit(&format!("{pointer}/{keyword}/{index}"), value, place);
         }

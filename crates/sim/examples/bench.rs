@@ -6,7 +6,8 @@
 //! - `cpu_s`: CPU time of this thread (Linux' `/proc/thread-self/schedstat`), writing the records included;
 //! - `peak_growth_kib`: by how much the largest resident set exceeds what the process took before the run.
 //!
-//! Arguments: `[QDISC] [FLOWS] [SECONDS]`, by default `pfifo 1 60`.
+//! Arguments: `[QDISC] [FLOWS] [SECONDS] [PATH=VALUE]...`, by default `pfifo 1 60`. The last are overrides of the
+//! experiment, such as `sample.flows=1s`.
 
 use std::error::Error;
 use std::fs;
@@ -20,11 +21,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let qdisc = arguments.next().unwrap_or_else(|| "pfifo".to_owned());
     let flows = arguments.next().map_or(Ok(1), |flows| flows.parse())?;
     let seconds = arguments.next().map_or(Ok(60), |seconds| seconds.parse())?;
-    measure(&qdisc, flows, seconds)
+    measure(&qdisc, flows, seconds, &arguments.collect::<Vec<_>>())
 }
 
-fn measure(qdisc: &str, flows: u32, seconds: u32) -> Result<(), Box<dyn Error>> {
-    let experiment = Experiment::parse(&experiment(qdisc, flows, seconds), "bench.toml", &[])?;
+fn measure(qdisc: &str, flows: u32, seconds: u32, overrides: &[String]) -> Result<(), Box<dyn Error>> {
+    let experiment = Experiment::parse(&experiment(qdisc, flows, seconds), "bench.toml", overrides)?;
     let scenario = &experiment.points()[0].scenario;
     let directory = tempfile::tempdir()?;
     let baseline_kib = reset_peak()?;

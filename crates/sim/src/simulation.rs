@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use bufferscope_records::{Recorder, Sink};
+use bufferscope_records::{Recorder, Sink, Table};
 use bufferscope_scenario::Scenario;
 
 use crate::hosts::connections::Connections;
@@ -33,9 +33,38 @@ pub(crate) struct Simulation<'a, S: Sink> {
     connections: Connections,
     sources: Sources,
     slots: Slots,
+    /// When queues and flows are sampled.
+    queues: Cadence,
+    flows: Cadence,
     /// The duration is over; only the answers to probes are awaited.
     lingering: bool,
     events: u64,
+}
+
+/// When a table is sampled: at 0, at every multiple of its interval, and at the end; never if it is not recorded.
+#[derive(Clone, Copy, Debug)]
+struct Cadence {
+    interval_ns: u64,
+    end_ns: u64,
+    /// When the next sample is due, if there is one.
+    next_ns: Option<u64>,
+}
+
+impl Cadence {
+    fn new(scenario: &Scenario, table: Table) -> Self {
+        let interval_ns = scenario.sampled_every_ns(table);
+        let next_ns = interval_ns.map(|_| 0);
+        Self { interval_ns: interval_ns.unwrap_or_default(), end_ns: scenario.duration_ns, next_ns }
+    }
+
+    /// Whether a sample is due now. It is then taken, and the next one becomes due.
+    fn take(&mut self, now_ns: u64) -> bool {
+        let is_due = self.next_ns == Some(now_ns);
+        if is_due {
+            self.next_ns = (now_ns < self.end_ns).then(|| (now_ns + self.interval_ns).min(self.end_ns));
+        }
+        is_due
+    }
 }
 
 /// Why a run ends early.
@@ -59,7 +88,8 @@ impl<'a, S: Sink> Simulation<'a, S> {
         net.events.schedule_first(slots.second(), SECOND_NS);
         let sources = Sources::new(scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots, net.flows.len() as u32);
-        Ok(Self { scenario, net, recording, connections, sources, slots, lingering: false, events: 0 })
+        let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(scenario, table));
+        Ok(Self { scenario, net, recording, connections, sources, slots, queues, flows, lingering: false, events: 0 })
     }
 
     /// Runs to the end, or until the records cannot be stored: finishing then reports why.
@@ -140,24 +170,35 @@ impl<'a, S: Sink> Simulation<'a, S> {
         }
     }
 
-    /// Takes a sample. It shows the state before anything else that happens in the same nanosecond.
+    /// Takes the samples that are due. They show the state before anything else that happens in the same nanosecond.
     fn sample(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         let now_ns = self.net.now();
-        self.net.work += self.recording.sample_queues(now_ns, &self.net.ports);
-        for first in (0..self.connections.places()).step_by(CONNECTIONS_AT_ONCE) {
-            let places = first..first + CONNECTIONS_AT_ONCE;
-            self.net.work += self.connections.sample(places, now_ns, &mut self.recording);
-            self.pause(on_progress)?;
+        if self.queues.take(now_ns) {
+            self.net.work += self.recording.sample_queues(now_ns, &self.net.ports);
         }
-        self.net.work += self.sources.sample(now_ns, &mut self.recording);
-        if now_ns < self.scenario.duration_ns {
-            let next_ns = (now_ns + self.scenario.sample_interval_ns).min(self.scenario.duration_ns);
+        if self.flows.take(now_ns) {
+            self.sample_flows(now_ns, on_progress)?;
+        }
+        let duration_ns = self.scenario.duration_ns;
+        if now_ns < duration_ns {
+            let next = [self.queues.next_ns, self.flows.next_ns, Some(duration_ns)];
+            let next_ns = next.into_iter().flatten().min().expect("the end is among them");
             self.net.events.schedule_first(self.slots.sampler(), next_ns);
         } else {
             self.sources.give_up(&mut self.recording);
             self.recording.close_sojourns(now_ns);
             self.lingering = true;
         }
+        Ok(())
+    }
+
+    fn sample_flows(&mut self, now_ns: u64, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
+        for first in (0..self.connections.places()).step_by(CONNECTIONS_AT_ONCE) {
+            let places = first..first + CONNECTIONS_AT_ONCE;
+            self.net.work += self.connections.sample(places, now_ns, &mut self.recording);
+            self.pause(on_progress)?;
+        }
+        self.net.work += self.sources.sample(now_ns, &mut self.recording);
         Ok(())
     }
 
@@ -204,8 +245,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
             self.connections.note_emptied(self.net.emptied.drain(..));
         }
         if self.connections.any_closed() {
-            let next_sample_ns = self.net.events.scheduled_at(self.slots.sampler());
-            self.connections.forget_closed(next_sample_ns, &mut self.net, &mut self.recording);
+            self.connections.forget_closed(self.flows.next_ns, &mut self.net, &mut self.recording);
         }
     }
 
@@ -244,7 +284,7 @@ mod tests {
     use arrow_array::RecordBatch;
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
-    use bufferscope_records::{MemorySink, Table};
+    use bufferscope_records::MemorySink;
     use bufferscope_scenario::Experiment;
 
     use super::*;

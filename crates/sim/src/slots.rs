@@ -11,7 +11,7 @@ pub(crate) enum Target {
     Wire(PortIndex),
     /// A packet reaches the end of a port's delay line.
     Line(PortIndex),
-    /// Time to sample.
+    /// Time to sample queues, flows or both, or the end of the run's duration.
     Sampler,
     /// A second is over.
     Second,

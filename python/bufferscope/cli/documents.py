@@ -123,7 +123,7 @@ def _estimate_document(estimate: Estimate) -> dict[str, object]:
 
 def run_document(run: Run) -> dict[str, object]:
     """A run; the value of a censored metric is null, and its name is in `censored`."""
-    from bufferscope.metrics import not_measured
+    from bufferscope.metrics import not_measured, not_recorded
 
     return {
         "engine": run.engine,
@@ -132,6 +132,7 @@ def run_document(run: Run) -> dict[str, object]:
         "metrics": {name: _number(value) for name, value in run.metrics.items()},
         "censored": sorted(run.metrics.censored),
         "not_measured": not_measured(run),
+        "not_recorded": not_recorded(run),
         "warnings": run.warnings,
         "path": str(run.path),
     }

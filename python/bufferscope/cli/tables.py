@@ -47,7 +47,7 @@ def print_warnings(results: Sequence[Result]) -> None:
 
 def print_run(run: Run) -> None:
     """A stored run: how it was made, and every metric."""
-    from bufferscope.metrics import not_measured
+    from bufferscope.metrics import not_measured, not_recorded
 
     about = plain_table(run.id)
     about.show_header = False
@@ -62,6 +62,8 @@ def print_run(run: Run) -> None:
         metrics.add_row(Text(name), number(run.metrics[name]))
     for name in not_measured(run):
         metrics.add_row(Text(name), "not measured by this engine", style="dim")
+    for table in not_recorded(run):
+        metrics.add_row(Text(f"metrics of {table}"), "not recorded", style="dim")
     console().print(about, metrics)
 
 

@@ -8,9 +8,10 @@ Figures are loaded when they are first used, so it is cheap to look at their nam
 data for a figure, it raises `NoDataError`, whose message says what is missing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import altair as alt
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.share_matrix import share_matrix
     from bufferscope.figures.source import NoDataError, ResultRecords
 
-    Figure = Callable[[ResultRecords], alt.LayerChart]
+    Figure = Callable[..., alt.LayerChart]
     FIGURES: dict[str, Figure]
 
 NAMES = (
@@ -40,9 +41,27 @@ NAMES = (
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
 
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "queue_length": ("queues",),
+    "rtt": ("probes",),
+    "cwnd": ("flows",),
+    "goodput": ("flows", "queues"),
+    "rtt_cdf": ("probes",),
+    "rtt_by_point": ("probes",),
+    "download_time": ("transfers",),
+    "rtt_equation": ("probes",),
+    "goodput_delay": ("flows", "probes"),
+    "rtt_matrix": ("probes",),
+    "goodput_matrix": ("flows",),
+    "share_matrix": ("flows",),
+    "jain_matrix": ("flows",),
+}
+"""The tables of the records from which each figure is drawn; `queues` tell which port is the bottleneck."""
+
 __all__ = [
     "FIGURES",
     "NAMES",
+    "NEEDED",
     "NoDataError",
     "cwnd",
     "download_time",
@@ -67,9 +86,19 @@ def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
     return function(result)
 
 
+@cache
 def _figure(name: str) -> "Figure":
+    """The function of a figure; it first checks that the tables from which it draws were recorded."""
+    from bufferscope.figures.source import check_recorded
+
     function: Figure = getattr(import_module(f"{__name__}.charts.{name}"), name)
-    return function
+
+    @wraps(function)
+    def checked(result: "ResultRecords", *arguments: Any, **named: Any) -> "alt.LayerChart":
+        check_recorded(result, name, NEEDED[name])
+        return function(result, *arguments, **named)
+
+    return checked
 
 
 def __getattr__(name: str) -> object:

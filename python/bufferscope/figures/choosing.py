@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bufferscope.figures import NAMES
+from bufferscope.figures import NAMES, NEEDED
 from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.metrics.recorded import unrecorded
 from bufferscope.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ def fitting(scenario: Scenario) -> tuple[str, ...]:
     """The figures that show something of a scenario's traffic.
 
     A port with a rate has a queue, a ping has round-trip times, a TCP connection has a window, traffic that carries
-    data has a goodput, and transfers with an end take a certain time.
+    data has a goodput, and transfers with an end take a certain time. Figures of tables that are not
+    recorded are left out.
     """
-    return tuple(_fitting(scenario))
+    empty = unrecorded(scenario)
+    return tuple(name for name in _fitting(scenario) if not set(NEEDED[name]).intersection(empty))
 
 
 def _fitting(scenario: Scenario) -> Iterator[str]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, traffic_ends, traffic_named
 from bufferscope.metrics.queues import mean_delay_s
+from bufferscope.metrics.recorded import explanation, unrecorded
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 from bufferscope.variation import Variation
@@ -18,6 +19,14 @@ TITLES = {"tcp.gso_max_segs": "GSO limit"}
 
 class NoDataError(ValueError):
     """The records hold no data for the figure; the message says what is missing."""
+
+
+def check_recorded(result: "ResultRecords", figure: str, tables: Sequence[str]) -> None:
+    """Raise `NoDataError` if none of the runs records one of these tables, from which a figure is drawn."""
+    for table in tables:
+        scenarios = [run.scenario for run in result.runs]
+        if scenarios and all(table in unrecorded(scenario) for scenario in scenarios):
+            raise NoDataError(f"{figure}: {explanation(scenarios[0], table)}")
 
 
 class ResultRecords(Protocol):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         compute,
         metric,
         not_measured,
+        not_recorded,
     )
     from bufferscope.metrics.naming import names
     from bufferscope.metrics.statistics import Estimate
@@ -47,6 +48,7 @@ __all__ = [
     "metric",
     "names",
     "not_measured",
+    "not_recorded",
 ]
 
 _HOMES = {
@@ -66,5 +68,6 @@ _HOMES = {
     "metric": "measuring",
     "names": "naming",
     "not_measured": "measuring",
+    "not_recorded": "measuring",
 }
 __getattr__ = lazy.names(__name__, _HOMES)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip
-from bufferscope.metrics.definitions import DEFINITIONS
+from bufferscope.metrics.definitions import DEFINITIONS, definition
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
+from bufferscope.metrics.recorded import explanation, unrecorded
 from bufferscope.metrics.records import RunRecords
 from bufferscope.names import closest as closest_name
 
@@ -111,7 +112,7 @@ def compute(run: RunRecords) -> Metrics:
     values: dict[str, float] = {}
     for family in dict.fromkeys(FAMILIES.values()):
         values.update(family(run))
-    return Metrics(values)
+    return Metrics({name: value for name, value in values.items() if _unrecorded_table(run, name) is None})
 
 
 def all_of(run: RunRecords) -> Metrics:
@@ -129,6 +130,8 @@ def metric(run: RunRecords, name: str) -> Value:
     kept: Mapping[str, float] = getattr(run, "__dict__", {}).get("metrics", {})
     if name in kept:
         return Value(kept[name])
+    if _unrecorded_table(run, name):
+        raise _explanation(run, name)
     family = name.split(".")[0]
     percent = PERCENTILE.search(name)
     if percent and family in ANY_PERCENTILE:
@@ -141,9 +144,21 @@ def metric(run: RunRecords, name: str) -> Value:
 
 
 def not_measured(run: RunRecords) -> list[str]:
-    """The metrics that the run's engine cannot measure, because it does not record the data that they need."""
-    empty: Sequence[str] = run.meta["summary"].get("not_measured", ())
-    return names(run.scenario, [definition for definition in DEFINITIONS if definition.table in empty])
+    """The metrics that the run's engine cannot measure, because it does not know what they need."""
+    empty = set(run.meta["summary"].get("not_measured", ())).difference(unrecorded(run.scenario))
+    return names(run.scenario, [known for known in DEFINITIONS if known.table in empty])
+
+
+def not_recorded(run: RunRecords) -> list[str]:
+    """The tables that the run's experiment does not record; metrics computed from them are missing."""
+    return unrecorded(run.scenario)
+
+
+def _unrecorded_table(run: RunRecords, name: str) -> str | None:
+    """The table that a metric needs, if it is not recorded."""
+    empty = unrecorded(run.scenario)
+    known = definition(name) if empty else None
+    return known.table if known and known.table in empty else None
 
 
 def _nearest(name: str, known: Mapping[str, float]) -> str:
@@ -154,6 +169,8 @@ def _nearest(name: str, known: Mapping[str, float]) -> str:
 
 def _explanation(run: RunRecords, name: str) -> MetricError:
     if exists(run.scenario, name):
+        if table := _unrecorded_table(run, name):
+            return NotMeasuredError(f"{name}: {explanation(run.scenario, table)} (run {run.id})")
         if any_percentile(name) in not_measured(run):
             return NotMeasuredError(f"{name}: not measured by the engine {run.meta['engine']} (run {run.id})")
         return NotMeasuredError(f"{name}: run {run.id} has no record of it in its window from warm-up to duration")

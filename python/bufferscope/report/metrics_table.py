@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bufferscope.figures.source import Point
-from bufferscope.metrics import Estimate, aggregate, all_of, definition, not_measured
+from bufferscope.metrics import Estimate, aggregate, all_of, definition, not_measured, not_recorded
 from bufferscope.report.words import NBSP, number
 
 MOST_COLUMNS = 9
@@ -55,6 +55,8 @@ class MetricsTable:
     sheets: tuple[Sheet, ...]
     not_measured: tuple[str, ...]
     """The metrics that an engine of these runs cannot measure."""
+    not_recorded: tuple[str, ...]
+    """The tables that some of these runs do not record."""
     repetitions: int
     """The most runs that a cell aggregates."""
     censored: bool
@@ -81,6 +83,7 @@ def table(points: Sequence[Point]) -> MetricsTable:
         points=labels if any(labels) else (),
         sheets=sheets,
         not_measured=tuple(dict.fromkeys(name for point in points for run in point.runs for name in not_measured(run))),
+        not_recorded=tuple(dict.fromkeys(name for point in points for run in point.runs for name in not_recorded(run))),
         repetitions=max(len(point.runs) for point in points),
         censored=any(CENSORED in row for sheet in sheets for row in sheet.rows),
     )

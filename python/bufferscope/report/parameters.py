@@ -9,6 +9,7 @@ from functools import partial
 
 from bufferscope.figures.source import Point
 from bufferscope.metrics.network import NANOSECONDS, Port, ports, traffic_ends
+from bufferscope.metrics.recorded import recorded, unrecorded
 from bufferscope.report.words import number, quantity, setting
 from bufferscope.scenario import Scenario
 
@@ -39,10 +40,18 @@ def tables(points: Sequence[Point]) -> list[Table]:
 def _general(scenario: Scenario) -> Iterable[tuple[str, ...]]:
     yield "duration", quantity(scenario["duration_ns"], "ns")
     yield "warm-up, left out of the metrics", quantity(scenario["warmup_ns"], "ns")
-    yield "time between samples", quantity(scenario["sample_interval_ns"], "ns")
+    yield "time between samples", _intervals(scenario)
+    if unrecorded(scenario):
+        yield "recorded", ", ".join(recorded(scenario))
     for node in scenario["nodes"]:
         if node["tcp"] != scenario["nodes"][0]["tcp"] or node is scenario["nodes"][0]:
             yield f"TCP settings of {node['name']}", settings(node["tcp"])
+
+
+def _intervals(scenario: Scenario) -> str:
+    queues = quantity(scenario["sample_interval_ns"], "ns")
+    own = scenario.get("flows_interval_ns")
+    return queues if own is None else f"{queues} (queues), {quantity(own, 'ns')} (flows)"
 
 
 def _network(points: Sequence[Point]) -> Rows:

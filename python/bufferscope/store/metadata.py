@@ -187,7 +187,8 @@ _SCENARIO = table(
         "nodes": items(table({"name": _NAME, "tcp": table({})}), least=1),
         "links": items(_LINK),
         "traffic": items(_TRAFFIC),
-    }
+    },
+    {"flows_interval_ns": whole(1), "record": items(_TABLE)},
 )
 _MEASURED: Mapping[str, Check] = {"point": whole(), "relative_to": optional(whole())}
 _EXPECTATION = table(

@@ -1,10 +1,12 @@
 """The settings of a run, as written and as resolved, by the paths that experiment files and `--set` use."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from bufferscope.metrics.recorded import recorded
 from bufferscope.scenario import SIDES, Scenario
 
 if TYPE_CHECKING:
@@ -15,7 +17,8 @@ WORDS = ("title", "source", "description", "notes", "figures", "expect", "sweep"
 """Keys of an experiment file that engines don't get; a run records its own values of `sweep` separately."""
 FILED: Mapping[str, Literal["nodes", "links", "traffic"]] = {"host": "nodes", "link": "links", "traffic": "traffic"}
 """The named tables of an experiment file, and the scenario's lists that they become."""
-RENAMED = {"sample": "sample_interval_ns"}
+RECORDING = ("sample", "record")
+"""Keys whose values a scenario holds in another form; see `recording`."""
 UNITS = "(_ns|_bps|_bytes|_packets|_percent)?"
 """The unit at the end of a scenario's key; an experiment file has the unit after the number instead."""
 SCALES = {
@@ -66,6 +69,10 @@ def _plain(value: object) -> str:
 
 def _resolved(scenario: Scenario, path: Sequence[str]) -> Iterator[str]:
     """The scenario's value at a path of the experiment file: one value, or one for each direction of a link."""
+    if path[0] in RECORDING:
+        own = ".".join(path)
+        yield from (value for key, value in recording(scenario).items() if f"{key}.".startswith(f"{own}."))
+        return
     if path[0] not in FILED:
         yield from _at(scenario, path)
         return
@@ -79,13 +86,25 @@ def _resolved(scenario: Scenario, path: Sequence[str]) -> Iterator[str]:
             yield from (value for side in SIDES for value in _at(entry[side], path[2:]))
 
 
+def recording(scenario: Scenario) -> dict[str, str]:
+    """What is recorded and how often, by the paths of an experiment file: the interval of each sampled table, `record`.
+
+    >>> recording({"sample_interval_ns": 10_000_000, "flows_interval_ns": 10**9, "record": ["flows"]})
+    {'sample.queues': '10ms', 'sample.flows': '1s', 'record': '["flows"]'}
+    """
+    queues = scenario["sample_interval_ns"]
+    intervals = {"sample.queues": queues, "sample.flows": scenario.get("flows_interval_ns", queues)}
+    told = {path: unit_and_value("interval_ns", interval_ns) for path, interval_ns in intervals.items()}
+    return {**told, "record": json.dumps(recorded(scenario))}
+
+
 def _at(table: object, path: Sequence[str]) -> Iterator[str]:
     """The value at a path below a table, in a word or two; its key may end with a unit."""
     if not isinstance(table, Mapping):
         return
     name = re.compile(re.escape(path[0]) + UNITS)
     for key, value in table.items():
-        if key == RENAMED.get(path[0]) or name.fullmatch(key):
+        if name.fullmatch(key):
             if path[1:]:
                 yield from _at(value, path[1:])
             else:

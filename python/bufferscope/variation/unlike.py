@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from bufferscope.scenario import SIDES, Scenario
-from bufferscope.variation.settings import FILED, RENAMED, unit_and_value
+from bufferscope.variation.settings import FILED, recording, unit_and_value
 
-NAMES = {key: name for name, key in RENAMED.items()}
+RECORDING = ("sample_interval_ns", "flows_interval_ns", "record")
+"""A scenario's keys that say what is recorded, in another form than the file's."""
+SAMPLED = ("sample.queues", "sample.flows")
 
 
 def unlike(scenarios: Sequence[Scenario]) -> list[dict[str, str]]:
@@ -38,8 +40,9 @@ def _flat(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every leaf of a scenario with its path; list entries are called by their names, and so are nodes."""
     nodes = [node["name"] for node in scenario["nodes"]]
     for key, value in scenario.items():
-        if key not in FILED.values():
+        if key not in FILED.values() and key not in RECORDING:
             yield from _leaves(value, (key,))
+    yield from ((tuple(key.split(".")), told) for key, told in recording(scenario).items())
     for name, list_key in FILED.items():
         for entry in scenario[list_key]:
             yield from _leaves(_with_names(entry, nodes), (name, entry["name"]))
@@ -72,16 +75,21 @@ def _entry(key: tuple[str, ...]) -> str:
 def _path(key: tuple[str, ...]) -> str:
     """A key's path as an experiment file writes it: without the unit."""
     *parents, last = key
-    name = NAMES.get(last) or last
+    name = last
     for unit in ("_ns", "_bps", "_bytes", "_packets", "_percent"):
         name = name.removesuffix(unit)
     return ".".join([*parents, name])
 
 
 def _joined(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Merge a setting of both directions of a link into one of the link, if its values are the same."""
+    """Merge a setting of both directions of a link into one of the link, if its values are the same.
+
+    Likewise, both intervals between samples become `sample`.
+    """
     found: dict[str, list[str]] = {}
     for path, values in columns.items():
+        if path in SAMPLED and all(columns.get(each) == values for each in SAMPLED):
+            path = "sample"
         parts = path.split(".")
         if parts[0] == "link" and len(parts) > 2 and parts[2] in SIDES:
             both = [".".join([*parts[:2], side, *parts[3:]]) for side in SIDES]

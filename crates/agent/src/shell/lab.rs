@@ -127,7 +127,8 @@ impl Lab {
     fn prepare_traffic(&mut self, build: &Build) -> Result<(), Error> {
         let standing = Arc::clone(&self.standing);
         // Nobody reads the samples.
-        let scenario = Scenario { sample_interval_ns: build.scenario.duration_ns, ..build.scenario.clone() };
+        let sample_interval_ns = build.scenario.duration_ns;
+        let scenario = Scenario { sample_interval_ns, flows_interval_ns: None, ..build.scenario.clone() };
         let seed = build.seed;
         let rates = Rates::prepare(self.network(), self.relay.as_ref())?;
         self.prepare("traffic", move || session::animate(&scenario, seed, &standing.network, rates))

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
 use bufferscope_programs::{Ask, Opening, Side, Transfer};
-use bufferscope_records::TransferRow;
+use bufferscope_records::{Table, TransferRow};
 use bufferscope_scenario::{NodeIndex, Sending};
 use nix::sys::epoll::EpollFlags;
 
@@ -214,6 +214,9 @@ impl Tcp {
     }
 
     fn sample_one(&self, connection: &Connection, desk: &mut Desk<'_>) -> io::Result<()> {
+        if !desk.recorder.records(Table::Flows) {
+            return Ok(());
+        }
         let &Flow { name, traffic, data_from, .. } = &self.flows[connection.flow];
         let service = self.services[traffic].as_ref().filter(|_| connection.side == data_from);
         let Some(service) = service else { return Ok(()) };

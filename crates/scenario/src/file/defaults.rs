@@ -2,11 +2,13 @@
 
 use super::datagrams::{DatagramSize, LookUpTimeout};
 use super::link::{Delay, Overhead};
+use super::recording::Sample;
 use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
+use crate::model::Table;
 use crate::units::{KB, MB, MS, SECOND};
 
 pub(super) fn warmup() -> Moment {
@@ -17,8 +19,17 @@ pub(super) fn start() -> Moment {
     Moment::new(0)
 }
 
-pub(super) fn sample() -> Interval {
+/// Between two samples.
+pub(super) fn interval() -> Interval {
     Interval::new(10 * MS)
+}
+
+pub(super) fn sample() -> Sample {
+    Sample::Both(interval())
+}
+
+pub(super) fn record() -> Vec<Table> {
+    Table::ALL.to_vec()
 }
 
 pub(super) fn delay() -> Delay {

@@ -10,6 +10,7 @@ mod defaults;
 mod expect;
 mod host;
 mod link;
+mod recording;
 mod ring;
 mod streams;
 mod sweep;
@@ -26,11 +27,13 @@ pub(crate) use defaults::{ledbat_plus_plus_target, ledbat_target, page_connectio
 pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
+pub(crate) use recording::Sample;
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
 pub(crate) use traffic::{Ping, Traffic, TrafficCommon};
 pub(crate) use turns::Turns;
 
+use crate::model::Table;
 use crate::quantity::{Quantity, Times};
 use crate::text::{Line, Name, Text};
 use crate::units::{HOUR, MS, US};
@@ -85,9 +88,15 @@ pub(crate) struct Setup {
     /// Metrics leave out what happens before this time.
     #[serde(default = "defaults::warmup")]
     pub(crate) warmup: Moment,
-    /// Time between two samples of the flows and queues.
+    /// Time between two samples of the flows and queues, or a table with the time for each.
     #[serde(default = "defaults::sample")]
-    pub(crate) sample: Interval,
+    #[schemars(example = json!({ "queues": "10ms", "flows": "1s" }))]
+    pub(crate) sample: Sample,
+    /// The tables that are recorded. The others stay empty: a run with many flows is several times as fast without
+    /// `flows`. Metrics and figures that need such a table say so.
+    #[serde(default = "defaults::record")]
+    #[schemars(length(min = 1), example = json!(["probes", "queues", "drops"]))]
+    pub(crate) record: Vec<Table>,
     /// How the time that packets spend in queues is kept.
     #[serde(default)]
     pub(crate) sojourns: Sojourns,

@@ -1,7 +1,8 @@
 //! Bounds on how much one run may record. With them, a typo is an error at once instead of a full disk tomorrow.
 
 use crate::error::{Problem, Problems};
-use crate::model::{OnOff, Port, Scenario, SojournDetail, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
+use crate::file::Sample;
+use crate::model::{OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
 use crate::path::join;
 
 /// Flows that exist from start to end.
@@ -13,9 +14,9 @@ const MOST_CONNECTIONS: u64 = 1_000_000;
 /// Bits of a full-size packet, for estimating rows from rates.
 const PACKET_BITS: u64 = 1500 * 8;
 
-pub(super) fn check(scenario: &Scenario, problems: &mut Problems) {
+pub(super) fn check(scenario: &Scenario, sample: Sample, problems: &mut Problems) {
     check_flows(scenario, problems);
-    check_samples(scenario, problems);
+    check_samples(scenario, sample, problems);
     check_starts(scenario, problems);
     check_sojourns(scenario, problems);
 }
@@ -28,13 +29,18 @@ fn check_flows(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-fn check_samples(scenario: &Scenario, problems: &mut Problems) {
-    let sampled = flows(scenario).max(scenario.ports().filter(|port| port.rate.is_some()).count() as u64);
-    let rows = (scenario.duration_ns / scenario.sample_interval_ns + 1).saturating_mul(sampled);
-    if rows > MOST_ROWS {
+fn check_samples(scenario: &Scenario, sample: Sample, problems: &mut Problems) {
+    let ports = scenario.ports().filter(|port| port.rate.is_some()).count() as u64;
+    let rows = |(table, sampled): (Table, u64)| {
+        let samples = scenario.duration_ns / scenario.sampled_every_ns(table)? + 1;
+        Some((samples.saturating_mul(sampled), table))
+    };
+    let most = [(Table::Queues, ports), (Table::Flows, flows(scenario))].into_iter().filter_map(rows).max();
+    if let Some((rows, table)) = most.filter(|(rows, _)| *rows > MOST_ROWS) {
         let found = format!("an interval that makes {rows} rows of one table");
         let allowed = format!("at most {MOST_ROWS} (duration / sample, for each flow or port)");
-        problems.add(|| Problem::new("sample", found, allowed).hint("sample less often or for a shorter time"));
+        let hint = "sample less often or for a shorter time, or leave the table out of record";
+        problems.add(|| Problem::new(sample.path(table), found, allowed).hint(hint));
     }
 }
 
@@ -93,7 +99,7 @@ fn check_transfers(name: &str, tcp: &TcpTraffic, problems: &mut Problems) {
 }
 
 fn check_sojourns(scenario: &Scenario, problems: &mut Problems) {
-    if scenario.sojourns != SojournDetail::Packets {
+    if scenario.sojourns != SojournDetail::Packets || !scenario.record.contains(Table::Sojourns) {
         return;
     }
     let bits: u128 = scenario.ports().map(|port| port.capacity_bits(scenario.duration_ns)).sum();

@@ -13,9 +13,9 @@ mod streams;
 mod traffic;
 mod turns;
 
-use crate::error::{Problem, Problems};
+use crate::error::{Problem, Problems, quote};
 use crate::file::{Setup, Sojourns};
-use crate::model::{Scenario, SojournDetail};
+use crate::model::{Scenario, SojournDetail, Table};
 use crate::units::TIME;
 pub(crate) use inheritance::inherit_tcp;
 use nodes::Nodes;
@@ -24,16 +24,20 @@ use nodes::Nodes;
 pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
     let mut problems = Problems::default();
     check_times(setup, &mut problems);
+    check_record(setup, &mut problems);
     let nodes = Nodes::new(&setup.link, &setup.host, &setup.tcp, &mut problems);
     let links = links::resolve(&setup.link, &nodes, &mut problems);
     let traffic = traffic::resolve(setup, &nodes, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
     }
+    let sample = setup.sample.intervals();
     let scenario = Scenario {
         duration_ns: setup.duration.get(),
         warmup_ns: setup.warmup.get(),
-        sample_interval_ns: setup.sample.get(),
+        sample_interval_ns: sample.queues.get(),
+        flows_interval_ns: (sample.flows != sample.queues).then(|| sample.flows.get()),
+        record: setup.record.iter().copied().collect(),
         sojourns: match setup.sojourns {
             Sojourns::Histogram => SojournDetail::Histogram,
             Sojourns::Packets => SojournDetail::Packets,
@@ -43,7 +47,7 @@ pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
         traffic,
     };
     reachability::check(&scenario, &mut problems);
-    limits::check(&scenario, &mut problems);
+    limits::check(&scenario, setup.sample, &mut problems);
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
 }
 
@@ -53,8 +57,20 @@ fn check_times(setup: &Setup, problems: &mut Problems) {
         let allowed = format!("a time before the end, duration = {}", setup.duration);
         problems.add(|| Problem::new("warmup", setup.warmup.to_string(), allowed));
     }
-    if setup.sample.get() > duration {
-        let allowed = format!("a time of at most duration = {}", TIME.display(duration));
-        problems.add(|| Problem::new("sample", setup.sample.to_string(), allowed));
+    let sample = setup.sample.intervals();
+    for (table, interval) in [(Table::Queues, sample.queues), (Table::Flows, sample.flows)] {
+        if interval.get() > duration {
+            let allowed = format!("a time of at most duration = {}", TIME.display(duration));
+            problems.add(|| Problem::new(setup.sample.path(table), interval.to_string(), allowed));
+        }
+    }
+}
+
+fn check_record(setup: &Setup, problems: &mut Problems) {
+    for (i, table) in setup.record.iter().enumerate() {
+        if setup.record[..i].contains(table) {
+            let found = format!("{} twice", quote(table.name()));
+            problems.add(|| Problem::new("record", found, "each table once"));
+        }
     }
 }

@@ -10,7 +10,7 @@ pub use text::experiment_text;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Node, Scenario, SojournDetail, TcpSettings};
+use crate::model::{Node, Scenario, SojournDetail, Table, Tables, TcpSettings};
 use crate::units::MS;
 
 /// A line of one to three links, any queueing disciplines, one to four entries of any traffic, at most 5 s long, rates
@@ -37,6 +37,8 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
                 duration_ns,
                 warmup_ns: warmup_ms * MS,
                 sample_interval_ns: sample_ms * MS,
+                flows_interval_ns: None,
+                record: Tables::ALL,
                 sojourns,
                 nodes: named(tcp),
                 links,
@@ -46,12 +48,17 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// The same, but any port with a rate may have a transmit ring. This is for tests that do not run the scenario.
+/// The same, but any port with a rate may have a transmit ring, and tables may be left out or sampled at different times.
+/// This is for tests that do not run the scenario.
 pub fn arbitrary_scenario_with_rings() -> impl Strategy<Value = Scenario> {
-    arbitrary_scenario().prop_flat_map(|scenario| {
+    let record = prop::sample::subsequence(Table::ALL.to_vec(), 1..=Table::ALL.len());
+    (arbitrary_scenario(), record, prop::option::of(1..=100_u64)).prop_flat_map(|(scenario, record, flows_ms)| {
         let rings = prop::collection::vec(prop::option::of(links::ring()), 2 * scenario.links.len());
         rings.prop_map(move |mut rings| {
             let mut scenario = scenario.clone();
+            scenario.record = record.iter().copied().collect();
+            let flows_ns = flows_ms.map(|ms| ms * MS);
+            scenario.flows_interval_ns = flows_ns.filter(|ns| *ns != scenario.sample_interval_ns);
             for port in scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]) {
                 port.ring = rings.pop().flatten().filter(|_| port.rate.is_some());
             }

@@ -3,7 +3,8 @@
 use toml::{Table, Value};
 
 use crate::model::{
-    Node, OnOff, Pattern, Periods, PingTiming, Port, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic,
+    self, Node, OnOff, Pattern, Periods, PingTiming, Port, Scenario, Sending, SojournDetail, Traffic, TrafficKind,
+    UdpTraffic,
 };
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
@@ -19,6 +20,11 @@ pub fn experiment_text(scenario: &Scenario) -> String {
             ("reverse", port(&link.reverse)),
         ])
     });
+    let queues = time(scenario.sample_interval_ns);
+    let sample = match scenario.flows_interval_ns {
+        None => queues,
+        Some(flows_ns) => table([("queues", queues), ("flows", time(flows_ns))]),
+    };
     let sojourns = match scenario.sojourns {
         SojournDetail::Histogram => "histogram",
         SojournDetail::Packets => "packets",
@@ -27,7 +33,8 @@ pub fn experiment_text(scenario: &Scenario) -> String {
         ("title", Value::from("A scenario")),
         ("duration", time(scenario.duration_ns)),
         ("warmup", time(scenario.warmup_ns)),
-        ("sample", time(scenario.sample_interval_ns)),
+        ("sample", sample),
+        ("record", Value::from(scenario.record.iter().map(model::Table::name).collect::<Vec<_>>())),
         ("sojourns", Value::from(sojourns)),
         ("link", Value::Array(links.collect())),
         ("host", Value::Array(scenario.nodes.iter().map(host).collect())),

@@ -139,7 +139,7 @@ impl Connections {
     }
 
     /// Forgets the connections that are closed and have no packet left in the network. Their last samples can no longer
-    /// change, so they are recorded now, with the time of the next sample (if samples are still to be taken).
+    /// change, so they are recorded now, with the time of the next sample of flows (if there is one).
     #[cold]
     pub(crate) fn forget_closed<S: Sink>(
         &mut self,

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
-use bufferscope_scenario::{Limit, NodeIndex, Port as PortParameters, Scenario, Traffic, TrafficKind};
+use bufferscope_scenario::{Limit, NodeIndex, Port as PortParameters, Scenario, Table, Traffic, TrafficKind};
 use serde::Serialize;
 
 use crate::SimError;
@@ -69,9 +69,10 @@ pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
     let with_rate = ports.iter().filter(|port| port.rate.is_some()).count() as u64;
     let memory_bytes = parts.iter().fold(BASE_BYTES + with_rate * PORT_BYTES, |sum, part| sum.saturating_add(*part));
     let largest = parts.iter().zip(&scenario.traffic).max_by_key(|(part, _)| **part);
-    let samples = scenario.duration_ns / scenario.sample_interval_ns + 1;
-    let flow_rows = loads.iter().map(|load| samples * load.sampled + load.begun).sum::<u64>();
-    let queue_rows = samples * with_rate;
+    let samples = |table| scenario.sampled_every_ns(table).map(|interval_ns| scenario.duration_ns / interval_ns + 1);
+    let flow_rows = samples(Table::Flows)
+        .map_or(0, |samples| loads.iter().map(|load| samples * load.sampled + load.begun).sum::<u64>());
+    let queue_rows = samples(Table::Queues).map_or(0, |samples| samples * with_rate);
     Ok(Footprint {
         memory_bytes,
         largest: largest.filter(|(part, _)| **part > memory_bytes / 2).map(|(_, traffic)| traffic.name.clone()),

@@ -1,7 +1,7 @@
 //! Turns the events of a run into rows of the records.
 
 use bufferscope_records::{
-    DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow,
+    DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow, Table,
 };
 use bufferscope_scenario::{Scenario, SojournDetail};
 
@@ -23,12 +23,13 @@ enum Sojourns {
     /// One histogram per port with a queue.
     Histogram(Vec<SojournHistogram>),
     Packets,
-    /// The run's duration is over.
-    Closed,
+    /// They are not recorded, or the run's duration is over.
+    Unrecorded,
 }
 
 impl<S: Sink> Recording<S> {
-    pub(crate) fn new(scenario: &Scenario, mut recorder: Recorder<S>) -> Self {
+    pub(crate) fn new(scenario: &Scenario, recorder: Recorder<S>) -> Self {
+        let mut recorder = recorder.only(scenario.record);
         let ports: Vec<Name> = scenario
             .links
             .iter()
@@ -36,6 +37,7 @@ impl<S: Sink> Recording<S> {
             .map(|name| recorder.intern(&name))
             .collect();
         let sojourns = match scenario.sojourns {
+            _ if !scenario.record.contains(Table::Sojourns) => Sojourns::Unrecorded,
             SojournDetail::Histogram => Sojourns::Histogram(ports.iter().map(|_| SojournHistogram::new()).collect()),
             SojournDetail::Packets => Sojourns::Packets,
         };
@@ -51,7 +53,7 @@ impl<S: Sink> Recording<S> {
                 let port = self.ports[port as usize];
                 self.recorder.sojourn(SojournRow { t_ns: now_ns, port, layer: Layer::Qdisc, sojourn_ns, packets: 1 });
             }
-            Sojourns::Closed => {}
+            Sojourns::Unrecorded => {}
         }
     }
 
@@ -106,6 +108,6 @@ impl<S: Sink> Recording<S> {
     /// From now on, sojourn times are not recorded.
     pub(crate) fn close_sojourns(&mut self, now_ns: u64) {
         self.end_second(now_ns);
-        self.sojourns = Sojourns::Closed;
+        self.sojourns = Sojourns::Unrecorded;
     }
 }

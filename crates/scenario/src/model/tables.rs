@@ -1,0 +1,107 @@
+//! The tables of a run's records, by name: a scenario says which of them are recorded.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A table of a run's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Table {
+    /// One row per probe sent.
+    Probes,
+    /// One row per sample of a flow.
+    Flows,
+    /// One row per sample of a port's queue.
+    Queues,
+    /// One row per packet dropped or marked.
+    Drops,
+    /// One row per object fetched or sent.
+    Transfers,
+    /// How long packets stayed in a port's queue.
+    Sojourns,
+}
+
+impl Table {
+    /// Every table, in the order in which documentation and run directories list them.
+    pub const ALL: [Self; 6] = [Self::Probes, Self::Flows, Self::Queues, Self::Drops, Self::Transfers, Self::Sojourns];
+
+    /// Its name in lower case; its file is `<name>.parquet`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Probes => "probes",
+            Self::Flows => "flows",
+            Self::Queues => "queues",
+            Self::Drops => "drops",
+            Self::Transfers => "transfers",
+            Self::Sojourns => "sojourns",
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A set of tables. It serialises as the list of its tables, in the order of [`Table::ALL`].
+///
+/// ```
+/// use bufferscope_scenario::{Table, Tables};
+///
+/// let tables = Tables::from_iter([Table::Queues, Table::Probes]);
+/// assert!(tables.contains(Table::Queues) && !tables.contains(Table::Flows));
+/// assert_eq!(tables.iter().map(Table::name).collect::<Vec<_>>(), ["probes", "queues"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Table>", into = "Vec<Table>")]
+pub struct Tables([bool; Table::ALL.len()]);
+
+impl Tables {
+    /// Every table.
+    pub const ALL: Self = Self([true; Table::ALL.len()]);
+
+    /// Whether the table is in the set.
+    #[inline]
+    pub fn contains(self, table: Table) -> bool {
+        self.0[table as usize]
+    }
+
+    /// Whether every table is in the set.
+    pub fn are_all(&self) -> bool {
+        *self == Self::ALL
+    }
+
+    /// The tables of the set, in the order of [`Table::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Table> {
+        Table::ALL.into_iter().filter(move |table| self.contains(*table))
+    }
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl FromIterator<Table> for Tables {
+    fn from_iter<I: IntoIterator<Item = Table>>(tables: I) -> Self {
+        let mut set = Self([false; Table::ALL.len()]);
+        tables.into_iter().for_each(|table| set.0[table as usize] = true);
+        set
+    }
+}
+
+impl From<Vec<Table>> for Tables {
+    fn from(tables: Vec<Table>) -> Self {
+        Self::from_iter(tables)
+    }
+}
+
+impl From<Tables> for Vec<Table> {
+    fn from(tables: Tables) -> Self {
+        tables.iter().collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! What is recorded, and when samples are taken.
+
+mod common;
+
+use bufferscope_records::{MemorySink, Table, Tables};
+use bufferscope_scenario::Scenario;
+use common::{BULK, MS, PING, dumbbell, numbers, run};
+
+/// 10 s of a flow, pings, pages and datagrams, of which the queue drops some.
+fn scenario() -> Scenario {
+    let more = r#"
+        [[traffic]]
+        name = "web"
+        kind = "web"
+        from = "h1"
+        to = "h2"
+        interval = "400ms"
+        bytes = "50000b"
+
+        [[traffic]]
+        name = "datagrams"
+        kind = "udp"
+        from = "h1"
+        to = "h2"
+        rate = "1mbit"
+    "#;
+    dumbbell("10s", "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '20p' }", &format!("{BULK}{PING}{more}"))
+}
+
+/// The times of a table's rows, each once.
+fn times(sink: &MemorySink, table: Table) -> Vec<u64> {
+    let mut times = numbers(sink, table, "t_ns");
+    times.dedup();
+    times
+}
+
+#[test]
+fn each_table_is_sampled_at_its_own_times_and_at_the_end() {
+    let scenario = Scenario { sample_interval_ns: 30 * MS, flows_interval_ns: Some(700 * MS), ..scenario() };
+    let sink = run(&scenario, 1).output;
+    let due = |interval_ms: usize, from_ms: u64| -> Vec<u64> {
+        let multiples = (from_ms..10_000).step_by(interval_ms).map(|ms| ms * MS);
+        multiples.chain([10_000 * MS]).collect()
+    };
+    assert_eq!(times(&sink, Table::Queues), due(30, 0));
+    // At 0, no connection has been established yet.
+    assert_eq!(times(&sink, Table::Flows), due(700, 700));
+    assert!(numbers(&sink, Table::Flows, "t_ns").is_sorted());
+}
+
+/// The state that a sample shows does not depend on the other samples.
+#[test]
+fn flows_that_are_sampled_less_often_are_sampled_as_before() {
+    let all = run(&scenario(), 1).output;
+    let some = run(&Scenario { flows_interval_ns: Some(1000 * MS), ..scenario() }, 1).output;
+    assert_eq!(all.batches(Table::Queues), some.batches(Table::Queues));
+    let at_seconds = |sink: &MemorySink| -> Vec<(u64, u64)> {
+        let [times, delivered] = ["t_ns", "delivered_bytes"].map(|column| numbers(sink, Table::Flows, column));
+        times.into_iter().zip(delivered).filter(|(t_ns, _)| t_ns % (1000 * MS) == 0).collect()
+    };
+    let (all, some) = (at_seconds(&all), at_seconds(&some));
+    // A page's connection that has closed is in the next sample, which comes later now.
+    assert!(all.iter().all(|row| some.contains(row)), "{all:?}");
+}
+
+#[test]
+fn what_is_recorded_does_not_change_what_happens() {
+    let scenario = scenario();
+    let whole = run(&scenario, 1);
+    for table in Table::ALL {
+        assert!(whole.output.rows(table) > 0, "{table}");
+        for record in [Tables::from_iter([table]), Table::ALL.into_iter().filter(|other| *other != table).collect()] {
+            let part = run(&Scenario { record, ..scenario.clone() }, 1);
+            assert_eq!((&part.flows, part.hops, part.ended_ns), (&whole.flows, whole.hops, whole.ended_ns));
+            for table in Table::ALL {
+                let expected = if record.contains(table) { whole.output.batches(table) } else { &[] };
+                assert_eq!(part.output.batches(table), expected, "{table}, of {record:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_recorded_need_no_memory_to_read() {
+    let scenario = scenario();
+    let rows = |scenario: &Scenario| bufferscope_sim::footprint(scenario).unwrap().rows;
+    let without = |table| Scenario {
+        record: Table::ALL.into_iter().filter(|other| *other != table).collect(),
+        ..scenario.clone()
+    };
+    let [queues, flows] = [Table::Flows, Table::Queues].map(|table| rows(&without(table)));
+    // Two ports with a rate, 1001 samples each.
+    assert_eq!(queues, 2 * 1001);
+    assert_eq!(queues + flows, rows(&scenario));
+    let seldom = Scenario { flows_interval_ns: Some(1000 * MS), ..scenario.clone() };
+    assert!((queues + flows / 100..queues + flows / 10).contains(&rows(&seldom)));
+}

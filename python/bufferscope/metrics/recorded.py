@@ -1,0 +1,25 @@
+"""Which tables a scenario records."""
+
+import json
+
+from bufferscope import _core
+from bufferscope.scenario import Scenario
+
+
+def recorded(scenario: Scenario) -> list[str]:
+    """The tables that are recorded: all of them unless the experiment's `record` names some."""
+    return list[str](scenario.get("record", _core.TABLES))
+
+
+def unrecorded(scenario: Scenario) -> list[str]:
+    """The tables that are not recorded, and are empty for that reason."""
+    return [table for table in _core.TABLES if table not in recorded(scenario)]
+
+
+def explanation(scenario: Scenario, table: str) -> str:
+    """Why a table has no rows although the engine could measure them, in words.
+
+    >>> explanation({"record": ["probes", "queues"]}, "flows")
+    'flows are not recorded: record = ["probes", "queues"]'
+    """
+    return f"{table} are not recorded: record = {json.dumps(recorded(scenario))}"
