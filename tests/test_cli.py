@@ -63,6 +63,22 @@ def test_show_sums_up_a_stored_run(cli: Cli, tmp_path: Path) -> None:
     assert json.loads(cli("show", run["path"], "--json").out)["metrics"] == run["metrics"]
 
 
+def test_what_is_not_recorded_is_told_and_not_zero(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + EXPECTATION.format(says="1 ms", low=0, high=1))
+    changes = ("--set", 'record=["flows", "queues"]', "--set", "sample.flows=1s")
+    (run,) = json.loads(cli("run", "lab.toml", "--json", *changes).out)["runs"]
+    assert run["not_recorded"] == ["probes", "drops", "transfers", "sojourns"]
+    assert not [name for name in run["metrics"] if name.startswith(("rtt", "drops"))]
+    shown = cli("show", run["path"])
+    assert re.search(r"metrics of probes +not recorded", shown.out)
+    assert re.search(r"Rows +probes 0, flows \d, queues \d\d\d", shown.out)
+
+    write(tmp_path, 'record = ["flows", "queues"]\n' + SMALL + EXPECTATION.format(says="1 ms", low=0, high=1))
+    told = cli("run", "lab.toml", "--json", "--strict")
+    assert 'probes are not recorded: record = ["flows", "queues"]' in json.loads(told.out)["expectations"][0]["reason"]
+    assert told.status == 1
+
+
 def test_show_lists_the_runs_of_a_directory(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, SMALL)
     for limit in ("20p", "40p"):

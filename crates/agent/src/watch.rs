@@ -180,10 +180,10 @@ mod tests {
         let mut sampling = Sampling::new(10_000_000);
         sampling.taken(0, 0);
         sampling.taken(10_000_000, 80_000_000);
-        sampling.check("samples", false, &mut warnings);
+        sampling.check("samples of flows", false, &mut warnings);
         let texts = warnings.into_texts();
         assert_eq!(texts.len(), 2);
-        assert_eq!(texts[0], "samples were 80.000 ms apart instead of 10.000 ms");
+        assert_eq!(texts[0], "samples of flows were 80.000 ms apart instead of 10.000 ms");
     }
 
     /// Of ten checks, a tenth of a second apart, the fourth finds the second CPU without idle time. On average that CPU

@@ -52,7 +52,8 @@ def _too_large(point: Point, available: int | None) -> str | None:
         )
     return (
         f"would record {needs['rows'] / 1e6:.3g} million rows, which need about {_gigabytes(needs['reading_bytes'])} "
-        f"of memory to process, but {here}: raise `sample`, shorten `duration`, or use fewer flows"
+        f"of memory to process, but {here}: raise `sample`, leave tables out of `record`, shorten `duration`, or use "
+        "fewer flows"
     )
 
 
