@@ -59,6 +59,8 @@ PROBES = PATH.format(duration="4s", warmup="0s") + 'kind = "ping"\ninterval = "2
 RATE_BPS = 10e6
 LEAST_SHARE = 0.99
 """A wire that sent less while its queue stood was held up by the machine."""
+LEAST_PROBES = 150
+"""Of the 200 that a prober sends in 4 s if the machine wakes it in time."""
 WIDEST_MS = 0.3
 """Half of the probes of an idle path lie within this unless the machine had no time for them."""
 
@@ -104,8 +106,7 @@ def iperf3_goodput(directory: Path) -> Measured:
     told: dict[str, Any] = json.loads(done.stdout)
     intervals = [interval["sum"] for interval in told["server_output_json"]["intervals"]]
     whole = [part["bits_per_second"] for part in intervals if not part["omitted"] and part["seconds"] > 0.5]
-    assert len(whole) in (5, 6), whole
-    in_time = max(whole) - min(whole) <= GOODPUT_TOLERANCE * float(np.median(whole))
+    in_time = len(whole) == 6 and max(whole) - min(whole) <= GOODPUT_TOLERANCE * float(np.median(whole))
     samples = [tuple(map(float, line.split())) for line in (directory / "wire").read_text().splitlines()]
     busy = [(at_s, sent) for at_s, sent in samples if samples[0][0] + 3 <= at_s <= samples[0][0] + 7]
     (from_s, before), (to_s, after) = busy[0], busy[-1]
@@ -134,9 +135,9 @@ def irtt_delays(file: Path) -> Measured:
 
 
 def rtt(values_ms: Sequence[float]) -> Measured:
-    assert len(values_ms) > 150, "one every 20 ms for 4 s"
+    assert values_ms, "a path without a queue loses nothing"
     fast, low, high = map(float, np.percentile(values_ms, [5, 25, 75]))
-    return Measured(fast, high - low <= WIDEST_MS)
+    return Measured(fast, len(values_ms) >= LEAST_PROBES and high - low <= WIDEST_MS)
 
 
 def test_iperf3_sees_the_goodput_that_the_agent_tells(tmp_path: Path) -> None:
