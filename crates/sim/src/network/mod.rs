@@ -195,8 +195,9 @@ impl Network {
         self.after_queue(port, recording);
     }
 
-    /// Puts a packet whose last bit is sent at `end_ns` on a port's delay line.
-    #[inline]
+    /// Puts a packet whose last bit is sent at `end_ns` on a port's delay line. (Here and below, a call would make a run
+    /// with one flow 3 % slower.)
+    #[inline(always)]
     fn propagate(&mut self, packet: PacketId, port: PortIndex, end_ns: u64) {
         let latency_ns = match self.step(packet, port) {
             Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
@@ -247,7 +248,7 @@ impl Network {
     }
 
     /// Does the bookkeeping after a queue has accepted or released packets.
-    #[inline]
+    #[inline(always)]
     fn after_queue<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if let Some(at_ns) = self.ports[port as usize].await_wire() {
             self.events.schedule(self.slots.wire(port), at_ns);
