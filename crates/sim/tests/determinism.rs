@@ -4,21 +4,12 @@ mod common;
 
 use bufferscope_records::{MemorySink, Table};
 use bufferscope_scenario::Scenario;
-use common::{BULK, PING, dumbbell, optional, run};
+use common::{BULK, PING, WEB, dumbbell, optional, run};
 
 /// Every kind of traffic and something random in the queue.
 fn scenario() -> Scenario {
-    let web = r#"
-        [[traffic]]
-        name = "web"
-        kind = "web"
-        from = "h1"
-        to = "h2"
-        interval = "400ms"
-        bytes = "50000b"
-    "#;
     let queue = "rate = '10mbit'\nqueue = { qdisc = 'red', limit = '400000b', min = '30000b', max = '90000b', avpkt = '1000b', burst = 55 }";
-    dumbbell("10s", queue, &format!("{BULK}flows = 3\n{PING}{web}"))
+    dumbbell("10s", queue, &format!("{BULK}flows = 3\n{PING}{WEB}"))
 }
 
 fn assert_same(a: &MemorySink, b: &MemorySink) {

@@ -4,19 +4,11 @@ mod common;
 
 use bufferscope_records::{MemorySink, Table, Tables};
 use bufferscope_scenario::Scenario;
-use common::{BULK, MS, PING, dumbbell, numbers, run};
+use common::{BULK, MS, PING, WEB, dumbbell, numbers, run};
 
 /// 10 s of a flow, pings, pages and datagrams, of which the queue drops some.
 fn scenario() -> Scenario {
-    let more = r#"
-        [[traffic]]
-        name = "web"
-        kind = "web"
-        from = "h1"
-        to = "h2"
-        interval = "400ms"
-        bytes = "50000b"
-
+    let datagrams = r#"
         [[traffic]]
         name = "datagrams"
         kind = "udp"
@@ -24,7 +16,8 @@ fn scenario() -> Scenario {
         to = "h2"
         rate = "1mbit"
     "#;
-    dumbbell("10s", "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '20p' }", &format!("{BULK}{PING}{more}"))
+    let queue = "rate = '10mbit'\nqueue = { qdisc = 'pfifo', limit = '20p' }";
+    dumbbell("10s", queue, &format!("{BULK}{PING}{WEB}{datagrams}"))
 }
 
 /// The times of a table's rows, each once.

@@ -51,6 +51,17 @@ pub(crate) const BULK: &str = r#"
     to = "h2"
 "#;
 
+/// A page of 50 kB every 400 ms, from h1 to h2.
+pub(crate) const WEB: &str = r#"
+    [[traffic]]
+    name = "web"
+    kind = "web"
+    from = "h1"
+    to = "h2"
+    interval = "400ms"
+    bytes = "50000b"
+"#;
+
 /// A ping from h1 to h2.
 pub(crate) const PING: &str = r#"
     [[traffic]]
