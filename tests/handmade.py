@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from bufferscope.metrics.network import ports
 from bufferscope.store import FORMAT
 from bufferscope.store.writing import write_metadata
 
@@ -35,6 +36,7 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
     "transfers": {"traffic": pl.String, "flow": pl.String, "started_ns": pl.Int64, "finished_ns": pl.Int64,
                   "bytes": pl.Int64},
     "sojourns": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "sojourn_ns": pl.Int64, "packets": pl.Int64},
+    "capacity": {"t_ns": pl.Int64, "port": pl.String, "rate_bps": pl.Int64},
 }  # fmt: skip
 
 TCP = {"kind": "tcp", "flows": 1, "bytes": None, "congestion": "reno", "ecn": False}
@@ -153,13 +155,23 @@ class HandmadeRun:
             "machine": {"system": "Linux", "machine": "x86_64", "cpu": "a processor", "cpus": 2, "python": "3.11"},
             "summary": self.summary,
             "warnings": self.warnings,
-            "tables": {name: len(self.rows.get(name, [])) for name in SCHEMAS},
+            "tables": {name: len(self._rows(name)) for name in SCHEMAS},
         }
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name not in SCHEMAS:
             raise AttributeError(name)
-        return table(name, self.rows.get(name, []))
+        return table(name, self._rows(name))
+
+    def _rows(self, name: str) -> Rows:
+        """The rows of a table. If the capacity is not given, every port had the rates of the scenario."""
+        if name == "capacity" and name not in self.rows:
+            return [
+                {"t_ns": step.from_ns, "port": port.name, "rate_bps": step.bits_per_second}
+                for port in ports(self.scenario).values()
+                for step in port.rate
+            ]
+        return self.rows.get(name, [])
 
     def write(self, results: Path) -> Path:
         """A run directory in `results`, as engines leave it: `run.json` and one Parquet file a table."""

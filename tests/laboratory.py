@@ -52,7 +52,7 @@ ENDLESS = """
 """
 """The first point is soon done; the second takes a long time."""
 
-TABLES = ("probes", "flows", "queues", "drops", "transfers", "sojourns")
+TABLES = ("probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity")
 
 
 @dataclass(frozen=True)

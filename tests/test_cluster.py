@@ -55,7 +55,7 @@ def test_the_runs_are_the_same_bytes_as_here(there: Cluster, tmp_path: Path) -> 
     here = bs.run(lab, ["duration=3s"], seed=3, repeat=2, out=tmp_path / "here")
     away = bs.run(lab, ["duration=3s"], seed=3, repeat=2, out=tmp_path / "away", cluster=there.address)
     assert [run.id for run in away.runs] == [run.id for run in here.runs]
-    assert len(files(tmp_path / "away")) == 3 * 2 * 7
+    assert len(files(tmp_path / "away")) == 3 * 2 * len(NAMES)
     assert contents(tmp_path / "away") == contents(tmp_path / "here")
 
 
@@ -108,7 +108,7 @@ def test_the_jobs_of_a_worker_that_is_killed_run_elsewhere(there: Cluster, tmp_p
     assert killer.done
     bs.run(lab, repeat=4, out=tmp_path / "here")
     assert contents(tmp_path / "away") == contents(tmp_path / "here")
-    assert len(files(tmp_path / "away")) == 3 * 4 * 7
+    assert len(files(tmp_path / "away")) == 3 * 4 * len(NAMES)
 
 
 def test_a_worker_that_comes_later_takes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,10 +212,52 @@ def test_what_a_worker_sends_home_is_not_believed(tmp_path: Path) -> None:
         f"worker {address}: found something else than the files of a run; expected {', '.join(NAMES)}",
         f"worker {address}: red: \\x1b[31m",
         f"worker {address}: sent int instead of a run",
-        "KeyError: '\\x1b[31m'",
+        "a worker: KeyError: '\\x1b[31m'",
     ]
     assert files(tmp_path / "out") == {}
     assert not list(tmp_path.rglob("escaped"))
+
+
+RAISES = """
+import sys, types
+import bufferscope.cluster.worker as worker
+
+class Odd({base}):
+    pass
+
+Odd.__module__ = "only_here"
+sys.modules["only_here"] = types.ModuleType("only_here")
+sys.modules["only_here"].Odd = Odd
+
+def fail(*_, **__):
+    raise Odd("the disk is on fire")
+
+worker.{function} = fail
+"""
+"""Makes a worker in which a function raises an exception of a type that the client doesn't have."""
+
+
+@pytest.mark.parametrize(
+    ("function", "base", "said"),
+    [
+        ("perform", "Exception", "worker {address}: Odd: the disk is on fire"),
+        ("perform", "BaseException", "worker {address}: Odd: the disk is on fire"),
+        ("engines", "Exception", "on sim: worker {address}: Odd: the disk is on fire"),
+        ("answers", "Exception", "worker {address}: an exception of a type that is not known here"),
+        ("work", "Exception", "a worker: an exception of a type that is not known here"),
+    ],
+)
+def test_an_exception_that_the_client_cannot_unpickle_is_told(
+    function: str, base: str, said: str, tmp_path: Path
+) -> None:
+    lab = write(tmp_path, SMALL)
+    with cluster(tmp_path, [RAISES.format(function=function, base=base)]) as odd:
+        with pytest.raises(bs.EngineError) as failed:
+            bs.run(lab, out=tmp_path / "out", cluster=odd.address)
+        (address,) = odd.workers
+    assert said.format(address=address) in str(failed.value)
+    assert "pickl" not in str(failed.value)
+    assert files(tmp_path / "out") == {}
 
 
 def test_what_no_worker_can_run_is_refused_with_their_reason(there: Cluster, tmp_path: Path) -> None:

@@ -207,12 +207,14 @@ def test_what_an_engine_cannot_measure_is_told_and_not_zero() -> None:
 def test_metrics_of_a_table_that_is_not_recorded_are_missing_and_not_zero() -> None:
     recorded = scenario({"bulk": TCP, "ping": PING}) | {"record": ["probes", "queues", "transfers"]}
     run = HandmadeRun(recorded, {"queues": [{"t_ns": 0}], "probes": probes([10])})
-    assert metrics.not_recorded(run) == ["flows", "drops", "sojourns"]
+    assert metrics.not_recorded(run) == ["flows", "drops", "sojourns", "capacity"]
     assert {name.split(".")[0] for name in metrics.compute(run)} == {"rtt", "queue"}
     with pytest.raises(metrics.NotMeasuredError) as caught:
         metrics.metric(run, "goodput.bulk_mbit")
     said = 'goodput.bulk_mbit: flows are not recorded: record = ["probes", "queues", "transfers"] (run handmade)'
     assert str(caught.value) == said
+    with pytest.raises(metrics.NotMeasuredError, match=r"utilization.r1>h2: capacity is not recorded"):
+        metrics.metric(run, "utilization.r1>h2")
     with pytest.raises(metrics.NotMeasuredError, match="p30_ms: sojourns are not recorded"):
         metrics.metric(run, "sojourn.r1>h2.p30_ms")
     with pytest.raises(metrics.UnknownMetricError):

@@ -9,12 +9,13 @@ The sentence is printed only if all of this holds for every repetition of a poin
 - one port has at least 80 % of this delay, the same port in all repetitions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from bufferscope.figures.source import Point
 from bufferscope.metrics import MetricError, metric
+from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
 from bufferscope.metrics.queues import mean_delay_s
 from bufferscope.metrics.records import RunRecords
@@ -84,16 +85,23 @@ def _find(run: RunRecords) -> Finding | None:
         return None
     near, far = traffic_ends(run.scenario, pings[0])
     way = [*path(run.scenario, near, far), *path(run.scenario, far, near)]
+    capacity = capacities(run)
+    if any(port.rate and port.name not in capacity for port in way):
+        return None
     try:
         median = metric(run, "rtt.p50_ms")
     except MetricError:
         return None
-    own = _empty_ms(way, pings[0]["payload_bytes"], Window.of(run))
+    own = _empty_ms(way, capacity, pings[0]["payload_bytes"], Window.of(run))
     added = median.number - own
     if median.censored or added < max(LEAST_ADDED_MS, LEAST_ADDED_SHARE * own):
         return None
     samples = Window.of(run).rows(run.queues)
-    waits = {port.name: MS * mean_delay_s(port, samples.filter(port=port.name)) for port in way if port.rate}
+    waits = {
+        port.name: MS * mean_delay_s(capacity[port.name], samples.filter(port=port.name))
+        for port in way
+        if port.name in capacity
+    }
     total = sum(waits.values())
     if not EXPLAINED[0] * total <= added <= EXPLAINED[1] * total:
         return None
@@ -102,12 +110,12 @@ def _find(run: RunRecords) -> Finding | None:
     return Finding(added, own, port, share) if share >= LEAST_SHARE else None
 
 
-def _empty_ms(way: Sequence[Port], payload_bytes: int, window: Window) -> float:
+def _empty_ms(way: Sequence[Port], capacity: Mapping[str, Capacity], payload_bytes: int, window: Window) -> float:
     """The round trip of a probe on an idle path: propagation, and the time on each wire at its mean rate."""
     seconds = 0.0
     for port in way:
         seconds += port.delay_ns / NANOSECONDS
-        if port.rate and window.seconds > 0:
+        if port.name in capacity and window.seconds > 0:
             bits = (payload_bytes + HEADER_BYTES + port.overhead_bytes) * 8
-            seconds += bits * window.seconds / port.capacity_bits(window.start_ns, window.end_ns)
+            seconds += bits * window.seconds / capacity[port.name].bits(window.start_ns, window.end_ns)
     return seconds * MS

@@ -123,6 +123,11 @@ class Result:
         return self._concatenated("sojourns")
 
     @cached_property
+    def capacity(self) -> "pl.DataFrame":
+        """Every run's `Run.capacity`."""
+        return self._concatenated("capacity")
+
+    @cached_property
     def metrics(self) -> "pl.DataFrame":
         """One row per run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
         from bufferscope import metrics

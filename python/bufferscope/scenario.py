@@ -17,7 +17,7 @@ CongestionControl = Literal[
 Pattern = Literal["constant", "poisson"]
 """How things that are sent follow one another."""
 
-Table = Literal["probes", "flows", "queues", "drops", "transfers", "sojourns"]
+Table = Literal["probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity"]
 """A table of the records."""
 
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use bufferscope_plan::RateChange;
+use bufferscope_records::CapacityRow;
 
 use crate::kernel::tool::{StandbyTc, ToolError};
 use crate::network::Network;
 use crate::relay::{Relay, WireRates};
+use crate::traffic::Desk;
 
 /// Everything that must be ready so that a change takes effect at once when its time comes.
 #[derive(Debug)]
@@ -42,8 +44,27 @@ impl Rates {
         }
     }
 
+    /// Makes a change, and records it with the time at which it was made.
+    pub(crate) fn make_and_record(&mut self, index: usize, desk: &mut Desk<'_>) {
+        let change = &desk.network.plan.rate_changes[index];
+        self.make(change);
+        record(desk.now_ns(), change.port, change.rate_bps, desk);
+    }
+
     /// Returns an error if any change failed.
     pub(crate) fn finish(self) -> Result<(), ToolError> {
         self.standby.into_values().try_for_each(StandbyTc::finish)
     }
+}
+
+/// Records the rates with which the experiment begins.
+pub(crate) fn record_first(desk: &mut Desk<'_>) {
+    for (index, port) in desk.network.plan.ports.iter().enumerate() {
+        record(0, index, port.rate_bps, desk);
+    }
+}
+
+fn record(t_ns: u64, port: usize, rate_bps: u64, desk: &mut Desk<'_>) {
+    let port = desk.recorder.intern(&desk.network.plan.ports[port].name);
+    desk.recorder.capacity(CapacityRow { t_ns, port, rate_bps });
 }

@@ -12,7 +12,7 @@ use crate::kernel::clock::RunClock;
 use crate::kernel::priority::{self, Before};
 use crate::network::Network;
 use crate::output::{BatchSender, Output, Progress};
-use crate::rates::Rates;
+use crate::rates::{self, Rates};
 use crate::reactor::{Event, Reactor};
 use crate::relay::Relay;
 use crate::request::{Options, Request};
@@ -96,6 +96,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let recorder: Recorder<BatchSender> = Recorder::new(output.sink()).only(scenario.record);
         let reactor = Reactor::new(RunClock::starting_in(LEAD_NS)).map_err(failed())?;
         let mut desk = Desk { scenario, network, reactor, recorder, warnings: Warnings::default() };
+        rates::record_first(&mut desk);
         let sampler = Sampler::open(&mut desk).map_err(failed())?;
         desk.reactor.at(0, Event::Sample);
         let flow_sampling =
@@ -148,7 +149,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         match event {
             Event::Sample => self.sample(due_ns)?,
             Event::SampleFlows => self.sample_flows(due_ns)?,
-            Event::ChangeRate(index) => self.change_rate(index),
+            Event::ChangeRate(index) => self.rates.make_and_record(index, &mut self.desk),
             Event::Begin(index) => self.traffic.begin(index, &mut self.desk)?,
             Event::Send(index, flow) => self.traffic.send(index, flow, &mut self.desk)?,
             Event::Check(index, number) => self.traffic.check(index, number, &mut self.desk)?,
@@ -195,10 +196,6 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         if next_ns <= self.desk.scenario.duration_ns {
             self.desk.reactor.at(next_ns, event);
         }
-    }
-
-    fn change_rate(&mut self, index: usize) {
-        self.rates.make(&self.desk.network.plan.rate_changes[index]);
     }
 
     fn tell_progress(&mut self, due_ns: u64) -> io::Result<()> {

@@ -184,6 +184,10 @@ fn a_rate_changes_when_the_scenario_says() {
     judge(&scenario(&toml), |report, doubts| {
         let times = report.of(Table::Queues, "port", "r1>h2", "t_ns");
         let sent = report.of(Table::Queues, "port", "r1>h2", "sent_bytes");
+        let [from, rates] = ["t_ns", "rate_bps"].map(|column| report.of(Table::Capacity, "port", "r1>h2", column));
+        assert_eq!((from[0], &rates[..]), (0, &[10_000_000, 2_000_000][..]));
+        assert!(from[1] >= 3_000_000_000, "changed at {} ns", from[1]);
+        doubts.unless(from[1] < 3_050_000_000, format!("changed at {} ns", from[1]));
         let at = |t_ns: i64| sent[times.iter().position(|&t| t >= t_ns).unwrap()];
         let mbit = |from_s: i64, to_s: i64| {
             (at(to_s * 1_000_000_000) - at(from_s * 1_000_000_000)) as f64 * 8e-6 / (to_s - from_s) as f64

@@ -142,6 +142,8 @@ pub struct ShapedPort {
     pub device: String,
     /// Link and direction (0 forward, 1 reverse) in the scenario.
     pub place: (usize, usize),
+    /// The rate in bits per second with which the experiment begins.
+    pub rate_bps: u64,
     /// Its ring, if it has one.
     pub ring: Option<PortRing>,
 }
@@ -151,6 +153,8 @@ pub struct ShapedPort {
 pub struct RateChange {
     /// When.
     pub at_ns: u64,
+    /// The index of the port in [`Plan::ports`].
+    pub port: usize,
     /// The new rate.
     pub rate_bps: u64,
     /// The wire whose rate changes: the index of its [`Delay`], and which of the two wires there.

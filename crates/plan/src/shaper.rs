@@ -43,12 +43,11 @@ fn add_port(
     let Some([first, later @ ..]) = port.rate.as_ref().map(|rate| rate.steps()) else { return Ok(()) };
     let device = node_device(scenario, place.0, place.1);
     let leaf = qdisc::arguments(&port.queue, &name)?;
-    let on = &device.name;
+    let (on, node, rate_bps) = (&device.name, device.namespace as u16, first.bits_per_second);
     let table = wire::size_table(wire::more_bytes(port));
     if let Some(ring) = port_ring(plan, port, &device) {
         plan.namespaces[device.namespace].tc.push(format!("qdisc add dev {on} root handle {LEAF}{table} {leaf}"));
-        let node = device.namespace as u16;
-        plan.ports.push(ShapedPort { name, node, device: device.name, place, ring: Some(ring) });
+        plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, ring: Some(ring) });
         return Ok(());
     }
     plan.namespaces[device.namespace].tc.extend([
@@ -57,11 +56,12 @@ fn add_port(
         format!("qdisc add dev {on} parent 1:1 handle {LEAF} {leaf}"),
     ]);
     plan.rate_changes.extend(rate_changes(plan, place, &device, delay_by, later));
-    plan.ports.push(ShapedPort { name, node: device.namespace as u16, device: device.name, place, ring: None });
+    plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, ring: None });
     Ok(())
 }
 
-/// Changes the wire first, so that its new rate is in force when a packet leaves the queue at the new rate.
+/// The changes of the rate of the port that is added next. Each changes the wire first, so that its new rate is in force
+/// when a packet leaves the queue at the new rate.
 fn rate_changes(
     plan: &Plan,
     place: (usize, usize),
@@ -75,8 +75,10 @@ fn rate_changes(
         let wire = wire::netem(Wire { rate_bps: Some(step.bits_per_second), ..delay.wires[side] });
         (delay.namespace, format!("qdisc change dev {} {wire}", delay.devices[side]))
     };
+    let port = plan.ports.len();
     let change = |step: &RateStep| RateChange {
         at_ns: step.from_ns,
+        port,
         rate_bps: step.bits_per_second,
         wire: (index, side),
         commands: (delay_by == DelayBy::Netem)

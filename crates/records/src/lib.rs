@@ -26,7 +26,7 @@ pub use names::Name;
 #[cfg(feature = "parquet")]
 pub use parquet_sink::ParquetSink;
 pub use recorder::Recorder;
-pub use rows::{Datagrams, DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
+pub use rows::{CapacityRow, Datagrams, DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
 pub use schema::schema;
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
 pub use value::{DropReason, FlowState, Layer, Observed};

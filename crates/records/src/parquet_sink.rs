@@ -17,7 +17,7 @@ use crate::{RecordsError, RowCounts, Sink, Table};
 /// readers can skip rows that they do not need.
 const ROW_GROUP_ROWS: usize = 64 * 1024;
 
-/// Streams each table into `<directory>/<table>.parquet`; all six files are written, empty tables too.
+/// Streams each table into `<directory>/<table>.parquet`; all files are written, empty tables too.
 pub struct ParquetSink {
     writers: [ArrowWriter<File>; Table::ALL.len()],
     rows: RowCounts,
@@ -26,8 +26,9 @@ pub struct ParquetSink {
 impl ParquetSink {
     /// Creates the files in an existing directory; files of the same names are replaced.
     pub fn create(directory: &Path) -> Result<Self, RecordsError> {
-        let [probes, flows, queues, drops, transfers, sojourns] = Table::ALL.map(|table| writer(directory, table));
-        let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?];
+        let [probes, flows, queues, drops, transfers, sojourns, capacity] =
+            Table::ALL.map(|table| writer(directory, table));
+        let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?, capacity?];
         Ok(Self { writers, rows: RowCounts::default() })
     }
 }

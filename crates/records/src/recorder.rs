@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
-use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
+use crate::rows::{CapacityRow, DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
 use crate::{RecordsError, Sink, Table, Tables, schema};
 
 /// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
@@ -24,6 +24,7 @@ pub struct Recorder<S: Sink> {
     drops: Vec<DropRow>,
     transfers: Vec<TransferRow>,
     sojourns: Vec<SojournRow>,
+    capacity: Vec<CapacityRow>,
 }
 
 impl<S: Sink> Recorder<S> {
@@ -37,6 +38,7 @@ impl<S: Sink> Recorder<S> {
             drops: Vec::new(),
             transfers: Vec::new(),
             sojourns: Vec::new(),
+            capacity: Vec::new(),
         }
     }
 
@@ -87,6 +89,11 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.sojourns, row);
     }
 
+    /// The first rate of a port's link, or a change of it.
+    pub fn capacity(&mut self, row: CapacityRow) {
+        self.output.push(&mut self.capacity, row);
+    }
+
     /// The sink's first error, if there was one. An engine may check from time to time in order to stop early.
     pub fn check(&self) -> Result<(), &RecordsError> {
         self.output.error.as_ref().map_or(Ok(()), Err)
@@ -100,6 +107,7 @@ impl<S: Sink> Recorder<S> {
         self.output.flush(&mut self.drops);
         self.output.flush(&mut self.transfers);
         self.output.flush(&mut self.sojourns);
+        self.output.flush(&mut self.capacity);
         match self.output.error {
             None => self.output.sink.finish(),
             Some(error) => Err(error),

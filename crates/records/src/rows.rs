@@ -243,3 +243,15 @@ row! {
         packets: u64,
     }
 }
+
+row! {
+    /// The rate of a port's link from a time on: the first, and each change.
+    CapacityRow in Capacity {
+        /// From when on; 0 for the first.
+        t_ns: u64,
+        /// The port. A port without a rate has no row.
+        port: Name,
+        /// Bits per second, link-layer overhead included.
+        rate_bps: u64,
+    }
+}

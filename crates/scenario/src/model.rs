@@ -55,7 +55,7 @@ impl Scenario {
         let interval_ns = match table {
             Table::Queues => self.sample_interval_ns,
             Table::Flows => self.flows_interval_ns.unwrap_or(self.sample_interval_ns),
-            Table::Probes | Table::Drops | Table::Transfers | Table::Sojourns => return None,
+            Table::Probes | Table::Drops | Table::Transfers | Table::Sojourns | Table::Capacity => return None,
         };
         self.record.contains(table).then_some(interval_ns)
     }

@@ -84,6 +84,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         let slots = Slots::new(2 * scenario.links.len(), scenario.traffic.len());
         let mut recording = Recording::new(scenario, recorder);
         let mut net = Network::new(scenario, seed, slots)?;
+        recording.capacity(&net.ports, scenario.duration_ns);
         net.events.schedule_first(slots.sampler(), 0);
         net.events.schedule_first(slots.second(), SECOND_NS);
         let sources = Sources::new(scenario, seed, slots, &mut net, &mut recording);

@@ -4,7 +4,7 @@ mod common;
 
 use bufferscope_records::{MemorySink, Table, Tables};
 use bufferscope_scenario::Scenario;
-use common::{BULK, MS, PING, WEB, dumbbell, numbers, run};
+use common::{BULK, MS, PING, WEB, dumbbell, numbers, numbers_where, run};
 
 /// 10 s of a flow, pings, pages and datagrams, of which the queue drops some.
 fn scenario() -> Scenario {
@@ -87,4 +87,15 @@ fn rows_that_are_not_recorded_need_no_memory_to_read() {
     assert_eq!(queues + flows, rows(&scenario));
     let seldom = Scenario { flows_interval_ns: Some(1000 * MS), ..scenario.clone() };
     assert!((queues + flows / 100..queues + flows / 10).contains(&rows(&seldom)));
+}
+
+#[test]
+fn a_port_has_its_rates_from_0_to_the_end_as_capacity() {
+    let rate = "forward.rate = [['0s', '10mbit'], ['1500ms', '2mbit'], ['5s', '8mbit'], ['6s', '1mbit']]";
+    let sink = run(&dumbbell("5s", &format!("{rate}\nreverse.rate = '3mbit'"), BULK), 1).output;
+    let of = |port| ["t_ns", "rate_bps"].map(|column| numbers_where(&sink, Table::Capacity, column, ("port", port)));
+    assert_eq!(of("r1>h2"), [vec![0, 1500 * MS, 5000 * MS], vec![10_000_000, 2_000_000, 8_000_000]]);
+    assert_eq!(of("h2>r1"), [[0], [3_000_000]]);
+    assert!(numbers(&sink, Table::Capacity, "t_ns").is_sorted());
+    assert_eq!(sink.rows(Table::Capacity), 4, "a port without a rate has no capacity");
 }

@@ -6,9 +6,7 @@ their means lies within the interval 95 times in 100. So even of twenty metrics 
 outside.
 """
 
-import math
-
-from scipy import special
+import warnings
 
 from bufferscope.metrics.statistics import CONFIDENCE, Estimate
 
@@ -19,13 +17,10 @@ def reach(first: Estimate, second: Estimate) -> float:
     NaN if either side has fewer than two repetitions or a censored one: then nothing is known about chance. 0 if the
     repetitions of each side are all equal, as they are when nothing is random.
     """
-    variances = [estimate.sem**2 for estimate in (first, second)]
-    if any(math.isnan(variance) for variance in variances):
-        return math.nan
-    total = sum(variances)
-    if total == 0:
-        return 0.0
-    # Divide by the total before squaring: the squares of tiny variances would underflow.
-    shares = [variance / total for variance in variances]
-    freedom = 1 / sum(share**2 / (estimate.n - 1) for share, estimate in zip(shares, (first, second), strict=True))
-    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(total)
+    from scipy import stats
+
+    with warnings.catch_warnings():
+        # SciPy warns of lost precision if the repetitions of one side are equal, and of too few repetitions.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = stats.ttest_ind(first.values, second.values, equal_var=False).confidence_interval(CONFIDENCE)
+    return float(found.high - found.low) / 2

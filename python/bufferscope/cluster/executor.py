@@ -214,7 +214,7 @@ class _Sweep:
         except OSError:  # the connection broke while the run was fetched; a job returns its own errors as text
             return EngineError(SCHEDULER_LOST)
         except Exception as error:  # any error on the worker
-            return EngineError(one_line(error))
+            return EngineError(f"a worker: {one_line(error)}")
         try:
             return self._stored(task, parcel)
         except (EngineError, StoreError) as error:

@@ -1,4 +1,8 @@
-"""The functions that run on a cluster's workers: they report the build and what can run there, and carry out jobs."""
+"""The functions that run on a cluster's workers: they report the build and what can run there, and carry out jobs.
+
+They return errors as text. The client could not unpickle an exception of a type that only the worker knows, and Dask
+does not say which worker raised an exception.
+"""
 
 import asyncio
 import tempfile
@@ -60,6 +64,8 @@ def _answer(question: Question) -> Able | Unable:
         return {"identity": identity, "refusals": engine.refusals(question.source.experiment().points)}
     except (EngineError, OSError) as error:
         return {"unable": str(error)}
+    except BaseException as error:
+        return {"unable": one_line(error)}
 
 
 def work(job: Job, sweep: str, number: int) -> dict[str, object]:
@@ -91,5 +97,5 @@ def work(job: Job, sweep: str, number: int) -> dict[str, object]:
             return {"error": str(error)}
         except _core.Interrupted:
             return {"error": "stopped"}
-        except Exception as error:  # not raised: an exception that the client can't unpickle would never arrive
+        except BaseException as error:  # a panic of the extension module is no Exception
             return {"error": one_line(error)}

@@ -1,6 +1,5 @@
 """The programs that the kernel engines start: the agent, and the tools of the distribution."""
 
-import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from bufferscope.programs import packages
 
 _CHECKOUT = Path(bufferscope.__file__).parents[2]
 """The source tree, if this package runs from one."""
-_ELF_X86_64 = 62
-"""`EM_X86_64` of elf(5)."""
 
 
 def agent_check() -> Check:
@@ -44,9 +41,11 @@ def _build_agent() -> Remedy:
 
 
 def _is_for_x86_64(path: Path) -> bool:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
     try:
         with path.open("rb") as file:
-            header = file.read(20)
-    except OSError:
+            return bool(ELFFile(file).header["e_machine"] == "EM_X86_64")
+    except (OSError, ELFError):
         return False
-    return header[:6] == b"\x7fELF\x02\x01" and struct.unpack_from("<H", header, 18) == (_ELF_X86_64,)

@@ -42,21 +42,22 @@ NAMES = (
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
-    "queue_length": ("queues",),
+    "queue_length": ("queues", "capacity"),
     "rtt": ("probes",),
     "cwnd": ("flows",),
-    "goodput": ("flows", "queues"),
+    "goodput": ("flows", "queues", "capacity"),
     "rtt_cdf": ("probes",),
     "rtt_by_point": ("probes",),
     "download_time": ("transfers",),
-    "rtt_equation": ("probes",),
+    "rtt_equation": ("probes", "capacity"),
     "goodput_delay": ("flows", "probes"),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
     "jain_matrix": ("flows",),
 }
-"""The tables of the records from which each figure is drawn; `queues` tell which port is the bottleneck."""
+"""The tables of the records from which each figure is drawn; `queues` and `capacity` tell which port is the
+bottleneck."""
 
 __all__ = [
     "FIGURES",

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import polars as pl
 
+from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, traffic_ends, traffic_named
 from bufferscope.metrics.queues import mean_delay_s
 from bufferscope.metrics.recorded import explanation, unrecorded
@@ -131,17 +132,12 @@ def bottleneck(result: ResultRecords) -> Port:
     waited: dict[str, float] = {}
     for run in result.runs:
         samples = Window.of(run).rows(run.queues)
-        for port in rated_ports(run):
-            waited[port.name] = waited.get(port.name, 0.0) + mean_delay_s(port, samples.filter(port=port.name))
+        for port, capacity in capacities(run).items():
+            waited[port] = waited.get(port, 0.0) + mean_delay_s(capacity, samples.filter(port=port))
     if not waited:
         raise NoDataError("no port of the network has a rate, so nothing can queue")
     name = max(waited, key=lambda port: waited[port])
     return ports(result.runs[0].scenario)[name]
-
-
-def rated_ports(run: RunRecords) -> list[Port]:
-    """The ports of a run that have a rate and so a queue."""
-    return [port for port in ports(run.scenario).values() if port.rate]
 
 
 def probe_path(run: RunRecords) -> tuple[list[Port], list[Port]]:

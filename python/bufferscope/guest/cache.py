@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 
 def root() -> Path:
-    """`$XDG_CACHE_HOME/bufferscope/guest`, by default `~/.cache/bufferscope/guest`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "bufferscope" / "guest"
+    """`guest` in this user's cache: on Linux `$XDG_CACHE_HOME/bufferscope`, by default `~/.cache/bufferscope`."""
+    return user_cache_path("bufferscope") / "guest"
 
 
 def directory(kind: str) -> Path:

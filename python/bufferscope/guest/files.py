@@ -92,7 +92,10 @@ def _plain(name: str) -> str:
 
 
 def _data_archive(package: Path) -> bytes:
-    """The tar archive of installed files inside a .deb, which is an `ar` archive (deb(5))."""
+    """The tar archive of installed files inside a .deb, which is an `ar` archive (deb(5)).
+
+    The package python-debian reads it too, but is under the GPL.
+    """
     data = package.read_bytes()
     if not data.startswith(_AR_MAGIC):
         raise GuestError(f"{package} is not a Debian package (it does not begin with an ar archive's `!<arch>`)")

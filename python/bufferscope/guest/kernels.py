@@ -157,5 +157,5 @@ def _age(kernel: Kernel) -> list[int]:
 
 
 def version_key(text: str) -> list[int]:
-    """Orders versions by their numbers: 6.9 before 6.12."""
+    """Orders kernel releases by their numbers: 6.9 before 6.12. They are not versions of Debian packages."""
     return [int(number) for number in re.findall(r"\d+", text)]

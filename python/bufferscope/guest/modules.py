@@ -4,7 +4,7 @@ A kernel package has no `modules.dep` (depmod writes it when the package is inst
 depmod reads them: from each module's `.modinfo` section.
 """
 
-import struct
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -125,26 +125,20 @@ def _soft_dependencies(value: str) -> Iterable[str]:
 
 def _modinfo(content: bytes, path: str) -> list[str]:
     """The NUL-separated `key=value` strings of the ELF section `.modinfo`."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
     try:
-        section = _elf_section(content, b".modinfo")
-    except (struct.error, IndexError, ValueError, OverflowError) as error:
-        raise GuestError(f"{path} is not a 64-bit little-endian kernel module") from error
-    return [entry.decode(errors="replace") for entry in section.split(b"\0") if entry]
-
-
-def _elf_section(content: bytes, wanted: bytes) -> bytes:
-    """Bytes of the section called `wanted` (System V ABI: `Elf64_Ehdr` and `Elf64_Shdr`, little endian)."""
-    if content[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("no ELF-64 header")
-    (table,) = struct.unpack_from("<Q", content, 0x28)
-    entry_bytes, count, names_index = struct.unpack_from("<HHH", content, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQ", content, table + index * entry_bytes) for index in range(count)]
-    _, _, _, _, names_offset, names_bytes = headers[names_index]
-    names = content[names_offset : names_offset + names_bytes]
-    for name, _, _, _, offset, size in headers:
-        if names[name : names.index(b"\0", name)] == wanted:
-            return content[offset : offset + size]
-    return b""
+        file = ELFFile(io.BytesIO(content))
+        section = file.get_section_by_name(".modinfo")
+    except ELFError as error:
+        raise GuestError(f"{path} is not a kernel module: {error}") from error
+    if section is None:
+        return []
+    start = section["sh_offset"]
+    # Not `section.data()`, which believes whatever size a damaged header names.
+    entries = content[start : start + section["sh_size"]].split(b"\0")
+    return [entry.decode(errors="replace") for entry in entries if entry]
 
 
 def _module_name(path: str) -> str:

@@ -27,7 +27,13 @@ class Definition:
     @property
     def table(self) -> str:
         """The main table of the records that it is computed from."""
-        return self.source.partition(":")[0]
+        return self.tables[0]
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables without which it cannot be computed: the main one, and `capacity` if its source names that."""
+        main, *others = (part.strip().partition(":")[0] for part in self.source.split(";"))
+        return [main, *(table for table in others if table == "capacity")]
 
     def fits(self, name: str) -> bool:
         """Whether this definition covers `name`."""
@@ -133,10 +139,10 @@ def _layer(prefix: str, layer: str) -> list[Definition]:
 
 
 def _ports() -> list[Definition]:
-    backlog = "queues: bytes (all layers); scenario: rate"
+    backlog = "queues: bytes (all layers); capacity: rate_bps"
     return [
         Definition("utilization.<port>", "", "Bits sent, link layer included, as a share of what the rate allows.",
-                   "queues: sent_bytes; scenario: rate"),
+                   "queues: sent_bytes; capacity: rate_bps"),
         Definition("delay_share.<port>", "", "Time-average of backlog / rate, as a share of the sum over all ports: "
                    "the part of the queueing delay that arises here.", backlog),
         Definition("drops.<port>", "packets", "Packets dropped, all layers and reasons.", "drops: reason"),

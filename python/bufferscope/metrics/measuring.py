@@ -158,7 +158,7 @@ def _unrecorded_table(run: RunRecords, name: str) -> str | None:
     """The table that a metric needs, if it is not recorded."""
     empty = unrecorded(run.scenario)
     known = definition(name) if empty else None
-    return known.table if known and known.table in empty else None
+    return next((table for table in known.tables if table in empty), None) if known else None
 
 
 def _nearest(name: str, known: Mapping[str, float]) -> str:

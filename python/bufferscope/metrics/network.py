@@ -1,4 +1,4 @@
-"""A scenario's network in the form that metrics and figures need: ports by name, their rates over time, and paths."""
+"""A scenario's network in the form that metrics and figures need: ports by name, their settings, and paths."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class RateStep:
-    """A step of a rate: from `from_ns` on, the wire sends `bits_per_second`."""
+    """A step of the rate that the experiment asks for: from `from_ns` on, `bits_per_second`."""
 
     from_ns: int
     bits_per_second: int
@@ -50,30 +50,6 @@ class Port:
         """The queue's limit if it is in packets, otherwise None."""
         limit = self.queue.get("limit_packets")
         return limit if isinstance(limit, int) else None
-
-    @property
-    def is_scheduled(self) -> bool:
-        """Whether the rate changes during the run."""
-        return len(self.rate) > 1
-
-    def rate_at(self, t_ns: int) -> int:
-        """Bits per second at `t_ns`."""
-        return [step for step in self.rate if step.from_ns <= t_ns][-1].bits_per_second
-
-    def capacity_bits(self, start_ns: int, end_ns: int) -> float:
-        """The integral of the rate from `start_ns` to `end_ns`: the bits that fit through."""
-        ends = [step.from_ns for step in self.rate[1:]] + [end_ns]
-        return sum(
-            step.bits_per_second * max(0, min(end, end_ns) - max(step.from_ns, start_ns)) / NANOSECONDS
-            for step, end in zip(self.rate, ends, strict=True)
-        )
-
-    def rates(self) -> "pl.DataFrame":
-        """The rate's steps as a frame `t_ns, bits_per_second`, sorted for an as-of join."""
-        import polars as pl
-
-        steps = {"t_ns": [s.from_ns for s in self.rate], "bits_per_second": [s.bits_per_second for s in self.rate]}
-        return pl.DataFrame(steps, schema={"t_ns": pl.Int64, "bits_per_second": pl.Int64})
 
 
 def ports(scenario: Scenario) -> dict[str, Port]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from bufferscope._core import DROP_REASONS
+from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.network import Port, ports
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import percentile
@@ -25,8 +26,9 @@ def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[
     window = Window.of(run)
     samples = window.rows(run.queues)
     layers: Layers = samples.partition_by("port", "layer", as_dict=True)
-    yield from _utilizations(rated, layers)
-    yield from delay_shares(rated, samples).items()
+    capacity = capacities(run)
+    yield from _utilizations(capacity, layers)
+    yield from delay_shares(capacity, samples).items()
     yield from _drops_and_marks(rated, window.rows(run.drops))
     for prefix, layer in LAYERS.items():
         for port in rated:
@@ -34,30 +36,30 @@ def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[
                 yield from _lengths(f"{prefix}.{port.name}", layers[port.name, layer], percents)
 
 
-def delay_shares(rated: list[Port], samples: pl.DataFrame) -> dict[str, float]:
+def delay_shares(capacity: Mapping[str, Capacity], samples: pl.DataFrame) -> dict[str, float]:
     """`delay_share.<port>` of each port; empty if nothing ever queued."""
-    delays = {port.name: mean_delay_s(port, samples.filter(port=port.name)) for port in rated}
+    delays = {port: mean_delay_s(own, samples.filter(port=port)) for port, own in capacity.items()}
     total = sum(delays.values())
     return {f"delay_share.{name}": delay / total for name, delay in delays.items()} if total > 0 else {}
 
 
-def mean_delay_s(port: Port, samples: pl.DataFrame) -> float:
-    """The mean over time of how long it takes to send the port's backlog in all layers."""
+def mean_delay_s(capacity: Capacity, samples: pl.DataFrame) -> float:
+    """The mean over time of how long it takes to send a port's backlog in all layers."""
     backlog = samples.lazy().group_by("t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
-    rated = backlog.join_asof(port.rates().lazy(), on="t_ns")
-    return _mean(rated.select(pl.col("bytes") * 8 / pl.col("bits_per_second")).collect(engine="in-memory").to_series())
+    rated = backlog.join_asof(capacity.steps.lazy(), on="t_ns")
+    return _mean(rated.select(pl.col("bytes") * 8 / pl.col("rate_bps")).collect(engine="in-memory").to_series())
 
 
-def _utilizations(rated: list[Port], layers: Layers) -> Iterator[tuple[str, float]]:
+def _utilizations(capacity: Mapping[str, Capacity], layers: Layers) -> Iterator[tuple[str, float]]:
     """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time."""
-    for port in rated:
-        own = layers.get((port.name, "ring"), layers.get((port.name, "qdisc")))
+    for port, allowed in capacity.items():
+        own = layers.get((port, "ring"), layers.get((port, "qdisc")))
         if own is None or own.height < 2:
             continue
         lowest = own.sort("t_ns")
         start, end = lowest["t_ns"][0], lowest["t_ns"][-1]
         sent_bits = (lowest["sent_bytes"][-1] - lowest["sent_bytes"][0]) * 8
-        yield f"utilization.{port.name}", sent_bits / port.capacity_bits(start, end)
+        yield f"utilization.{port}", sent_bits / allowed.bits(start, end)
 
 
 def _drops_and_marks(rated: list[Port], drops: pl.DataFrame) -> Iterator[tuple[str, float]]:

@@ -22,4 +22,5 @@ def explanation(scenario: Scenario, table: str) -> str:
     >>> explanation({"record": ["probes", "queues"]}, "flows")
     'flows are not recorded: record = ["probes", "queues"]'
     """
-    return f"{table} are not recorded: record = {json.dumps(recorded(scenario))}"
+    verb = "is" if table == "capacity" else "are"
+    return f"{table} {verb} not recorded: record = {json.dumps(recorded(scenario))}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunRecords(Protocol):
-    """The records of one run: one scenario (`scenario`), one seed, six tables."""
+    """The records of one run: one scenario (`scenario`), one seed, and the tables."""
 
     @property
     def id(self) -> str:
@@ -61,3 +61,7 @@ class RunRecords(Protocol):
     @property
     def sojourns(self) -> pl.DataFrame:
         """Histogram rows `t_ns, port, layer, sojourn_ns, packets`: `packets` packets stayed about `sojourn_ns`."""
+
+    @property
+    def capacity(self) -> pl.DataFrame:
+        """One row per rate of a port's link: `t_ns, port, rate_bps`; the first at 0, and one at each change."""

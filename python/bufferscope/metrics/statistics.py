@@ -54,12 +54,17 @@ class Estimate:
     """Arithmetic mean; +inf if any repetition is censored."""
     sem: float
     """Standard error of the mean; NaN with fewer than two repetitions or a censored one."""
-    n: int
-    """Number of repetitions in which the metric was measured."""
+    values: tuple[float, ...]
+    """The metric in each repetition in which it was measured."""
     low: float
     """Lower end of the 95 % confidence interval (Student's t, n - 1 degrees of freedom); NaN if `sem` is."""
     high: float
     """Upper end of that interval."""
+
+    @property
+    def n(self) -> int:
+        """Number of repetitions in which the metric was measured."""
+        return len(self.values)
 
     @property
     def censored(self) -> bool:
@@ -74,7 +79,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     n = len(values)
     mean = sum(values) / n
     if n < 2 or not math.isfinite(mean):
-        return Estimate(mean, math.nan, n, math.nan, math.nan)
+        return Estimate(mean, math.nan, tuple(values), math.nan, math.nan)
     sem = float(np.std(values, ddof=1)) / math.sqrt(n)
     reach = float(special.stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * sem
-    return Estimate(mean, sem, n, mean - reach, mean + reach)
+    return Estimate(mean, sem, tuple(values), mean - reach, mean + reach)

@@ -88,7 +88,7 @@ def _port(port: Port) -> tuple[str, ...]:
 
 
 def _rate(port: Port) -> str:
-    if not port.is_scheduled:
+    if len(port.rate) == 1:
         return quantity(port.rate[0].bits_per_second, "bps")
     return ", ".join(
         f"{quantity(step.bits_per_second, 'bps')} from {number(step.from_ns / NANOSECONDS)} s" for step in port.rate

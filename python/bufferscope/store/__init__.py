@@ -9,7 +9,7 @@ next one removes the partial directories that it left. A run that is made again 
 two directories exchange their names.
 """
 
-FORMAT = 4
+FORMAT = 5
 """The version of `run.json`; a reader refuses others."""
 
 METADATA = "run.json"

@@ -117,6 +117,11 @@ class Run:
         return self._table("sojourns")
 
     @cached_property
+    def capacity(self) -> "pl.DataFrame":
+        """The rate of each port's link: one row for the first, and one for each change."""
+        return self._table("capacity")
+
+    @cached_property
     def metrics(self) -> "Metrics":
         """Every metric that can be computed from the records."""
         from bufferscope import metrics

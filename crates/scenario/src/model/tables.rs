@@ -21,11 +21,14 @@ pub enum Table {
     Transfers,
     /// How long packets stayed in a port's queue.
     Sojourns,
+    /// One row per rate of a port's link: the first, and each change.
+    Capacity,
 }
 
 impl Table {
     /// Every table, in the order in which documentation and run directories list them.
-    pub const ALL: [Self; 6] = [Self::Probes, Self::Flows, Self::Queues, Self::Drops, Self::Transfers, Self::Sojourns];
+    pub const ALL: [Self; 7] =
+        [Self::Probes, Self::Flows, Self::Queues, Self::Drops, Self::Transfers, Self::Sojourns, Self::Capacity];
 
     /// Its name in lower case; its file is `<name>.parquet`.
     pub fn name(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Table {
             Self::Drops => "drops",
             Self::Transfers => "transfers",
             Self::Sojourns => "sojourns",
+            Self::Capacity => "capacity",
         }
     }
 }

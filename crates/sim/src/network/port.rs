@@ -1,6 +1,6 @@
 //! A port: the sending side of one direction of a link. It has a queueing discipline, a wire and a delay line.
 
-use bufferscope_scenario::{self as scenario, NodeIndex};
+use bufferscope_scenario::{self as scenario, NodeIndex, RateStep};
 
 use super::pool::{Fifo, PacketId, Pool};
 use super::qdisc::{Fates, Qdisc};
@@ -164,6 +164,11 @@ impl Port {
     #[inline]
     pub(crate) fn next_arrival(&self, pool: &Pool) -> Option<u64> {
         self.line.front().map(|packet| pool.header(packet).at_ns)
+    }
+
+    /// The steps of its wire's rate in order of time, the first at 0; none if it has no rate.
+    pub(crate) fn rates(&self) -> &[RateStep] {
+        self.sender.as_ref().map_or(&[], |sender| sender.wire.rates())
     }
 
     /// Packets and bytes waiting in the queue.

@@ -30,6 +30,11 @@ impl Wire {
         Self { steps: schedule.steps().to_vec(), current: 0, free_at_ns: 0, credit: 0 }
     }
 
+    /// The steps of its rate in order of time, the first at 0.
+    pub(crate) fn rates(&self) -> &[RateStep] {
+        &self.steps
+    }
+
     /// The time from which the wire can accept another frame.
     #[inline]
     pub(crate) fn free_at(&self) -> u64 {

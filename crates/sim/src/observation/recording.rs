@@ -1,7 +1,8 @@
 //! Turns the events of a run into rows of the records.
 
 use bufferscope_records::{
-    DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow, Table,
+    CapacityRow, DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow,
+    Table,
 };
 use bufferscope_scenario::{Scenario, SojournDetail};
 
@@ -42,6 +43,21 @@ impl<S: Sink> Recording<S> {
             SojournDetail::Packets => Sojourns::Packets,
         };
         Self { recorder, ports, sojourns, second_ns: 0 }
+    }
+
+    /// Records every rate that the ports' wires have until the end of the run, in order of time.
+    pub(crate) fn capacity(&mut self, ports: &[Port], duration_ns: u64) {
+        let mut rows: Vec<CapacityRow> = Vec::new();
+        for (port, &name) in ports.iter().zip(&self.ports) {
+            let steps = port.rates().iter().take_while(|step| step.from_ns <= duration_ns);
+            rows.extend(steps.map(|step| CapacityRow {
+                t_ns: step.from_ns,
+                port: name,
+                rate_bps: step.bits_per_second,
+            }));
+        }
+        rows.sort_by_key(|row| row.t_ns);
+        rows.into_iter().for_each(|row| self.recorder.capacity(row));
     }
 
     /// A packet left the queue of a port.

@@ -6,8 +6,9 @@ import polars as pl
 
 from bufferscope.figures import axes, ends, parts, pointer, repetitions
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, duration_s, over_time, points
+from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.goodput import MBIT, deliveries
-from bufferscope.metrics.network import NANOSECONDS, Port, traffic_of_flow
+from bufferscope.metrics.network import NANOSECONDS, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 
 BINS = 120
@@ -26,22 +27,23 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
     compares_points = len(points(result)) > 1
     frame = _summed(by_traffic) if compares_points else by_traffic
     lines = repetitions.drawn(result, frame, "mbit", ["point"] if compares_points else ["point", "traffic"])
-    port = bottleneck(result)
+    port = bottleneck(result).name
+    capacity = next(known[port] for known in map(capacities, result.runs) if port in known)
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
     color = axes.point_color(result) if compares_points else _traffic_color(frame)
     tips = [*([] if compares_points else [alt.Tooltip("traffic:N")]), *repetitions.tooltips(lines)]
-    top = max(ends.top(lines, "mbit"), *(step.bits_per_second / MBIT for step in port.rate))
+    top = max(ends.top(lines, "mbit"), float(capacity.steps["rate_bps"].to_numpy().max()) / MBIT)
     layers = [
-        _capacity(port, result, x, y),
+        _capacity(capacity, result, x, y),
         *repetitions.layers(lines, x, y, color),
         *ends.layers(result, lines.strong, y, color, top, "point" if compares_points else "traffic"),
         pointer.hover(lines.strong, x, y, color, result, tips),
     ]
     together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""
-    means = f"Means over {duration_s(result) / BINS:.2g} s. Dashed: rate of {port.name}."
+    means = f"Means over {duration_s(result) / BINS:.2g} s. Dashed: rate of {port}."
     burst = (
         "Where goodput exceeds it, a retransmission released data that had arrived after the loss."
-        if _exceeds(frame, port)
+        if _exceeds(frame, capacity)
         else ""
     )
     subtitle = parts.sentence(together, means, burst, repetitions.note(result))
@@ -77,10 +79,10 @@ def _summed(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by("point", "repetition", "time_s", maintain_order=True).agg(pl.col("mbit").sum().round(4))
 
 
-def _exceeds(frame: pl.DataFrame, port: Port) -> bool:
-    """Whether the goodput exceeds the port's rate in any bin."""
+def _exceeds(frame: pl.DataFrame, capacity: Capacity) -> bool:
+    """Whether the goodput exceeds the capacity in any bin."""
     highest = frame.group_by("time_s").agg(pl.col("mbit").max()).rows()
-    return any(mbit * MBIT > port.rate_at(round(time_s * NANOSECONDS)) for time_s, mbit in highest)
+    return any(mbit * MBIT > capacity.at(round(time_s * NANOSECONDS)) for time_s, mbit in highest)
 
 
 def _traffic_color(frame: pl.DataFrame) -> alt.Color:
@@ -89,11 +91,10 @@ def _traffic_color(frame: pl.DataFrame) -> alt.Color:
     return alt.Color("traffic:N", title="traffic", sort=None, scale=alt.Scale(domain=names), legend=legend)
 
 
-def _capacity(port: Port, result: ResultRecords, x: alt.X, y: alt.Y) -> alt.Chart:
-    """The port's rate as a step line."""
-    times = [step.from_ns / NANOSECONDS for step in port.rate] + [duration_s(result)]
-    rates = [step.bits_per_second / MBIT for step in port.rate]
-    steps = pl.DataFrame({"time_s": times, "mbit": [*rates, rates[-1]]})
+def _capacity(capacity: Capacity, result: ResultRecords, x: alt.X, y: alt.Y) -> alt.Chart:
+    """The capacity as a step line, to the end of the time axis."""
+    recorded = capacity.steps.select(time_s=pl.col("t_ns") / NANOSECONDS, mbit=pl.col("rate_bps") / MBIT)
+    steps = pl.concat([recorded, recorded.tail(1).with_columns(time_s=pl.lit(duration_s(result)))])
     line: alt.Chart = alt.Chart(steps).mark_line(style="capacity", interpolate="step-after", clip=True).encode(x=x, y=y)
     return line
 

@@ -18,6 +18,7 @@ import polars as pl
 from bufferscope.figures import axes, parts
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path
 from bufferscope.metrics import all_of
+from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.statistics import estimate
 
@@ -61,18 +62,19 @@ def rtt_equation(result: ResultRecords) -> alt.LayerChart:
 def predicted_rtt_ms(point: Point) -> float:
     """The equation's round-trip time for a point's network; Q is that of the slowest port on the way there."""
     there, back = probe_path(point.first)
-    rated = [port for port in there if port.rate]
+    capacity = capacities(point.first)
+    rated = [port for port in there if port.name in capacity]
     if not rated:
         raise NoDataError("rtt_equation: no link on the probe's path has a rate")
-    slowest = min(rated, key=lambda port: port.rate_at(0))
+    slowest = min(rated, key=lambda port: capacity[port.name].at(0))
     if slowest.limit_packets is None:
         raise NoDataError(f"rtt_equation: the queue of {slowest.name} is not limited in packets")
-    if any(port.is_scheduled for port in rated):
+    if not all(capacity[port.name].is_constant for port in rated):
         raise NoDataError("rtt_equation: the rate changes over time, but the equation assumes a constant rate")
     packet_bits = (MTU_BYTES + slowest.overhead_bytes) * 8
-    queueing = slowest.limit_packets * packet_bits / slowest.rate_at(0)
+    queueing = slowest.limit_packets * packet_bits / capacity[slowest.name].at(0)
     propagation = sum(port.delay_ns for port in [*there, *back]) / NANOSECONDS
-    transmission = sum(2 * packet_bits / port.rate_at(0) for port in rated)
+    transmission = sum(2 * packet_bits / capacity[port.name].at(0) for port in rated)
     return (queueing + propagation + transmission) * 1e3
 
 
