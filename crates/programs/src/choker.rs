@@ -11,7 +11,7 @@
 
 use std::cmp::Reverse;
 
-use crate::random::Random;
+use crate::random::{Random, Uniform};
 
 /// Rounds between two rotations of the order.
 const ROUNDS_A_TURN: u64 = 3;

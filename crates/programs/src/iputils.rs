@@ -114,7 +114,7 @@ mod tests {
     struct Prompt;
 
     impl Uniform for Prompt {
-        fn below(&mut self, _: u64) -> u64 {
+        fn bits(&mut self) -> u64 {
             0
         }
     }

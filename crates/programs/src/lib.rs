@@ -1,29 +1,41 @@
-//! What the programs on a scenario's hosts do with their TCP connections: when they open one, what they write and when,
-//! what they request next, and when they close. All engines share this code, so that a file, a page or a swarm is the
-//! same on each of them.
+//! What the programs on a scenario's hosts do with their connections and datagrams: when they open a connection, what
+//! they write and when, what they request next, and when they close; when a datagram leaves, and what its loss means.
+//! All engines share this code, so that a file, a page, a swarm or a call is the same on each of them.
 //!
-//! [`IputilsPing`] says when `ping -i` sends.
+//! No program performs I/O or reads a clock. An engine tells it the time and what happened, and does what it says.
 //!
-//! A [`Program`] does everything that one traffic of the scenario does, at both ends. It performs no I/O and reads no
-//! clock: an engine tells it the time and what happened to its connections, and carries out its actions through
-//! [`Sockets`].
+//! - Over TCP, a [`Program`] does everything that one traffic of the scenario does. The engine carries out its actions
+//!   through [`Sockets`].
+//! - Over UDP, each end of a flow is a type of its own: [`UdpSender`] and [`UdpReceiver`], [`Resolver`] and
+//!   [`NameServer`], and [`Speaker`], whose packets are [`Probes`] like those of a ping.
+//! - [`IputilsPing`] says when `ping -i` sends.
 
 mod agenda;
 mod bulk;
 mod choker;
+mod datagram;
+mod dns;
 mod exchange;
 mod iputils;
+mod probes;
 mod program;
 mod random;
 mod sockets;
 mod starts;
 mod swarm;
+mod udp;
+mod voip;
 mod web;
 mod writer;
 
+pub use datagram::Datagram;
+pub use dns::{Attempt, LookUp, NameServer, Resolver};
 pub use exchange::Exchange;
 pub use iputils::{IputilsPing, TIMER_SLACK_NS};
+pub use probes::{Outcome, Probes, Stage};
 pub use program::{News, Program};
-pub use random::{Random, Uniform};
+pub use random::{Random, Uniform, scramble};
 pub use sockets::{Ask, Opening, Side, Sockets, Transfer};
-pub use starts::START_JITTER_NS;
+pub use starts::{START_JITTER_NS, late_ns};
+pub use udp::{UdpReceiver, UdpSender};
+pub use voip::Speaker;

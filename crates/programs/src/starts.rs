@@ -29,6 +29,12 @@ impl<U: Uniform> Starts<U> {
     pub(crate) fn after(&mut self, after_ns: u64) -> Option<u64> {
         let nominal_ns = self.start_ns.saturating_add(after_ns);
         let is_early = nominal_ns < self.stop_ns;
-        is_early.then(|| (nominal_ns + self.jitter.below(START_JITTER_NS)).min(self.stop_ns - 1))
+        is_early.then(|| late_ns(nominal_ns, START_JITTER_NS, self.stop_ns, &mut self.jitter))
     }
+}
+
+/// When something happens that is planned for `nominal_ns` and is late by less than `most_ns`. It is always before
+/// `stop_ns`.
+pub fn late_ns(nominal_ns: u64, most_ns: u64, stop_ns: u64, random: &mut impl Uniform) -> u64 {
+    (nominal_ns + random.below(most_ns)).min(stop_ns - 1)
 }

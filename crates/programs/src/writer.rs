@@ -3,7 +3,7 @@
 
 use bufferscope_scenario::{OnOff, TcpTraffic};
 
-use crate::random::Random;
+use crate::random::{Random, Uniform};
 
 /// An application with a rate writes this often ...
 const BEAT_NS: u64 = 10_000_000;

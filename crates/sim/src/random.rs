@@ -1,6 +1,6 @@
 //! Random numbers, which all come from the run's seed.
 
-use bufferscope_programs::Uniform;
+use bufferscope_programs::{Uniform, scramble};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -49,24 +49,11 @@ impl Random {
     pub(crate) fn next_u32(&mut self) -> u32 {
         self.0.next_u32()
     }
-
-    /// Uniform in `0..bound`; 0 for a bound of 0. The bias is below `bound / 2^64`.
-    #[inline]
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
-    }
 }
 
 impl Uniform for Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        Self::below(self, bound)
+    #[inline]
+    fn bits(&mut self) -> u64 {
+        self.0.next_u64()
     }
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): neighbouring seeds give unrelated numbers.
-fn scramble(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

@@ -226,7 +226,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
     #[inline]
     fn settle_losses(&mut self) {
         while let Some(body) = self.net.lost.pop() {
-            self.sources.lose(&body, &mut self.recording);
+            self.sources.lose(&body, &self.net, &mut self.recording);
         }
     }
 

@@ -9,15 +9,14 @@ mod hosts;
 mod icmp;
 mod outgoing;
 mod ping;
-mod probes;
 mod scrutiny;
 mod streams;
 mod tcp;
 
 use std::io;
 
-use bufferscope_programs::{Random, START_JITTER_NS};
-use bufferscope_records::Recorder;
+use bufferscope_programs::{Outcome, Random, START_JITTER_NS, Uniform};
+use bufferscope_records::{Name, ProbeRow, Recorder};
 use bufferscope_scenario::{PingTiming, Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
 
@@ -51,6 +50,12 @@ impl Desk<'_> {
             return self.now_ns();
         };
         self.reactor.clock.at_realtime(stamp_ns)
+    }
+
+    /// The outcome of a probe is known.
+    fn record_probe(&mut self, probe: Name, outcome: Outcome) {
+        let Outcome { number: seq, sent_ns, rtt_ns, owd_up_ns, owd_down_ns } = outcome;
+        self.recorder.probe(ProbeRow { probe, seq, sent_ns, rtt_ns, owd_up_ns, owd_down_ns });
     }
 }
 

@@ -6,13 +6,13 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use bufferscope_programs::{IputilsPing, Uniform};
+use bufferscope_programs::{IputilsPing, Probes, Stage, Uniform};
+use bufferscope_records::Name;
 use bufferscope_scenario::{PingTiming, PingTraffic};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendto};
 
-use super::probes::{Probes, Stage};
 use super::{Desk, icmp};
 use crate::kernel::receive::receive;
 use crate::kernel::socket;
@@ -26,6 +26,7 @@ const PACKET_BYTES: usize = 65_536;
 pub(super) struct Ping {
     /// The traffic's index.
     pub(super) traffic: usize,
+    name: Name,
     identifier: u16,
     payload_bytes: usize,
     prober: OwnedFd,
@@ -63,12 +64,13 @@ impl Ping {
         let iputils = parameters.timing == PingTiming::Iputils;
         Ok(Self {
             traffic: number,
+            name,
             identifier: (index + 1) as u16,
             payload_bytes: parameters.payload_bytes as usize,
             prober,
             target,
             address: socket::destination(addresses[1]),
-            probes: Probes::new(name, Stage::Back, parameters.timeout_ns),
+            probes: Probes::new(Stage::Back, parameters.timeout_ns),
             iputils: iputils.then(|| IputilsPing::new(parameters.interval_ns)),
             wakes_ns: traffic.start_ns,
             heard: false,
@@ -120,7 +122,9 @@ impl Ping {
         let now_ns = desk.now_ns();
         self.take_requests(desk)?;
         while self.take(Stage::Back, desk)? {}
-        self.probes.settle(now_ns, &mut desk.recorder);
+        while let Some(outcome) = self.probes.settled(now_ns) {
+            desk.record_probe(self.name, outcome);
+        }
         Ok(())
     }
 
@@ -131,21 +135,22 @@ impl Ping {
 
     /// Whether a probe that will have a row is still awaited.
     pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
-        let now_ns = desk.now_ns();
         self.take_answers(desk)?;
-        Ok(self.probes.are_awaited(now_ns, &mut desk.recorder))
+        Ok(self.probes.are_awaited())
     }
 
     /// Gives up the probes that are still awaited.
     pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         self.take_answers(desk)?;
-        self.probes.give_up(&mut desk.recorder);
+        while let Some(outcome) = self.probes.give_up() {
+            desk.record_probe(self.name, outcome);
+        }
         Ok(())
     }
 
     /// When the last probe with a row times out.
     pub(super) fn times_out_ns(&self) -> Option<u64> {
-        self.probes.times_out_ns()
+        self.probes.last_timeout_ns()
     }
 
     /// Reads one echo message, which may belong to another ping; false if there is none.

@@ -3,7 +3,6 @@
 //!
 //! [`sources`] creates each traffic from its [`setup`] and dispatches events to it.
 
-pub(crate) mod awaited;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod datagrams;

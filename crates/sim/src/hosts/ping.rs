@@ -3,11 +3,10 @@
 //! Every request gets a row, in the order of sending. A request counts as lost as soon as it or its reply is dropped.
 //! A request that is not answered within the timeout also counts as lost, even if the answer arrives later.
 
-use bufferscope_programs::{IputilsPing, TIMER_SLACK_NS};
-use bufferscope_records::{Name, ProbeRow, Sink};
+use bufferscope_programs::{IputilsPing, Probes, Stage, TIMER_SLACK_NS, late_ns};
+use bufferscope_records::{Name, Sink};
 use bufferscope_scenario::{NodeIndex, PingTiming, PingTraffic};
 
-use super::awaited::Awaited;
 use super::setup::Setup;
 use crate::network::packet::{Body, Echo, EchoKind};
 use crate::network::traffic_class::Ecn;
@@ -34,23 +33,7 @@ pub(crate) struct Ping {
     random: Random,
     /// The program that decides when to send requests. `None` if they are sent at each multiple of the interval.
     iputils: Option<IputilsPing>,
-    /// Requests that have no row yet. The outcome of the first of them is always still open.
-    probes: Awaited<Probe>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    sent_ns: u64,
-    /// When the request reached the far host.
-    turned_ns: Option<u64>,
-    outcome: Outcome,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Awaited,
-    AnsweredAt(u64),
-    Lost,
+    probes: Probes,
 }
 
 impl Ping {
@@ -67,7 +50,7 @@ impl Ping {
             slots: setup.slots,
             random: setup.random(),
             iputils: (parameters.timing == PingTiming::Iputils).then(|| IputilsPing::new(parameters.interval_ns)),
-            probes: Awaited::new(),
+            probes: Probes::new(Stage::Back, parameters.timeout_ns),
         };
         ping.begin_after(0, net);
         ping
@@ -97,13 +80,12 @@ impl Ping {
         let now_ns = net.now();
         match echo.kind {
             EchoKind::Request => {
-                if let Some(probe) = self.probes.get_mut(echo.seq) {
-                    probe.turned_ns = Some(now_ns);
-                }
+                self.probes.see(echo.seq, Stage::Far, now_ns);
                 self.send(EchoKind::Reply, echo.seq, net, recording);
             }
             EchoKind::Reply => {
-                self.conclude(echo.seq, Outcome::AnsweredAt(now_ns), recording);
+                self.probes.see(echo.seq, Stage::Back, now_ns);
+                self.write_rows(now_ns, recording);
                 if let Some(iputils) = self.iputils.as_mut().filter(|_| now_ns < self.stop_ns) {
                     iputils.answered(echo.seq);
                     self.begin(net, recording);
@@ -113,31 +95,26 @@ impl Ping {
     }
 
     /// A message was dropped on the way.
-    pub(crate) fn lose<S: Sink>(&mut self, echo: Echo, recording: &mut Recording<S>) {
-        self.conclude(echo.seq, Outcome::Lost, recording);
+    pub(crate) fn lose<S: Sink>(&mut self, echo: Echo, net: &Network, recording: &mut Recording<S>) {
+        self.probes.lose(echo.seq);
+        self.write_rows(net.now(), recording);
     }
 
     /// The oldest awaited request may have timed out.
     pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
-        let timeout_ns = self.parameters.timeout_ns;
-        for probe in self.probes.iter_mut().take_while(|probe| probe.sent_ns + timeout_ns <= net.now()) {
-            if probe.outcome == Outcome::Awaited {
-                probe.outcome = Outcome::Lost;
-            }
-        }
-        self.write_rows(recording);
+        self.write_rows(net.now(), recording);
         self.arm_timeout(net);
     }
 
     /// Whether a request is still awaited.
     pub(crate) fn is_waiting(&self) -> bool {
-        !self.probes.is_empty()
+        self.probes.are_awaited()
     }
 
     fn request<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         let sent_ns = net.now();
         let seq = self.probes.sent();
-        self.probes.push(Probe { sent_ns, turned_ns: None, outcome: Outcome::Awaited });
+        self.probes.push(sent_ns);
         if let Some(iputils) = &mut self.iputils {
             iputils.sent(sent_ns);
         }
@@ -161,28 +138,9 @@ impl Ping {
         net.send(&packet, recording);
     }
 
-    fn conclude<S: Sink>(&mut self, seq: u64, outcome: Outcome, recording: &mut Recording<S>) {
-        if let Some(probe) = self.probes.get_mut(seq).filter(|probe| probe.outcome == Outcome::Awaited) {
-            probe.outcome = outcome;
-            self.write_rows(recording);
-        }
-    }
-
-    /// Writes rows from the oldest probe on, up to the first whose outcome is not yet known.
-    fn write_rows<S: Sink>(&mut self, recording: &mut Recording<S>) {
-        while let Some((seq, probe)) = self.probes.conclude(|probe| probe.outcome != Outcome::Awaited) {
-            let answered_ns = match probe.outcome {
-                Outcome::AnsweredAt(at_ns) => Some(at_ns),
-                Outcome::Awaited | Outcome::Lost => None,
-            };
-            recording.recorder.probe(ProbeRow {
-                probe: self.name,
-                seq,
-                sent_ns: probe.sent_ns,
-                rtt_ns: answered_ns.map(|at_ns| at_ns - probe.sent_ns),
-                owd_up_ns: probe.turned_ns.map(|at_ns| at_ns - probe.sent_ns),
-                owd_down_ns: answered_ns.zip(probe.turned_ns).map(|(at_ns, turned_ns)| at_ns - turned_ns),
-            });
+    fn write_rows<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) {
+        while let Some(outcome) = self.probes.settled(now_ns) {
+            recording.probe(self.name, outcome);
         }
     }
 
@@ -190,7 +148,7 @@ impl Ping {
     fn begin_after(&mut self, after_ns: u64, net: &mut Network) {
         let nominal_ns = self.start_ns + after_ns;
         if nominal_ns < self.stop_ns {
-            let at_ns = (nominal_ns + self.random.below(TIMER_SLACK_NS)).min(self.stop_ns - 1);
+            let at_ns = late_ns(nominal_ns, TIMER_SLACK_NS, self.stop_ns, &mut self.random);
             net.events.schedule(self.slots.begin(self.index), at_ns.max(net.now()));
         }
     }
@@ -198,8 +156,8 @@ impl Ping {
     /// One timer for all probes: it waits for the oldest.
     fn arm_timeout(&self, net: &mut Network) {
         let slot = self.slots.end(self.index);
-        if let Some(probe) = self.probes.oldest().filter(|_| net.events.scheduled_at(slot).is_none()) {
-            net.events.schedule(slot, probe.sent_ns + self.parameters.timeout_ns);
+        if let Some(at_ns) = self.probes.first_timeout_ns().filter(|_| net.events.scheduled_at(slot).is_none()) {
+            net.events.schedule(slot, at_ns);
         }
     }
 }

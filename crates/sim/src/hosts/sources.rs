@@ -94,10 +94,10 @@ impl Sources {
     }
 
     /// A packet was dropped on the way.
-    pub(crate) fn lose<S: Sink>(&mut self, body: &Body, recording: &mut Recording<S>) {
+    pub(crate) fn lose<S: Sink>(&mut self, body: &Body, net: &Network, recording: &mut Recording<S>) {
         match body {
-            Body::Echo(echo) => self.ping(*echo).lose(*echo, recording),
-            Body::Datagram(datagram) => self.datagrams(*datagram).lose(*datagram, recording),
+            Body::Echo(echo) => self.ping(*echo).lose(*echo, net, recording),
+            Body::Datagram(datagram) => self.datagrams(*datagram).lose(*datagram, net, recording),
             // TCP detects the loss itself.
             Body::Tcp(_) => {}
         }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use bufferscope_programs::{self as programs, Ask, News, Program, Sockets, Transfer};
+use bufferscope_programs::{self as programs, Ask, News, Program, Sockets, Transfer, Uniform};
 use bufferscope_records::{Name, Sink, TransferRow};
 use bufferscope_scenario::{NodeIndex, Sending, TrafficKind};
 

@@ -15,6 +15,7 @@ pub(crate) mod traffic_class;
 pub(crate) mod wire;
 pub(crate) mod xmit;
 
+use bufferscope_programs::Uniform;
 use bufferscope_records::{DropReason, Name, Sink};
 use bufferscope_scenario::{NodeIndex, Reason, Scenario};
 

@@ -1,8 +1,9 @@
 //! Turns the events of a run into rows of the records.
 
+use bufferscope_programs::Outcome;
 use bufferscope_records::{
-    CapacityRow, DropReason, DropRow, Layer, Name, Observed, QueueRow, Recorder, Sink, SojournHistogram, SojournRow,
-    Table,
+    CapacityRow, DropReason, DropRow, Layer, Name, Observed, ProbeRow, QueueRow, Recorder, Sink, SojournHistogram,
+    SojournRow, Table,
 };
 use bufferscope_scenario::{Scenario, SojournDetail};
 
@@ -85,6 +86,12 @@ impl<S: Sink> Recording<S> {
             reason,
             observed: Observed::Packet,
         });
+    }
+
+    /// The outcome of a probe is known.
+    pub(crate) fn probe(&mut self, probe: Name, outcome: Outcome) {
+        let Outcome { number: seq, sent_ns, rtt_ns, owd_up_ns, owd_down_ns } = outcome;
+        self.recorder.probe(ProbeRow { probe, seq, sent_ns, rtt_ns, owd_up_ns, owd_down_ns });
     }
 
     /// Samples every port that has a queue; returns how many ports were looked at.

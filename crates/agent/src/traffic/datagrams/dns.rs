@@ -3,14 +3,13 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_programs::{Attempt, Datagram, LookUp, NameServer, Random, Resolver};
 use bufferscope_records::{Name, TransferRow};
-use bufferscope_scenario::{Departures, DnsTraffic};
+use bufferscope_scenario::DnsTraffic;
 
-use super::look_ups::{LookUp, LookUps, Next};
 use super::{AT_ONCE, DATAGRAM_BYTES, End, NUMBER_BYTES, Opener, open_pair, send_number, take};
 use crate::reactor::Event;
-use crate::traffic::{Desk, START_JITTER_NS};
-use bufferscope_programs::Random;
+use crate::traffic::Desk;
 
 /// A resolver and its server.
 #[derive(Debug)]
@@ -18,12 +17,12 @@ pub(in crate::traffic) struct Dns {
     index: usize,
     traffic: Name,
     name: Name,
-    parameters: DnsTraffic,
+    response_bytes: u32,
     /// The sockets at `from`, which is the server, and at `to`.
     sockets: [OwnedFd; 2],
-    departures: Departures,
+    resolver: Resolver,
+    server: NameServer,
     random: Random,
-    look_ups: LookUps,
     buffer: Vec<u8>,
 }
 
@@ -41,11 +40,11 @@ impl Dns {
             index,
             traffic: desk.recorder.intern(&entry.name),
             name: desk.recorder.intern(&format!("{}/1", entry.name)),
-            parameters: parameters.clone(),
+            response_bytes: parameters.response_bytes,
             sockets,
-            departures: parameters.departures(entry.start_ns, entry.stop_ns),
+            resolver: Resolver::new(parameters, entry.start_ns, entry.stop_ns),
+            server: NameServer::new(parameters),
             random: opener.random(index),
-            look_ups: LookUps::new(parameters.timeout_ns, parameters.attempts),
             buffer: vec![0; DATAGRAM_BYTES],
         };
         dns.plan(desk);
@@ -57,7 +56,7 @@ impl Dns {
         if desk.now_ns() >= desk.scenario.duration_ns {
             return Ok(());
         }
-        let number = self.look_ups.begin(desk.now_ns());
+        let number = self.resolver.begin(desk.now_ns());
         self.plan(desk);
         self.ask(number, desk)
     }
@@ -66,15 +65,14 @@ impl Dns {
     pub(super) fn ask(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
         // The answer may have arrived in time, but may not have been read yet.
         while self.take_answer(desk)? {}
-        match self.look_ups.next(number) {
-            Next::Ask { until_ns } => {
-                let question = bytes(&mut self.buffer, self.parameters.request_bytes);
+        match self.resolver.attempt(number) {
+            Attempt::Ask { question, until_ns } => {
                 // A datagram that the kernel does not accept is lost, like one that a queue does not accept.
-                send_number(&self.sockets[1], number, question)?;
+                send(&self.sockets[1], question, &mut self.buffer)?;
                 desk.reactor.at(until_ns, Event::Check(self.index, number));
             }
-            Next::Fail(look_up) => self.record(look_up, None, desk),
-            Next::Nothing => {}
+            Attempt::Fail(look_up) => self.record(look_up, None, desk),
+            Attempt::Nothing => {}
         }
         Ok(())
     }
@@ -96,8 +94,7 @@ impl Dns {
     /// Answers one question; false if there is none.
     fn answer(&mut self) -> io::Result<bool> {
         let Some(received) = take(&self.sockets[0], &mut self.buffer)? else { return Ok(false) };
-        let answer = bytes(&mut self.buffer, self.parameters.response_bytes);
-        send_number(&self.sockets[0], received.number, answer)?;
+        send(&self.sockets[0], self.server.answer(received.number), &mut self.buffer)?;
         Ok(true)
     }
 
@@ -105,7 +102,7 @@ impl Dns {
     fn take_answer(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         let Some(received) = take(&self.sockets[1], &mut self.buffer)? else { return Ok(false) };
         let at_ns = desk.arrival_ns(received.stamp_ns);
-        if let Some(look_up) = self.look_ups.answered(received.number, at_ns) {
+        if let Some(look_up) = self.resolver.answered(received.number, at_ns) {
             self.record(look_up, Some(at_ns), desk);
         }
         Ok(true)
@@ -114,7 +111,7 @@ impl Dns {
     /// The scenario is over. Look-ups that have no answer are recorded without an end.
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         while self.take_answer(desk)? {}
-        while let Some(look_up) = self.look_ups.give_up() {
+        while let Some(look_up) = self.resolver.give_up() {
             self.record(look_up, None, desk);
         }
         Ok(())
@@ -127,21 +124,20 @@ impl Dns {
             flow: self.name,
             started_ns: look_up.started_ns,
             finished_ns: finished_ns.filter(|&at_ns| at_ns <= desk.scenario.duration_ns),
-            bytes: self.parameters.response_bytes.into(),
+            bytes: self.response_bytes.into(),
         });
     }
 
     fn plan(&mut self, desk: &mut Desk<'_>) {
-        let random = &mut self.random;
-        let jitter_ns = START_JITTER_NS.min(self.parameters.phase_ns());
-        if let Some(nominal_ns) = self.departures.next(&mut || random.bits()) {
-            desk.reactor.at(nominal_ns + random.below(jitter_ns), Event::Send(self.index, 0));
+        if let Some(at_ns) = self.resolver.plan(&mut self.random) {
+            desk.reactor.at(at_ns, Event::Send(self.index, 0));
         }
     }
 }
 
-/// A datagram of that size. Of its contents, only the number matters.
-fn bytes(buffer: &mut [u8], size: u32) -> &mut [u8] {
+/// Sends a datagram out of a buffer; false if the kernel accepts no more from this socket now.
+fn send(socket: &OwnedFd, datagram: Datagram, buffer: &mut [u8]) -> io::Result<bool> {
     let most = buffer.len();
-    &mut buffer[..(size as usize).clamp(NUMBER_BYTES, most)]
+    let bytes = &mut buffer[..(datagram.payload_bytes as usize).clamp(NUMBER_BYTES, most)];
+    send_number(socket, datagram.number, bytes)
 }

@@ -1,7 +1,6 @@
 //! Traffic over UDP: programs on the hosts that send datagrams, hold a call or look up names.
 
 mod dns;
-mod look_ups;
 mod udp;
 mod voip;
 

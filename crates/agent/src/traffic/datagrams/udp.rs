@@ -4,15 +4,15 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_programs::{Random, UdpReceiver, UdpSender};
 use bufferscope_records::{Datagrams, FlowRow, Name};
-use bufferscope_scenario::{Departures, UdpTraffic};
+use bufferscope_scenario::UdpTraffic;
 use nix::sys::epoll::EpollFlags;
 
 use super::{AT_ONCE, DATAGRAM_BYTES, NUMBER_BYTES, Opener, address, send_number, take};
 use crate::kernel::socket;
 use crate::reactor::{Event, Token};
-use crate::traffic::{Desk, START_JITTER_NS};
-use bufferscope_programs::Random;
+use crate::traffic::Desk;
 
 /// A datagram that leaves later than this counts as late. The time is much longer than a timer's wake-up takes.
 const LATE_NS: u64 = 1_000_000;
@@ -39,13 +39,8 @@ pub(in crate::traffic) struct Udp {
 struct Flow {
     name: Name,
     socket: OwnedFd,
-    departures: Departures,
-    /// When the next datagram should leave.
-    next_ns: Option<u64>,
-    sent: u64,
-    received: u64,
-    /// The highest number that has arrived, plus one.
-    expected: u64,
+    sender: UdpSender,
+    receiver: UdpReceiver,
 }
 
 impl Udp {
@@ -63,17 +58,15 @@ impl Udp {
         let receiver = socket::udp(address, None, entry.dscp)?;
         desk.reactor.watch(&receiver, EpollFlags::EPOLLIN, Token::DatagramsAtTo(index as u32))?;
         let mut random = opener.random(index);
-        let jitter_ns = START_JITTER_NS.max(parameters.phase_ns());
         let mut flows = Vec::new();
         for number in 0..parameters.flows {
             let socket = opener.sender(from, address, entry.dscp, desk)?;
             let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
-            let mut departures = parameters.departures(entry.start_ns + random.below(jitter_ns), entry.stop_ns);
-            let next_ns = departures.next(&mut || random.bits());
-            if let Some(at_ns) = next_ns {
+            let mut sender = UdpSender::new(parameters, entry.start_ns, entry.stop_ns, &mut random);
+            if let Some(at_ns) = sender.plan(&mut random) {
                 desk.reactor.at(at_ns, Event::Send(index, number));
             }
-            flows.push(Flow { name, socket, departures, next_ns, sent: 0, received: 0, expected: 0 });
+            flows.push(Flow { name, socket, sender, receiver: UdpReceiver::default() });
         }
         Ok(Self {
             index,
@@ -93,17 +86,17 @@ impl Udp {
         let Some(flow) = self.flows.get_mut(number as usize) else { return Ok(()) };
         for _ in 0..AT_ONCE {
             let now_ns = desk.now_ns();
-            let Some(at_ns) = flow.next_ns.filter(|&at_ns| at_ns <= now_ns) else { break };
-            if send_number(&flow.socket, flow.sent * stride + u64::from(number), &mut self.payload)? {
-                flow.sent += 1;
+            let Some(at_ns) = flow.sender.next_ns().filter(|&at_ns| at_ns <= now_ns) else { break };
+            let own_number = flow.sender.next().number;
+            if send_number(&flow.socket, own_number * stride + u64::from(number), &mut self.payload)? {
+                flow.sender.has_left();
                 self.late += u64::from(now_ns - at_ns > LATE_NS);
             } else {
                 self.refused += 1;
             }
-            let random = &mut self.random;
-            flow.next_ns = flow.departures.next(&mut || random.bits());
+            flow.sender.plan(&mut self.random);
         }
-        if let Some(at_ns) = flow.next_ns {
+        if let Some(at_ns) = flow.sender.next_ns() {
             desk.reactor.at(at_ns, Event::Send(self.index, number));
         }
         Ok(())
@@ -119,9 +112,8 @@ impl Udp {
                 continue;
             };
             let number = received.number / stride;
-            if number < flow.sent && received.bytes == self.payload.len() {
-                flow.received += 1;
-                flow.expected = flow.expected.max(number + 1);
+            if number < flow.sender.sent() && received.bytes == self.payload.len() {
+                flow.receiver.receive(number);
             }
         }
         Ok(())
@@ -130,9 +122,9 @@ impl Udp {
     /// Records a sample of every flow that has begun.
     pub(super) fn sample(&self, desk: &mut Desk<'_>) {
         let (t_ns, payload_bytes) = (desk.now_ns(), self.payload.len() as u64);
-        for flow in self.flows.iter().filter(|flow| flow.sent > 0) {
-            let Flow { sent, expected, received, .. } = *flow;
-            let datagrams = Datagrams { payload_bytes, sent, expected, received };
+        for flow in self.flows.iter().filter(|flow| flow.sender.sent() > 0) {
+            let UdpReceiver { received, expected } = flow.receiver;
+            let datagrams = Datagrams { payload_bytes, sent: flow.sender.sent(), expected, received };
             desk.recorder.flow(FlowRow::of_datagrams(t_ns, flow.name, datagrams));
         }
     }
@@ -148,7 +140,7 @@ impl Udp {
             let refused = self.refused;
             desk.warnings.add(format!("{refused} datagrams of `{name}` were not sent: the socket's buffer was full"));
         }
-        let sent: u64 = self.flows.iter().map(|flow| flow.sent).sum();
+        let sent: u64 = self.flows.iter().map(|flow| flow.sender.sent()).sum();
         if self.late > sent / LATE_ONE_IN {
             let late = self.late;
             desk.warnings.add(format!("{late} of {sent} datagrams of `{name}` left more than a millisecond late"));

@@ -3,12 +3,13 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_programs::{Probes, Speaker, Stage};
+use bufferscope_records::Name;
 use bufferscope_scenario::VoipTraffic;
 
 use super::{DATAGRAM_BYTES, End, Opener, open_pair, send_number, take};
 use crate::reactor::Event;
 use crate::traffic::Desk;
-use crate::traffic::probes::{Probes, Stage};
 
 /// One call.
 #[derive(Debug)]
@@ -24,7 +25,8 @@ pub(in crate::traffic) struct Voip {
 
 #[derive(Debug)]
 struct Speech {
-    start_ns: u64,
+    name: Name,
+    speaker: Speaker,
     packets: Probes,
 }
 
@@ -41,14 +43,12 @@ impl Voip {
         let mut random = opener.random(index);
         let mut streams = Vec::new();
         for number in 0..parameters.streams() {
-            // Two telephones are not in phase with each other, or with anything else.
-            let start_ns = entry.start_ns + random.below(VoipTraffic::INTERVAL_NS);
+            let speaker = Speaker::new(entry.start_ns, entry.stop_ns, &mut random);
             let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
-            if start_ns < entry.stop_ns {
-                desk.reactor.at(start_ns, Event::Send(index, number));
+            if let Some(at_ns) = speaker.next_ns() {
+                desk.reactor.at(at_ns, Event::Send(index, number));
             }
-            let packets = Probes::new(name, Stage::Far, VoipTraffic::TIMEOUT_NS);
-            streams.push(Speech { start_ns, packets });
+            streams.push(Speech { name, speaker, packets: Probes::new(Stage::Far, VoipTraffic::TIMEOUT_NS) });
         }
         let payload = vec![0; VoipTraffic::PAYLOAD_BYTES as usize];
         Ok(Self { index, sockets, streams, payload, buffer: vec![0; DATAGRAM_BYTES] })
@@ -59,14 +59,11 @@ impl Voip {
         let Some(stream) = self.streams.get_mut(number) else { return Ok(()) };
         let sent_ns = desk.now_ns();
         // A packet that the kernel does not accept is lost, like one that a queue does not accept.
-        send_number(&self.sockets[number], stream.packets.sent(), &mut self.payload)?;
+        send_number(&self.sockets[number], stream.speaker.send().number, &mut self.payload)?;
         stream.packets.push(sent_ns);
         self.listen(number, desk)?;
-        let stream = &mut self.streams[number];
-        let next_ns = stream.next_ns();
-        let is_over = stream.packets.have_ended();
-        if is_over || next_ns < desk.scenario.traffic[self.index].stop_ns {
-            desk.reactor.at(next_ns, Event::Send(self.index, number as u32));
+        if let Some(at_ns) = self.streams[number].speaker.next_ns() {
+            desk.reactor.at(at_ns, Event::Send(self.index, number as u32));
         }
         Ok(())
     }
@@ -84,7 +81,9 @@ impl Voip {
         while let Some(received) = take(&self.sockets[1 - speaker], &mut self.buffer)? {
             stream.packets.see(received.number, Stage::Far, desk.arrival_ns(received.stamp_ns));
         }
-        stream.packets.settle(now_ns, &mut desk.recorder);
+        while let Some(outcome) = stream.packets.settled(now_ns) {
+            desk.record_probe(stream.name, outcome);
+        }
         Ok(())
     }
 
@@ -93,9 +92,9 @@ impl Voip {
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) {
         for (number, stream) in (0..).zip(&mut self.streams) {
             stream.packets.end();
-            if !stream.packets.are_settled() {
+            if stream.packets.are_awaited() {
                 let now_ns = desk.now_ns();
-                stream.start_ns = now_ns.saturating_sub(stream.packets.sent() * VoipTraffic::INTERVAL_NS);
+                stream.speaker.resume(now_ns);
                 desk.reactor.at(now_ns, Event::Send(self.index, number));
             }
         }
@@ -103,34 +102,24 @@ impl Voip {
 
     /// Whether a packet that will have a row is still awaited.
     pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
-        let now_ns = desk.now_ns();
-        let mut any = false;
-        // This must not stop at the first one that is awaited, because the calls also write rows.
-        for speaker in 0..self.streams.len() {
-            self.listen(speaker, desk)?;
-            any |= self.streams[speaker].packets.are_awaited(now_ns, &mut desk.recorder);
-        }
-        Ok(any)
+        (0..self.streams.len()).try_for_each(|speaker| self.listen(speaker, desk))?;
+        Ok(self.streams.iter().any(|stream| stream.packets.are_awaited()))
     }
 
     /// When the last packet with a row times out.
     pub(super) fn times_out_ns(&self) -> Option<u64> {
-        self.streams.iter().filter_map(|stream| stream.packets.times_out_ns()).max()
+        self.streams.iter().filter_map(|stream| stream.packets.last_timeout_ns()).max()
     }
 
     /// Gives up the packets that are still awaited.
     pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         for speaker in 0..self.streams.len() {
             self.listen(speaker, desk)?;
-            self.streams[speaker].packets.give_up(&mut desk.recorder);
+            let stream = &mut self.streams[speaker];
+            while let Some(outcome) = stream.packets.give_up() {
+                desk.record_probe(stream.name, outcome);
+            }
         }
         Ok(())
-    }
-}
-
-impl Speech {
-    /// When the next packet is due.
-    fn next_ns(&self) -> u64 {
-        self.start_ns + self.packets.sent() * VoipTraffic::INTERVAL_NS
     }
 }

@@ -1,10 +1,11 @@
-//! Traffic over UDP. The transport neither retransmits datagrams nor slows down their senders.
+//! Traffic over UDP: carries out what the programs decide. The transport neither retransmits datagrams nor slows down their senders.
 
 mod agenda;
 mod dns;
 mod udp;
 mod voip;
 
+use bufferscope_programs as programs;
 use bufferscope_records::Sink;
 use bufferscope_scenario::NodeIndex;
 
@@ -56,11 +57,11 @@ impl Datagrams {
     }
 
     /// A datagram was dropped on the way.
-    pub(crate) fn lose<S: Sink>(&mut self, datagram: Datagram, recording: &mut Recording<S>) {
+    pub(crate) fn lose<S: Sink>(&mut self, datagram: Datagram, net: &Network, recording: &mut Recording<S>) {
         match self {
             // Their hosts detect the loss themselves.
             Self::Udp(_) | Self::Dns(_) => {}
-            Self::Voip(voip) => voip.lose(datagram, recording),
+            Self::Voip(voip) => voip.lose(datagram, net, recording),
         }
     }
 
@@ -102,16 +103,17 @@ impl Hosts {
         Self { traffic: setup.index, nodes: setup.nodes(net) }
     }
 
-    /// Sends a datagram and counts it in the account `flow`.
+    /// Sends a datagram of a stream and counts it in the account `flow`.
     fn send<S: Sink>(
         &self,
-        datagram: Datagram,
+        datagram: programs::Datagram,
+        stream: u32,
+        way: Way,
         flow: u32,
-        payload_bytes: u32,
         net: &mut Network,
         recording: &mut Recording<S>,
     ) {
-        let [from, to] = match datagram.way {
+        let [from, to] = match way {
             Way::Out => self.nodes,
             Way::Back => [self.nodes[1], self.nodes[0]],
         };
@@ -119,11 +121,11 @@ impl Hosts {
             from: from.0,
             destination: to.1,
             flow,
-            ip_bytes: HEADER_BYTES + payload_bytes,
+            ip_bytes: HEADER_BYTES + datagram.payload_bytes,
             ecn: Ecn::NotEct,
             awaited: false,
             frames: 1,
-            body: Body::Datagram(datagram),
+            body: Body::Datagram(Datagram { traffic: self.traffic, stream, seq: datagram.number, way }),
         };
         net.send(&packet, recording);
     }

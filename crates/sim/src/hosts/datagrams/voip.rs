@@ -1,16 +1,15 @@
-//! `voip`: a call with G.711 over RTP. Each side that speaks sends a packet every 20 ms, without silence suppression.
+//! `voip`: a call.
 //!
 //! Every packet gets a row, in the order of sending. A packet counts as lost as soon as it is dropped, or when it takes
 //! longer than [`VoipTraffic::TIMEOUT_NS`].
 
-use bufferscope_programs::TIMER_SLACK_NS;
-use bufferscope_records::{Name, ProbeRow, Sink};
+use bufferscope_programs::{Probes, Speaker, Stage, TIMER_SLACK_NS, late_ns};
+use bufferscope_records::{Name, Sink};
 use bufferscope_scenario::VoipTraffic;
 
 use super::Hosts;
 use super::agenda::Agenda;
 use crate::clock::Slot;
-use crate::hosts::awaited::Awaited;
 use crate::hosts::setup::Setup;
 use crate::network::Network;
 use crate::network::packet::{Datagram, Way};
@@ -34,32 +33,18 @@ pub(crate) struct Voip {
 struct Speech {
     name: Name,
     flow: u32,
-    start_ns: u64,
-    /// Packets that have no row yet. The outcome of the first of them is always still open.
-    packets: Awaited<Packet>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Packet {
-    sent_ns: u64,
-    fate: Fate,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Open,
-    ArrivedAt(u64),
-    Lost,
+    speaker: Speaker,
+    packets: Probes,
 }
 
 impl Voip {
     pub(crate) fn new(setup: &Setup<'_>, parameters: &VoipTraffic, net: &mut Network) -> Self {
         let mut random = setup.random();
+        let (start_ns, stop_ns) = (setup.traffic.start_ns, setup.traffic.stop_ns);
         let mut stream = |number| {
             let (name, flow) = setup.flow(number, net);
-            // Two telephones are in phase neither with each other nor with anything else.
-            let start_ns = setup.traffic.start_ns + random.below(VoipTraffic::INTERVAL_NS);
-            Speech { name, flow, start_ns, packets: Awaited::new() }
+            let speaker = Speaker::new(start_ns, stop_ns, &mut random);
+            Speech { name, flow, speaker, packets: Probes::new(Stage::Far, VoipTraffic::TIMEOUT_NS) }
         };
         let streams: Vec<Speech> = (1..=parameters.streams()).map(&mut stream).collect();
         let mut voip = Self {
@@ -68,7 +53,7 @@ impl Voip {
             agenda: Agenda::new(setup.slots.begin(setup.index)),
             timeout: setup.slots.end(setup.index),
             random,
-            stop_ns: setup.traffic.stop_ns,
+            stop_ns,
         };
         (0..parameters.streams()).for_each(|index| voip.plan(index));
         voip.agenda.arm(net);
@@ -79,10 +64,9 @@ impl Voip {
     pub(super) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         while let Some(index) = self.agenda.due(net.now()) {
             let stream = &mut self.streams[index as usize];
-            let (seq, way) = (stream.packets.sent(), if index == 0 { Way::Out } else { Way::Back });
-            stream.packets.push(Packet { sent_ns: net.now(), fate: Fate::Open });
-            let datagram = Datagram { traffic: self.hosts.traffic, stream: index, seq, way };
-            self.hosts.send(datagram, stream.flow, VoipTraffic::PAYLOAD_BYTES, net, recording);
+            stream.packets.push(net.now());
+            let way = if index == 0 { Way::Out } else { Way::Back };
+            self.hosts.send(stream.speaker.send(), index, way, stream.flow, net, recording);
             self.plan(index);
         }
         self.agenda.arm(net);
@@ -90,75 +74,46 @@ impl Voip {
     }
 
     pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &Network, recording: &mut Recording<S>) {
-        self.streams[datagram.stream as usize].decide(datagram.seq, Fate::ArrivedAt(net.now()), recording);
+        let stream = &mut self.streams[datagram.stream as usize];
+        stream.packets.see(datagram.seq, Stage::Far, net.now());
+        stream.write_rows(net.now(), recording);
     }
 
-    pub(super) fn lose<S: Sink>(&mut self, datagram: Datagram, recording: &mut Recording<S>) {
-        self.streams[datagram.stream as usize].decide(datagram.seq, Fate::Lost, recording);
+    pub(super) fn lose<S: Sink>(&mut self, datagram: Datagram, net: &Network, recording: &mut Recording<S>) {
+        let stream = &mut self.streams[datagram.stream as usize];
+        stream.packets.lose(datagram.seq);
+        stream.write_rows(net.now(), recording);
     }
 
     /// The oldest awaited packet may have timed out.
     pub(super) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
-        for stream in &mut self.streams {
-            let is_over = |packet: &&mut Packet| packet.sent_ns + VoipTraffic::TIMEOUT_NS <= net.now();
-            stream.packets.iter_mut().take_while(is_over).for_each(Packet::expire);
-            stream.write_rows(recording);
-        }
+        self.streams.iter_mut().for_each(|stream| stream.write_rows(net.now(), recording));
         self.arm_timeout(net);
     }
 
     pub(super) fn is_waiting(&self) -> bool {
-        self.streams.iter().any(|stream| !stream.packets.is_empty())
+        self.streams.iter().any(|stream| stream.packets.are_awaited())
     }
 
     fn plan(&mut self, index: u32) {
-        let stream = &self.streams[index as usize];
-        let nominal_ns = stream.start_ns + stream.packets.sent() * VoipTraffic::INTERVAL_NS;
-        if nominal_ns < self.stop_ns {
-            self.agenda.plan((nominal_ns + self.random.below(TIMER_SLACK_NS)).min(self.stop_ns - 1), index);
+        if let Some(nominal_ns) = self.streams[index as usize].speaker.next_ns() {
+            self.agenda.plan(late_ns(nominal_ns, TIMER_SLACK_NS, self.stop_ns, &mut self.random), index);
         }
     }
 
     /// One timer for all packets: it waits for the oldest.
     fn arm_timeout(&self, net: &mut Network) {
-        let oldest_ns = self.streams.iter().filter_map(|stream| Some(stream.packets.oldest()?.sent_ns)).min();
-        if let Some(sent_ns) = oldest_ns.filter(|_| net.events.scheduled_at(self.timeout).is_none()) {
-            net.events.schedule(self.timeout, sent_ns + VoipTraffic::TIMEOUT_NS);
+        let first_ns = self.streams.iter().filter_map(|stream| stream.packets.first_timeout_ns()).min();
+        if let Some(at_ns) = first_ns.filter(|_| net.events.scheduled_at(self.timeout).is_none()) {
+            net.events.schedule(self.timeout, at_ns);
         }
     }
 }
 
 impl Speech {
-    fn decide<S: Sink>(&mut self, seq: u64, fate: Fate, recording: &mut Recording<S>) {
-        if let Some(packet) = self.packets.get_mut(seq).filter(|packet| packet.fate == Fate::Open) {
-            packet.fate = fate;
-            self.write_rows(recording);
-        }
-    }
-
-    /// Writes rows from the oldest packet on, up to the first whose outcome is not yet known.
-    fn write_rows<S: Sink>(&mut self, recording: &mut Recording<S>) {
-        while let Some((seq, packet)) = self.packets.conclude(|packet| packet.fate != Fate::Open) {
-            let arrived_ns = match packet.fate {
-                Fate::ArrivedAt(at_ns) => Some(at_ns),
-                Fate::Open | Fate::Lost => None,
-            };
-            recording.recorder.probe(ProbeRow {
-                probe: self.name,
-                seq,
-                sent_ns: packet.sent_ns,
-                rtt_ns: None,
-                owd_up_ns: arrived_ns.map(|at_ns| at_ns - packet.sent_ns),
-                owd_down_ns: None,
-            });
-        }
-    }
-}
-
-impl Packet {
-    fn expire(&mut self) {
-        if self.fate == Fate::Open {
-            self.fate = Fate::Lost;
+    fn write_rows<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) {
+        while let Some(outcome) = self.packets.settled(now_ns) {
+            recording.probe(self.name, outcome);
         }
     }
 }

@@ -2,6 +2,8 @@
 //! bandwidth, then a quarter slower to drain the queue that this built up, and then at the rate at which the path
 //! delivers.
 
+use bufferscope_programs::Uniform;
+
 use super::burst::burst_packets;
 use super::{Bbr, Phase};
 use crate::tcp::congestion::helpers::bandwidth::Gain;

@@ -1,6 +1,8 @@
 //! The usual phases. *Down* drains what probing has queued. *Cruise* sends at the delivery rate. When it is time to
 //! probe, *refill* fills the pipe, so that *up* can probe beyond that (section 5.3.3).
 
+use bufferscope_programs::Uniform;
+
 use super::{Bbr3, Phase, Sample};
 use crate::tcp::congestion::helpers::bandwidth::Gain;
 use crate::tcp::congestion::{Ack, Context, Window};
