@@ -15,7 +15,7 @@ import pytest
 from laboratory import SMALL, Answer, start, write
 
 import bufferscope as bs
-from bufferscope import machine
+from bufferscope import executors, machine
 from bufferscope.engines import engines
 from bufferscope.expectations import Entry, concerning, evaluate, gathered
 from bufferscope.experiment import load
@@ -202,6 +202,22 @@ def test_what_a_machine_has_no_memory_for_is_refused_before_it_runs(
     assert "would record 20 million rows" in rows.err
     assert "raise `sample`" in rows.err
     assert cli("run", "lab.toml", "--quiet").status == 0
+
+
+def test_no_more_runs_at_a_time_than_memory_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # One run of the small lab is estimated at 34 MB, most of which every run takes.
+    tasks = plan(load(write(tmp_path, SMALL)), engines("sim"), tmp_path, repeat=5)
+    monkeypatch.setattr(machine, "cpus", lambda: 4)
+    for megabytes, jobs in ((20, 1), (40, 1), (80, 2), (110, 3), (200, 4)):
+        monkeypatch.setattr(machine, "available_bytes", lambda left=megabytes: left * 1_000_000)
+        caplog.clear()
+        assert executors._fitting(tasks) == jobs
+        assert [f"note: {jobs} at a time instead of 4: 4 runs may need 0.13 GB of memory" in caplog.text] == [jobs < 4]
+    monkeypatch.setattr(machine, "available_bytes", lambda: 20_000_000)
+    assert executors._fitting(tasks[:1]) == 4, "one run needs no room beside others"
+    assert executors._fitting([]) == 4
 
 
 @pytest.mark.parametrize(

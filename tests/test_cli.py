@@ -95,6 +95,20 @@ def test_show_lists_the_runs_of_a_directory(cli: Cli, tmp_path: Path) -> None:
     assert [run["settings"] for run in listed] == [{"link.line.queue.limit": limit} for limit in ("20p", "40p")]
 
 
+def test_names_of_runs_are_whole_on_80_columns(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    write(tmp_path, SMALL)
+    changes = ("--set", "link.line.forward.queue={qdisc='pfifo', limit='7p'}")
+    for more in ((), changes):
+        assert cli("run", "lab.toml", "--quiet", *more).status == 0
+    shown = cli("show", str(tmp_path / "results")).out.splitlines()
+    assert max(map(len, shown)) <= 80
+    runs = sorted(path.name for path in (tmp_path / "results" / "lab").iterdir())
+    assert sorted(line.split()[-1] for line in shown if line.split()[-1:] and line.split()[-1] in runs) == runs
+    assert "forward." in [line.strip() for line in shown]
+    assert f"{tmp_path}/results/lab/" in "".join(line.strip() for line in shown)
+
+
 def test_a_run_is_drawn_as_a_page_unless_told_not_to(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, SMALL.replace('figures = ["rtt"]\n', ""))
     page = tmp_path / "report" / "lab" / "index.html"

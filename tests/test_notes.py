@@ -1,4 +1,4 @@
-"""A rate in bytes per second has the meaning that tc gives it, and the user is told."""
+"""What the user is told before a run: rates in bytes per second, and tables that are needed and not recorded."""
 
 import json
 from collections.abc import Callable
@@ -51,3 +51,26 @@ def test_a_rate_in_bits_needs_no_note(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, SMALL)
     assert "note" not in cli("run", "lab.toml").err
     assert cli("show", "lab.toml").err == ""
+
+
+NEEDS_MORE = """
+record = ["flows", "queues"]
+expect = [
+  { metric = "utilization.h1>h2", says = "full", band = [0.9, 1] },
+  { metric = "goodput.total_mbit", says = "almost 10", band = [9, 10] },
+]
+"""
+
+
+def test_figures_and_expectations_on_unrecorded_tables_are_told_before_the_run(cli: Cli, tmp_path: Path) -> None:
+    lab = write(tmp_path, NEEDS_MORE + SMALL)
+    why = 'not recorded: record = ["flows", "queues"]'
+    notes = (
+        f"figures[1]: rtt will be missing: probes are {why}",
+        f"expect[1]: utilization.h1>h2 will not be measured: capacity is {why}",
+    )
+    assert load(lab).notes == notes
+    assert cli("show", "lab.toml").err == "".join(f"bufferscope: note: lab: {note}\n" for note in notes)
+    # An override makes the expectations inapplicable.
+    assert load(lab, {"record": ["probes"]}).notes == ()
+    assert load(lab, {"record": ["queues"]}).notes == (notes[0].replace('"flows", ', ""),)

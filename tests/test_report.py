@@ -110,6 +110,13 @@ def test_the_section_has_source_notes_parameters_and_the_command(page: Page) -> 
     assert "bufferscope 0.1.0, engine sim 0.1.0, sampled every 10 ms" in words
 
 
+def test_an_interval_of_the_flows_samples_is_told_beside_the_queues_own(tmp_path: Path) -> None:
+    made = run("50p")
+    made.scenario["flows_interval_ns"] = 1_000_000_000
+    words = spaced(Page(worded(tmp_path, [made]).read_text(encoding="utf-8")).words)
+    assert "sampled every 10 ms (flows: every 1 000 ms), started" in words
+
+
 def test_the_metrics_have_a_row_a_point_and_a_column_a_metric(page: Page) -> None:
     words = spaced(page.words.split("What the metrics mean")[1]).replace(" ", "")
     assert "rttPointmeanmsp5msp50msp95msp99msmaxmssentprobeslostprobesansweredprobes" in words

@@ -1,9 +1,11 @@
 """Executors, which carry out tasks: in threads of this process, or on a cluster (`bufferscope.cluster`)."""
 
+import logging
 import threading
 from collections.abc import Iterator, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Protocol
 
 from bufferscope import machine
@@ -15,6 +17,8 @@ from bufferscope.store.writing import staged
 from bufferscope.waiting import PATIENCE_S
 
 MOST_JOBS = 1024
+
+_log = logging.getLogger(__name__)
 
 Ended = MutableMapping[Task, Run | BaseException]
 """The tasks that have ended, each with its stored run or with the error."""
@@ -57,9 +61,13 @@ class Threads:
     """Carries out tasks in threads of this process; real-time runs after all others, one at a time."""
 
     def __init__(self, jobs: int | None = None) -> None:
-        """Run `jobs` tasks at a time, by default one per processor. Raises `InputError` for an impossible number."""
-        self._jobs = machine.cpus() if jobs is None else jobs
-        check_number("jobs", self._jobs, 1, MOST_JOBS)
+        """Run `jobs` tasks at a time; by default one per processor, or fewer if memory does not hold so many.
+
+        Raises `InputError` for an impossible number.
+        """
+        self._jobs = jobs
+        if jobs is not None:
+            check_number("jobs", jobs, 1, MOST_JOBS)
 
     def check(self, tasks: Sequence[Task]) -> None:
         """Raise `EngineError` for the first task whose point its engine can't run, with the number of others."""
@@ -75,7 +83,7 @@ class Threads:
         stop = threading.Event()
         together = [task for task in tasks if not task.engine.real_time]
         alone = [task for task in tasks if task.engine.real_time]
-        for group, workers in ((together, self._jobs), (alone, 1)):
+        for group, workers in ((together, self._jobs or _fitting(together)), (alone, 1)):
             futures: dict[Task, Future[Run]] = {}
             with ThreadPoolExecutor(workers, thread_name_prefix="run") as pool:
                 try:
@@ -91,6 +99,24 @@ class Threads:
                 finally:
                     begun = {task: future for task, future in futures.items() if not future.cancelled()}
                     ended.update({task: future.exception() or future.result() for task, future in begun.items()})
+
+
+def _fitting(tasks: Sequence[Task]) -> int:
+    """One job per processor; if memory would not hold the largest tasks at the same time, as many as it holds."""
+    cpus, available = machine.cpus(), machine.available_bytes()
+    needs = {(task.experiment, task.engine, task.position): task.engine.memory_bytes(task.point) for task in tasks}
+    largest = sorted((needs[task.experiment, task.engine, task.position] for task in tasks), reverse=True)[:cpus]
+    if available is None:
+        return cpus
+    fitting = max(1, sum(together <= available for together in accumulate(largest)))
+    if fitting >= len(largest):
+        return cpus
+    _log.warning(
+        "note: %d at a time instead of %d: %d runs may need %s of memory, and this machine has %s left; "
+        "--jobs sets another number",
+        *(fitting, len(largest), len(largest), machine.gigabytes(sum(largest)), machine.gigabytes(available)),
+    )
+    return fitting
 
 
 def refuse(refused: Sequence[tuple[Task, str]]) -> None:

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, TypedDict
 from bufferscope import _core
 from bufferscope.errors import ExperimentError, InputError, printable
 from bufferscope.figures import NAMES as FIGURES
+from bufferscope.figures import NEEDED
 from bufferscope.metrics import naming
+from bufferscope.metrics.recorded import explanation, missing, unrecorded
 from bufferscope.overrides import Overrides, as_texts
 from bufferscope.scenario import Scenario
 
@@ -97,8 +99,6 @@ class Experiment:
         self.text = content.decode("utf-8")
         self.overrides = tuple(texts)
         """`PATH=VALUE`, as given."""
-        self.notes = tuple(core.notes)
-        """What the user should know before it runs, one line each; the notes of all points, without duplicates."""
         self.document: Document = json.loads(core.document)
         """The file's own words: title, source, description, figures, notes, sweep."""
         self.expectations: list[Entry] = json.loads(core.expectations)
@@ -106,6 +106,21 @@ class Experiment:
         problems = [*_figures_problems(self.document["figures"]), *_metrics_problems(self.expectations, self.points)]
         if problems:
             raise ExperimentError("\n".join(f"{file}: {problem}" for problem in problems))
+        self.notes = (*core.notes, *self._unrecorded())
+        """What the user should know before it runs, one line each; the notes of all points, without duplicates."""
+
+    def _unrecorded(self) -> Iterator[str]:
+        """Report figures and expectations on tables that no point records: `record` cannot be swept."""
+        scenario = self.points[0].scenario
+        empty = unrecorded(scenario)
+        for position, name in enumerate(self.document["figures"], start=1):
+            if table := next((table for table in NEEDED[name] if table in empty), None):
+                yield f"figures[{position}]: {name} will be missing: {explanation(scenario, table)}"
+        for position, expectation in enumerate(self.expectations, start=1):
+            table = missing(expectation["metric"], empty)
+            if table and expectation["comparisons"]:
+                why = explanation(scenario, table)
+                yield f"expect[{position}]: {expectation['metric']} will not be measured: {why}"
 
     @property
     def title(self) -> str:

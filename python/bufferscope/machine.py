@@ -35,6 +35,11 @@ def available_bytes() -> int | None:
     return min(known, default=None)
 
 
+def gigabytes(size: int) -> str:
+    """An amount of memory in words."""
+    return f"{size / 1e9:.2g} GB"
+
+
 def _available_in_system() -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii", errors="replace").splitlines()

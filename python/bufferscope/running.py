@@ -60,8 +60,9 @@ def execute(
     reuse: bool = False,
     cluster: str | None = None,
 ) -> list[Run]:
-    """Carry out the tasks, `jobs` at a time (default: one per processor); returns the runs in the tasks' order.
+    """Carry out the tasks, `jobs` at a time; returns the runs in the tasks' order.
 
+    By default, there is a job per processor, or as many as memory holds if those are fewer.
     Real-time runs come after all others, one at a time, whatever `jobs` is. With `reuse`, a stored run that would come
     out the same is used instead of running again. With `cluster` (`tcp://HOST:PORT`, `local` or `local:N`), the workers
     of that cluster carry out the tasks and send the runs back.

@@ -1,6 +1,7 @@
 """The runs in a directory, one table per experiment."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from rich.text import Text
 
@@ -8,6 +9,9 @@ from bufferscope.cli.tables import point_name
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.store.run import Run
 from bufferscope.variation import Variation
+
+GAP = 3
+"""The space between two columns of a table."""
 
 
 def print_listing(runs: Sequence[Run]) -> None:
@@ -19,15 +23,30 @@ def print_listing(runs: Sequence[Run]) -> None:
 def _print_experiment(runs: Sequence[Run]) -> None:
     variation = Variation(runs)
     paths = [key for key in variation.keys if key not in ("engine", "kernel")]
-    table = plain_table(f"{runs[0].experiment}: {runs[0].meta['title']}")
-    for heading in paths or ["Point"]:
-        table.add_column(Text(heading), overflow="fold")
-    for heading in ("Engine", "Seed", "Started", "Run"):
-        table.add_column(heading, justify="right" if heading == "Seed" else "left", overflow="fold")
+    headings = [*(paths or ["Point"]), "Engine", "Seed", "Started", "Run"]
+    rows = []
     for run, values in zip(runs, variation.values, strict=True):
         what = [values.get(path, "") for path in paths] if paths else [point_name(run)]
-        kernel = values.get("kernel", "")
-        engine = f"{run.engine} {kernel}".strip()
+        engine = f"{run.engine} {values.get('kernel', '')}".strip()
         started = str(run.meta["started"])[:16].replace("T", " ")
-        table.add_row(*map(Text, [*what, engine, str(run.seed), started, str(run.path)]))
-    console().print(table)
+        rows.append([*what, engine, str(run.seed), started, str(run.path)])
+    _print_table(f"{runs[0].experiment}: {runs[0].meta['title']}", headings, rows)
+
+
+def _print_table(title: str, headings: list[str], rows: list[list[str]]) -> None:
+    """A table of runs. If it is too wide, their directory stands below it, and keys break between their parts."""
+    shown, table = console(), plain_table(title)
+    if sum(max(map(len, column)) + GAP for column in zip(headings, *rows, strict=True)) > shown.width:
+        headings = [heading.replace(".", ".\n") for heading in headings]
+        shelves = {path.rpartition("/")[0] for *_, path in rows}
+        if len(shelves) == 1:
+            rows = [[*cells, path.rpartition("/")[2]] for *cells, path in rows]
+            table.caption, table.caption_justify = Text(f"in {shelves.pop()}/"), "left"
+    # The time breaks before the name of a run does.
+    is_name = max(len(path) for *_, path in rows) <= shown.width // 2
+    for heading in headings:
+        justify: Literal["left", "right"] = "right" if heading == "Seed" else "left"
+        table.add_column(Text(heading), justify=justify, overflow="fold", no_wrap=is_name and heading == "Run")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    shown.print(table)

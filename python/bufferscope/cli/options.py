@@ -71,7 +71,10 @@ Repeat = Annotated[int, typer.Option("--repeat", metavar="N", help="Runs of each
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", metavar="N", help="Runs at the same time; does not change any result. Default: one per processor."
+        "--jobs",
+        metavar="N",
+        help="Runs at the same time; does not change any result. Default: one per processor, "
+        "or as many as memory holds.",
     ),
 ]
 Cluster = Annotated[

@@ -28,6 +28,8 @@ class Engine:
     """Raises `EngineError`, with the remedy, if this machine lacks what every run needs."""
     refusals: Callable[[Sequence[Point]], list[str | None]] = lambda points: [None] * len(points)
     """For each of these points, why the engine cannot run it on this machine; None if it can."""
+    memory_bytes: Callable[[Point], int] = lambda point: 0
+    """An estimate of the memory that a run of this point takes; 0 if it is not known."""
     identity: Callable[[], str | None] = lambda: None
     """A digest of everything that a run's records depend on besides scenario and seed: with the same identity, a run
     gives the same records. None if the engine's runs are never the same."""
@@ -43,6 +45,7 @@ ENGINES: Mapping[str, Engine] = {
         "the embedded simulator: virtual time, repeatable, needs nothing",
         sim.run,
         refusals=sim.refusals,
+        memory_bytes=sim.memory_bytes,
         identity=sim.identity,
     ),
     "guest": Engine(
@@ -51,7 +54,7 @@ ENGINES: Mapping[str, Engine] = {
         guest.run,
         guest.examine,
         guest.refusals,
-        guest.identity,
+        identity=guest.identity,
     ),
     "host": Engine(
         "host",

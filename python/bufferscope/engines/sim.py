@@ -35,6 +35,11 @@ def refusals(points: Sequence[Point]) -> list[str | None]:
     return [rings.refusal(point, "the simulator has none") or _too_large(point, available) for point in points]
 
 
+def memory_bytes(point: Point) -> int:
+    """The memory that a run takes: a rough estimate, more likely too large than too small."""
+    return int(json.loads(_core.footprint(point.core))["memory_bytes"])
+
+
 def _too_large(point: Point, available: int | None) -> str | None:
     """Why this machine lacks the memory for a run, or for processing its records; None if it has enough."""
     try:
@@ -43,22 +48,18 @@ def _too_large(point: Point, available: int | None) -> str | None:
         return str(error)
     if available is None or max(needs["memory_bytes"], needs["reading_bytes"]) <= available:
         return None
-    here = f"this machine has {_gigabytes(available)} left"
+    here = f"this machine has {machine.gigabytes(available)} left"
     if needs["memory_bytes"] > available:
         largest = f", most of it for the traffic `{needs['largest']}`" if needs["largest"] else ""
         return (
-            f"would need about {_gigabytes(needs['memory_bytes'])} of memory{largest}, but {here}: use fewer flows, "
-            "pages or links, shorter queues, or smaller buffers (rmem_max, wmem_max of a [[host]])"
+            f"would need about {machine.gigabytes(needs['memory_bytes'])} of memory{largest}, but {here}: use fewer "
+            "flows, pages or links, shorter queues, or smaller buffers (rmem_max, wmem_max of a [[host]])"
         )
     return (
-        f"would record {needs['rows'] / 1e6:.3g} million rows, which need about {_gigabytes(needs['reading_bytes'])} "
-        f"of memory to process, but {here}: raise `sample`, leave tables out of `record`, shorten `duration`, or use "
-        "fewer flows"
+        f"would record {needs['rows'] / 1e6:.3g} million rows, which need about "
+        f"{machine.gigabytes(needs['reading_bytes'])} of memory to process, but {here}: raise `sample`, leave tables "
+        "out of `record`, shorten `duration`, or use fewer flows"
     )
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.2g} GB"
 
 
 @cache

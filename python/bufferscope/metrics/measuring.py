@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip
-from bufferscope.metrics.definitions import DEFINITIONS, definition
+from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
-from bufferscope.metrics.recorded import explanation, unrecorded
+from bufferscope.metrics.recorded import explanation, missing, unrecorded
 from bufferscope.metrics.records import RunRecords
 from bufferscope.names import closest as closest_name
 
@@ -110,9 +110,10 @@ def compute(run: RunRecords) -> Metrics:
     98.4
     """
     values: dict[str, float] = {}
+    empty = unrecorded(run.scenario)
     for family in dict.fromkeys(FAMILIES.values()):
         values.update(family(run))
-    return Metrics({name: value for name, value in values.items() if _unrecorded_table(run, name) is None})
+    return Metrics({name: value for name, value in values.items() if missing(name, empty) is None})
 
 
 def all_of(run: RunRecords) -> Metrics:
@@ -130,7 +131,7 @@ def metric(run: RunRecords, name: str) -> Value:
     kept: Mapping[str, float] = getattr(run, "__dict__", {}).get("metrics", {})
     if name in kept:
         return Value(kept[name])
-    if _unrecorded_table(run, name):
+    if missing(name, unrecorded(run.scenario)):
         raise _explanation(run, name)
     family = name.split(".")[0]
     percent = PERCENTILE.search(name)
@@ -154,13 +155,6 @@ def not_recorded(run: RunRecords) -> list[str]:
     return unrecorded(run.scenario)
 
 
-def _unrecorded_table(run: RunRecords, name: str) -> str | None:
-    """The table that a metric needs, if it is not recorded."""
-    empty = unrecorded(run.scenario)
-    known = definition(name) if empty else None
-    return next((table for table in known.tables if table in empty), None) if known else None
-
-
 def _nearest(name: str, known: Mapping[str, float]) -> str:
     """The message that no such metric was computed, with the name that may have been meant."""
     other = "; bufferscope.metrics.metric(run, name) gives any percentile" if PERCENTILE.search(name) else ""
@@ -169,7 +163,7 @@ def _nearest(name: str, known: Mapping[str, float]) -> str:
 
 def _explanation(run: RunRecords, name: str) -> MetricError:
     if exists(run.scenario, name):
-        if table := _unrecorded_table(run, name):
+        if table := missing(name, unrecorded(run.scenario)):
             return NotMeasuredError(f"{name}: {explanation(run.scenario, table)} (run {run.id})")
         if any_percentile(name) in not_measured(run):
             return NotMeasuredError(f"{name}: not measured by the engine {run.meta['engine']} (run {run.id})")

@@ -1,8 +1,10 @@
 """Which tables a scenario records."""
 
 import json
+from collections.abc import Collection
 
 from bufferscope import _core
+from bufferscope.metrics.definitions import definition
 from bufferscope.scenario import Scenario
 
 
@@ -14,6 +16,12 @@ def recorded(scenario: Scenario) -> list[str]:
 def unrecorded(scenario: Scenario) -> list[str]:
     """The tables that are not recorded, and are empty for that reason."""
     return [table for table in _core.TABLES if table not in recorded(scenario)]
+
+
+def missing(metric: str, empty: Collection[str]) -> str | None:
+    """The first of these empty tables without which a metric can't be computed; None if it needs none of them."""
+    known = definition(metric) if empty else None
+    return next((table for table in known.tables if table in empty), None) if known else None
 
 
 def explanation(scenario: Scenario, table: str) -> str:

@@ -94,10 +94,12 @@ def provenance(run: "Run") -> str:
     meta = run.meta
     machine = meta["machine"]
     on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))
-    sampled = number(meta["sampling"]["achieved_ns"] / 1e6)
+    sampled = f"{number(meta['sampling']['achieved_ns'] / 1e6)} ms"
+    if flows_ns := run.scenario.get("flows_interval_ns"):
+        sampled += f" (flows: every {number(flows_ns / 1e6)} ms)"
     started = datetime.fromisoformat(meta["started"]).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     kernel = f" on Linux {meta['summary']['kernel']}" if "kernel" in meta["summary"] else ""
     return (
         f"bufferscope {meta['bufferscope']}, engine {meta['engine']} {meta['engine_version']}{kernel}, "
-        f"sampled every {sampled} ms, started {started}, on {on}"
+        f"sampled every {sampled}, started {started}, on {on}"
     )
