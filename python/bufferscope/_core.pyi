@@ -1,6 +1,6 @@
 """The native core: experiment files, records and the simulator. Everything structured crosses as JSON text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Self, final
 
@@ -81,6 +81,12 @@ def load(content: bytes, file: str, overrides: list[str]) -> Experiment:
 
 def commands(point: Point, about: list[str]) -> str:
     """A shell script that builds the point's network by hand; it begins with the lines `about`. Raises `PlanError`."""
+
+def path(nodes: int, links: Sequence[Sequence[int]], sender: int, receiver: int) -> list[int] | None:
+    """The ports that a packet crosses from one node to another, as the engines route; None if no path leads there.
+
+    Nodes are numbers below `nodes`. Link n has the ports 2n, from its first end to its second, and 2n + 1.
+    """
 
 def check_on_linux(point: Point) -> None:
     """Raise `PlanError` if no released Linux kernel can run the point."""

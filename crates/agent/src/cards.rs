@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use bufferscope_plan::{Cards, Device, Plan, PortRing, ShapedPort};
+use bufferscope_scenario::sizes;
 use nix::net::if_::if_nametoindex;
 
 use crate::kernel::namespace::Namespace;
@@ -25,9 +26,8 @@ const SPARE_DESCRIPTORS: u64 = 18;
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 /// Shorter frames are padded to this length.
 const LEAST_FRAME_BYTES: usize = 60;
-const HEADER_BYTES: u64 = 14;
 /// A full frame as the card counts it.
-const FRAME_BYTES: u64 = bufferscope_plan::MTU_BYTES + HEADER_BYTES;
+const FRAME_BYTES: u64 = sizes::FRAME_BYTES as u64;
 /// How much longer than the time of a packet it may take until the card's driver knows that the packet was sent.
 const GRACE: Duration = Duration::from_millis(2);
 
@@ -50,7 +50,9 @@ struct Card {
 #[derive(Debug, thiserror::Error)]
 pub enum CardError {
     /// The machine has none.
-    #[error("`{0}` has a ring, for which this machine has no network card: use --engine guest")]
+    #[error(
+        "{0} has a ring, and the veth devices of network namespaces have none: use --engine guest, or leave the ring out"
+    )]
     NoCard(String),
     /// The driver does not report to the kernel which packets it has sent.
     #[error(
@@ -77,8 +79,18 @@ impl CardSet {
     /// Finds a plan's cards in the namespace that they are in initially, and sets the sizes of their rings. The calling
     /// thread remains in that namespace.
     pub(crate) fn open(plan: &Plan, home: &Namespace) -> Result<Self, CardError> {
-        let ports = || plan.ports.iter().filter_map(|port| Some((port, port.ring?)));
-        let Some((first, _)) = ports().next() else { return Ok(Self::default()) };
+        let cards = Self::find(plan)?;
+        for (port, ring) in ringed(plan) {
+            let failed = |source| CardError::Io { port: port.name.clone(), source };
+            home.enter().map_err(failed)?;
+            cards.set(ring).map_err(failed)?;
+        }
+        Ok(cards)
+    }
+
+    /// Finds a plan's cards.
+    pub(crate) fn find(plan: &Plan) -> Result<Self, CardError> {
+        let Some((first, _)) = ringed(plan).next() else { return Ok(Self::default()) };
         let failed = |source| CardError::Io { port: first.name.clone(), source };
         let missing = || CardError::NoCard(first.name.clone());
         let mut pairs = Vec::new();
@@ -86,12 +98,7 @@ impl CardSet {
             let card = |end| Card::find(&Cards::factory_address(cards.number, end)).map_err(failed);
             pairs.push([card(0)?.ok_or_else(missing)?, card(1)?.ok_or_else(missing)?]);
         }
-        let cards = Self(pairs);
-        home.enter().map_err(failed)?;
-        for (port, ring) in ports() {
-            cards.set(ring).map_err(|source| CardError::Io { port: port.name.clone(), source })?;
-        }
-        Ok(cards)
+        Ok(Self(pairs))
     }
 
     /// Sets the size of a ring. If it is to have no byte queue limits, they are disabled by allowing as many bytes in
@@ -177,6 +184,11 @@ impl Card {
             name,
         })
     }
+}
+
+/// The ports with a ring.
+fn ringed(plan: &Plan) -> impl Iterator<Item = (&ShapedPort, PortRing)> {
+    plan.ports.iter().filter_map(|port| Some((port, port.ring?)))
 }
 
 /// Counts the packets that arrive at the other end of a port's wire.

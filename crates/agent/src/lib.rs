@@ -39,6 +39,7 @@ use serde::Serialize;
 
 pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, ProbeError};
 pub use cards::CardError;
+use cards::CardSet;
 pub use error::Error;
 pub use frame::FrameKind;
 pub use kernel::priority::{Before, put_first};
@@ -80,8 +81,12 @@ pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
     input.read_to_end(&mut text).map_err(Error::step("reading the scenarios"))?;
     let scenarios: Vec<Scenario> = serde_json::from_slice(&text)?;
     let capabilities = capabilities()?;
-    let refusal = |scenario| standing::plan(scenario, DelayChoice::Auto, &capabilities).err();
-    Ok(scenarios.iter().map(|scenario| refusal(scenario).map(|error| error.to_string())).collect())
+    let check = |scenario| {
+        let (plan, _) = standing::plan(scenario, DelayChoice::Auto, &capabilities)?;
+        CardSet::find(&plan).map_err(NetworkError::from)?;
+        Ok::<_, Error>(())
+    };
+    Ok(scenarios.iter().map(|scenario| check(scenario).err().map(|error| error.to_string())).collect())
 }
 
 #[derive(Serialize)]

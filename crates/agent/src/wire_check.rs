@@ -1,7 +1,7 @@
 //! Is the bottleneck where the scenario says it is? While a port has a queue, it must send at its rate. If it sends
 //! less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
 
-use bufferscope_scenario::RateStep;
+use bufferscope_scenario::{RateStep, sizes};
 
 use crate::warnings::Warnings;
 
@@ -11,8 +11,8 @@ const LEAST_BUSY_NS: u64 = 500_000_000;
 const TOLERANCE: f64 = 0.02;
 /// A queue of two packets cannot run empty between two packets of one flow.
 const STANDS_PACKETS: u64 = 2;
-/// The largest frame of one segment: 1500 bytes and an Ethernet header.
-const FRAME_BYTES: u64 = 1514;
+/// The largest frame of one segment.
+const FRAME_BYTES: u64 = sizes::FRAME_BYTES as u64;
 
 /// Compares a port's rate with what it sends while it is busy.
 #[derive(Clone, Debug)]

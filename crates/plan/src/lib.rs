@@ -33,10 +33,10 @@ mod wire;
 
 use std::net::Ipv4Addr;
 
-use bufferscope_scenario::{NodeIndex, Scenario};
+use bufferscope_scenario::{NodeIndex, Scenario, Unreachable};
 
 pub use qdisc::{module, needed as needed_qdiscs};
-pub use ring::{Cards, MTU_BYTES, PortRing};
+pub use ring::{Cards, PortRing};
 pub use script::Script;
 pub use shaper::LEAF_HANDLE;
 pub use sysctl::{SYN_LINEAR_TIMEOUTS, is_optional};
@@ -222,15 +222,8 @@ pub enum PlanError {
         reason: &'static str,
     },
     /// Traffic between nodes that no links join.
-    #[error("traffic `{traffic}`: no links lead from {from} to {to}")]
-    Unreachable {
-        /// The traffic.
-        traffic: String,
-        /// Its sender.
-        from: String,
-        /// Its receiver.
-        to: String,
-    },
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
     /// A scenario that the loader would have refused.
     #[error("not a scenario: {0}")]
     Malformed(String),

@@ -5,6 +5,7 @@
 //! drains the ring of a real card, and the ring fills up in the same way. So a port with a ring has no shaper; its
 //! queueing discipline passes packets to the driver.
 
+use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{Link, Port, Scenario};
 
 use super::{Cable, Plan, PlanError, wire};
@@ -14,8 +15,6 @@ use super::{Cable, Plan, PlanError, wire};
 const SIZES: [u32; 3] = [64, 128, 256];
 /// Longest time per packet that the card's timer can be set to: 32 bits of nanoseconds.
 const LONGEST_NS: u64 = u32::MAX as u64;
-/// Bytes of a full IP packet, without the bytes that the link layer adds.
-pub const MTU_BYTES: u64 = 1500;
 /// Most pairs of cards. The virtual machine has slots for these and a few to spare.
 const MOST_PAIRS: usize = 8;
 
@@ -62,13 +61,13 @@ impl Plan {
 
 /// Refuses rings that no card can have.
 pub(super) fn check(scenario: &Scenario) -> Result<(), PlanError> {
-    for (name, port) in ports(scenario) {
+    for (name, port) in scenario.port_names().zip(scenario.ports()) {
         check_port(&name, port)?;
     }
     let pairs = scenario.links.iter().map(|link| if delayed(link) { 2 } else { 1 } - idle_cables(link)).sum::<usize>();
-    if pairs > MOST_PAIRS {
+    if let Some(port) = scenario.first_ring().filter(|_| pairs > MOST_PAIRS) {
         let reason = format!("is one of more than the {MOST_PAIRS} that a virtual machine has room for");
-        return Err(PlanError::Ring { port: first(scenario), reason });
+        return Err(PlanError::Ring { port, reason });
     }
     Ok(())
 }
@@ -100,17 +99,7 @@ pub(super) fn wire_ns(port: &Port) -> Option<u64> {
 
 /// The size that every packet counts as on the wire of a card.
 pub(super) fn frame_bytes(port: &Port) -> u64 {
-    MTU_BYTES + u64::from(port.overhead_bytes)
-}
-
-/// The first port with a ring, for an error that concerns all of them.
-pub(super) fn first(scenario: &Scenario) -> String {
-    ports(scenario).find(|(_, port)| port.ring.is_some()).map_or_else(String::new, |(name, _)| name)
-}
-
-fn ports(scenario: &Scenario) -> impl Iterator<Item = (String, &Port)> {
-    let of = |link: &'_ Link| link.port_names(&scenario.nodes);
-    scenario.links.iter().flat_map(move |link| of(link).into_iter().zip([&link.forward, &link.reverse]))
+    u64::from(MTU_BYTES + port.overhead_bytes)
 }
 
 /// Whether a link passes through a wire's namespace.
@@ -120,6 +109,6 @@ fn delayed(link: &Link) -> bool {
 
 /// Number of a link's cables on which no card sends.
 fn idle_cables(link: &Link) -> usize {
-    let rings = [&link.forward, &link.reverse].map(|port| port.ring.is_some());
+    let rings = link.ports().map(|port| port.ring.is_some());
     if delayed(link) { rings.into_iter().filter(|has| !has).count() } else { usize::from(rings == [false, false]) }
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use bufferscope_scenario::Scenario;
 
-use super::{DelayBy, Namespace, Plan, PlanError, module, needed_qdiscs, ring, sysctl};
+use super::{DelayBy, Namespace, Plan, PlanError, module, needed_qdiscs, sysctl};
 
 /// Where `ip netns` keeps the names of namespaces.
 const NAMES: &str = "/var/run/netns";
@@ -24,9 +24,9 @@ impl Script {
     /// The script of a scenario's network; it begins with the lines `about` as comments.
     pub fn new(scenario: &Scenario, about: &[String]) -> Result<Self, PlanError> {
         let plan = Plan::new(scenario, DelayBy::Netem)?;
-        if plan.cards().next().is_some() {
+        if let Some(port) = scenario.first_ring() {
             let reason = "takes a network card, which namespaces have none of: leave it out, or use --engine guest";
-            return Err(PlanError::Ring { port: ring::first(scenario), reason: reason.to_owned() });
+            return Err(PlanError::Ring { port, reason: reason.to_owned() });
         }
         let delay = (!plan.delays.is_empty()).then_some("netem");
         let mut modules: Vec<String> = needed_qdiscs(scenario).into_iter().chain(delay).map(module).collect();

@@ -1,6 +1,7 @@
 //! A port's rate: an HTB class with the port's queueing discipline as its leaf, and the changes of the rate over time.
 //! A port with a ring has only the discipline: its network card implements the rate.
 
+use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::{Port, RateStep, Scenario};
 
 use super::network::node_device;
@@ -8,8 +9,6 @@ use super::{
     Cable, DelayBy, Device, Plan, PlanError, PortRing, RateChange, ShapedPort, Wire, qdisc, ring, units, wire,
 };
 
-/// A full Ethernet frame as the kernel counts it.
-const FRAME_BYTES: u64 = 1514;
 /// The shaper may catch up on this much time when the kernel wakes late. After an idle time it is ahead of its rate by
 /// the same amount. So the burst is not a whole packet: with that, the queue would be one packet shorter than in
 /// reality.
@@ -24,7 +23,7 @@ pub const LEAF_HANDLE: u32 = 0x10 << 16;
 pub(super) fn add(scenario: &Scenario, plan: &mut Plan, delay_by: DelayBy) -> Result<(), PlanError> {
     for (index, link) in scenario.links.iter().enumerate() {
         let names = link.port_names(&scenario.nodes);
-        for (side, (port, name)) in [&link.forward, &link.reverse].into_iter().zip(names).enumerate() {
+        for (side, (port, name)) in link.ports().into_iter().zip(names).enumerate() {
             add_port(scenario, plan, port, (index, side), name, delay_by)?;
         }
     }

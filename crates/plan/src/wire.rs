@@ -1,12 +1,11 @@
 //! The wire as arguments of `tc`: netem's `rate` sends one packet after the other, each for as long as its bits take,
 //! and its `delay` starts when the last bit was sent.
 
+use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 use bufferscope_scenario::{Link, Port};
 
 use super::{Wire, units};
 
-/// Bytes that the kernel counts for a packet on a veth device in addition to the IP packet: the Ethernet header.
-const KERNEL_OVERHEAD_BYTES: i64 = 14;
 /// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a wire never becomes a queue that drops.
 const LIMIT: u32 = 1_000_000;
 
@@ -45,7 +44,7 @@ pub(super) fn netem(wire: Wire) -> String {
 
 /// Bytes that a port's link layer adds to the kernel's count of a packet.
 pub(super) fn more_bytes(port: &Port) -> i64 {
-    i64::from(port.overhead_bytes) - KERNEL_OVERHEAD_BYTES
+    i64::from(port.overhead_bytes) - i64::from(ETHERNET_HEADER_BYTES)
 }
 
 /// A size table makes rates, queue limits and statistics count the scenario's overhead instead of the kernel's.

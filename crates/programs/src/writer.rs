@@ -1,14 +1,15 @@
 //! What an application writes, and when: in on and off periods, at a rate, up to a number of bytes, or any combination
 //! of these.
 
+use bufferscope_scenario::sizes::MSS_BYTES;
 use bufferscope_scenario::{OnOff, TcpTraffic};
 
 use crate::random::{Random, Uniform};
 
 /// An application with a rate writes this often ...
 const BEAT_NS: u64 = 10_000_000;
-/// ... unless it has less than this to write by then: the payload of a full packet of 1500 bytes.
-const LEAST_BYTES: u64 = 1448;
+/// ... unless it has less than this to write by then: the payload of a full packet.
+const LEAST_BYTES: u64 = MSS_BYTES as u64;
 const NS_BYTES: u128 = 8_000_000_000;
 
 /// An application at work.

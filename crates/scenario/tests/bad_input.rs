@@ -186,6 +186,7 @@ const QUEUES: &[(&str, &str)] = &[
     ("red, limit too small to derive from", r#"{ qdisc = "red", limit = 10, avpkt = 1000 }"#),
     ("red, burst too small", r#"{ qdisc = "red", limit = "1mb", min = "30kb", avpkt = 1000, burst = 5 }"#),
     ("red, average too long", r#"{ qdisc = "red", limit = "2gb", avpkt = 1000 }"#),
+    ("red, bandwidth too small", r#"{ qdisc = "red", limit = "5mb", avpkt = 1500, bandwidth = "1kbit" }"#),
     ("red, probability above 1", r#"{ qdisc = "red", limit = "1mb", avpkt = 1000, probability = 2 }"#),
     ("red, probability 0", r#"{ qdisc = "red", limit = "1mb", avpkt = 1000, probability = 0.0 }"#),
     ("red, probability tiny", r#"{ qdisc = "red", limit = "1mb", avpkt = 1000, probability = 1e-12 }"#),

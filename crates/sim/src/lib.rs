@@ -46,7 +46,7 @@ pub mod tcp;
 use std::ops::ControlFlow;
 
 use bufferscope_records::{Recorder, RecordsError, Sink};
-use bufferscope_scenario::Scenario;
+use bufferscope_scenario::{Scenario, Unreachable};
 
 pub use network::traffic_class::Ecn;
 pub use network::xmit::Xmit;
@@ -69,13 +69,8 @@ pub enum SimError {
     #[error("the simulation was interrupted")]
     Interrupted,
     /// There is traffic between nodes that no path joins.
-    #[error("no path leads from `{from}` to `{to}`: join them by a link, or by several over other nodes")]
-    Unreachable {
-        /// The sending node.
-        from: String,
-        /// The node it cannot reach.
-        to: String,
-    },
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
     /// Parameters of a queueing discipline that Linux would also refuse.
     #[error("queue of `{port}`: {reason}")]
     Qdisc {
@@ -85,7 +80,7 @@ pub enum SimError {
         reason: String,
     },
     /// A transmit ring, which the simulator does not model.
-    #[error("`{port}` has a ring, and the simulator has none: use --engine guest, or leave the ring out")]
+    #[error("{port} has a ring, and the simulator has none: use --engine guest, or leave the ring out")]
     Ring {
         /// The port.
         port: String,
@@ -118,11 +113,5 @@ pub fn run<S: Sink>(
 }
 
 fn refuse_rings(scenario: &Scenario) -> Result<(), SimError> {
-    for link in &scenario.links {
-        let ports = [&link.forward, &link.reverse].into_iter().zip(link.port_names(&scenario.nodes));
-        if let Some((_, port)) = ports.into_iter().find(|(port, _)| port.ring.is_some()) {
-            return Err(SimError::Ring { port });
-        }
-    }
-    Ok(())
+    scenario.first_ring().map_or(Ok(()), |port| Err(SimError::Ring { port }))
 }

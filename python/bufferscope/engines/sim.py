@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from bufferscope import _core, machine
-from bufferscope.engines import rings
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
@@ -32,7 +31,7 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
 def refusals(points: Sequence[Point]) -> list[str | None]:
     """For each of these points, why the simulator can't run it; None if it can."""
     available = machine.available_bytes()
-    return [rings.refusal(point, "the simulator has none") or _too_large(point, available) for point in points]
+    return [_refusal(point, available) for point in points]
 
 
 def memory_bytes(point: Point) -> int:
@@ -40,8 +39,8 @@ def memory_bytes(point: Point) -> int:
     return int(json.loads(_core.footprint(point.core))["memory_bytes"])
 
 
-def _too_large(point: Point, available: int | None) -> str | None:
-    """Why this machine lacks the memory for a run, or for processing its records; None if it has enough."""
+def _refusal(point: Point, available: int | None) -> str | None:
+    """Why the simulator can't run a point, or this machine lacks the memory for it or for its records."""
     try:
         needs = json.loads(_core.footprint(point.core))
     except _core.SimulationError as error:

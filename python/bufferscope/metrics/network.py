@@ -1,10 +1,10 @@
 """A scenario's network in the form that metrics and figures need: ports by name, their settings, and paths."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 
+from bufferscope import _core
 from bufferscope.scenario import (
     SIDES,
     PingTraffic,
@@ -65,19 +65,14 @@ def ports(scenario: Scenario) -> dict[str, Port]:
 
 
 def path(scenario: Scenario, sender: str, receiver: str) -> list[Port]:
-    """The ports that a packet crosses from one node to another: a shortest path, as the engines route."""
-    by_sender: dict[str, list[Port]] = {}
-    for port in ports(scenario).values():
-        by_sender.setdefault(port.sender, []).append(port)
-    routes: dict[str, list[Port]] = {sender: []}
-    waiting = deque([sender])
-    while waiting:
-        node = waiting.popleft()
-        for port in by_sender.get(node, []):
-            if port.receiver not in routes:
-                routes[port.receiver] = [*routes[node], port]
-                waiting.append(port.receiver)
-    return routes[receiver]
+    """The ports that a packet crosses from one node to another, as the engines route."""
+    names = [node["name"] for node in scenario["nodes"]]
+    links = [link["ends"] for link in scenario["links"]]
+    crossed = _core.path(len(names), links, names.index(sender), names.index(receiver))
+    if crossed is None:
+        raise ValueError(f"no links lead from {sender} to {receiver}")
+    found = tuple(ports(scenario).values())
+    return [found[port] for port in crossed]
 
 
 @overload

@@ -1,12 +1,11 @@
 //! Checks that the connections have the properties that the scenario assumes, and that the network was their limit.
 
+use bufferscope_scenario::sizes::MSS_BYTES;
+
 use super::Desk;
 use crate::kernel::tcp_info::TcpInfo;
 use crate::warnings::Warnings;
 
-/// Payload of a full packet of 1500 bytes, which has 40 bytes of headers and 12 of timestamps. Windows in packets are
-/// in units of this.
-const FULL_SEGMENT_BYTES: u32 = 1448;
 /// Options that every connection of a scenario should have. An administrator may have turned them off.
 const ALWAYS: u8 = TcpInfo::TIMESTAMPS | TcpInfo::SACK | TcpInfo::WINDOW_SCALING;
 /// If a sender was without data for more than this share of its time, this machine was measured instead of the network.
@@ -49,9 +48,9 @@ pub(super) fn check_handshake(info: &TcpInfo, asked_for_ecn: bool, traffic: usiz
         let (found, wanted) = (words(info.options), words(expected));
         desk.warnings.add(format!("connections of `{name}` have agreed on {found} instead of {wanted}"));
     }
-    if info.snd_mss != FULL_SEGMENT_BYTES {
+    if info.snd_mss != MSS_BYTES {
         let found = info.snd_mss;
-        desk.warnings.add(format!("segments of `{name}` hold {found} bytes instead of {FULL_SEGMENT_BYTES}"));
+        desk.warnings.add(format!("segments of `{name}` hold {found} bytes instead of {MSS_BYTES}"));
     }
 }
 

@@ -9,10 +9,11 @@ use super::turns::Turns;
 use super::{Interval, defaults};
 use crate::model::Pattern;
 use crate::quantity::{Quantity, Sizes, Times};
+use crate::sizes::{DATAGRAM_HEADER_BYTES, MTU_BYTES};
 use crate::units::{MINUTE, MS};
 
 /// UDP payload; from room for a number to what an Ethernet packet of 1500 bytes holds, as nothing is fragmented.
-pub(crate) type DatagramSize = Quantity<Sizes, 16, 1472>;
+pub(crate) type DatagramSize = Quantity<Sizes, 16, { (MTU_BYTES - DATAGRAM_HEADER_BYTES) as u64 }>;
 /// How long one attempt of a look-up is awaited.
 pub(crate) type LookUpTimeout = Quantity<Times, MS, MINUTE>;
 

@@ -9,6 +9,7 @@ use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
 use crate::model::Table;
+use crate::sizes::ETHERNET_HEADER_BYTES;
 use crate::units::{KB, MB, MS, SECOND};
 
 pub(super) fn warmup() -> Moment {
@@ -38,7 +39,7 @@ pub(super) fn delay() -> Delay {
 
 /// Ethernet's header, which is what Linux' tc counts on top of the IP packet.
 pub(super) fn overhead() -> Overhead {
-    Overhead::new(14)
+    Overhead::new(ETHERNET_HEADER_BYTES.into())
 }
 
 pub(super) fn flows() -> u32 {

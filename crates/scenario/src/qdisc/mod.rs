@@ -11,7 +11,7 @@ use crate::error::Problems;
 use crate::quantity::{Packets, Quantity, Sizes};
 use crate::units::GB;
 
-pub use red::AveragingError;
+pub use red::{Averaging, AveragingError, IdleTable};
 
 /// Limit of a queue in packets.
 pub(crate) type PacketLimit = Quantity<Packets, 1, 10_000_000>;

@@ -10,9 +10,11 @@ use crate::path::join;
 use crate::quantity::{Quantity, Sizes};
 use crate::units::{KB, SIZE};
 
+mod idle;
 mod shifts;
 
-pub use shifts::AveragingError;
+pub use idle::IdleTable;
+pub use shifts::{Averaging, AveragingError};
 
 /// Size of a packet.
 type PacketSize = Quantity<Sizes, 1, { 64 * KB - 1 }>;
@@ -183,9 +185,7 @@ impl Discipline for Red {
                     ecn,
                 }
             })
-            .prop_filter("the kernel refuses it", |red| {
-                red.averaging_shift().is_ok() && red.probability_shift().is_some()
-            })
+            .prop_filter("the kernel refuses it", |red| red.averaging().is_ok() && red.probability_shift().is_some())
             .boxed()
     }
 
@@ -216,9 +216,9 @@ fn contradiction(red: &Red, keys: &Keys, path: &str) -> Option<Problem> {
         let found = format!("{min}{}", derived(keys.min.is_some()));
         return Some(Problem::new(join(path, "min"), found, format!("more than 0b and less than max = {max}")));
     }
-    if let Err(error) = red.averaging_shift() {
+    if let Err(error) = red.averaging() {
         let found = format!("{}{}", red.burst_packets, derived(keys.burst.is_some()));
-        return Some(burst_refused(found, error, path));
+        return Some(averaging_refused(found, keys, error, path));
     }
     if red.probability_shift().is_none() {
         let allowed = "a probability that is not vanishingly small beside max - min";
@@ -227,18 +227,22 @@ fn contradiction(red: &Red, keys: &Keys, path: &str) -> Option<Problem> {
     None
 }
 
-fn burst_refused(found: String, error: AveragingError, path: &str) -> Problem {
-    let path = join(path, "burst");
+fn averaging_refused(found: String, keys: &Keys, error: AveragingError, path: &str) -> Problem {
+    let burst = join(path, "burst");
     match error {
         AveragingError::BurstTooSmall { least_packets } => {
             let allowed = format!("at least 1 + min / avpkt = {least_packets} packets, with a min above avpkt");
-            Problem::new(path, found, allowed)
+            Problem::new(burst, found, allowed)
         }
         AveragingError::TooSlow { shift } => {
             let found = format!("{found}, for which each packet moves the average by 2^-{shift}");
             let allowed =
                 "faster averages where max is large (the bits of max and the exponent below 32, as in the kernel)";
-            Problem::new(path, found, allowed).hint("give a larger min or a smaller burst")
+            Problem::new(burst, found, allowed).hint("give a larger min or a smaller burst")
+        }
+        AveragingError::NeverAges => {
+            let allowed = "a rate at which the average ages while the queue is empty; tc's default is 10mbit";
+            Problem::new(join(path, "bandwidth"), keys.bandwidth.to_string(), allowed)
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::error::{Problem, Problems};
 use crate::file::Sample;
 use crate::model::{OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
 use crate::path::join;
+use crate::sizes::MTU_BYTES;
 
 /// Flows that exist from start to end.
 const MOST_FLOWS: u64 = 10_000;
@@ -12,7 +13,7 @@ const MOST_ROWS: u64 = 50_000_000;
 /// Connections opened one after the other, in total.
 const MOST_CONNECTIONS: u64 = 1_000_000;
 /// Bits of a full-size packet, for estimating rows from rates.
-const PACKET_BITS: u64 = 1500 * 8;
+const PACKET_BITS: u64 = MTU_BYTES as u64 * 8;
 
 pub(super) fn check(scenario: &Scenario, sample: Sample, problems: &mut Problems) {
     check_flows(scenario, problems);
@@ -119,12 +120,6 @@ fn flows(scenario: &Scenario) -> u64 {
         TrafficKind::Ping(_) | TrafficKind::Web(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => 0,
     };
     scenario.traffic.iter().map(flows).sum()
-}
-
-impl Scenario {
-    fn ports(&self) -> impl Iterator<Item = &Port> {
-        self.links.iter().flat_map(|link| [&link.forward, &link.reverse])
-    }
 }
 
 impl Port {

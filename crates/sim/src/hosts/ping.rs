@@ -5,6 +5,7 @@
 
 use bufferscope_programs::{IputilsPing, Probes, Stage, TIMER_SLACK_NS, late_ns};
 use bufferscope_records::{Name, Sink};
+use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 use bufferscope_scenario::{NodeIndex, PingTiming, PingTraffic};
 
 use super::setup::Setup;
@@ -14,9 +15,6 @@ use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
 use crate::random::Random;
 use crate::slots::Slots;
-
-/// IP and ICMP header.
-const HEADER_BYTES: u32 = 28;
 
 /// One prober and its outstanding requests.
 #[derive(Debug)]
@@ -129,7 +127,7 @@ impl Ping {
             from: from.0,
             destination: to.1,
             flow: self.flow,
-            ip_bytes: HEADER_BYTES + self.parameters.payload_bytes,
+            ip_bytes: DATAGRAM_HEADER_BYTES + self.parameters.payload_bytes,
             ecn: Ecn::NotEct,
             awaited: false,
             frames: 1,

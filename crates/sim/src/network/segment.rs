@@ -5,13 +5,8 @@
 
 use std::ops::{BitOr, BitOrAssign};
 
-/// Payload of a full segment: a 1500-byte MTU less 20 bytes of IP, 20 of TCP and 12 of timestamps.
-pub(crate) const MSS_BYTES: u32 = 1448;
+use bufferscope_scenario::sizes::{IP_HEADER_BYTES, MSS_BYTES, TCP_HEADER_BYTES, TIMESTAMPS_BYTES};
 
-const IP_HEADER_BYTES: u32 = 20;
-const TCP_HEADER_BYTES: u32 = 20;
-/// Two NOPs and the timestamps option (RFC 7323, section 3.2).
-const TIMESTAMPS_BYTES: u32 = 12;
 /// The options of Linux' SYN: MSS, SACK permitted, timestamps, window scale.
 const SYN_OPTIONS_BYTES: u32 = 20;
 /// Two NOPs and the head of the SACK option (RFC 2018, section 3).

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
+use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{Limit, NodeIndex, Port as PortParameters, Scenario, Table, Traffic, TrafficKind};
 use serde::Serialize;
 
@@ -30,7 +31,7 @@ const PORT_BYTES: u64 = size_of::<Port>() as u64 + 8 * 1024;
 /// Memory that every run needs: buffers for rows that are not written yet.
 const BASE_BYTES: u64 = 32 << 20;
 /// A full-size packet on the wire, and its payload.
-const PACKET_BITS: u64 = 1500 * 8;
+const PACKET_BITS: u64 = MTU_BYTES as u64 * 8;
 const SECOND_NS: u64 = 1_000_000_000;
 /// A reader stores a cell of a column in nine bytes (including its share of the bitmap of nulls), and a second copy
 /// while it computes.
@@ -55,9 +56,10 @@ pub struct Footprint {
 /// Estimates the resources that a run of the scenario will need.
 ///
 /// # Errors
-/// Like [`run`](crate::run), fails for traffic between nodes that no path joins.
+/// Fails for traffic between nodes that no path joins, and for rings, like [`run`](crate::run).
 pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
-    let ports: Vec<&PortParameters> = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]).collect();
+    crate::refuse_rings(scenario)?;
+    let ports: Vec<&PortParameters> = scenario.ports().collect();
     let routes = Routes::new(scenario)?;
     let loads: Vec<Load> = scenario
         .traffic

@@ -32,12 +32,7 @@ enum Sojourns {
 impl<S: Sink> Recording<S> {
     pub(crate) fn new(scenario: &Scenario, recorder: Recorder<S>) -> Self {
         let mut recorder = recorder.only(scenario.record);
-        let ports: Vec<Name> = scenario
-            .links
-            .iter()
-            .flat_map(|link| link.port_names(&scenario.nodes))
-            .map(|name| recorder.intern(&name))
-            .collect();
+        let ports: Vec<Name> = scenario.port_names().map(|name| recorder.intern(&name)).collect();
         let sojourns = match scenario.sojourns {
             _ if !scenario.record.contains(Table::Sojourns) => Sojourns::Unrecorded,
             SojournDetail::Histogram => Sojourns::Histogram(ports.iter().map(|_| SojournHistogram::new()).collect()),

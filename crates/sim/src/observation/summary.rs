@@ -99,7 +99,7 @@ pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
         delivered: port.counts.delivered,
         marked: port.counts.marked,
     };
-    ports.iter().zip(port_names(scenario)).map(counts).collect()
+    ports.iter().zip(scenario.port_names()).map(counts).collect()
 }
 
 pub(crate) fn warnings(scenario: &Scenario, ports: &[Port]) -> Vec<String> {
@@ -107,9 +107,5 @@ pub(crate) fn warnings(scenario: &Scenario, ports: &[Port]) -> Vec<String> {
         let warning = port.sender.as_ref()?.qdisc.warning()?;
         Some(format!("{name}: {warning}"))
     };
-    ports.iter().zip(port_names(scenario)).filter_map(warning).collect()
-}
-
-fn port_names(scenario: &Scenario) -> impl Iterator<Item = String> {
-    scenario.links.iter().flat_map(|link| link.port_names(&scenario.nodes))
+    ports.iter().zip(scenario.port_names()).filter_map(warning).collect()
 }

@@ -1,9 +1,9 @@
 //! The settings with which an endpoint is created.
 
 use bufferscope_scenario::Congestion;
+use bufferscope_scenario::sizes::MSS_BYTES;
 
 use super::Timers;
-use crate::network::segment::MSS_BYTES;
 
 /// Settings of one endpoint, named after Linux' sysctls where they exist.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::Red;
+use super::{IdleTable, Red};
 
 /// Why the kernel cannot average a queue as RED's parameters ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,30 @@ pub enum AveragingError {
         /// n, where W = 2^-n.
         shift: u32,
     },
+    /// `bandwidth` is so small that no table can tell how the average ages while the queue is idle.
+    NeverAges,
+}
+
+/// How the kernel averages a queue.
+#[derive(Clone, Debug)]
+pub struct Averaging {
+    /// n, where W = 2^-n: the newest backlog weighs W in the average (`Wlog`).
+    pub shift: u32,
+    /// How the average ages while the queue is idle (`Stab`).
+    pub idle: IdleTable,
 }
 
 impl Red {
+    /// How the kernel averages the queue.
+    ///
+    /// # Errors
+    /// Parameters that `tc` or the kernel refuses.
+    pub fn averaging(&self) -> Result<Averaging, AveragingError> {
+        let shift = self.averaging_shift()?;
+        let idle = IdleTable::new(self, shift).ok_or(AveragingError::NeverAges)?;
+        Ok(Averaging { shift, idle })
+    }
+
     /// The averaging constant W = 2^-n of the moving average (the kernel's `Wlog`): the largest W, at most 1/2, with
     /// which a burst of `burst_packets` into an empty queue leaves the average below `min_bytes`.
     ///
@@ -31,7 +52,7 @@ impl Red {
     /// # Errors
     /// The burst is too small for any W, or the kernel has no room for the average: the bits of min and of max and the
     /// exponent must be below 32 together (`red_check_params` in `include/net/red.h`).
-    pub fn averaging_shift(&self) -> Result<u32, AveragingError> {
+    pub(super) fn averaging_shift(&self) -> Result<u32, AveragingError> {
         let shift = self.largest_weight().ok_or_else(|| AveragingError::BurstTooSmall {
             least_packets: 1 + self.min_bytes / u64::from(self.avpkt_bytes.max(1)),
         })?;
@@ -72,6 +93,7 @@ impl fmt::Display for AveragingError {
             Self::TooSlow { shift } => {
                 write!(f, "max is too large for an average that each packet moves by 2^-{shift}")
             }
+            Self::NeverAges => f.write_str("bandwidth is too small to age the average"),
         }
     }
 }

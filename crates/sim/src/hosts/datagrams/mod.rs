@@ -8,6 +8,7 @@ mod voip;
 use bufferscope_programs as programs;
 use bufferscope_records::Sink;
 use bufferscope_scenario::NodeIndex;
+use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 
 use crate::hosts::setup::Setup;
 use crate::network::packet::{Body, Datagram, Way};
@@ -17,9 +18,6 @@ use crate::observation::recording::Recording;
 pub(crate) use dns::Dns;
 pub(crate) use udp::Udp;
 pub(crate) use voip::Voip;
-
-/// IP and UDP header.
-const HEADER_BYTES: u32 = 28;
 
 /// One traffic.
 #[derive(Debug)]
@@ -121,7 +119,7 @@ impl Hosts {
             from: from.0,
             destination: to.1,
             flow,
-            ip_bytes: HEADER_BYTES + datagram.payload_bytes,
+            ip_bytes: DATAGRAM_HEADER_BYTES + datagram.payload_bytes,
             ecn: Ecn::NotEct,
             awaited: false,
             frames: 1,

@@ -11,14 +11,12 @@
 //! Departures: none known. (Since 2025 some kernels stop after 256 drops for a single packet sent; this is not
 //! modelled.)
 
+use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::{Discipline, Fates, Place, tail_drop};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
-
-/// Largest IP packet on every link of the simulator.
-const MTU_BYTES: u32 = 1500;
 
 /// A point or span of time in units of 1024 ns, modulo 2^32.
 type Ticks = u32;

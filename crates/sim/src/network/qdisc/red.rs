@@ -2,7 +2,7 @@
 //! drops.
 //!
 //! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as implemented in
-//! Linux (`include/net/red.h`, `net/sched/sch_red.c`), with the tables that `tc red` computes ([`tables`]):
+//! Linux (`include/net/red.h`, `net/sched/sch_red.c`), with the constants that `tc red` computes ([`Averaging`]):
 //! - every arriving packet updates the average with the backlog that it finds; the average is a fixed-point number with
 //!   `Wlog` fraction bits;
 //! - while the average is between `min` and `max`, one uniform random number decides how many packets pass until the
@@ -14,11 +14,8 @@
 //! Departures: `harddrop`, `nodrop` and `adaptive` are not offered; a packet that is marked and then finds no room
 //! counts only as dropped.
 
-mod tables;
+use bufferscope_scenario::{self as scenario, Averaging, IdleTable, Reason};
 
-use bufferscope_scenario::{self as scenario, Reason};
-
-use self::tables::IdleTable;
 use super::{Discipline, Fates, Place};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
@@ -67,8 +64,7 @@ impl Discipline for Red {
     type Parameters = scenario::Red;
 
     fn new(parameters: &scenario::Red, place: Place) -> Result<Self, String> {
-        // `Wlog`: the newest backlog weighs `2^-Wlog` in the average.
-        let weight_log = parameters.averaging_shift().map_err(|error| format!("red: {error}"))?;
+        let Averaging { shift: weight_log, idle } = parameters.averaging().map_err(|error| format!("red: {error}"))?;
         let range_bytes = parameters.max_bytes.saturating_sub(parameters.min_bytes).max(1);
         // As in the kernel, P is a 32-bit fraction, which is divided first and then inverted.
         let probability = (parameters.probability * 4_294_967_296.0).min(f64::from(u32::MAX)) as u64;
@@ -76,12 +72,7 @@ impl Discipline for Red {
             queue: Fifo::new(),
             limit_bytes: parameters.limit_bytes,
             ecn: parameters.ecn,
-            average: Average {
-                value: 0,
-                weight_log,
-                idle_table: Box::new(IdleTable::new(parameters, weight_log)?),
-                idle_since_ns: Some(0),
-            },
+            average: Average { value: 0, weight_log, idle_table: Box::new(idle), idle_since_ns: Some(0) },
             min: parameters.min_bytes << weight_log,
             max: parameters.max_bytes << weight_log,
             probability_per_byte: (probability / range_bytes).max(1) as u32,

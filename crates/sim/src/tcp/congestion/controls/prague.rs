@@ -9,6 +9,8 @@
 //! that covers only marked packets. Two fallbacks are left out. One is for queues that mark as for classic ECN; the
 //! module does not do this by default. The other is for peers without accurate ECN: both ends run this control.
 
+use bufferscope_scenario::sizes::{MSS_BYTES, MTU_BYTES};
+
 use crate::tcp::congestion::helpers::rounds::SequenceRounds;
 use crate::tcp::congestion::{Ack, Acked, Context, Control, EcnUse, Event, UNPACED, Window};
 use crate::tcp::{Config, State};
@@ -28,7 +30,7 @@ const TRANSITION_ROUNDS: u32 = 500;
 const NS_PER_US: u64 = 1_000;
 const NS_PER_S: u128 = 1_000_000_000;
 /// Headers of IP and TCP, which the pace also counts (`tcp_mss_to_mtu`).
-const HEADER_BYTES: u32 = 20 + 32;
+const HEADER_BYTES: u32 = MTU_BYTES - MSS_BYTES;
 
 /// The state of Prague.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
-//! The constants that `tc red` computes from the user's parameters and passes to the kernel.
+//! How RED's average ages while the queue is idle: a table that `tc red` computes and passes to the kernel.
 //!
 //! Source: iproute2 `tc/tc_red.c`, checked against the messages that `tc` 6.1 sends. The logarithm is computed as a
 //! sum, because additions and multiplications round the same way on all machines, while mathematical libraries differ.
 
-use bufferscope_scenario as scenario;
+use super::Red;
 
 /// `tc` measures transmission times in the packet scheduler's ticks of 64 ns (`/proc/net/psched`).
 const TICKS_PER_SECOND: f64 = 15_625_000.0;
@@ -14,30 +14,30 @@ const LARGEST_SHIFT: u8 = 31;
 ///
 /// The kernel indexes the table by microseconds, but `tc` builds it for ticks of 64 ns. So on Linux the average decays
 /// 15.6 times more slowly than under Floyd's rule. This is modelled.
-#[derive(Debug)]
-pub(super) struct IdleTable {
+#[derive(Clone, Debug)]
+pub struct IdleTable {
     shifts: [u8; 256],
     cell_log: u32,
 }
 
 impl IdleTable {
-    pub(super) fn new(red: &scenario::Red, weight_log: u32) -> Result<Self, String> {
+    /// The table of an average with W = 2^-`weight_log`; `None` if `bandwidth` is too small: then no table of 256 cells
+    /// covers the time in which the average falls to nothing.
+    pub(super) fn new(red: &Red, weight_log: u32) -> Option<Self> {
         let bytes_per_second = (red.bandwidth_bps / 8).max(1) as f64;
         let packet_ticks = (TICKS_PER_SECOND * f64::from(red.avpkt_bytes) / bytes_per_second).ceil();
         let fade_per_tick = minus_ln_of_one_minus(1.0 / f64::from(1_u32 << weight_log)) / packet_ticks;
         let longest = f64::from(LARGEST_SHIFT) / fade_per_tick;
-        let cell_log = (0..32).find(|&log| longest / f64::from(1_u32 << log) < 512.0).ok_or_else(|| {
-            format!("red: `bandwidth` of {} bit/s is too small to age the average", red.bandwidth_bps)
-        })?;
+        let cell_log = (0..32).find(|&log| longest / f64::from(1_u32 << log) < 512.0)?;
         let mut shifts = [LARGEST_SHIFT; 256];
         for (cell, shift) in (0_u64..255).zip(&mut shifts) {
             *shift = ((cell << cell_log) as f64 * fade_per_tick).min(f64::from(LARGEST_SHIFT)) as u8;
         }
-        Ok(Self { shifts, cell_log })
+        Some(Self { shifts, cell_log })
     }
 
     /// The average after `idle_us` microseconds without a packet.
-    pub(super) fn aged(&self, average: u64, idle_us: u64) -> u64 {
+    pub fn aged(&self, average: u64, idle_us: u64) -> u64 {
         let idle_us = idle_us.min(255 << self.cell_log);
         let shift = self.shifts[(idle_us >> self.cell_log) as usize];
         if shift > 0 {
@@ -61,8 +61,8 @@ mod tests {
 
     const MBIT: u64 = 1_000_000;
 
-    fn red(min_bytes: u64, max_bytes: u64, burst_packets: u32, bandwidth_bps: u64) -> scenario::Red {
-        scenario::Red {
+    fn red(min_bytes: u64, max_bytes: u64, burst_packets: u32, bandwidth_bps: u64) -> Red {
+        Red {
             limit_bytes: 1_000_000,
             min_bytes,
             max_bytes,
