@@ -1,14 +1,19 @@
 //! The assignment of event queue slots to entities.
 
+use bufferscope_scenario::Scenario;
+
 use crate::clock::Slot;
 use crate::network::packet::Side;
+use crate::network::qdisc::Qdisc;
 use crate::network::routes::PortIndex;
 
 /// The entity to which an event belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The wire of a port has sent its frame.
-    Wire(PortIndex),
+    /// The link of a port has sent its frame.
+    Link(PortIndex),
+    /// The queue of a port may have a packet for the link again.
+    Queue(PortIndex),
     /// A packet reaches the end of a port's delay line.
     Line(PortIndex),
     /// Time to sample queues, flows or both, or the end of the run's duration.
@@ -23,17 +28,23 @@ pub(crate) enum Target {
     Endpoint(u32, Side),
 }
 
-/// The layout of the slots: ports, clocks, traffic, and last the connections, whose number changes.
+/// The layout of the slots: ports, clocks, traffic, queues that keep time, and last the connections, whose number
+/// changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
     ports: u32,
     traffic: u32,
+    /// One for each port, or none if no port's queue keeps time.
+    queues: u32,
 }
 
 impl Slots {
-    pub(crate) fn new(ports: usize, traffic: usize) -> Self {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
         let count = |n: usize| u32::try_from(n).expect("a scenario is small");
-        Self { ports: count(ports), traffic: count(traffic) }
+        let ports = count(2 * scenario.links.len());
+        let mut queues = scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.reverse.queue]);
+        let keep_time = queues.any(Qdisc::keeps_time);
+        Self { ports, traffic: count(scenario.traffic.len()), queues: if keep_time { ports } else { 0 } }
     }
 
     /// Slots that always exist.
@@ -47,7 +58,7 @@ impl Slots {
     }
 
     #[inline]
-    pub(crate) fn wire(self, port: PortIndex) -> Slot {
+    pub(crate) fn link(self, port: PortIndex) -> Slot {
         2 * port
     }
 
@@ -77,16 +88,24 @@ impl Slots {
         self.connections() + 2 * connection + side as u32
     }
 
+    pub(crate) fn queue(self, port: PortIndex) -> Slot {
+        self.begin(self.traffic) + port
+    }
+
     /// The owner of a slot.
     #[inline]
     pub(crate) fn target(self, slot: Slot) -> Target {
         if slot < self.sampler() {
-            return if slot & 1 == 0 { Target::Wire(slot / 2) } else { Target::Line(slot / 2) };
+            return if slot & 1 == 0 { Target::Link(slot / 2) } else { Target::Line(slot / 2) };
         }
         if slot >= self.connections() {
             let index = slot - self.connections();
             let side = if index & 1 == 0 { Side::Client } else { Side::Server };
             return Target::Endpoint(index / 2, side);
+        }
+        let queues = self.begin(self.traffic);
+        if slot >= queues {
+            return Target::Queue(slot - queues);
         }
         match slot - self.sampler() {
             0 => Target::Sampler,
@@ -98,6 +117,6 @@ impl Slots {
 
     #[inline]
     fn connections(self) -> Slot {
-        self.begin(self.traffic)
+        self.begin(self.traffic) + self.queues
     }
 }

@@ -2,7 +2,7 @@
 
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Fate, Fates, Place, Qdisc};
+use super::{Dequeued, Fate, Fates, Place, Qdisc};
 use crate::network::packet::{Body, Echo, EchoKind, Header};
 use crate::network::pool::{PacketId, Pool};
 use crate::network::traffic_class::{Ecn, TrafficClass};
@@ -57,13 +57,26 @@ impl Bench {
 
     /// Dequeues one packet. Returns its number and ECN field, and the packets that were dropped or marked.
     pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
-        let packet = self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates);
+        let packet = match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
+            Dequeued::Packet(packet) => Some(packet),
+            Dequeued::Nothing => None,
+            Dequeued::NotBefore(at_ns) => unreachable!("there is none before {at_ns}"),
+        };
         let fates = self.take_fates();
         let passed = packet.map(|id| (self.number(id), self.pool.header(id).class.ecn()));
         if let Some(id) = packet {
             self.pool.remove(id);
         }
         (passed, fates)
+    }
+
+    /// When the next packet may leave at the earliest, if it may not leave now.
+    pub(super) fn not_before(&mut self, now_ns: u64) -> Option<u64> {
+        match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
+            Dequeued::NotBefore(at_ns) => Some(at_ns),
+            Dequeued::Nothing => None,
+            Dequeued::Packet(packet) => unreachable!("number {} leaves", self.number(packet)),
+        }
     }
 
     pub(super) fn idle_since(&mut self, at_ns: u64) {
@@ -88,6 +101,7 @@ impl Bench {
                     (self.number(id), reason)
                 }
                 Fate::Marked(id, reason) => (self.number(id), reason),
+                Fate::Split(_) => unreachable!("the bench makes echo packets"),
             })
             .collect()
     }
