@@ -125,6 +125,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         match target {
             Target::Link(port) => self.net.link_restarts(port, &mut self.recording),
             Target::Queue(port) => self.net.queue_is_due(port, &mut self.recording),
+            Target::Timer(port) => self.net.timer_is_due(port),
             Target::Line(port) => self.arrivals(port, on_progress)?,
             Target::Endpoint(index, side) => {
                 self.connections.timer(index, side, &mut self.net, &mut self.recording);

@@ -14,6 +14,8 @@ pub(crate) enum Target {
     Link(PortIndex),
     /// The queue of a port may have a packet for the link again.
     Queue(PortIndex),
+    /// The timer of a port's queue is due.
+    Timer(PortIndex),
     /// A packet reaches the end of a port's delay line.
     Line(PortIndex),
     /// Time to sample queues, flows or both, or the end of the run's duration.
@@ -34,7 +36,7 @@ pub(crate) enum Target {
 pub(crate) struct Slots {
     ports: u32,
     traffic: u32,
-    /// One for each port, or none if no port's queue keeps time.
+    /// Two for each port, or none if no port's queue keeps time.
     queues: u32,
 }
 
@@ -44,7 +46,7 @@ impl Slots {
         let ports = count(2 * scenario.links.len());
         let mut queues = scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.reverse.queue]);
         let keep_time = queues.any(Qdisc::keeps_time);
-        Self { ports, traffic: count(scenario.traffic.len()), queues: if keep_time { ports } else { 0 } }
+        Self { ports, traffic: count(scenario.traffic.len()), queues: if keep_time { 2 * ports } else { 0 } }
     }
 
     /// Slots that always exist.
@@ -89,7 +91,11 @@ impl Slots {
     }
 
     pub(crate) fn queue(self, port: PortIndex) -> Slot {
-        self.begin(self.traffic) + port
+        self.begin(self.traffic) + 2 * port
+    }
+
+    pub(crate) fn timer(self, port: PortIndex) -> Slot {
+        self.queue(port) + 1
     }
 
     /// The owner of a slot.
@@ -103,9 +109,10 @@ impl Slots {
             let side = if index & 1 == 0 { Side::Client } else { Side::Server };
             return Target::Endpoint(index / 2, side);
         }
-        let queues = self.begin(self.traffic);
+        let queues = self.queue(0);
         if slot >= queues {
-            return Target::Queue(slot - queues);
+            let index = slot - queues;
+            return if index & 1 == 0 { Target::Queue(index / 2) } else { Target::Timer(index / 2) };
         }
         match slot - self.sampler() {
             0 => Target::Sampler,

@@ -106,16 +106,20 @@ impl Network {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
         for link in &scenario.links {
             let names = link.port_names(&scenario.nodes);
-            for (port, to, name) in [(&link.forward, link.ends[1], &names[0]), (&link.reverse, link.ends[0], &names[1])]
-            {
-                let place = Place { port: ports.len() as u32, overhead_bytes: port.overhead_bytes, seed };
+            let [a, b] = link.ends;
+            for (port, node, to, name) in [(&link.forward, a, b, &names[0]), (&link.reverse, b, a, &names[1])] {
+                let place = Place { port: ports.len() as u32, node, overhead_bytes: port.overhead_bytes, seed };
                 let qdisc =
                     Qdisc::new(&port.queue, place).map_err(|reason| SimError::Qdisc { port: name.clone(), reason })?;
                 ports.push(Port::new(port, to, qdisc));
             }
         }
+        let mut events = EventQueue::new(slots.ports(), slots.fixed());
+        for (port, at_ns) in (0..).zip(&ports).filter_map(|(port, each)| Some((port, each.queue.as_ref()?.timer()?))) {
+            events.schedule(slots.timer(port), at_ns);
+        }
         Ok(Self {
-            events: EventQueue::new(slots.ports(), slots.fixed()),
+            events,
             pool: Pool::new(),
             ports,
             routes: Routes::new(scenario)?,
@@ -198,6 +202,16 @@ impl Network {
     pub(crate) fn queue_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if self.ports[port as usize].is_ready(self.now()) {
             self.link_restarts(port, recording);
+        }
+    }
+
+    /// The timer of a port's queue is due.
+    pub(crate) fn timer_is_due(&mut self, port: PortIndex) {
+        let now_ns = self.now();
+        let queue = self.ports[port as usize].queue.as_mut().expect("only queues have timers");
+        queue.on_timer(now_ns);
+        if let Some(at_ns) = queue.timer() {
+            self.events.schedule(self.slots.timer(port), at_ns);
         }
     }
 
