@@ -81,7 +81,7 @@ type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
 
 impl<'a, S: Sink> Simulation<'a, S> {
     pub(crate) fn new(scenario: &'a Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
-        let slots = Slots::new(2 * scenario.links.len(), scenario.traffic.len());
+        let slots = Slots::new(scenario);
         let mut recording = Recording::new(scenario, recorder);
         let mut net = Network::new(scenario, seed, slots)?;
         recording.capacity(&net.ports, scenario.duration_ns);
@@ -124,7 +124,9 @@ impl<'a, S: Sink> Simulation<'a, S> {
     #[inline]
     fn handle(&mut self, target: Target, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         match target {
-            Target::Wire(port) => self.net.wire_is_free(port, &mut self.recording),
+            Target::Link(port) => self.net.link_restarts(port, &mut self.recording),
+            Target::Queue(port) => self.net.queue_is_due(port, &mut self.recording),
+            Target::Timer(port) => self.net.timer_is_due(port),
             Target::Line(port) => self.arrivals(port, on_progress)?,
             Target::Endpoint(index, side) => {
                 self.connections.timer(index, side, &mut self.net, &mut self.recording);
@@ -404,6 +406,9 @@ mod tests {
             }
         }
         assert!(seen.iter().flatten().all(|&packets| packets > 100), "{seen:?}");
-        assert!(simulation.net.ports[0].counts.marked > 0, "marks leave the code point as it is");
+        assert!(
+            simulation.net.ports[0].queue.as_ref().unwrap().counts.marked > 0,
+            "marks leave the code point as it is"
+        );
     }
 }

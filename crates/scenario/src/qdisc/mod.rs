@@ -12,6 +12,7 @@ use crate::quantity::{Packets, Quantity, Sizes};
 use crate::units::GB;
 
 pub use red::{Averaging, AveragingError, IdleTable};
+pub use tbf::Peak;
 
 /// Limit of a queue in packets.
 pub(crate) type PacketLimit = Quantity<Packets, 1, 10_000_000>;
@@ -244,6 +245,8 @@ disciplines! {
     bfifo::Bfifo,
     red::Red,
     codel::Codel,
+    pie::Pie,
+    tbf::Tbf,
 }
 
 /// The discipline of a port for which the experiment file names none.

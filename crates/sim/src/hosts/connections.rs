@@ -108,7 +108,7 @@ impl Connections {
     pub(crate) fn depart<S: Sink>(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut Recording<S>) {
         let side = packet.to.other();
         let depart = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
-            connection.endpoint(side).on_left_host(now_ns, packet.segment.len, out);
+            connection.endpoint(side).on_left_host(now_ns, packet.sent_len(), out);
         };
         self.run(packet.connection, side, depart, net, recording);
     }
@@ -237,7 +237,7 @@ impl<S: Sink> Egress for Outlet<'_, S> {
             frames: segment.frames(),
             ecn: outgoing.ecn,
             awaited: segment.is_charged(),
-            body: Body::Tcp(TcpPacket { connection: self.connection, to: self.to, segment }),
+            body: Body::Tcp(TcpPacket { connection: self.connection, to: self.to, segments_before: 0, segment }),
         };
         self.net.send(&packet, self.recording)
     }

@@ -1,18 +1,18 @@
 //! Ports, routes and the packets in them: everything between two hosts.
 //!
 //! [`packet`] defines packets, [`segment`] the TCP segments that they carry, and [`traffic_class`] the DSCP and ECN
-//! fields that queues read. [`pool`] stores packets. A [`port`] consists of a queueing discipline ([`qdisc`]), a
-//! [`wire`] and a delay line; [`xmit`] has the results that it reports to the sending host. [`routes`] has each
-//! packet's next port.
+//! fields that queues read. [`pool`] stores packets. A [`port`] is a pipeline of a queueing discipline ([`qdisc`]) and a
+//! [`link`]; [`xmit`] has the results that it reports to the sending host. [`routes`] has each packet's next port.
 
+pub(crate) mod link;
 pub(crate) mod packet;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod qdisc;
 pub(crate) mod routes;
 pub(crate) mod segment;
+mod segmentation;
 pub(crate) mod traffic_class;
-pub(crate) mod wire;
 pub(crate) mod xmit;
 
 use bufferscope_programs::Uniform;
@@ -21,7 +21,7 @@ use bufferscope_scenario::{NodeIndex, Reason, Scenario};
 
 use self::packet::{Body, Header, Load, TcpPacket};
 use self::pool::{PacketId, Pool};
-use self::port::{Accepted, Port};
+use self::port::{Accepted, Passed, Port};
 use self::qdisc::{Fate, Fates, Place, Qdisc};
 use self::routes::{PortIndex, Routes, Step};
 use self::traffic_class::{Ecn, TrafficClass};
@@ -107,16 +107,20 @@ impl Network {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
         for link in &scenario.links {
             let names = link.port_names(&scenario.nodes);
-            for (port, to, name) in [(&link.forward, link.ends[1], &names[0]), (&link.reverse, link.ends[0], &names[1])]
-            {
-                let place = Place { port: ports.len() as u32, overhead_bytes: port.overhead_bytes, seed };
+            let [a, b] = link.ends;
+            for (port, node, to, name) in [(&link.forward, a, b, &names[0]), (&link.reverse, b, a, &names[1])] {
+                let place = Place { port: ports.len() as u32, node, overhead_bytes: port.overhead_bytes, seed };
                 let qdisc =
                     Qdisc::new(&port.queue, place).map_err(|reason| SimError::Qdisc { port: name.clone(), reason })?;
                 ports.push(Port::new(port, to, qdisc));
             }
         }
+        let mut events = EventQueue::new(slots.ports(), slots.fixed());
+        for (port, at_ns) in (0..).zip(&ports).filter_map(|(port, each)| Some((port, each.queue.as_ref()?.timer()?))) {
+            events.schedule(slots.timer(port), at_ns);
+        }
         Ok(Self {
-            events: EventQueue::new(slots.ports(), slots.fixed()),
+            events,
             pool: Pool::new(),
             ports,
             routes: Routes::new(scenario)?,
@@ -175,25 +179,69 @@ impl Network {
                 Xmit::Left
             }
             Accepted::Ready(xmit) => {
-                self.wire_is_free(port, recording);
-                xmit
+                let sent = self.send_next(port, recording);
+                let left = sent == Some(packet) || self.fates.has_dropped(packet);
+                self.settle_fates(port, recording);
+                if left { xmit.if_left() } else { xmit }
             }
             Accepted::Waiting(xmit) => {
-                self.after_queue(port, recording);
-                xmit
+                let left = self.fates.has_dropped(packet);
+                self.await_link(port);
+                self.settle_fates(port, recording);
+                if left { xmit.if_left() } else { xmit }
             }
         }
     }
 
-    /// The wire of a port is free, and packets are waiting.
-    pub(crate) fn wire_is_free<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        let now_ns = self.now();
-        if let Some(sent) = self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.fates) {
-            self.note_departure(sent.packet);
-            recording.sojourn(port, now_ns, sent.sojourn_ns);
-            self.propagate(sent.packet, port, sent.end_ns);
+    /// The link of a port is no longer stopped, and packets are waiting for it.
+    pub(crate) fn link_restarts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        self.send_next(port, recording);
+        self.settle_fates(port, recording);
+    }
+
+    /// The time has come before which a port's queue had no packet to pass on.
+    pub(crate) fn queue_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        if self.ports[port as usize].is_ready(self.now()) {
+            self.link_restarts(port, recording);
         }
-        self.after_queue(port, recording);
+    }
+
+    /// The timer of a port's queue is due.
+    pub(crate) fn timer_is_due(&mut self, port: PortIndex) {
+        let now_ns = self.now();
+        let queue = self.ports[port as usize].queue.as_mut().expect("only queues have timers");
+        queue.on_timer(now_ns);
+        if let Some(at_ns) = queue.timer() {
+            self.events.schedule(self.slots.timer(port), at_ns);
+        }
+    }
+
+    /// Passes the next packet of a port's queue to its link, which is not stopped. Returns the packet, if there is one.
+    #[inline]
+    fn send_next<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) -> Option<PacketId> {
+        let now_ns = self.now();
+        match self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.fates) {
+            Passed::Packet(sent) => {
+                self.note_departure(sent.packet);
+                recording.sojourn(port, now_ns, sent.sojourn_ns);
+                self.propagate(sent.packet, port, sent.end_ns);
+                self.await_link(port);
+                Some(sent.packet)
+            }
+            Passed::Nothing => None,
+            Passed::NotBefore(at_ns) => {
+                self.events.schedule(self.slots.queue(port), at_ns);
+                None
+            }
+        }
+    }
+
+    /// Schedules the restart of a port's link if packets are waiting for it.
+    #[inline(always)]
+    fn await_link(&mut self, port: PortIndex) {
+        if let Some(at_ns) = self.ports[port as usize].await_link() {
+            self.events.schedule(self.slots.link(port), at_ns);
+        }
     }
 
     /// Puts a packet whose last bit is sent at `end_ns` on a port's delay line. (Here and below, a call would make a run
@@ -204,8 +252,8 @@ impl Network {
             Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
             Step::Forward(_) => 0,
         };
-        let line = &mut self.ports[port as usize];
-        if let Some(at_ns) = line.propagate(packet, end_ns, latency_ns, &mut self.pool) {
+        let link = &mut self.ports[port as usize].link;
+        if let Some(at_ns) = link.propagate(packet, end_ns, latency_ns, &mut self.pool) {
             self.events.schedule(self.slots.line(port), at_ns);
         }
     }
@@ -214,12 +262,12 @@ impl Network {
     #[inline]
     pub(crate) fn next_arrival(&mut self, port: PortIndex) -> Option<PacketId> {
         let now_ns = self.now();
-        let line = &mut self.ports[port as usize];
-        let packet = line.arrival(now_ns, &self.pool);
+        let link = &mut self.ports[port as usize].link;
+        let packet = link.arrival(now_ns, &self.pool);
         if packet.is_some() {
             self.hops += 1;
             self.work += 1;
-        } else if let Some(at_ns) = line.next_arrival(&self.pool) {
+        } else if let Some(at_ns) = link.next_arrival(&self.pool) {
             self.events.schedule(self.slots.line(port), at_ns);
         }
         packet
@@ -248,40 +296,50 @@ impl Network {
         under_way
     }
 
-    /// Does the bookkeeping after a queue has accepted or released packets.
+    /// Does the bookkeeping after a queue has decided about packets.
     #[inline(always)]
-    fn after_queue<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        if let Some(at_ns) = self.ports[port as usize].await_wire() {
-            self.events.schedule(self.slots.wire(port), at_ns);
-        }
+    fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if !self.fates.0.is_empty() {
-            self.settle_fates(port, recording);
+            self.settle_each_fate(port, recording);
         }
     }
 
-    /// Counts and records the packets that a queue dropped or marked, and frees the dropped ones.
+    /// Counts and records the packets that a queue dropped, marked or split off, and frees the dropped ones.
     #[cold]
-    fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    fn settle_each_fate<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let mut fates = std::mem::take(&mut self.fates);
         for fate in fates.0.drain(..) {
-            let (Fate::Dropped(packet, reason) | Fate::Marked(packet, reason)) = fate;
-            self.record_fate(port, packet, reason, recording);
             self.work += 1;
+            let counts =
+                &mut self.ports[port as usize].queue.as_mut().expect("only queues decide about packets").counts;
             match fate {
-                Fate::Marked(..) => self.ports[port as usize].counts.marked += 1,
-                Fate::Dropped(..) => {
-                    self.ports[port as usize].counts.dropped += 1;
-                    self.note_drop(packet);
-                    self.note_departure(packet);
-                    match self.pool.body(packet) {
-                        Body::Tcp(_) => {}
-                        body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
-                    }
-                    self.pool.remove(packet);
+                Fate::Split(packet) => {
+                    counts.arrived += 1;
+                    self.flows[self.pool.header(packet).flow as usize].sent += 1;
+                }
+                Fate::Marked(packet, reason) => {
+                    counts.marked += 1;
+                    self.record_fate(port, packet, reason, recording);
+                }
+                Fate::Dropped(packet, reason) => {
+                    counts.dropped += 1;
+                    self.record_fate(port, packet, reason, recording);
+                    self.drop(packet);
                 }
             }
         }
         self.fates = fates;
+    }
+
+    /// Frees a packet that was dropped, and notes who has to know.
+    fn drop(&mut self, packet: PacketId) {
+        self.note_drop(packet);
+        self.note_departure(packet);
+        match self.pool.body(packet) {
+            Body::Tcp(_) => {}
+            body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
+        }
+        self.pool.remove(packet);
     }
 
     fn note_drop(&mut self, packet: PacketId) {

@@ -1,5 +1,7 @@
 //! Packets: each has a small header, which every hop reads, and a body, which only the two hosts read.
 
+use bufferscope_scenario::sizes::MSS_BYTES;
+
 use super::segment::Segment;
 use super::traffic_class::TrafficClass;
 
@@ -69,7 +71,16 @@ pub(crate) enum Body {
 pub(crate) struct TcpPacket {
     pub(crate) connection: u32,
     pub(crate) to: Side,
+    /// The number of full segments that a queue has split off in front of this one.
+    pub(crate) segments_before: u8,
     pub(crate) segment: Segment,
+}
+
+impl TcpPacket {
+    /// Payload of the packet as its host sent it.
+    pub(crate) fn sent_len(&self) -> u32 {
+        self.segment.len + u32::from(self.segments_before) * MSS_BYTES
+    }
 }
 
 /// The two ends of a connection.

@@ -53,6 +53,10 @@ impl Pool {
         &self.bodies[id.0 as usize]
     }
 
+    pub(crate) fn body_mut(&mut self, id: PacketId) -> &mut Body {
+        &mut self.bodies[id.0 as usize]
+    }
+
     #[cold]
     fn grow(&mut self, header: Header, body: Body) -> PacketId {
         let index = u32::try_from(self.headers.len()).expect("fewer than 2^32 packets are alive");

@@ -1,56 +1,42 @@
-//! A port: the sending side of one direction of a link. It has a queueing discipline, a wire and a delay line.
+//! A port: the sending side of one direction of a link. It is a pipeline of layers, each with its own counts.
+//!
+//! A packet passes through the [queueing discipline](super::qdisc), which may drop it or make it wait, and the
+//! [link](super::link). Back-pressure goes the other way: while the link is stopped, nothing is taken out of the layer
+//! above it. A driver's ring belongs between the two. It would be to the queueing discipline what the link is now, and
+//! to the link what the queueing discipline is now.
 
-use bufferscope_scenario::{self as scenario, NodeIndex, RateStep};
+use bufferscope_scenario::{self as scenario, NodeIndex};
 
-use super::pool::{Fifo, PacketId, Pool};
-use super::qdisc::{Fates, Qdisc};
-use super::wire::Wire;
+use super::link::Link;
+use super::pool::{PacketId, Pool};
+use super::qdisc::layer::QdiscLayer;
+use super::qdisc::{Dequeued, Fates, Qdisc};
 use super::xmit::Xmit;
 
 /// One direction of a link.
-///
-/// A frame is put on the delay line when its first bit is sent, because its arrival time is known from then on. So the
-/// end of a frame needs an event only if a packet is waiting for the wire.
 #[derive(Debug)]
 pub(crate) struct Port {
-    /// Queue and wire. `None` for a port without a rate; its packets go straight to the delay line.
-    pub(crate) sender: Option<Sender>,
-    /// Propagation delay, counted from when the last bit was sent.
-    delay_ns: u64,
-    /// Packets on the wire or propagating, in the order of their arrival at the other end.
-    line: Fifo,
-    last_arrival_ns: u64,
-    pub(crate) overhead_bytes: u32,
+    /// `None` for a port without a rate, in which nothing ever waits.
+    pub(crate) queue: Option<QdiscLayer>,
+    pub(crate) link: Link,
+    /// Whether an event is pending for the link's restart, as it is while packets wait for it.
+    awaits_link: bool,
+    overhead_bytes: u32,
     /// The node to which the link leads.
     pub(crate) to: NodeIndex,
-    pub(crate) counts: Counts,
 }
 
-/// Queue and wire of a port with a rate.
-#[derive(Debug)]
-pub(crate) struct Sender {
-    pub(crate) qdisc: Qdisc,
-    wire: Wire,
-    /// Whether an event is pending for the end of the current frame, as it is while packets wait.
-    awaited: bool,
+/// What a port's queue passed to the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    Packet(Sent),
+    Nothing,
+    /// Nothing before this time, unless another packet arrives.
+    NotBefore(u64),
 }
 
-/// Counts of what has happened at a port so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) arrived: u64,
-    pub(crate) dropped: u64,
-    pub(crate) marked: u64,
-    /// Packets and bytes that left the queue for the wire, counted like "Sent" of `tc -s qdisc` (which counts each
-    /// segment of a packet that has several).
-    pub(crate) sent_packets: u64,
-    pub(crate) sent_bytes: u64,
-    /// Packets that reached the other end.
-    pub(crate) delivered: u64,
-}
-
-/// A packet that just left the queue for the wire.
-#[derive(Clone, Copy, Debug)]
+/// A packet that just left the queue for the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) packet: PacketId,
     /// When its last bit will have been sent.
@@ -62,129 +48,75 @@ pub(crate) struct Sent {
 /// What a port did with an arriving packet, and what is to be done next. The results are those for the packet's sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepted {
-    /// The port has no rate, and so no queue: the packet goes straight to the delay line.
+    /// The port has no rate, and so no queue: the packet goes straight to the link.
     Passed,
-    /// The queue has the packet, or has dropped it. The wire is free and must [send](Port::send_next).
+    /// The queue has the packet, or has dropped it. The link is not stopped: the port must [send](Port::send_next).
     Ready(Xmit),
-    /// The queue has the packet, or has dropped it. The wire is busy.
+    /// The queue has the packet, or has dropped it. The link is stopped.
     Waiting(Xmit),
 }
 
 impl Port {
     pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc) -> Self {
-        let sender = port.rate.as_ref().map(|rate| Sender { qdisc, wire: Wire::new(rate), awaited: false });
         Self {
-            sender,
-            delay_ns: port.delay_ns,
-            line: Fifo::new(),
-            last_arrival_ns: 0,
+            queue: port.rate.is_some().then(|| QdiscLayer::new(qdisc)),
+            link: Link::new(port.rate.as_ref(), port.delay_ns),
+            awaits_link: false,
             overhead_bytes: port.overhead_bytes,
             to,
-            counts: Counts::default(),
         }
     }
 
     /// Accepts a packet.
     #[inline]
     pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Accepted {
-        self.counts.arrived += 1;
         let header = pool.header_mut(packet);
         header.frame_bytes = header.ip_bytes + self.overhead_bytes * header.load.frames();
-        let Some(sender) = &mut self.sender else {
-            self.counts.sent_packets += 1;
-            self.counts.sent_bytes += u64::from(header.frame_bytes);
-            return Accepted::Passed;
-        };
-        let free = !sender.awaited && sender.wire.free_at() <= now_ns;
-        if free {
-            sender.qdisc.idle_since(sender.wire.free_at());
+        let ready = self.is_ready(now_ns);
+        let Some(queue) = &mut self.queue else { return Accepted::Passed };
+        if ready {
+            queue.idle_since(self.link.restarts_at());
         }
-        let xmit = sender.qdisc.enqueue(packet, now_ns, pool, fates);
-        if !free {
-            return Accepted::Waiting(xmit);
-        }
-        // Nothing was waiting, so this packet leaves the queue now or is dropped on leaving. The sender is not told of
-        // such a drop.
-        let xmit = match xmit {
-            Xmit::Queued => Xmit::Left,
-            Xmit::Displacing => Xmit::Congested,
-            Xmit::Left | Xmit::Congested | Xmit::Dropped => xmit,
-        };
-        Accepted::Ready(xmit)
+        let xmit = queue.enqueue(packet, now_ns, pool, fates);
+        if ready { Accepted::Ready(xmit) } else { Accepted::Waiting(xmit) }
     }
 
-    /// The wire is free. Returns the packet whose transmission begins, if one was waiting.
+    /// The link is not stopped. Returns the packet whose transmission begins, if there is one.
     #[inline]
-    pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
-        let sender = self.sender.as_mut()?;
-        sender.awaited = false;
-        let packet = sender.qdisc.dequeue(now_ns, pool, fates)?;
+    pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Passed {
+        self.awaits_link = false;
+        let Some(queue) = &mut self.queue else { return Passed::Nothing };
+        let packet = match queue.dequeue(now_ns, pool, fates) {
+            Dequeued::Packet(packet) => packet,
+            Dequeued::Nothing => return Passed::Nothing,
+            Dequeued::NotBefore(at_ns) => return Passed::NotBefore(at_ns),
+        };
         let header = pool.header(packet);
-        let end_ns = sender.wire.send(now_ns, header.frame_bytes);
-        self.counts.sent_packets += 1;
-        self.counts.sent_bytes += u64::from(header.frame_bytes);
-        Some(Sent { packet, end_ns, sojourn_ns: now_ns - header.at_ns })
+        let end_ns = self.link.send(now_ns, header.frame_bytes);
+        Passed::Packet(Sent { packet, end_ns, sojourn_ns: now_ns - header.at_ns })
     }
 
-    /// The time when the wire will be free for a waiting packet. `None` if no packet waits, or if the time was already
-    /// returned to an earlier call.
+    /// The link is stopped. Returns the time when it will restart for a waiting packet; `None` if no packet waits, or if
+    /// the time was already returned to an earlier call.
     #[inline]
-    pub(crate) fn await_wire(&mut self) -> Option<u64> {
-        let sender = self.sender.as_mut()?;
-        if sender.awaited || sender.qdisc.is_empty() {
+    pub(crate) fn await_link(&mut self) -> Option<u64> {
+        if self.awaits_link || self.queue.as_ref()?.is_empty() {
             return None;
         }
-        sender.awaited = true;
-        Some(sender.wire.free_at())
+        self.awaits_link = true;
+        Some(self.link.restarts_at())
     }
 
-    /// Puts a packet whose last bit is sent at `end_ns` on the delay line. The packet is delayed by a further
-    /// `extra_ns`, or longer so that it does not overtake an earlier packet. Returns its arrival time if it is the only
-    /// packet on the line.
+    /// Is the link ready for the next packet of the queue?
     #[inline]
-    pub(crate) fn propagate(&mut self, packet: PacketId, end_ns: u64, extra_ns: u64, pool: &mut Pool) -> Option<u64> {
-        let arrival_ns = (end_ns + self.delay_ns + extra_ns).max(self.last_arrival_ns);
-        self.last_arrival_ns = arrival_ns;
-        pool.header_mut(packet).at_ns = arrival_ns;
-        let first = self.line.is_empty();
-        self.line.push(packet, pool);
-        first.then_some(arrival_ns)
-    }
-
-    /// Takes a packet that arrives at `now_ns` off the line.
-    #[inline]
-    pub(crate) fn arrival(&mut self, now_ns: u64, pool: &Pool) -> Option<PacketId> {
-        let packet = self.line.front().filter(|&packet| pool.header(packet).at_ns == now_ns)?;
-        self.counts.delivered += 1;
-        self.line.pop(pool);
-        Some(packet)
-    }
-
-    /// When the next packet arrives at the other end.
-    #[inline]
-    pub(crate) fn next_arrival(&self, pool: &Pool) -> Option<u64> {
-        self.line.front().map(|packet| pool.header(packet).at_ns)
-    }
-
-    /// The steps of its wire's rate in order of time, the first at 0; none if it has no rate.
-    pub(crate) fn rates(&self) -> &[RateStep] {
-        self.sender.as_ref().map_or(&[], |sender| sender.wire.rates())
-    }
-
-    /// Packets and bytes waiting in the queue.
-    pub(crate) fn backlog(&self) -> (u64, u64) {
-        self.sender.as_ref().map_or((0, 0), |sender| sender.qdisc.backlog())
+    pub(crate) fn is_ready(&self, now_ns: u64) -> bool {
+        !self.awaits_link && !self.link.is_stopped(now_ns)
     }
 
     /// Every packet in the port.
     pub(crate) fn packets(&self, pool: &Pool) -> impl Iterator<Item = PacketId> {
-        let bands = self.sender.as_ref().map_or(&[][..], |sender| sender.qdisc.bands());
-        bands.iter().chain([&self.line]).flat_map(|queue| queue.iter(pool))
-    }
-
-    /// Packets on the wire or propagating.
-    pub(crate) fn in_flight(&self) -> u64 {
-        u64::from(self.line.packets())
+        let bands = self.queue.as_ref().map_or(&[][..], |queue| queue.bands());
+        bands.iter().chain([self.link.in_flight()]).flat_map(|queue| queue.iter(pool))
     }
 }
 
@@ -203,7 +135,7 @@ mod tests {
     fn port(queue: scenario::Qdisc) -> Port {
         let rate = RateSchedule::constant(10_000_000);
         let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue, ring: None };
-        Port::new(&port, 0, Qdisc::new(&port.queue, Place { port: 0, overhead_bytes: 14, seed: 1 }).unwrap())
+        Port::new(&port, 0, Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 }).unwrap())
     }
 
     /// Passes a packet of 1500 bytes to the port.
@@ -219,23 +151,32 @@ mod tests {
         };
         let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
         match port.accept(id, now_ns, pool, fates) {
-            Accepted::Ready(_) => port.send_next(now_ns, pool, fates),
+            Accepted::Ready(_) => send(port, now_ns, pool, fates),
             Accepted::Waiting(_) => None,
             Accepted::Passed => unreachable!("the port has a rate"),
         }
     }
 
+    /// The packet that the link is given now, if there is one.
+    fn send(port: &mut Port, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
+        match port.send_next(now_ns, pool, fates) {
+            Passed::Packet(sent) => Some(sent),
+            Passed::Nothing => None,
+            Passed::NotBefore(at_ns) => unreachable!("there is none before {at_ns}"),
+        }
+    }
+
     #[test]
-    fn an_idle_port_sends_at_once_and_awaits_its_wire_only_if_packets_wait() {
+    fn an_idle_port_sends_at_once_and_awaits_its_link_only_if_packets_wait() {
         let (mut pool, mut fates) = (Pool::new(), Fates::default());
         let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
-        let sent = offer(&mut port, 5, &mut pool, &mut fates).expect("the wire is free");
+        let sent = offer(&mut port, 5, &mut pool, &mut fates).expect("the link is idle");
         assert_eq!((sent.end_ns, sent.sojourn_ns), (1_211_205, 0));
-        assert_eq!(port.await_wire(), None, "nothing waits");
+        assert_eq!(port.await_link(), None, "nothing waits");
         assert!(offer(&mut port, 6, &mut pool, &mut fates).is_none());
-        assert_eq!(port.await_wire(), Some(1_211_205));
-        assert_eq!(port.await_wire(), None, "one event is enough");
-        let second = port.send_next(1_211_205, &mut pool, &mut fates).expect("one waits");
+        assert_eq!(port.await_link(), Some(1_211_205));
+        assert_eq!(port.await_link(), None, "one event is enough");
+        let second = send(&mut port, 1_211_205, &mut pool, &mut fates).expect("one waits");
         assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, 1_211_199));
     }
 
@@ -244,16 +185,16 @@ mod tests {
         let (mut pool, mut fates) = (Pool::new(), Fates::default());
         let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
         let first = offer(&mut port, 0, &mut pool, &mut fates).unwrap();
-        assert_eq!(port.propagate(first.packet, first.end_ns, 5_000_000, &mut pool), Some(7_211_200));
+        assert_eq!(port.link.propagate(first.packet, first.end_ns, 5_000_000, &mut pool), Some(7_211_200));
         let second = offer(&mut port, 2_000_000, &mut pool, &mut fates).unwrap();
-        assert_eq!(port.propagate(second.packet, second.end_ns, 0, &mut pool), None, "the first comes first");
-        assert_eq!(port.arrival(7_211_199, &pool), None);
-        assert_eq!(port.arrival(7_211_200, &pool), Some(first.packet));
-        assert_eq!(port.arrival(7_211_200, &pool), Some(second.packet));
+        assert_eq!(port.link.propagate(second.packet, second.end_ns, 0, &mut pool), None, "the first comes first");
+        assert_eq!(port.link.arrival(7_211_199, &pool), None);
+        assert_eq!(port.link.arrival(7_211_200, &pool), Some(first.packet));
+        assert_eq!(port.link.arrival(7_211_200, &pool), Some(second.packet));
     }
 
     #[test]
-    fn a_queue_learns_how_long_the_wire_was_idle() {
+    fn a_queue_learns_how_long_the_link_was_idle() {
         // RED drops every packet once its average has risen above `max`. After ten idle seconds, the average is low
         // again.
         let red = scenario::Red {
@@ -273,9 +214,9 @@ mod tests {
         }
         assert!(!fates.0.is_empty(), "the average is above max");
         let mut now_ns = 0;
-        while let Some(at_ns) = port.await_wire() {
+        while let Some(at_ns) = port.await_link() {
             now_ns = at_ns;
-            port.send_next(now_ns, &mut pool, &mut fates);
+            send(&mut port, now_ns, &mut pool, &mut fates);
         }
         fates.0.clear();
         assert!(offer(&mut port, now_ns + 2_000_000, &mut pool, &mut fates).is_none(), "not yet forgotten");

@@ -69,6 +69,15 @@ impl Segment {
         if self.len <= MSS_BYTES { 1 } else { self.len.div_ceil(MSS_BYTES) }
     }
 
+    /// Splits off the first of several packets. The application's write, and the data, end only with the rest.
+    pub(crate) fn split_off_first(&mut self) -> Self {
+        let ends = Flags::FIN | Flags::PSH;
+        let first = Self { len: MSS_BYTES, flags: Flags(self.flags.0 & !ends.0), ..*self };
+        self.seq += u64::from(MSS_BYTES);
+        self.len -= MSS_BYTES;
+        first
+    }
+
     /// First sequence number after this segment. SYN and FIN take up one number each.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.flags.syn()) + u64::from(self.flags.fin())

@@ -18,6 +18,17 @@ pub enum Xmit {
 }
 
 impl Xmit {
+    /// The result for a packet that has left the queue again, or was dropped on leaving. The sender is not told of such
+    /// a drop.
+    #[inline]
+    pub(crate) fn if_left(self) -> Self {
+        match self {
+            Self::Queued => Self::Left,
+            Self::Displacing => Self::Congested,
+            Self::Left | Self::Congested | Self::Dropped => self,
+        }
+    }
+
     /// Is the host's own queue too long?
     #[inline]
     pub(crate) fn is_congested(self) -> bool {

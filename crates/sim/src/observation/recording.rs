@@ -45,7 +45,7 @@ impl<S: Sink> Recording<S> {
     pub(crate) fn capacity(&mut self, ports: &[Port], duration_ns: u64) {
         let mut rows: Vec<CapacityRow> = Vec::new();
         for (port, &name) in ports.iter().zip(&self.ports) {
-            let steps = port.rates().iter().take_while(|step| step.from_ns <= duration_ns);
+            let steps = port.link.rates().into_iter().take_while(|step| step.from_ns <= duration_ns);
             rows.extend(steps.map(|step| CapacityRow {
                 t_ns: step.from_ns,
                 port: name,
@@ -91,18 +91,19 @@ impl<S: Sink> Recording<S> {
 
     /// Samples every port that has a queue; returns how many ports were looked at.
     pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) -> u64 {
-        for (port, name) in ports.iter().zip(&self.ports).filter(|(port, _)| port.sender.is_some()) {
-            let (packets, bytes) = port.backlog();
+        for (queue, name) in ports.iter().zip(&self.ports).filter_map(|(port, name)| Some((port.queue.as_ref()?, name)))
+        {
+            let (packets, bytes) = queue.backlog();
             self.recorder.queue(QueueRow {
                 t_ns: now_ns,
                 port: *name,
                 layer: Layer::Qdisc,
                 packets,
                 bytes,
-                dropped: port.counts.dropped,
-                marked: port.counts.marked,
-                sent_packets: port.counts.sent_packets,
-                sent_bytes: port.counts.sent_bytes,
+                dropped: queue.counts.dropped,
+                marked: queue.counts.marked,
+                sent_packets: queue.counts.sent_packets,
+                sent_bytes: queue.counts.sent_bytes,
             });
         }
         ports.len() as u64

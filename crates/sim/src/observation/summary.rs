@@ -89,22 +89,26 @@ impl Accounts {
 }
 
 pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
-    let counts = |(port, name): (&Port, String)| PortPackets {
-        port: name,
-        arrived: port.counts.arrived,
-        dropped: port.counts.dropped,
-        queued: port.backlog().0,
-        sent: port.counts.sent_packets,
-        in_flight: port.in_flight(),
-        delivered: port.counts.delivered,
-        marked: port.counts.marked,
+    let counts = |(port, name): (&Port, String)| {
+        let (link, queue) = (&port.link, port.queue.as_ref());
+        let queue_counts = queue.map(|queue| queue.counts).unwrap_or_default();
+        PortPackets {
+            port: name,
+            arrived: queue.map_or(link.accepted(), |queue| queue.counts.arrived),
+            dropped: queue_counts.dropped,
+            queued: queue.map_or(0, |queue| queue.backlog().0),
+            sent: queue.map_or(link.accepted(), |queue| queue.counts.sent_packets),
+            in_flight: link.in_flight().packets().into(),
+            delivered: link.delivered(),
+            marked: queue_counts.marked,
+        }
     };
     ports.iter().zip(scenario.port_names()).map(counts).collect()
 }
 
 pub(crate) fn warnings(scenario: &Scenario, ports: &[Port]) -> Vec<String> {
     let warning = |(port, name): (&Port, String)| {
-        let warning = port.sender.as_ref()?.qdisc.warning()?;
+        let warning = port.queue.as_ref()?.warning()?;
         Some(format!("{name}: {warning}"))
     };
     ports.iter().zip(scenario.port_names()).filter_map(warning).collect()

@@ -6,7 +6,7 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, Fates, Place, tail_drop};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -28,12 +28,19 @@ impl Discipline for Bfifo {
         tail_drop(fits, packet, &mut self.queue, pool, fates)
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
-        self.queue.pop(pool)
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+        self.queue.pop(pool).into()
     }
 
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
+    }
+}
+
+impl Bfifo {
+    /// The packet that leaves next (`qdisc_peek_head`).
+    pub(crate) fn peek(&self) -> Option<PacketId> {
+        self.queue.front()
     }
 }
 

@@ -14,7 +14,7 @@
 use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, Fates, Place, tail_drop};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -72,11 +72,11 @@ impl Discipline for Codel {
         tail_drop(fits, packet, &mut self.queue, pool, fates)
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<PacketId> {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
         let now = ticks(now_ns);
         let Some(packet) = self.queue.pop(pool) else {
             self.dropping = false;
-            return None;
+            return Dequeued::Nothing;
         };
         let may_drop = self.may_drop(Some(packet), now, pool);
         let (packet, marked) = match (self.dropping, may_drop) {
@@ -92,7 +92,7 @@ impl Discipline for Codel {
         if let (Some(packet), true, false) = (packet, late, marked) {
             fates.mark(packet, Reason::CODEL_MARK, pool);
         }
-        packet
+        packet.into()
     }
 
     fn idle_since(&mut self, _at_ns: u64) {

@@ -1,14 +1,16 @@
 //! Queueing disciplines. Each is in a file of its own. One enum combines them, so that a packet costs a branch instead
 //! of a virtual call.
 //!
-//! A discipline owns the packets it holds. It reports the packets that it drops or marks through [`Fates`], and the
-//! caller does the bookkeeping. Lengths are those of frames, the IP packet and the link's overhead, as in Linux
-//! (`qdisc_pkt_len`).
+//! A discipline owns the packets it holds, and may hold other disciplines with packets of theirs. It reports the packets
+//! that it drops, marks or splits off through [`Fates`], and the caller does the bookkeeping. Lengths are those of frames,
+//! the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
 
-use bufferscope_scenario::{self as scenario, Reason};
+use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::pool::{Fifo, PacketId, Pool};
 use super::xmit::Xmit;
+
+pub(crate) mod layer;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
 #[derive(Debug, Default)]
@@ -21,6 +23,25 @@ pub(crate) enum Fate {
     Dropped(PacketId, Reason),
     /// Marked with Congestion Experienced; the packet stays in the queue or is passed on.
     Marked(PacketId, Reason),
+    /// Split off another packet, which arrived before. It has an account of its own from now on.
+    Split(PacketId),
+}
+
+/// What a discipline has for the layer below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dequeued {
+    Packet(PacketId),
+    /// Nothing until another packet arrives.
+    Nothing,
+    /// Nothing before this time, which lies in the future, unless another packet arrives.
+    NotBefore(u64),
+}
+
+impl From<Option<PacketId>> for Dequeued {
+    #[inline]
+    fn from(packet: Option<PacketId>) -> Self {
+        packet.map_or(Self::Nothing, Self::Packet)
+    }
 }
 
 /// The place of a discipline in a run.
@@ -28,6 +49,8 @@ pub(crate) enum Fate {
 pub(crate) struct Place {
     /// Number of the port.
     pub(crate) port: u32,
+    /// The sending node.
+    pub(crate) node: NodeIndex,
     /// What the port's link adds to each packet.
     pub(crate) overhead_bytes: u32,
     /// The seed of the run.
@@ -39,20 +62,31 @@ trait Discipline: Sized {
     /// Its parameters.
     type Parameters;
 
+    /// Whether it has a timer or ever answers [`Dequeued::NotBefore`]. Only then are there events for it.
+    const KEEPS_TIME: bool = false;
+
     /// Creates the discipline. The error says why Linux would reject the parameters.
     fn new(parameters: &Self::Parameters, place: Place) -> Result<Self, String>;
 
     /// Accepts or drops a packet. Returns what the kernel's `enqueue` would return to the sender.
     fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit;
 
-    /// Takes the next packet for the wire out of the queue.
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<PacketId>;
+    /// Takes the next packet for the layer below out of the queue.
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued;
 
-    /// The waiting packets, in one queue or several.
+    /// The waiting packets, in one queue or several, those of inner disciplines included.
     fn bands(&self) -> &[Fifo];
 
-    /// The wire has found nothing to send since that time, and nothing has been enqueued since then.
+    /// The layer below has found nothing to take since that time, and nothing has been enqueued since then.
     fn idle_since(&mut self, _at_ns: u64) {}
+
+    /// When its timer is due, if it has one.
+    fn timer(&self) -> Option<u64> {
+        None
+    }
+
+    /// The timer is due.
+    fn on_timer(&mut self, _now_ns: u64) {}
 
     /// The warning that `tc` would give when it configures the discipline.
     fn warning(&self) -> Option<String> {
@@ -92,8 +126,15 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Does a discipline with these parameters have a timer, or ever answer [`Dequeued::NotBefore`]?
+            pub(crate) fn keeps_time(parameters: &scenario::Qdisc) -> bool {
+                match parameters {
+                    $(scenario::Qdisc::$name(_) => $file::$name::KEEPS_TIME,)+
+                }
+            }
+
             #[inline]
-            pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<PacketId> {
+            pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
                 match self {
                     $(Self::$name(q) => q.dequeue(now_ns, pool, fates),)+
                 }
@@ -120,6 +161,18 @@ macro_rules! disciplines {
                 }
             }
 
+            pub(crate) fn timer(&self) -> Option<u64> {
+                match self {
+                    $(Self::$name(q) => q.timer(),)+
+                }
+            }
+
+            pub(crate) fn on_timer(&mut self, now_ns: u64) {
+                match self {
+                    $(Self::$name(q) => q.on_timer(now_ns),)+
+                }
+            }
+
             pub(crate) fn warning(&self) -> Option<String> {
                 match self {
                     $(Self::$name(q) => q.warning(),)+
@@ -136,6 +189,8 @@ disciplines! {
     bfifo::Bfifo,
     red::Red,
     codel::Codel,
+    pie::Pie,
+    tbf::Tbf,
 }
 
 impl Qdisc {
@@ -159,8 +214,18 @@ fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, fa
 }
 
 impl Fates {
+    /// Has this packet been dropped?
+    #[inline]
+    pub(crate) fn has_dropped(&self, packet: PacketId) -> bool {
+        self.0.iter().any(|fate| matches!(fate, Fate::Dropped(dropped, _) if *dropped == packet))
+    }
+
     fn drop(&mut self, packet: PacketId, reason: Reason) {
         self.0.push(Fate::Dropped(packet, reason));
+    }
+
+    fn split(&mut self, packet: PacketId) {
+        self.0.push(Fate::Split(packet));
     }
 
     /// Marks the packet if its transport supports ECN; returns whether it does.

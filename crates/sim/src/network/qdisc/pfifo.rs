@@ -5,7 +5,7 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, Fates, Place, tail_drop};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -27,8 +27,8 @@ impl Discipline for Pfifo {
         tail_drop(fits, packet, &mut self.queue, pool, fates)
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
-        self.queue.pop(pool)
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+        self.queue.pop(pool).into()
     }
 
     fn bands(&self) -> &[Fifo] {

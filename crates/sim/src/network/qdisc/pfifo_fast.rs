@@ -13,7 +13,7 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, Fates, Place, tail_drop};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::traffic_class::TrafficClass;
 use crate::network::xmit::Xmit;
@@ -53,12 +53,13 @@ impl Discipline for PfifoFast {
         tail_drop(fits, packet, band, pool, fates)
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
-        self.bands.iter_mut().zip(&mut self.rings).find_map(|(band, ring)| {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+        let first = self.bands.iter_mut().zip(&mut self.rings).find_map(|(band, ring)| {
             let packet = band.pop(pool)?;
             ring.read();
             Some(packet)
-        })
+        });
+        first.into()
     }
 
     fn bands(&self) -> &[Fifo] {

@@ -6,7 +6,7 @@
 
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Discipline, Fates, Place};
+use super::{Dequeued, Discipline, Fates, Place};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -35,8 +35,8 @@ impl Discipline for PfifoHeadDrop {
         Xmit::Displacing
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
-        self.queue.pop(pool)
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+        self.queue.pop(pool).into()
     }
 
     fn bands(&self) -> &[Fifo] {

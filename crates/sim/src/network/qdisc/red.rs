@@ -16,7 +16,7 @@
 
 use bufferscope_scenario::{self as scenario, Averaging, IdleTable, Reason};
 
-use super::{Discipline, Fates, Place};
+use super::{Dequeued, Discipline, Fates, Place};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -109,8 +109,8 @@ impl Discipline for Red {
         Xmit::Queued
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Option<PacketId> {
-        self.queue.pop(pool)
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+        self.queue.pop(pool).into()
     }
 
     fn idle_since(&mut self, at_ns: u64) {

@@ -2,7 +2,7 @@
 
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Fate, Fates, Place, Qdisc};
+use super::{Dequeued, Fate, Fates, Place, Qdisc};
 use crate::network::packet::{Body, Echo, EchoKind, Header};
 use crate::network::pool::{PacketId, Pool};
 use crate::network::traffic_class::{Ecn, TrafficClass};
@@ -24,7 +24,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(parameters: &scenario::Qdisc) -> Self {
-        let qdisc = Qdisc::new(parameters, Place { port: 0, overhead_bytes: 14, seed: 1 })
+        let qdisc = Qdisc::new(parameters, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 })
             .expect("Linux takes these parameters");
         Self { qdisc, pool: Pool::new(), fates: Fates::default(), sent: 0 }
     }
@@ -57,13 +57,26 @@ impl Bench {
 
     /// Dequeues one packet. Returns its number and ECN field, and the packets that were dropped or marked.
     pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
-        let packet = self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates);
+        let packet = match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
+            Dequeued::Packet(packet) => Some(packet),
+            Dequeued::Nothing => None,
+            Dequeued::NotBefore(at_ns) => unreachable!("there is none before {at_ns}"),
+        };
         let fates = self.take_fates();
         let passed = packet.map(|id| (self.number(id), self.pool.header(id).class.ecn()));
         if let Some(id) = packet {
             self.pool.remove(id);
         }
         (passed, fates)
+    }
+
+    /// When the next packet may leave at the earliest, if it may not leave now.
+    pub(super) fn not_before(&mut self, now_ns: u64) -> Option<u64> {
+        match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
+            Dequeued::NotBefore(at_ns) => Some(at_ns),
+            Dequeued::Nothing => None,
+            Dequeued::Packet(packet) => unreachable!("number {} leaves", self.number(packet)),
+        }
     }
 
     pub(super) fn idle_since(&mut self, at_ns: u64) {
@@ -78,6 +91,10 @@ impl Bench {
         &self.qdisc
     }
 
+    pub(super) fn qdisc_mut(&mut self) -> &mut Qdisc {
+        &mut self.qdisc
+    }
+
     fn take_fates(&mut self) -> FatesByNumber {
         let fates = std::mem::take(&mut self.fates.0);
         fates
@@ -88,6 +105,7 @@ impl Bench {
                     (self.number(id), reason)
                 }
                 Fate::Marked(id, reason) => (self.number(id), reason),
+                Fate::Split(_) => unreachable!("the bench makes echo packets"),
             })
             .collect()
     }

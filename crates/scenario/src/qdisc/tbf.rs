@@ -1,0 +1,180 @@
+//! `tbf`: a token bucket filter (`sch_tbf`). A latency becomes a limit as iproute2's `tc` computes it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ByteLimit, Discipline, Limit, Reason, Setting};
+use crate::error::{Problem, Problems};
+use crate::file::Rate;
+use crate::path::join;
+use crate::quantity::{Quantity, Sizes, Times};
+use crate::units::{GB, MINUTE, RATE, US};
+
+/// Size of a bucket.
+type Burst = Quantity<Sizes, 1, { GB }>;
+/// Longest time that a packet may wait for tokens.
+type Latency = Quantity<Times, US, MINUTE>;
+
+/// A token bucket filter, as Linux' sch_tbf: passes packets on at a rate of its own, after idle times a burst at once.
+/// What waits is in a bfifo.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Keys {
+    /// Rate at which tokens arrive.
+    #[schemars(example = &"10mbit")]
+    rate: Rate,
+    /// Size of the bucket. Larger packets are dropped, or segmented if segmentation offload made them large.
+    #[schemars(example = &"5kb")]
+    burst: Burst,
+    /// A packet that would bring the queue above this is dropped. Either limit or latency must be given.
+    #[schemars(example = &"150kb")]
+    limit: Option<ByteLimit>,
+    /// The limit as a time: the longest that a packet may wait for tokens.
+    #[schemars(example = &"50ms")]
+    latency: Option<Latency>,
+    /// Rate of a second bucket, which limits how fast a burst passes. Default: none.
+    peakrate: Option<Rate>,
+    /// Size of the second bucket. It must be given with peakrate.
+    mtu: Option<Burst>,
+}
+
+/// Parameters of `tbf`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tbf {
+    /// Rate at which tokens arrive.
+    pub rate_bps: u64,
+    /// Size of the bucket.
+    pub burst_bytes: u32,
+    /// The second bucket, if there is one.
+    pub peak: Option<Peak>,
+    /// A packet that would raise the backlog above this is dropped.
+    pub limit_bytes: u64,
+}
+
+/// The second bucket of `tbf`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peak {
+    /// Rate at which its tokens arrive.
+    pub rate_bps: u64,
+    /// Its size.
+    pub mtu_bytes: u32,
+}
+
+impl Reason {
+    /// Dropped by TBF: larger than a bucket. Linux counts these with [`OVERLIMIT`](Self::OVERLIMIT).
+    pub const OVERSIZE: Self = Self::drop("oversize");
+}
+
+impl Discipline for Tbf {
+    type Keys = Keys;
+
+    const MODULE: &'static str = "sch_tbf";
+    const SAMPLE: &'static str = "tbf rate 1mbit burst 2000 limit 10000";
+    const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::OVERSIZE];
+
+    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+        let (rate_bps, burst_bytes) = (keys.rate.get(), keys.burst.get_u32());
+        let peak = match (keys.peakrate, keys.mtu) {
+            (None, None) => None,
+            (Some(rate), Some(mtu)) => Some(Peak { rate_bps: rate.get(), mtu_bytes: mtu.get_u32() }),
+            (Some(_), None) => {
+                problems.add(|| Problem::missing(join(path, "mtu"), "the size of a second bucket, beside peakrate"));
+                return None;
+            }
+            (None, Some(_)) => {
+                problems.add(|| Problem::missing(join(path, "peakrate"), "the rate of a second bucket, beside mtu"));
+                return None;
+            }
+        };
+        if let Some(peak) = &peak
+            && bytes_per_second(peak.rate_bps) <= bytes_per_second(rate_bps)
+        {
+            let (found, least) = (RATE.display(peak.rate_bps), RATE.display(rate_bps));
+            problems.add(|| Problem::new(join(path, "peakrate"), found, format!("more than rate = {least}")));
+            return None;
+        }
+        let limit_bytes = match (keys.limit, keys.latency) {
+            (Some(limit), None) => limit.get(),
+            (None, Some(latency)) => limit_of(latency.get(), (rate_bps, burst_bytes), peak.as_ref()),
+            (None, None) => {
+                problems.add(|| Problem::missing(join(path, "limit"), "a limit, such as 150kb, or a latency"));
+                return None;
+            }
+            (Some(_), Some(_)) => {
+                problems.add(|| Problem::new(join(path, "latency"), "a latency beside a limit", "one of the two"));
+                return None;
+            }
+        };
+        Some(Self { rate_bps, burst_bytes, peak, limit_bytes })
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit_bytes)
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Setting)> {
+        let mut settings =
+            vec![("rate", Setting::Rate(self.rate_bps)), ("burst", Setting::Number(self.burst_bytes.into()))];
+        if let Some(peak) = &self.peak {
+            settings.push(("peakrate", Setting::Rate(peak.rate_bps)));
+            settings.push(("mtu", Setting::Number(peak.mtu_bytes.into())));
+        }
+        settings.push(("limit", Setting::Number(self.limit_bytes)));
+        settings
+    }
+
+    /// Mostly buckets that hold a packet of any size.
+    #[cfg(feature = "testing")]
+    fn any() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::prelude::*;
+        let size = || prop_oneof![9 => 1600..=100_000_u32, 1 => 1..=1600_u32];
+        let peak = prop::option::of((1_000_000..=50_000_000_u64, size()));
+        (300_000..=50_000_000_u64, size(), peak, 1..=300_000_u64)
+            .prop_map(|(rate_bps, burst_bytes, peak, limit_bytes)| {
+                let peak = peak.map(|(more_bps, mtu_bytes)| Peak { rate_bps: rate_bps + more_bps, mtu_bytes });
+                Self { rate_bps, burst_bytes, peak, limit_bytes }
+            })
+            .boxed()
+    }
+
+    #[cfg(feature = "testing")]
+    fn written(&self) -> Vec<(&'static str, toml::Value)> {
+        use crate::testing::text::{rate, size};
+        let mut keys =
+            vec![("rate", rate(self.rate_bps)), ("burst", size(self.burst_bytes)), ("limit", size(self.limit_bytes))];
+        if let Some(peak) = &self.peak {
+            keys.push(("peakrate", rate(peak.rate_bps)));
+            keys.push(("mtu", size(peak.mtu_bytes)));
+        }
+        keys
+    }
+}
+
+/// A rate as `tc` passes it to the kernel.
+fn bytes_per_second(bits_per_second: u64) -> u64 {
+    bits_per_second / 8
+}
+
+/// What a bucket may hold, and what arrives for it during the latency: the smaller sum, if there are two buckets
+/// (iproute2's `tc/q_tbf.c`).
+fn limit_of(latency_ns: u64, bucket: (u64, u32), peak: Option<&Peak>) -> u64 {
+    let latency_us = (latency_ns / US) as f64;
+    let holds = |(rate_bps, bytes): (u64, u32)| bytes_per_second(rate_bps) as f64 * latency_us / 1e6 + f64::from(bytes);
+    let second = peak.map_or(f64::INFINITY, |peak| holds((peak.rate_bps, peak.mtu_bytes)));
+    holds(bucket).min(second) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// tc-tbf(8): the limit is the rate times the latency, plus the bucket. 1 Mbit/s are 125,000 bytes a second.
+    #[test]
+    fn a_latency_is_a_limit_of_the_bucket_and_what_arrives_meanwhile() {
+        assert_eq!(limit_of(70_000_000, (500_000, 5120), None), 4375 + 5120);
+        // At 100 kbyte/s, 50 ms are 5000 bytes; with a second bucket of 2000 bytes at 80 % more, 9000 + 2000.
+        let peak = Peak { rate_bps: 1_440_000, mtu_bytes: 2000 };
+        assert_eq!(limit_of(50_000_000, (800_000, 10_000), Some(&peak)), 9000 + 2000);
+        assert_eq!(limit_of(50_000_000, (800_000, 4000), Some(&peak)), 5000 + 4000);
+    }
+}

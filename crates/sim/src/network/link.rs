@@ -1,0 +1,281 @@
+//! The link of a port: sends one frame at a time, and carries what it has sent to the other end.
+//!
+//! Above it are the queueing discipline and, one day, a driver's ring. All they know of the link is whether it is
+//! [stopped](Link::is_stopped), and when it [restarts](Link::restarts_at): the kernel's `netif_tx_stop_queue` and
+//! `netif_tx_wake_queue`. A link that is not stopped accepts one frame, and is then stopped until the frame's last bit
+//! is sent.
+//!
+//! There are several kinds of links, each with its own answer to when a frame will have been sent. A new kind is a
+//! struct with that answer, and a variant of [`Kind`].
+
+use std::hint::select_unpredictable;
+
+use bufferscope_scenario::{RateSchedule, RateStep};
+
+use super::pool::{Fifo, PacketId, Pool};
+
+const NS_PER_S: u64 = 1_000_000_000;
+const BITS_PER_BYTE: u64 = 8;
+
+/// A link, in one direction.
+///
+/// A frame is put on the delay line when its first bit is sent, because its arrival time is known from then on. So the
+/// end of a frame needs an event only if a packet is waiting for it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    kind: Kind,
+    /// When the last bit of the last frame is, or was, sent.
+    free_at_ns: u64,
+    /// Propagation delay, counted from when the last bit was sent.
+    delay_ns: u64,
+    /// Packets being sent or propagating, in the order of their arrival at the other end.
+    line: Fifo,
+    last_arrival_ns: u64,
+    /// Packets that reached the other end.
+    delivered: u64,
+}
+
+/// How long frames take.
+#[derive(Debug)]
+enum Kind {
+    /// No time, however many there are. Such a link is never stopped.
+    Unlimited,
+    Constant(Constant),
+    Schedule(Schedule),
+}
+
+/// A link whose rate never changes.
+///
+/// Times are whole nanoseconds, rounded up for a frame that finds the link idle. Frames sent back to back carry over
+/// the rounding error, so that over a busy period the link sends exactly at its rate and never faster.
+#[derive(Debug)]
+struct Constant {
+    bits_per_second: u64,
+    /// The rounding error so far in this busy period, in units of 1/rate ns.
+    credit: u64,
+    last: Duration,
+}
+
+/// How long a frame takes that begins without credit: most frames are as long as the one before, so the division is
+/// kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct Duration {
+    bytes: u32,
+    whole_ns: u64,
+    /// The rest, in units of 1/rate ns.
+    rest: u64,
+}
+
+/// A link whose rate changes at given times.
+///
+/// The rate at which a frame's first bit is sent applies to the whole frame. If the rate changes meanwhile, the new
+/// rate applies from the next frame on.
+#[derive(Debug)]
+struct Schedule {
+    steps: Vec<RateStep>,
+    /// The step that applied when the last frame began.
+    current: usize,
+    now: Constant,
+}
+
+impl Link {
+    /// A link with that rate; `None` if frames take no time.
+    pub(crate) fn new(rate: Option<&RateSchedule>, delay_ns: u64) -> Self {
+        let kind = match rate.map(RateSchedule::steps) {
+            None => Kind::Unlimited,
+            Some([only]) => Kind::Constant(Constant::new(only.bits_per_second)),
+            Some(steps) => Kind::Schedule(Schedule::new(steps)),
+        };
+        Self { kind, free_at_ns: 0, delay_ns, line: Fifo::new(), last_arrival_ns: 0, delivered: 0 }
+    }
+
+    /// Does the link accept no frame now?
+    #[inline]
+    pub(crate) fn is_stopped(&self, now_ns: u64) -> bool {
+        now_ns < self.free_at_ns
+    }
+
+    /// The time from which the link can accept another frame.
+    #[inline]
+    pub(crate) fn restarts_at(&self) -> u64 {
+        self.free_at_ns
+    }
+
+    /// Sends a frame; the link must not be stopped. Returns when the last bit is sent.
+    #[inline]
+    pub(crate) fn send(&mut self, now_ns: u64, bytes: u32) -> u64 {
+        debug_assert!(!self.is_stopped(now_ns), "a link sends one frame at a time");
+        let idle = now_ns > self.free_at_ns;
+        let duration_ns = match &mut self.kind {
+            Kind::Constant(constant) => constant.duration_ns(bytes, idle),
+            Kind::Schedule(schedule) => schedule.duration_ns(now_ns, bytes, idle),
+            Kind::Unlimited => 0,
+        };
+        self.free_at_ns = now_ns + duration_ns;
+        self.free_at_ns
+    }
+
+    /// Puts a packet whose last bit is sent at `end_ns` on the delay line. The packet is delayed by a further
+    /// `extra_ns`, or longer so that it does not overtake an earlier packet. Returns its arrival time if it is the only
+    /// packet on the line.
+    #[inline]
+    pub(crate) fn propagate(&mut self, packet: PacketId, end_ns: u64, extra_ns: u64, pool: &mut Pool) -> Option<u64> {
+        let arrival_ns = (end_ns + self.delay_ns + extra_ns).max(self.last_arrival_ns);
+        self.last_arrival_ns = arrival_ns;
+        pool.header_mut(packet).at_ns = arrival_ns;
+        let first = self.line.is_empty();
+        self.line.push(packet, pool);
+        first.then_some(arrival_ns)
+    }
+
+    /// Takes a packet that arrives at `now_ns` off the line.
+    #[inline]
+    pub(crate) fn arrival(&mut self, now_ns: u64, pool: &Pool) -> Option<PacketId> {
+        let packet = self.line.front().filter(|&packet| pool.header(packet).at_ns == now_ns)?;
+        self.delivered += 1;
+        self.line.pop(pool);
+        Some(packet)
+    }
+
+    /// When the next packet arrives at the other end.
+    #[inline]
+    pub(crate) fn next_arrival(&self, pool: &Pool) -> Option<u64> {
+        self.line.front().map(|packet| pool.header(packet).at_ns)
+    }
+
+    /// Its rates in order of time, the first at 0; none if frames take no time.
+    pub(crate) fn rates(&self) -> Vec<RateStep> {
+        match &self.kind {
+            Kind::Unlimited => Vec::new(),
+            Kind::Constant(constant) => vec![RateStep { from_ns: 0, bits_per_second: constant.bits_per_second }],
+            Kind::Schedule(schedule) => schedule.steps.clone(),
+        }
+    }
+
+    /// Packets being sent or propagating.
+    pub(crate) fn in_flight(&self) -> &Fifo {
+        &self.line
+    }
+
+    /// Number of packets that have reached the other end.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Number of packets that the link has accepted.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.delivered + u64::from(self.line.packets())
+    }
+}
+
+impl Constant {
+    fn new(bits_per_second: u64) -> Self {
+        Self { bits_per_second, credit: 0, last: Duration::default() }
+    }
+
+    /// How long the next frame takes. `afresh` says that it begins without credit.
+    #[inline]
+    fn duration_ns(&mut self, bytes: u32, afresh: bool) -> u64 {
+        if self.last.bytes != bytes {
+            self.last = Duration::new(bytes, self.bits_per_second);
+        }
+        let Duration { whole_ns, rest, .. } = self.last;
+        let credit = select_unpredictable(afresh, 0, self.credit);
+        let rounded_up = rest > credit;
+        self.credit = credit.wrapping_sub(rest).wrapping_add(select_unpredictable(rounded_up, self.bits_per_second, 0));
+        whole_ns + u64::from(rounded_up)
+    }
+}
+
+impl Duration {
+    fn new(bytes: u32, bits_per_second: u64) -> Self {
+        let owed = u64::from(bytes) * BITS_PER_BYTE * NS_PER_S;
+        Self { bytes, whole_ns: owed / bits_per_second, rest: owed % bits_per_second }
+    }
+}
+
+impl Schedule {
+    fn new(steps: &[RateStep]) -> Self {
+        let first = steps.first().expect("a schedule has a first step").bits_per_second;
+        Self { steps: steps.to_vec(), current: 0, now: Constant::new(first) }
+    }
+
+    fn duration_ns(&mut self, now_ns: u64, bytes: u32, idle: bool) -> u64 {
+        while let Some(next) = self.steps.get(self.current + 1).filter(|next| next.from_ns <= now_ns) {
+            self.now = Constant::new(next.bits_per_second);
+            self.current += 1;
+        }
+        self.now.duration_ns(bytes, idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MBIT: u64 = 1_000_000;
+
+    fn link(bits_per_second: u64) -> Link {
+        Link::new(Some(&RateSchedule::constant(bits_per_second).unwrap()), 0)
+    }
+
+    fn steps(steps: &[(u64, u64)]) -> Link {
+        let steps = steps.iter().map(|&(from_ns, bits_per_second)| RateStep { from_ns, bits_per_second }).collect();
+        Link::new(Some(&RateSchedule::new(steps).unwrap()), 0)
+    }
+
+    #[test]
+    fn a_full_frame_takes_1211200_ns_at_10_mbit() {
+        // 1514 bytes are 12112 bits.
+        let mut link = link(10 * MBIT);
+        assert_eq!(link.send(5, 1514), 1_211_205);
+        assert!(link.is_stopped(1_211_204) && !link.is_stopped(1_211_205));
+        assert_eq!(link.send(1_211_205, 1514), 2_422_405);
+    }
+
+    #[test]
+    fn rounding_is_handed_on_within_a_busy_period_and_ends_with_it() {
+        // 1 byte at 7 Mbit/s takes 1142.86 ns. The ends: 1143, 2286, 3429, 4572, 5715, 6858, and 8000 after seven
+        // bytes.
+        let mut link = link(7 * MBIT);
+        let ends: Vec<u64> = (0..7).map(|_| link.send(link.restarts_at(), 1)).collect();
+        assert_eq!(ends, [1143, 2286, 3429, 4572, 5715, 6858, 8000]);
+        assert_eq!(link.send(8000, 1), 9143);
+        assert_eq!(link.send(10_000, 1), 11_143, "the link was idle: rounded up afresh");
+    }
+
+    #[test]
+    fn a_change_of_rate_applies_to_the_frame_that_is_sent_next() {
+        let mut link = steps(&[(0, 100 * MBIT), (100_000, 10 * MBIT), (5_000_000, 100 * MBIT)]);
+        // The frame takes 121.12 us at 100 Mbit/s; it begins before the change and ends after it.
+        assert_eq!(link.send(0, 1514), 121_120);
+        assert_eq!(link.send(121_120, 1514), 121_120 + 1_211_200);
+        assert_eq!(link.send(5_000_000, 1514), 5_121_120, "a step holds from its first nanosecond on");
+    }
+
+    #[test]
+    fn a_link_without_a_rate_is_never_stopped() {
+        let mut link = Link::new(None, 5);
+        assert_eq!([link.send(7, 1514), link.send(7, 1514)], [7, 7]);
+        assert!(!link.is_stopped(7));
+    }
+
+    proptest! {
+        #[test]
+        fn a_busy_link_sends_exactly_at_its_rate(
+            rate in 1_000_u64..400_000_000_000,
+            frames in prop::collection::vec(1_u32..65_536, 1..50),
+            repeated in 1_usize..3,
+        ) {
+            let mut link = link(rate);
+            let mut bits = 0_u128;
+            for bytes in frames.into_iter().flat_map(|bytes| std::iter::repeat_n(bytes, repeated)) {
+                bits += u128::from(bytes) * 8;
+                let end_ns = link.send(link.restarts_at(), bytes);
+                prop_assert_eq!(u128::from(end_ns), (bits * 1_000_000_000).div_ceil(u128::from(rate)));
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The first layer of a port: a queueing discipline and what has passed through it.
+
+use super::{Dequeued, Fates, Qdisc};
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::xmit::Xmit;
+
+/// A queueing discipline with its counts.
+#[derive(Debug)]
+pub(crate) struct QdiscLayer {
+    qdisc: Qdisc,
+    pub(crate) counts: Counts,
+}
+
+/// What has happened in the layer so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) arrived: u64,
+    pub(crate) dropped: u64,
+    pub(crate) marked: u64,
+    /// Packets and bytes that left the queue, counted like "Sent" of `tc -s qdisc` (which counts each segment of a
+    /// packet that has several).
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+}
+
+impl QdiscLayer {
+    pub(crate) fn new(qdisc: Qdisc) -> Self {
+        Self { qdisc, counts: Counts::default() }
+    }
+
+    /// Passes a packet to the discipline. Returns what the sender is told.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        self.counts.arrived += 1;
+        self.qdisc.enqueue(packet, now_ns, pool, fates)
+    }
+
+    /// Takes the next packet for the layer below.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+        let dequeued = self.qdisc.dequeue(now_ns, pool, fates);
+        if let Dequeued::Packet(packet) = dequeued {
+            self.counts.sent_packets += 1;
+            self.counts.sent_bytes += u64::from(pool.header(packet).frame_bytes);
+        }
+        dequeued
+    }
+
+    /// The layer below has not been stopped since that time, and has found nothing to take.
+    #[inline]
+    pub(crate) fn idle_since(&mut self, at_ns: u64) {
+        self.qdisc.idle_since(at_ns);
+    }
+
+    /// Is no packet waiting?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.qdisc.is_empty()
+    }
+
+    /// Packets and bytes that wait.
+    pub(crate) fn backlog(&self) -> (u64, u64) {
+        self.qdisc.backlog()
+    }
+
+    pub(crate) fn bands(&self) -> &[Fifo] {
+        self.qdisc.bands()
+    }
+
+    /// When the discipline's timer is due, if it has one.
+    pub(crate) fn timer(&self) -> Option<u64> {
+        self.qdisc.timer()
+    }
+
+    /// The timer is due.
+    pub(crate) fn on_timer(&mut self, now_ns: u64) {
+        self.qdisc.on_timer(now_ns);
+    }
+
+    /// The warning that `tc` would give when it configures the discipline.
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.qdisc.warning()
+    }
+}

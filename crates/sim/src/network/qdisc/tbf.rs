@@ -1,0 +1,162 @@
+//! `tbf`: a token bucket filter. Passes packets on at a rate of its own, and after idle times a burst at once.
+//!
+//! Source: Linux `net/sched/sch_tbf.c`, with the conversion of lengths to times in `net/sched/sch_generic.c`
+//! (`psched_ratecfg_precompute`):
+//! - tokens are nanoseconds; a packet takes as many as its length lasts at the rate;
+//! - what waits is in an inner `bfifo`, and only its first packet is looked at;
+//! - a packet that is larger than the bucket is dropped; one of several segments is segmented if these fit, and the
+//!   sender is told what became of them together.
+//!
+//! Departs: with a link overhead other than 14 bytes, the kernel forgets it for segments that it has split off.
+
+use bufferscope_scenario::sizes::{FRAME_BYTES, MTU_BYTES};
+use bufferscope_scenario::{self as scenario, Reason};
+
+use super::bfifo::Bfifo;
+use super::{Dequeued, Discipline, Fates, Place};
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::segmentation;
+use crate::network::xmit::Xmit;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+#[derive(Debug)]
+pub(crate) struct Tbf {
+    inner: Bfifo,
+    bucket: Bucket,
+    peak: Option<Bucket>,
+    /// Largest packet that finds enough tokens in a full bucket.
+    max_bytes: u32,
+    /// What the link adds to each packet.
+    overhead_bytes: u32,
+    /// When the buckets were last brought up to date.
+    updated_at_ns: u64,
+}
+
+/// A bucket of tokens. They are nanoseconds, of which one arrives each nanosecond.
+#[derive(Debug)]
+struct Bucket {
+    rate: Rate,
+    size_ns: i64,
+    tokens_ns: i64,
+}
+
+/// A rate as the kernel computes with it: a length times `multiplier >> shift` is a time in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rate {
+    multiplier: u32,
+    shift: u8,
+}
+
+impl Discipline for Tbf {
+    type Parameters = scenario::Tbf;
+
+    const KEEPS_TIME: bool = true;
+
+    fn new(parameters: &scenario::Tbf, place: Place) -> Result<Self, String> {
+        let peak = parameters.peak.as_ref();
+        Ok(Self {
+            inner: Bfifo::new(&scenario::Bfifo { limit_bytes: parameters.limit_bytes }, place)?,
+            bucket: Bucket::new(parameters.rate_bps, parameters.burst_bytes),
+            peak: peak.map(|peak| Bucket::new(peak.rate_bps, peak.mtu_bytes)),
+            max_bytes: peak.map_or(u32::MAX, |peak| peak.mtu_bytes).min(parameters.burst_bytes),
+            overhead_bytes: place.overhead_bytes,
+            updated_at_ns: 0,
+        })
+    }
+
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        let header = pool.header(packet);
+        if header.frame_bytes <= self.max_bytes {
+            return self.inner.enqueue(packet, now_ns, pool, fates);
+        }
+        if header.load.frames() > 1 && MTU_BYTES + self.overhead_bytes <= self.max_bytes {
+            return self.enqueue_segments(packet, now_ns, pool, fates);
+        }
+        fates.drop(packet, Reason::OVERSIZE);
+        Xmit::Dropped
+    }
+
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+        let Some(first) = self.inner.peek() else { return Dequeued::Nothing };
+        let frame_bytes = pool.header(first).frame_bytes;
+        let arrived_ns = i64::try_from(now_ns - self.updated_at_ns).unwrap_or(i64::MAX).min(self.bucket.size_ns);
+        let left_ns = self.bucket.left_ns(arrived_ns, frame_bytes);
+        let peak_left_ns = self.peak.as_ref().map_or(0, |peak| peak.left_ns(arrived_ns, frame_bytes));
+        let missing_ns = -left_ns.min(peak_left_ns);
+        if missing_ns > 0 {
+            return Dequeued::NotBefore(now_ns + missing_ns as u64);
+        }
+        self.updated_at_ns = now_ns;
+        self.bucket.tokens_ns = left_ns;
+        if let Some(peak) = &mut self.peak {
+            peak.tokens_ns = peak_left_ns;
+        }
+        self.inner.dequeue(now_ns, pool, fates)
+    }
+
+    fn bands(&self) -> &[Fifo] {
+        self.inner.bands()
+    }
+
+    fn warning(&self) -> Option<String> {
+        (self.max_bytes < FRAME_BYTES).then(|| {
+            format!(
+                "tbf: a burst of {} bytes is lower than a full packet of {FRAME_BYTES} bytes, which never passes",
+                self.max_bytes
+            )
+        })
+    }
+}
+
+impl Tbf {
+    /// Enqueues the segments of a packet one by one (`tbf_segment`). The packet itself becomes the last of them.
+    fn enqueue_segments(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        let mut queued = false;
+        while let Some(first) = segmentation::split_off_first(packet, self.overhead_bytes, pool) {
+            fates.split(first);
+            queued |= self.inner.enqueue(first, now_ns, pool, fates).is_queued();
+        }
+        queued |= self.inner.enqueue(packet, now_ns, pool, fates).is_queued();
+        if queued { Xmit::Queued } else { Xmit::Dropped }
+    }
+}
+
+impl Bucket {
+    /// A full bucket that holds enough for a packet of `bytes`.
+    fn new(bits_per_second: u64, bytes: u32) -> Self {
+        let rate = Rate::new(bits_per_second);
+        let size_ns = rate.duration_ns(bytes);
+        Self { rate, size_ns, tokens_ns: size_ns }
+    }
+
+    /// The tokens that are left if `arrived_ns` have arrived and a frame takes its own; negative if they are too few.
+    fn left_ns(&self, arrived_ns: i64, frame_bytes: u32) -> i64 {
+        (self.tokens_ns + arrived_ns).min(self.size_ns) - self.rate.duration_ns(frame_bytes)
+    }
+}
+
+impl Rate {
+    /// The largest multiplier of 32 bits (`psched_ratecfg_precompute__`).
+    fn new(bits_per_second: u64) -> Self {
+        let bytes_per_second = (bits_per_second / 8).max(1);
+        let (mut factor, mut shift) = (NS_PER_S, 0);
+        loop {
+            let multiplier = (factor / bytes_per_second) as u32;
+            if multiplier >> 31 == 1 || factor >> 63 == 1 {
+                return Self { multiplier, shift };
+            }
+            factor <<= 1;
+            shift += 1;
+        }
+    }
+
+    /// How long so many bytes last (`psched_l2t_ns`).
+    fn duration_ns(self, bytes: u32) -> i64 {
+        ((u64::from(bytes) * u64::from(self.multiplier)) >> self.shift) as i64
+    }
+}
+
+#[cfg(test)]
+#[path = "tbf_tests.rs"]
+mod tests;
