@@ -37,6 +37,18 @@ impl Agenda {
         self.tasks.pop().map(|Reverse((.., task))| task)
     }
 
+    /// Forgets every such task that is planned for `from_ns` or later.
+    pub(crate) fn forget(&mut self, task: Task, from_ns: u64) {
+        self.tasks.retain(|Reverse((at_ns, _, planned))| *planned != task || *at_ns < from_ns);
+    }
+
+    /// Forgets the last such task. Returns whether there was one.
+    pub(crate) fn forget_last(&mut self, task: Task) -> bool {
+        let last = self.tasks.iter().filter(|entry| entry.0.2 == task).map(|entry| entry.0).max();
+        self.tasks.retain(|entry| Some(entry.0) != last);
+        last.is_some()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.tasks.clear();
     }

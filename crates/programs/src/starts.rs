@@ -31,4 +31,9 @@ impl<U: Uniform> Starts<U> {
         let is_early = nominal_ns < self.stop_ns;
         is_early.then(|| (nominal_ns + self.jitter.below(START_JITTER_NS)).min(self.stop_ns - 1))
     }
+
+    /// When to begin something that was decided on at `now_ns`, at the earliest when the traffic starts.
+    pub(crate) fn soon(&mut self, now_ns: u64) -> Option<u64> {
+        self.after(now_ns.saturating_sub(self.start_ns))
+    }
 }

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
 use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
-use crate::{RecordsError, Sink, Table, Tables, schema};
+use crate::{MemorySink, RecordsError, Sink, Table, Tables, schema};
 
 /// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
 /// core's second-level cache, and each column reads through them once. With eight times as many, a run of 30 flows was
@@ -87,6 +87,13 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.sojourns, row);
     }
 
+    /// The text of a name of this recorder.
+    pub fn text(&self, name: Name) -> String {
+        let mut text = String::new();
+        self.output.names.write(name, &mut text).expect("a string takes any text");
+        text
+    }
+
     /// The sink's first error, if there was one. An engine may check from time to time in order to stop early.
     pub fn check(&self) -> Result<(), &RecordsError> {
         self.output.error.as_ref().map_or(Ok(()), Err)
@@ -104,6 +111,22 @@ impl<S: Sink> Recorder<S> {
             None => self.output.sink.finish(),
             Some(error) => Err(error),
         }
+    }
+}
+
+impl Recorder<MemorySink> {
+    /// The rows of a table so far, in order. Recording goes on as if this had not been asked.
+    pub fn so_far(&self, table: Table) -> Vec<RecordBatch> {
+        let rest = match table {
+            Table::Probes => self.output.batch(&self.probes),
+            Table::Flows => self.output.batch(&self.flows),
+            Table::Queues => self.output.batch(&self.queues),
+            Table::Drops => self.output.batch(&self.drops),
+            Table::Transfers => self.output.batch(&self.transfers),
+            Table::Sojourns => self.output.batch(&self.sojourns),
+        };
+        let rest = Some(rest).filter(|batch| batch.num_rows() > 0);
+        self.output.sink.batches(table).iter().cloned().chain(rest).collect()
     }
 }
 
@@ -131,10 +154,13 @@ impl<S: Sink> Output<S> {
     #[cold]
     fn flush<R: Row>(&mut self, rows: &mut Vec<R>) {
         if self.error.is_none() && !rows.is_empty() {
-            let batch = RecordBatch::try_new(schema(R::TABLE), R::columns(rows, &self.names))
-                .expect("a row's fields and columns come from one declaration");
-            self.error = self.sink.write(R::TABLE, &batch).err();
+            self.error = self.sink.write(R::TABLE, &self.batch(rows)).err();
         }
         rows.clear();
+    }
+
+    fn batch<R: Row>(&self, rows: &[R]) -> RecordBatch {
+        RecordBatch::try_new(schema(R::TABLE), R::columns(rows, &self.names))
+            .expect("a row's fields and columns come from one declaration")
     }
 }

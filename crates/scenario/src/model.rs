@@ -251,6 +251,11 @@ impl RateSchedule {
         (starts_at_zero && increasing && positive).then_some(Self { steps })
     }
 
+    /// The rate at a time, in bits per second.
+    pub fn at(&self, now_ns: u64) -> u64 {
+        self.steps.iter().rfind(|step| step.from_ns <= now_ns).expect("a step begins at 0").bits_per_second
+    }
+
     /// The steps, first at time 0, times strictly increasing.
     pub fn steps(&self) -> &[RateStep] {
         &self.steps

@@ -105,14 +105,21 @@ impl EventQueue {
     /// Advances the clock to the next event and returns its slot.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Slot> {
+        self.pop_before(u64::MAX)
+    }
+
+    /// Like [`pop`](Self::pop), but leaves alone the events at `until_ns` and later.
+    #[inline]
+    pub(crate) fn pop_before(&mut self, until_ns: u64) -> Option<Slot> {
         if let Some(slot) = self.unsettled.take() {
             self.replay(slot, NEVER);
         }
         let first = *self.node(1);
-        if first == NEVER {
+        // If nothing is pending, this is the latest time of all.
+        let at_ns = (first >> TIME_SHIFT) as u64;
+        if at_ns >= until_ns {
             return None;
         }
-        let at_ns = (first >> TIME_SHIFT) as u64;
         assert!(at_ns >= self.now_ns, "time went back from {} ns to {at_ns} ns", self.now_ns);
         self.now_ns = at_ns;
         let slot = (first as Slot) & ((1 << SLOT_BITS) - 1);
@@ -122,6 +129,13 @@ impl EventQueue {
         *self.node_mut(leaf) = NEVER;
         self.unsettled = Some(slot);
         Some(slot)
+    }
+
+    /// Advances the clock to `now_ns`. No event may be pending before that.
+    pub(crate) fn pass(&mut self, now_ns: u64) {
+        assert!(now_ns >= self.now_ns, "time went back from {} ns to {now_ns} ns", self.now_ns);
+        assert!((*self.node(1) >> TIME_SHIFT) as u64 >= now_ns, "an event before {now_ns} ns is pending");
+        self.now_ns = now_ns;
     }
 
     #[inline]
@@ -235,6 +249,7 @@ mod tests {
         Schedule { slot: Slot, after_ns: u64 },
         Cancel { slot: Slot },
         Pop,
+        Pass { ns: u64 },
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -245,6 +260,7 @@ mod tests {
             4 => (slot(), 0..5_u64).prop_map(|(slot, after_ns)| Step::Schedule { slot, after_ns }),
             1 => slot().prop_map(|slot| Step::Cancel { slot }),
             4 => Just(Step::Pop),
+            1 => (0..5_u64).prop_map(|ns| Step::Pass { ns }),
         ]
     }
 
@@ -275,6 +291,16 @@ mod tests {
                         if let Some((at_ns, ..)) = expected {
                             prop_assert_eq!(queue.now(), at_ns);
                         }
+                    }
+                    Step::Pass { ns } => {
+                        list.sort_unstable();
+                        let until_ns = queue.now() + ns;
+                        while let Some(slot) = queue.pop_before(until_ns) {
+                            prop_assert_eq!(slot, list.remove(0).2);
+                        }
+                        prop_assert!(list.first().is_none_or(|entry| entry.0 >= until_ns));
+                        queue.pass(until_ns);
+                        prop_assert_eq!(queue.now(), until_ns);
                     }
                 }
             }

@@ -34,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod changes;
 mod clock;
 mod hosts;
 mod network;
@@ -48,10 +49,13 @@ use std::ops::ControlFlow;
 use bufferscope_records::{Recorder, RecordsError, Sink};
 use bufferscope_scenario::Scenario;
 
+pub use changes::Change;
 pub use network::traffic_class::Ecn;
 pub use network::xmit::Xmit;
 pub use observation::footprint::{Footprint, footprint};
+pub use observation::state::{PortState, SenderState, State};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
+pub use simulation::Simulation;
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +94,35 @@ pub enum SimError {
         /// The port.
         port: String,
     },
+    /// A time to which a run can't be advanced.
+    #[error("can't advance to {}: the simulation is at {}, and its duration is {}", seconds(.until_ns), seconds(.now_ns), seconds(.duration_ns))]
+    Time {
+        /// The time asked for.
+        until_ns: u64,
+        /// The current time.
+        now_ns: u64,
+        /// The scenario's duration.
+        duration_ns: u64,
+    },
+    /// A change that a running network can't undergo.
+    #[error("{key}: not possible in a running simulation; {hint}")]
+    Fixed {
+        /// The key of the experiment's file.
+        key: String,
+        /// What can be changed.
+        hint: &'static str,
+    },
+    /// The records can't be stored; finishing the run tells why.
+    #[error("the records can't be stored")]
+    Unrecorded,
     /// The records could not be stored.
     #[error(transparent)]
     Records(#[from] RecordsError),
+}
+
+/// A time as people write it.
+fn seconds(ns: &u64) -> String {
+    format!("{} s", *ns as f64 / 1e9)
 }
 
 /// Runs `scenario` and passes what is observed to `recorder`.
@@ -113,16 +143,5 @@ pub fn run<S: Sink>(
     recorder: Recorder<S>,
     on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<S::Output>, SimError> {
-    refuse_rings(scenario)?;
-    simulation::Simulation::new(scenario, seed, recorder)?.run(on_progress)
-}
-
-fn refuse_rings(scenario: &Scenario) -> Result<(), SimError> {
-    for link in &scenario.links {
-        let ports = [&link.forward, &link.reverse].into_iter().zip(link.port_names(&scenario.nodes));
-        if let Some((_, port)) = ports.into_iter().find(|(port, _)| port.ring.is_some()) {
-            return Err(SimError::Ring { port });
-        }
-    }
-    Ok(())
+    Simulation::new(scenario.clone(), seed, recorder)?.finish(on_progress)
 }

@@ -132,6 +132,12 @@ impl Connections {
         connections.map(|connection| u64::from(record(connection, now_ns, recording))).sum()
     }
 
+    /// The state of the data senders whose connections are established and not closed.
+    pub(crate) fn rows(&self, now_ns: u64) -> impl Iterator<Item = FlowRow> {
+        let connections = self.places.iter().flatten();
+        connections.filter_map(move |connection| Some(flow_row(now_ns, connection.name(), &connection.state(now_ns)?)))
+    }
+
     /// May any connection be forgotten?
     #[inline]
     pub(crate) fn any_closed(&self) -> bool {

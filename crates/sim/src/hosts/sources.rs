@@ -1,7 +1,7 @@
 //! The traffic of a scenario: creates it, and dispatches events to it.
 
 use bufferscope_programs::News;
-use bufferscope_records::Sink;
+use bufferscope_records::{FlowRow, Sink};
 use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 
 use super::connection::Id;
@@ -70,6 +70,22 @@ impl Sources {
         }
     }
 
+    /// A traffic stops at `stop_ns`, earlier than planned.
+    pub(crate) fn bring_stop_forward(&mut self, traffic: u32, stop_ns: u64, net: &mut Network) {
+        match self.source(traffic) {
+            Source::Ping(ping) => ping.bring_stop_forward(stop_ns, net),
+            Source::Streams(streams) => streams.bring_stop_forward(stop_ns, net),
+            Source::Datagrams(datagrams) => datagrams.bring_stop_forward(stop_ns),
+        }
+    }
+
+    /// From now on a traffic of endless flows has this many of them.
+    pub(crate) fn set_flows<S: Sink>(&mut self, traffic: u32, flows: u32, around: &mut Surroundings<'_, S>) {
+        if let Source::Streams(streams) = self.source(traffic) {
+            streams.set_flows(flows, around);
+        }
+    }
+
     /// Tells the programs of a connection what happened to it.
     #[cold]
     pub(crate) fn tell<S: Sink>(&mut self, id: Id, news: News, around: &mut Surroundings<'_, S>) {
@@ -110,6 +126,15 @@ impl Sources {
             Source::Ping(_) | Source::Streams(_) => 0,
         };
         self.0.iter().map(sample).sum()
+    }
+
+    /// The flows that are tracked by their traffic.
+    pub(crate) fn rows(&self, now_ns: u64) -> Vec<FlowRow> {
+        let rows = |source: &Source| match source {
+            Source::Datagrams(datagrams) => datagrams.rows(now_ns),
+            Source::Ping(_) | Source::Streams(_) => Vec::new(),
+        };
+        self.0.iter().flat_map(rows).collect()
     }
 
     /// Records everything that has not completed within the duration.

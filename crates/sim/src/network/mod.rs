@@ -104,15 +104,9 @@ pub(crate) struct Outbound {
 impl Network {
     pub(crate) fn new(scenario: &Scenario, seed: u64, slots: Slots) -> Result<Self, SimError> {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
-        for link in &scenario.links {
-            let names = link.port_names(&scenario.nodes);
-            for (port, to, name) in [(&link.forward, link.ends[1], &names[0]), (&link.reverse, link.ends[0], &names[1])]
-            {
-                let place = Place { port: ports.len() as u32, overhead_bytes: port.overhead_bytes, seed };
-                let qdisc =
-                    Qdisc::new(&port.queue, place).map_err(|reason| SimError::Qdisc { port: name.clone(), reason })?;
-                ports.push(Port::new(port, to, qdisc));
-            }
+        for (index, link) in (0..).step_by(2).zip(&scenario.links) {
+            ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed)?));
+            ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed)?));
         }
         Ok(Self {
             events: EventQueue::new(slots.ports(), slots.fixed()),
@@ -238,6 +232,14 @@ impl Network {
         (*self.pool.body(packet), header.class.ecn())
     }
 
+    /// Changes the queueing discipline of a port, or its parameters.
+    pub(crate) fn change_queue<S: Sink>(&mut self, port: PortIndex, to: Qdisc, recording: &mut Recording<S>) {
+        self.ports[port as usize].change_queue(to, &self.pool, &mut self.fates);
+        if !self.fates.0.is_empty() {
+            self.settle_fates(port, recording);
+        }
+    }
+
     /// The number of each flow's packets in the network, counted by looking at every packet.
     pub(crate) fn count_under_way(&self) -> Vec<u64> {
         let mut under_way = vec![0; self.flows.len()];
@@ -307,6 +309,15 @@ impl Network {
         let flow = self.flows[header.flow as usize].name;
         recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));
     }
+}
+
+/// The queueing discipline of a port, empty.
+pub(crate) fn qdisc(scenario: &Scenario, index: PortIndex, seed: u64) -> Result<Qdisc, SimError> {
+    let (link, side) = (&scenario.links[index as usize / 2], index as usize % 2);
+    let port = [&link.forward, &link.reverse][side];
+    let place = Place { port: index, overhead_bytes: port.overhead_bytes, seed };
+    Qdisc::new(&port.queue, place)
+        .map_err(|reason| SimError::Qdisc { port: link.port_names(&scenario.nodes)[side].clone(), reason })
 }
 
 impl Flow {

@@ -1,6 +1,6 @@
 //! A port: the sending side of one direction of a link. It has a queueing discipline, a wire and a delay line.
 
-use bufferscope_scenario::{self as scenario, NodeIndex};
+use bufferscope_scenario::{self as scenario, NodeIndex, RateSchedule};
 
 use super::pool::{Fifo, PacketId, Pool};
 use super::qdisc::{Fates, Qdisc};
@@ -81,6 +81,25 @@ impl Port {
             overhead_bytes: port.overhead_bytes,
             to,
             counts: Counts::default(),
+        }
+    }
+
+    /// From now on, frames are sent at this rate. The one on the wire is not affected.
+    pub(crate) fn set_rate(&mut self, rate: &RateSchedule) {
+        if let Some(sender) = &mut self.sender {
+            sender.wire.set_rate(rate);
+        }
+    }
+
+    /// From now on, packets propagate this long. No packet overtakes an earlier one.
+    pub(crate) fn set_delay(&mut self, delay_ns: u64) {
+        self.delay_ns = delay_ns;
+    }
+
+    /// Changes the parameters of the queueing discipline, or replaces it, as [`Qdisc::change`].
+    pub(crate) fn change_queue(&mut self, to: Qdisc, pool: &Pool, fates: &mut Fates) {
+        if let Some(sender) = &mut self.sender {
+            sender.qdisc.change(to, pool, fates);
         }
     }
 
@@ -185,8 +204,6 @@ impl Port {
 
 #[cfg(test)]
 mod tests {
-    use bufferscope_scenario::RateSchedule;
-
     use super::*;
     use crate::network::packet::{Body, Echo, EchoKind, Header};
     use crate::network::qdisc::Place;

@@ -30,6 +30,11 @@ impl Wire {
         Self { steps: schedule.steps().to_vec(), current: 0, free_at_ns: 0, credit: 0 }
     }
 
+    /// Replaces the rate. The frame on the wire is finished at its own rate.
+    pub(crate) fn set_rate(&mut self, schedule: &RateSchedule) {
+        (self.steps, self.current, self.credit) = (schedule.steps().to_vec(), 0, 0);
+    }
+
     /// The time from which the wire can accept another frame.
     #[inline]
     pub(crate) fn free_at(&self) -> u64 {
@@ -104,6 +109,16 @@ mod tests {
         assert_eq!(wire.send(0, 1514), 121_120);
         assert_eq!(wire.send(121_120, 1514), 121_120 + 1_211_200);
         assert_eq!(wire.send(5_000_000, 1514), 5_121_120, "a step holds from its first nanosecond on");
+    }
+
+    #[test]
+    fn a_replaced_rate_applies_to_the_frame_that_is_sent_next() {
+        // 12112 bits take 1730285.7 ns at 7 Mbit/s. The rounding error is counted at that rate, so it ends with it.
+        let mut wire = wire(7 * MBIT);
+        assert_eq!(wire.send(0, 1514), 1_730_286);
+        wire.set_rate(&RateSchedule::constant(10 * MBIT).unwrap());
+        assert_eq!(wire.free_at(), 1_730_286, "the frame on the wire is not affected");
+        assert_eq!(wire.send(1_730_286, 1514), 1_730_286 + 1_211_200);
     }
 
     proptest! {

@@ -74,16 +74,22 @@ impl Udp {
         self.agenda.arm(net);
     }
 
+    pub(super) fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.stop_ns = stop_ns;
+        self.flows.iter_mut().for_each(|flow| flow.departures.bring_stop_forward(stop_ns));
+        self.agenda.forget(|at_ns, _| at_ns >= stop_ns);
+    }
+
     pub(super) fn receive(&mut self, datagram: Datagram) {
         let flow = &mut self.flows[datagram.stream as usize];
         flow.received += 1;
         flow.expected = flow.expected.max(datagram.seq + 1);
     }
 
-    /// Samples the flows that have begun.
-    pub(super) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+    /// The flows that have begun.
+    pub(super) fn rows(&self, now_ns: u64) -> impl Iterator<Item = FlowRow> {
         let begun = self.flows.iter().filter(|flow| flow.sent > 0);
-        begun.map(|flow| recording.recorder.flow(flow.row(now_ns, self.payload_bytes.into()))).count() as u64
+        begun.map(move |flow| flow.row(now_ns, self.payload_bytes.into()))
     }
 
     /// Plans the next datagram of a flow. A sleeping sender wakes a little late, but these delays do not accumulate.

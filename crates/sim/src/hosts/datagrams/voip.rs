@@ -89,6 +89,11 @@ impl Voip {
         self.arm_timeout(net);
     }
 
+    pub(super) fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.stop_ns = stop_ns;
+        self.agenda.forget(|at_ns, _| at_ns >= stop_ns);
+    }
+
     pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &Network, recording: &mut Recording<S>) {
         self.streams[datagram.stream as usize].decide(datagram.seq, Fate::ArrivedAt(net.now()), recording);
     }

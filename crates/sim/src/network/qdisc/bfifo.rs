@@ -32,6 +32,11 @@ impl Discipline for Bfifo {
         self.queue.pop(pool)
     }
 
+    /// `fifo_init`: packets over a lowered limit stay until they are sent.
+    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+        self.limit_bytes = to.limit_bytes;
+    }
+
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
     }

@@ -31,6 +31,11 @@ impl Discipline for Pfifo {
         self.queue.pop(pool)
     }
 
+    /// `fifo_init`: packets over a lowered limit stay until they are sent.
+    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+        self.limit_packets = to.limit_packets;
+    }
+
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
     }

@@ -61,6 +61,9 @@ impl Discipline for PfifoFast {
         })
     }
 
+    /// There is nothing to change.
+    fn change(&mut self, _to: Self, _pool: &Pool, _fates: &mut Fates) {}
+
     fn bands(&self) -> &[Fifo] {
         &self.bands
     }
