@@ -129,21 +129,22 @@ impl Experiment {
     }
 
     /// The scenario of a point (by index) with further `overrides` of its set-up, as for a network that is changed
-    /// while it runs. They take precedence over the swept values.
+    /// while it runs. They take precedence over the swept values. Those that a later one replaces are removed.
     ///
     /// # Errors
     /// As [`Experiment::parse`]. Overrides of other keys than the set-up's are refused, too.
     ///
     /// # Panics
     /// If there is no such point.
-    pub fn changed(&self, point: usize, overrides: &[String]) -> Result<Scenario, ExperimentError> {
+    pub fn changed(&self, point: usize, overrides: &mut Vec<String>) -> Result<Scenario, ExperimentError> {
         self.origin.changed(point, overrides).map_err(|problems| problems.into_error(&self.origin.file))
     }
 }
 
 impl Origin {
-    fn changed(&self, point: usize, overrides: &[String]) -> Result<Scenario, Problems> {
-        let later = Changes::parse(overrides)?;
+    fn changed(&self, point: usize, overrides: &mut Vec<String>) -> Result<Scenario, Problems> {
+        let later = Changes::parse(overrides)?.last_of_each();
+        *overrides = later.texts();
         later.check_setup_only()?;
         check_expansion(&self.setup, &Axes::default(), &later)?;
         let choice = self.axes.choices().nth(point).expect("the point exists");

@@ -41,6 +41,23 @@ impl Changes {
         problems.into_result().map(|()| Self(changes))
     }
 
+    /// These overrides without those that a later one replaces.
+    pub(crate) fn last_of_each(mut self) -> Self {
+        let mut kept: Vec<Override> = Vec::new();
+        while let Some(change) = self.0.pop() {
+            if !kept.iter().any(|later| later.path.contains(&change.path)) {
+                kept.push(change);
+            }
+        }
+        kept.reverse();
+        Self(kept)
+    }
+
+    /// As they were given.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.iter().map(|change| change.text.clone()).collect()
+    }
+
     /// These overrides, and then those of `later`.
     pub(crate) fn followed_by(&self, later: &Self) -> Self {
         Self(self.0.iter().chain(&later.0).cloned().collect())

@@ -3,7 +3,7 @@
 //! A change is the difference between two scenarios: the one that was asked for so far, and the one that is asked for
 //! now. Both are complete, so that every value was checked together with all others.
 
-use bufferscope_scenario::{Link, RateSchedule, RateStep, Scenario, Traffic, TrafficKind};
+use bufferscope_scenario::{Link, Scenario, Traffic, TrafficKind};
 use serde::Serialize;
 
 use crate::SimError;
@@ -105,14 +105,4 @@ fn refuse(parts: &[(&str, bool)], prefix: &str, hint: &'static str) -> Result<()
         Some((key, _)) => Err(SimError::Fixed { key: format!("{prefix}{key}"), hint }),
         None => Ok(()),
     }
-}
-
-/// A rate that was `before` until `now_ns` and follows `after` from then on.
-pub(crate) fn spliced(before: &RateSchedule, after: &RateSchedule, now_ns: u64) -> RateSchedule {
-    let past = before.steps().iter().take_while(|step| step.from_ns < now_ns);
-    let current = after.steps().iter().rfind(|step| step.from_ns <= now_ns);
-    let current = current.map(|step| RateStep { from_ns: now_ns, ..*step });
-    let future = after.steps().iter().filter(|step| step.from_ns > now_ns);
-    RateSchedule::new(past.copied().chain(current).chain(future.copied()).collect())
-        .expect("both begin at 0, and their times increase")
 }

@@ -51,8 +51,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 ///
 /// let mut simulation = Simulation::new(scenario, 1, Recorder::new(MemorySink::default()))?;
 /// simulation.advance(5_000_000_000, go_on)?;
-/// let slow = vec!["link.line.rate=1mbit".to_owned()];
-/// simulation.change(experiment.changed(0, &slow)?, slow)?;
+/// let mut slow = vec!["link.line.rate=1mbit".to_owned()];
+/// simulation.change(experiment.changed(0, &mut slow)?, slow)?;
 /// simulation.advance(8_000_000_000, go_on)?;
 /// assert_eq!(simulation.state().ports[0].rate_bps, Some(1_000_000));
 /// let summary = simulation.finish(go_on)?;
@@ -254,8 +254,8 @@ impl<S: Sink> Simulation<S> {
             for (side, (from, to, now)) in sides.into_iter().enumerate() {
                 let port = &mut self.net.ports[2 * index + side];
                 if let (true, Some(rate), Some(before)) = (from.rate != to.rate, &to.rate, &mut now.rate) {
-                    *before = changes::spliced(before, rate, now_ns);
-                    port.set_rate(before);
+                    before.follow(rate, now_ns);
+                    port.set_rate(rate);
                 }
                 now.delay_ns = to.delay_ns;
                 now.queue = to.queue.clone();

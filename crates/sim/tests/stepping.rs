@@ -70,8 +70,8 @@ impl Lab {
     }
 
     fn try_set(&mut self, change: &str) -> Result<(), SimError> {
-        let set = [&self.set[..], &[change.to_owned()]].concat();
-        let changed = self.experiment.changed(0, &set).unwrap_or_else(|error| panic!("{error}"));
+        let mut set = [&self.set[..], &[change.to_owned()]].concat();
+        let changed = self.experiment.changed(0, &mut set).unwrap_or_else(|error| panic!("{error}"));
         self.simulation.change(changed, vec![change.to_owned()])?;
         self.set = set;
         Ok(())
