@@ -19,7 +19,7 @@ pub struct Change {
 
 const OF_LINKS: &str = "of links, rate, delay and queue can change";
 const OF_TRAFFIC: &str = "of traffic, stop can change, and flows of tcp without bytes";
-const OF_ALL: &str = "rate, delay and queue of links can change, and stop and flows of traffic";
+const OF_ALL: &str = "rate, delay and queue of links can change, and stop and flows of traffic; traffic can be added";
 
 /// Refuses differences between two scenarios that a network can't undergo at `now_ns`.
 pub(crate) fn check(from: &Scenario, to: &Scenario, now_ns: u64) -> Result<(), SimError> {
@@ -31,11 +31,15 @@ pub(crate) fn check(from: &Scenario, to: &Scenario, now_ns: u64) -> Result<(), S
         ("sojourns", from.sojourns != to.sojourns),
         ("link", names(from).ne(names(to)) || from.links.len() != to.links.len()),
         ("host", from.nodes != to.nodes),
-        ("traffic", from.traffic.len() != to.traffic.len()),
+        ("traffic", from.traffic.len() > to.traffic.len()),
     ];
     refuse(&whole, "", OF_ALL)?;
     from.links.iter().zip(&to.links).try_for_each(|(from, to)| check_link(from, to))?;
-    from.traffic.iter().zip(&to.traffic).try_for_each(|(from, to)| check_traffic(from, to, now_ns))
+    from.traffic.iter().zip(&to.traffic).try_for_each(|(from, to)| check_traffic(from, to, now_ns))?;
+    let too_late = to.traffic[from.traffic.len()..].iter().find(|added| added.stop_ns <= now_ns);
+    too_late.map_or(Ok(()), |added| {
+        refuse(&[("stop", true)], &format!("traffic.{}.", added.name), "what begins now must stop later")
+    })
 }
 
 /// The nodes, in the order in which links name them.

@@ -138,6 +138,20 @@ impl EventQueue {
         self.now_ns = now_ns;
     }
 
+    /// The same clock and events in other slots: `slot` tells where the event of a slot goes. `busy` and `slots` as for
+    /// [`new`](Self::new).
+    pub(crate) fn renumbered(&self, busy: usize, slots: usize, slot: impl Fn(Slot) -> Slot) -> Self {
+        let mut other = Self { now_ns: self.now_ns, sequence: self.sequence, ..Self::new(busy, slots) };
+        for old in 0..self.slots as Slot {
+            let key = *self.node(self.leaf(old));
+            if key != NEVER {
+                let new = slot(old);
+                other.set(new, key >> SLOT_BITS << SLOT_BITS | Key::from(new));
+            }
+        }
+        other
+    }
+
     #[inline]
     fn set(&mut self, slot: Slot, key: Key) {
         if slot as usize >= self.slots {
@@ -184,15 +198,7 @@ impl EventQueue {
     #[cold]
     fn grow(&mut self, slot: Slot) {
         assert!(slot < 1 << SLOT_BITS, "fewer than 2^24 entities have events");
-        let mut grown =
-            Self { now_ns: self.now_ns, sequence: self.sequence, ..Self::new(self.busy, slot as usize + 1) };
-        for old in 0..self.slots as Slot {
-            let key = *self.node(self.leaf(old));
-            if key != NEVER {
-                grown.replay(old, key);
-            }
-        }
-        *self = grown;
+        *self = self.renumbered(self.busy, slot as usize + 1, |old| old);
     }
 }
 
@@ -241,6 +247,20 @@ mod tests {
         queue.schedule(0, 5);
         queue.pop();
         queue.schedule(0, 4);
+    }
+
+    #[test]
+    fn events_in_other_slots_come_at_their_times_and_in_their_order() {
+        let mut queue = EventQueue::new(2, 4);
+        queue.schedule_first(2, 3);
+        for (slot, at_ns) in [(0, 9), (3, 7), (5, 7), (1, 2)] {
+            queue.schedule(slot, at_ns);
+        }
+        assert_eq!(queue.pop(), Some(1));
+        let mut other = queue.renumbered(2, 4, |slot| if slot < 2 { slot } else { slot + 10 });
+        assert_eq!(other.now(), 2);
+        other.schedule(1, 7);
+        assert_eq!(std::iter::from_fn(|| other.pop()).collect::<Vec<_>>(), [12, 13, 15, 1, 0]);
     }
 
     /// The operations on a queue.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bufferscope_records::{Recorder, Sink, Table};
-use bufferscope_scenario::{Port, Scenario};
+use bufferscope_scenario::{Port, Scenario, Traffic};
 
 use crate::changes::{self, Change};
 use crate::clock::Slot;
@@ -219,6 +219,7 @@ impl<S: Sink> Simulation<S> {
     /// - A delay applies to the next packet. No packet overtakes an earlier one.
     /// - Where parameters of a queue's discipline change, it decides what becomes of the waiting packets. Another
     ///   discipline begins empty: what waits is dropped.
+    /// - Traffic that is new begins now, or when it is planned to begin later.
     /// - Traffic can stop earlier than planned, and a TCP traffic of endless flows can have more flows, or fewer: then
     ///   the newest end.
     ///
@@ -230,9 +231,16 @@ impl<S: Sink> Simulation<S> {
         let now_ns = self.now_ns();
         changes::check(&self.asked, &to, now_ns)?;
         let queues = self.changed_queues(&to)?;
+        let adds_traffic = to.traffic.len() > self.asked.traffic.len();
+        if adds_traffic {
+            self.net.routes = self.net.routes.clone().extended(&to)?;
+        }
         self.change_ports(&to, queues);
         self.change_traffic(&to);
         self.settle(&mut |_| ControlFlow::Continue(())).expect("nobody stops it");
+        if adds_traffic {
+            self.add_traffic(&to);
+        }
         self.asked = to;
         self.changes.push(Change { t_ns: now_ns, set });
         Ok(())
@@ -279,7 +287,27 @@ impl<S: Sink> Simulation<S> {
                 sources.set_flows(index, flows, &mut Surroundings { connections, net, recording });
             }
         }
-        self.scenario.traffic.clone_from(&to.traffic);
+        for (now, to) in self.scenario.traffic.iter_mut().zip(&to.traffic) {
+            now.stop_ns = to.stop_ns;
+            now.kind.clone_from(&to.kind);
+        }
+    }
+
+    fn add_traffic(&mut self, to: &Scenario) {
+        let (now_ns, before) = (self.now_ns(), self.scenario.traffic.len());
+        let added = to.traffic[before..].iter();
+        self.scenario
+            .traffic
+            .extend(added.map(|traffic| Traffic { start_ns: traffic.start_ns.max(now_ns), ..traffic.clone() }));
+        self.slots = Slots::new(self.net.ports.len(), self.scenario.traffic.len());
+        self.net.set_slots(self.slots);
+        let Self { scenario, sources, recording, seed, slots, .. } = self;
+        let flows = self.net.insert_flows(self.connections.first_flow(), |net| {
+            for traffic in &scenario.traffic[before..] {
+                sources.add(traffic, scenario, *seed, *slots, net, recording);
+            }
+        });
+        self.connections.make_room(flows, self.slots);
     }
 
     /// Runs to the end, or until the records cannot be stored.

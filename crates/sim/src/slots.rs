@@ -96,8 +96,32 @@ impl Slots {
         }
     }
 
+    /// The slot of an owner.
+    pub(crate) fn slot(self, target: Target) -> Slot {
+        match target {
+            Target::Wire(port) => self.wire(port),
+            Target::Line(port) => self.line(port),
+            Target::Sampler => self.sampler(),
+            Target::Second => self.second(),
+            Target::Begin(traffic) => self.begin(traffic),
+            Target::End(traffic) => self.end(traffic),
+            Target::Endpoint(connection, side) => self.endpoint(connection, side),
+        }
+    }
+
     #[inline]
     fn connections(self) -> Slot {
         self.begin(self.traffic)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_is_that_of_its_owner() {
+        let slots = Slots::new(3, 2);
+        assert!((0..40).all(|slot| slots.slot(slots.target(slot)) == slot));
     }
 }

@@ -138,7 +138,7 @@ proptest! {
         other in arbitrary_scenario(),
     ) {
         let changed = mixed(&scenario, &other);
-        let mut simulation = begin(&scenario, 1);
+        let mut simulation = begin(&with_one_traffic(&scenario), 1);
         simulation.change(changed.clone(), vec![]).unwrap();
         assert_same(&finish(simulation), &run(&changed, 1));
     }
@@ -149,12 +149,14 @@ proptest! {
         others in prop::collection::vec((arbitrary_scenario(), 0.0..=1.0_f64), 1..4),
     ) {
         let changed = || {
-            let mut simulation = begin(&scenario, 1);
+            let mut simulation = begin(&with_one_traffic(&scenario), 1);
             let mut times: Vec<u64> = others.iter().map(|(_, at)| (scenario.duration_ns as f64 * at) as u64).collect();
             times.sort_unstable();
             for ((other, _), at_ns) in others.iter().zip(times) {
                 simulation.advance(at_ns, &mut go_on).unwrap();
-                simulation.change(mixed(&scenario, other), vec![]).unwrap();
+                if let Err(error) = simulation.change(mixed(&scenario, other), vec![]) {
+                    assert!(error.to_string().ends_with("what begins now must stop later"), "{error}");
+                }
             }
             finish(simulation)
         };
@@ -179,6 +181,12 @@ proptest! {
             prop_assert_eq!(before(begun(&now)), before(begun(&at_all)));
         }
     }
+}
+
+fn with_one_traffic(scenario: &Scenario) -> Scenario {
+    let mut scenario = scenario.clone();
+    scenario.traffic.truncate(1);
+    scenario
 }
 
 /// A scenario with the rates, delays and queues of another, as far as both have them.
@@ -394,6 +402,32 @@ fn flows_are_added_and_the_newest_end_first() {
 }
 
 #[test]
+fn traffic_is_added_while_other_traffic_goes_on() {
+    let mut lab = Lab::new(FLOWS);
+    lab.advance(5 * SECOND);
+    lab.set("traffic.ping={ kind = 'ping', from = 'h2', to = 'h1', interval = '100ms' }");
+    lab.set("traffic.load={ kind = 'udp', from = 'h1', to = 'h2', rate = '1mbit', size = '1250b', flows = 2, start = '7s' }");
+    lab.advance(6 * SECOND);
+    lab.set("traffic.more={ kind = 'tcp', from = 'h2', to = 'h1', flows = 2 }");
+    lab.set("traffic.ping.stop=8s");
+    assert_eq!(flows(&lab.advance(8 * SECOND)), ["bulk/1", "more/1", "more/2", "load/1", "load/2"]);
+    let starts: Vec<u64> = lab.simulation.scenario().traffic.iter().map(|traffic| traffic.start_ns / SECOND).collect();
+    assert_eq!(starts, [0, 15, 5, 7, 6]);
+    let summary = finish(lab.simulation);
+    // From 5 s on, one request every 100 ms for three seconds.
+    let sent = numbers(&summary.output, Table::Probes, "sent_ns");
+    assert_eq!(sent.len(), 30);
+    assert!(sent.iter().zip(0..).all(|(sent_ns, seq)| (sent_ns - 5 * SECOND) / (100 * MS) == seq));
+    // 1 Mbit/s are 100 datagrams a second, for 13 s.
+    let udp = summary.flows.iter().find(|flow| flow.flow == "load/2").unwrap();
+    assert!((1299..=1301).contains(&udp.sent), "{udp:?}");
+    let names: Vec<&str> = summary.flows.iter().map(|flow| flow.flow.as_str()).collect();
+    assert_eq!(names, ["bulk/1", "file/1", "ping/1", "load/1", "load/2", "more/1", "more/2"]);
+    let sampled = words(&summary.output, Table::Flows, "flow");
+    assert!(["bulk/1", "file/1", "load/1", "more/2"].iter().all(|flow| sampled.iter().any(|name| name == flow)));
+}
+
+#[test]
 fn what_a_running_network_cannot_undergo_is_refused_by_name() {
     let mut lab = Lab::new(FLOWS);
     lab.advance(10 * SECOND);
@@ -412,6 +446,7 @@ fn what_a_running_network_cannot_undergo_is_refused_by_name() {
         ("traffic.file.flows=2", "traffic.file"),
         ("traffic.bulk.flows=2", "traffic.bulk.stop"),
         ("traffic.bulk.stop=20s", "traffic.bulk.stop"),
+        ("traffic.new={ kind = 'ping', from = 'h1', to = 'h2', stop = '10s' }", "traffic.new.stop"),
     ] {
         let before = lab.simulation.state();
         let error = lab.try_set(change).unwrap_err().to_string();

@@ -46,6 +46,17 @@ impl Connections {
         }
     }
 
+    /// Other traffic has got flows, and the events are in other slots.
+    pub(crate) fn make_room(&mut self, flows: u32, slots: Slots) {
+        self.first_flow += flows;
+        self.slots = slots;
+    }
+
+    /// Index of the first connection's flow; those of other traffic come before it.
+    pub(crate) fn first_flow(&self) -> u32 {
+        self.first_flow
+    }
+
     /// Opens a connection: the client's SYN is sent now. Returns its place.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
         let connection = Connection::new(opening, net, &self.thresholds);

@@ -34,22 +34,24 @@ impl Sources {
         net: &mut Network,
         recording: &mut Recording<S>,
     ) -> Self {
-        let source = |(index, traffic): (u32, &Traffic)| {
-            let name = recording.recorder.intern(&traffic.name);
-            let setup = Setup { scenario, traffic, index, name, seed, slots };
-            match &traffic.kind {
-                TrafficKind::Ping(parameters) => Source::Ping(Ping::new(&setup, parameters, net)),
-                TrafficKind::Udp(parameters) => Source::Datagrams(Datagrams::Udp(Udp::new(&setup, parameters, net))),
-                TrafficKind::Voip(parameters) => Source::Datagrams(Datagrams::Voip(Voip::new(&setup, parameters, net))),
-                TrafficKind::Dns(parameters) => Source::Datagrams(Datagrams::Dns(Dns::new(&setup, parameters, net))),
-                TrafficKind::Tcp(TcpTraffic { sending, .. })
-                | TrafficKind::Web(WebTraffic { sending, .. })
-                | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
-                    Source::Streams(Box::new(Streams::new(&setup, *sending, net)))
-                }
-            }
-        };
-        Self((0_u32..).zip(&scenario.traffic).map(source).collect())
+        let mut sources = Self(Vec::new());
+        scenario.traffic.iter().for_each(|traffic| sources.add(traffic, scenario, seed, slots, net, recording));
+        sources
+    }
+
+    /// Adds the traffic that follows those that there are.
+    pub(crate) fn add<S: Sink>(
+        &mut self,
+        traffic: &Traffic,
+        scenario: &Scenario,
+        seed: u64,
+        slots: Slots,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        let name = recording.recorder.intern(&traffic.name);
+        let setup = Setup { scenario, traffic, index: self.0.len() as u32, name, seed, slots };
+        self.0.push(Source::new(&setup, net));
     }
 
     /// It is time for something that a traffic has planned.
@@ -183,6 +185,22 @@ impl Sources {
         match self.source(datagram.traffic) {
             Source::Datagrams(datagrams) => datagrams,
             Source::Ping(_) | Source::Streams(_) => unreachable!("only traffic over UDP sends datagrams"),
+        }
+    }
+}
+
+impl Source {
+    fn new(setup: &Setup<'_>, net: &mut Network) -> Self {
+        match &setup.traffic.kind {
+            TrafficKind::Ping(parameters) => Self::Ping(Ping::new(setup, parameters, net)),
+            TrafficKind::Udp(parameters) => Self::Datagrams(Datagrams::Udp(Udp::new(setup, parameters, net))),
+            TrafficKind::Voip(parameters) => Self::Datagrams(Datagrams::Voip(Voip::new(setup, parameters, net))),
+            TrafficKind::Dns(parameters) => Self::Datagrams(Datagrams::Dns(Dns::new(setup, parameters, net))),
+            TrafficKind::Tcp(TcpTraffic { sending, .. })
+            | TrafficKind::Web(WebTraffic { sending, .. })
+            | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
+                Self::Streams(Box::new(Streams::new(setup, *sending, net)))
+            }
         }
     }
 }

@@ -240,6 +240,29 @@ impl Network {
         }
     }
 
+    /// Puts the events into the slots of another layout.
+    pub(crate) fn set_slots(&mut self, slots: Slots) {
+        let before = std::mem::replace(&mut self.slots, slots);
+        let slot = |slot| slots.slot(before.target(slot));
+        self.events = self.events.renumbered(slots.ports(), slots.fixed(), slot);
+    }
+
+    /// Adds the flows that `add` appends at `index`; those from there on get higher indices. Returns how many there are.
+    pub(crate) fn insert_flows(&mut self, index: u32, add: impl FnOnce(&mut Self)) -> u32 {
+        let later = self.flows.split_off(index as usize);
+        add(self);
+        let added = self.flows.len() as u32 - index;
+        self.flows.extend(later);
+        let packets: Vec<PacketId> = self.ports.iter().flat_map(|port| port.packets(&self.pool)).collect();
+        for packet in packets {
+            let header = self.pool.header_mut(packet);
+            if header.flow >= index {
+                header.flow += added;
+            }
+        }
+        added
+    }
+
     /// The number of each flow's packets in the network, counted by looking at every packet.
     pub(crate) fn count_under_way(&self) -> Vec<u64> {
         let mut under_way = vec![0; self.flows.len()];

@@ -21,7 +21,7 @@ pub(crate) enum Step {
 /// The routing table: for every destination of traffic (a *row*) and every node, the port to take.
 ///
 /// If several paths have equally few hops, the path whose first link comes first in the scenario is taken.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Routes {
     nodes: usize,
     /// Row of each node that is a destination.
@@ -32,18 +32,22 @@ pub(crate) struct Routes {
 impl Routes {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, SimError> {
         let nodes = scenario.nodes.len();
-        let mut routes = Self { nodes, rows: vec![None; nodes], steps: Vec::new() };
+        Self { nodes, rows: vec![None; nodes], steps: Vec::new() }.extended(scenario)
+    }
+
+    /// These routes, and those of traffic that was added to the scenario.
+    pub(crate) fn extended(mut self, scenario: &Scenario) -> Result<Self, SimError> {
         let ports = ports_into(scenario);
         for traffic in &scenario.traffic {
             for (from, to) in [(traffic.from, traffic.to), (traffic.to, traffic.from)] {
-                let row = routes.row_towards(to, &ports);
-                if routes.steps[usize::from(row) * nodes + usize::from(from)].is_none() {
+                let row = self.row_towards(to, &ports);
+                if self.steps[usize::from(row) * self.nodes + usize::from(from)].is_none() {
                     let name = |node: NodeIndex| scenario.nodes[usize::from(node)].name.clone();
                     return Err(SimError::Unreachable { from: name(from), to: name(to) });
                 }
             }
         }
-        Ok(routes)
+        Ok(self)
     }
 
     /// The row of a node that is the destination of some traffic.
