@@ -222,9 +222,12 @@ class Simulation:
     def set(self, *overrides: str | Mapping[str, object]) -> None:
         """Change keys of the experiment from now on: texts as for `--set`, or dicts of values by path.
 
-        Rate, delay and queue of a link can change; traffic can stop (`traffic.bulk.stop=12s`), and TCP traffic without
-        `bytes` can have more flows or fewer (`traffic.bulk.flows=3`). If anything is wrong, nothing is changed:
-        `ExperimentError` for an impossible value, `InputError` for what can't change during a run.
+        Rate, delay and queue of a link can change; traffic can stop (`traffic.bulk.stop=12s`); TCP traffic without
+        `bytes` can have more flows or fewer (`traffic.bulk.flows=3`); and traffic can be added (`{"traffic.call":
+        {"kind": "voip", "from": "h1", "to": "h2"}}`).
+
+        If anything is wrong, nothing is changed: `ExperimentError` for an impossible value, `InputError` for what can't
+        change during a run, and `EngineError` if the machine lacks the memory.
         """
         texts = [text for each in overrides for text in as_texts([each] if isinstance(each, str) else each)]
         if not texts:

@@ -292,3 +292,30 @@ impl Link {
         [format!("{}>{}", name(a), name(b)), format!("{}>{}", name(b), name(a))]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(steps: &[(u64, u64)]) -> RateSchedule {
+        let steps = steps.iter().map(|&(from_ns, bits_per_second)| RateStep { from_ns, bits_per_second });
+        RateSchedule::new(steps.collect()).unwrap()
+    }
+
+    #[test]
+    fn a_schedule_follows_another_from_a_time_on() {
+        let (before, after) = (schedule(&[(0, 1), (10, 2), (20, 3)]), schedule(&[(0, 7), (15, 8), (30, 9)]));
+        for (now_ns, expected) in [
+            (0, schedule(&[(0, 7), (15, 8), (30, 9)])),
+            (5, schedule(&[(0, 1), (5, 7), (15, 8), (30, 9)])),
+            (10, schedule(&[(0, 1), (10, 7), (15, 8), (30, 9)])),
+            (15, schedule(&[(0, 1), (10, 2), (15, 8), (30, 9)])),
+            (40, schedule(&[(0, 1), (10, 2), (20, 3), (40, 9)])),
+        ] {
+            let mut followed = before.clone();
+            followed.follow(&after, now_ns);
+            assert_eq!(followed, expected, "from {now_ns} on");
+        }
+        assert_eq!([0, 9, 10, 25].map(|now_ns| before.at(now_ns)), [1, 1, 2, 3]);
+    }
+}

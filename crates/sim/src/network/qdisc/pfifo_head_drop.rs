@@ -84,4 +84,15 @@ mod tests {
         }
         assert_eq!(bench.dequeue(9).0, Some((4, Ecn::Ect0)));
     }
+
+    #[test]
+    fn over_a_lowered_limit_each_arriving_packet_displaces_one() {
+        let queue = |limit_packets| scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets });
+        let mut bench = Bench::new(&queue(3));
+        let class = TrafficClass::new(0, NOT_ECT);
+        (0..3).for_each(|_| assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![])));
+        assert_eq!(bench.change(&queue(1)), vec![]);
+        assert_eq!(bench.arrive(1, FRAME, class), (Xmit::Displacing, vec![(0, Reason::OVERLIMIT)]));
+        assert_eq!(bench.backlog().0, 3);
+    }
 }
