@@ -6,6 +6,7 @@
 
 mod commands;
 mod experiment;
+mod records;
 mod simulate;
 mod simulation;
 mod tables;

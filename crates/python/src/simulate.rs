@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use bufferscope_records::{ParquetSink, Recorder, RowCounts, Table};
+use bufferscope_records::Table;
 use bufferscope_scenario::Scenario;
 use bufferscope_sim::{Progress, SimError, Summary};
 use pyo3::exceptions::PyValueError;
@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::experiment::{Point, json};
+use crate::records::{Recorded, Records};
 use crate::{Interrupted, SimulationError};
 
 /// Simulates a point and writes its tables into `directory`. Other Python threads continue to run meanwhile.
@@ -27,12 +28,11 @@ pub(crate) fn simulate(
     let mut watch = Watch::new(progress);
     let outcome = py.detach(|| run(scenario, seed, &directory, &mut watch));
     let summary = watch.outcome(outcome)?;
-    Ok(with_rows(&summary, |table| summary.output.of(table)))
+    Ok(told(&summary))
 }
 
-fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> Result<Summary<RowCounts>, SimError> {
-    let recorder = Recorder::new(ParquetSink::create(directory)?);
-    bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.tell(progress))
+fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> Result<Summary<Recorded>, SimError> {
+    bufferscope_sim::run(scenario, seed, Records::in_files(directory)?, &mut |progress| watch.tell(progress))
 }
 
 /// The resources that a simulation of a point will take, as JSON.
@@ -76,9 +76,9 @@ impl Watch {
 }
 
 /// The summary as JSON, with the number of rows of each table.
-pub(crate) fn with_rows<O>(summary: &Summary<O>, rows: impl Fn(Table) -> u64) -> String {
+pub(crate) fn told(summary: &Summary<Recorded>) -> String {
     let mut value = serde_json::to_value(summary).expect("plain data is written as JSON");
-    let counts = Table::ALL.iter().map(|&table| (table.name().to_owned(), rows(table).into()));
+    let counts = Table::ALL.iter().map(|&table| (table.name().to_owned(), summary.output.rows(table).into()));
     value["tables"] = Value::Object(counts.collect());
     value.to_string()
 }

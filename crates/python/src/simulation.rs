@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use bufferscope_records::{MemorySink, ParquetSink, Recorder, Sink, Table, ipc};
+use bufferscope_records::{ParquetSink, Sink, Table, ipc};
 use bufferscope_scenario::Scenario;
 use bufferscope_sim::{self as sim, SimError};
 use pyo3::exceptions::PyValueError;
@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::experiment::{Point, json};
-use crate::simulate::{Watch, failed, with_rows};
+use crate::records::{Recorded, Records};
+use crate::simulate::{Watch, failed, told};
 use crate::tables::{at, failed as unwritable};
 use crate::{ExperimentError, SimulationError};
 
@@ -29,8 +30,8 @@ struct Inner {
 }
 
 enum State {
-    Running(Box<sim::Simulation<MemorySink>>),
-    Finished(MemorySink),
+    Running(Box<sim::Simulation<Records>>),
+    Finished(Recorded),
     /// It was interrupted while it was being finished.
     Lost,
 }
@@ -40,8 +41,7 @@ impl Simulation {
     #[new]
     fn new(py: Python<'_>, point: Py<Point>, seed: u64) -> PyResult<Self> {
         let scenario = point.get().inner().scenario.clone();
-        let recorder = Recorder::new(MemorySink::default());
-        let simulation = py.detach(|| sim::Simulation::new(scenario, seed, recorder)).map_err(failed)?;
+        let simulation = py.detach(|| sim::Simulation::new(scenario, seed, Records::in_memory())).map_err(failed)?;
         let inner = Inner { set: Vec::new(), state: State::Running(Box::new(simulation)) };
         Ok(Self { point, inner: Mutex::new(inner) })
     }
@@ -84,10 +84,14 @@ impl Simulation {
 
     fn table<'py>(&self, py: Python<'py>, table: usize) -> PyResult<Bound<'py, PyBytes>> {
         let table = at(table)?;
-        let inner = self.lock()?;
-        let stream = py.detach(|| match &inner.state {
-            State::Running(simulation) => ipc::encode_all(table, &simulation.recorder().so_far(table)),
-            State::Finished(sink) => ipc::encode_all(table, sink.batches(table)),
+        let mut inner = self.lock()?;
+        let state = &mut inner.state;
+        let stream = py.detach(|| match state {
+            State::Running(simulation) => {
+                let recorder = simulation.recorder();
+                ipc::encode_all(table, &[recorder.sink().batches(table), &[recorder.pending(table)]].concat())
+            }
+            State::Finished(recorded) => ipc::encode_all(table, recorded.batches(table)),
             State::Lost => ipc::encode_all(table, &[]),
         });
         Ok(PyBytes::new(py, &stream.map_err(unwritable)?))
@@ -108,20 +112,20 @@ impl Simulation {
         };
         let outcome = py.detach(|| simulation.finish(&mut |progress| watch.tell(progress)));
         let summary = watch.outcome(outcome)?;
-        let told = with_rows(&summary, |table| summary.output.rows(table) as u64);
+        let summary_told = told(&summary);
         inner.state = State::Finished(summary.output);
-        Ok(told)
+        Ok(summary_told)
     }
 
     fn write(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
-        let inner = self.lock()?;
-        let State::Finished(memory) = &inner.state else {
+        let mut inner = self.lock()?;
+        let State::Finished(recorded) = &mut inner.state else {
             return Err(PyValueError::new_err("the simulation is not finished"));
         };
         py.detach(|| {
             let mut sink = ParquetSink::create(&directory)?;
             for table in Table::ALL {
-                memory.batches(table).iter().try_for_each(|batch| sink.write(table, batch))?;
+                recorded.batches(table).iter().try_for_each(|batch| sink.write(table, batch))?;
             }
             sink.finish()
         })
@@ -149,7 +153,7 @@ impl Simulation {
 }
 
 impl Inner {
-    fn running(&mut self) -> PyResult<&mut sim::Simulation<MemorySink>> {
+    fn running(&mut self) -> PyResult<&mut sim::Simulation<Records>> {
         match &mut self.state {
             State::Running(simulation) => Ok(simulation),
             State::Finished(_) => Err(finished()),

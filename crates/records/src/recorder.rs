@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
 use crate::rows::{DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
-use crate::{MemorySink, RecordsError, Sink, Table, Tables, schema};
+use crate::{RecordsError, Sink, Table, Tables, schema};
 
 /// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
 /// core's second-level cache, and each column reads through them once. With eight times as many, a run of 30 flows was
@@ -99,6 +99,23 @@ impl<S: Sink> Recorder<S> {
         self.output.error.as_ref().map_or(Ok(()), Err)
     }
 
+    /// Where the batches have gone so far.
+    pub fn sink(&self) -> &S {
+        &self.output.sink
+    }
+
+    /// The rows of a table that no batch has yet, as a batch. They stay where they are.
+    pub fn pending(&self, table: Table) -> RecordBatch {
+        match table {
+            Table::Probes => self.output.batch(&self.probes),
+            Table::Flows => self.output.batch(&self.flows),
+            Table::Queues => self.output.batch(&self.queues),
+            Table::Drops => self.output.batch(&self.drops),
+            Table::Transfers => self.output.batch(&self.transfers),
+            Table::Sojourns => self.output.batch(&self.sojourns),
+        }
+    }
+
     /// Writes the remaining rows and completes the sink.
     pub fn finish(mut self) -> Result<S::Output, RecordsError> {
         self.output.flush(&mut self.probes);
@@ -111,22 +128,6 @@ impl<S: Sink> Recorder<S> {
             None => self.output.sink.finish(),
             Some(error) => Err(error),
         }
-    }
-}
-
-impl Recorder<MemorySink> {
-    /// The rows of a table so far, in order. Recording goes on as if this had not been asked.
-    pub fn so_far(&self, table: Table) -> Vec<RecordBatch> {
-        let rest = match table {
-            Table::Probes => self.output.batch(&self.probes),
-            Table::Flows => self.output.batch(&self.flows),
-            Table::Queues => self.output.batch(&self.queues),
-            Table::Drops => self.output.batch(&self.drops),
-            Table::Transfers => self.output.batch(&self.transfers),
-            Table::Sojourns => self.output.batch(&self.sojourns),
-        };
-        let rest = Some(rest).filter(|batch| batch.num_rows() > 0);
-        self.output.sink.batches(table).iter().cloned().chain(rest).collect()
     }
 }
 

@@ -102,13 +102,7 @@ impl EventQueue {
         }
     }
 
-    /// Advances the clock to the next event and returns its slot.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Slot> {
-        self.pop_before(u64::MAX)
-    }
-
-    /// Like [`pop`](Self::pop), but leaves alone the events at `until_ns` and later.
+    /// Advances the clock to the next event, if it is before `until_ns`, and returns its slot.
     #[inline]
     pub(crate) fn pop_before(&mut self, until_ns: u64) -> Option<Slot> {
         if let Some(slot) = self.unsettled.take() {
@@ -212,6 +206,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl EventQueue {
+        fn pop(&mut self) -> Option<Slot> {
+            self.pop_before(u64::MAX)
+        }
+    }
 
     #[test]
     fn events_of_one_instant_come_in_the_order_of_scheduling() {

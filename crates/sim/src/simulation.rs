@@ -193,9 +193,7 @@ impl<S: Sink> Simulation<S> {
         if !(self.now_ns()..=duration_ns).contains(&until_ns) {
             return Err(SimError::Time { until_ns, now_ns: self.now_ns(), duration_ns });
         }
-        while let Some(slot) = self.net.events.pop_before(until_ns) {
-            self.handle_event(slot, on_progress).map_err(|stop| self.stop(stop))?;
-        }
+        self.handle_before(until_ns, on_progress).map_err(|stop| self.stop(stop))?;
         self.net.events.pass(until_ns);
         Ok(())
     }
@@ -237,7 +235,7 @@ impl<S: Sink> Simulation<S> {
         }
         self.change_ports(&to, queues);
         self.change_traffic(&to);
-        self.settle(&mut |_| ControlFlow::Continue(())).expect("nobody stops it");
+        self.settle(&mut |_| ControlFlow::Continue(())).map_err(|stop| self.stop(stop))?;
         if adds_traffic {
             self.add_traffic(&to);
         }
@@ -317,17 +315,15 @@ impl<S: Sink> Simulation<S> {
     /// # Errors
     /// [`SimError::Interrupted`] if the run was stopped, and [`SimError::Records`] if the records could not be stored.
     pub fn finish(mut self, on_progress: &mut OnProgress<'_>) -> Result<Summary<S::Output>, SimError> {
-        let outcome = match self.check_running() {
-            Err(SimError::Unrecorded) => Ok(()),
-            outcome => outcome.and_then(|()| {
-                let outcome = self.handle_events(on_progress).and_then(|()| self.report(on_progress));
-                outcome.map_err(|stop| self.stop(stop))
-            }),
-        };
-        match outcome {
+        match self.check_running().and_then(|()| self.run_to_end(on_progress)) {
             Ok(()) | Err(SimError::Unrecorded) => self.summary(),
             Err(error) => Err(error),
         }
+    }
+
+    fn run_to_end(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), SimError> {
+        self.handle_before(u64::MAX, on_progress).and_then(|()| self.report(on_progress))?;
+        Ok(())
     }
 
     fn check_running(&self) -> Result<(), SimError> {
@@ -342,15 +338,16 @@ impl<S: Sink> Simulation<S> {
         stop.into()
     }
 
-    fn handle_events(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
+    /// Handles every event before `until_ns`, or all that there are until the run is over.
+    fn handle_before(&mut self, until_ns: u64, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while !self.lingering || self.sources.is_waiting() {
-            let slot = self.net.events.pop().expect("what is waited for has a timer");
+            let Some(slot) = self.net.events.pop_before(until_ns) else { break };
             self.handle_event(slot, on_progress)?;
         }
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_event(&mut self, slot: Slot, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         self.events += 1;
         self.net.work += 1;
@@ -360,7 +357,7 @@ impl<S: Sink> Simulation<S> {
     }
 
     /// Passes on what the network has noted.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         self.settle_losses();
         self.settle_departures(on_progress)?;
@@ -573,7 +570,7 @@ mod tests {
         "#;
         let scenario = scenario(text);
         let mut simulation = simulation(&scenario);
-        simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
+        simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
         assert!((1..20).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
     }
 
@@ -597,7 +594,7 @@ mod tests {
         for queue in ["100p", "3p"] {
             let scenario = transfers("60s", queue);
             let mut simulation = simulation(&scenario);
-            simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
+            simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
             assert!((1..5).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
         }
     }
@@ -630,7 +627,7 @@ mod tests {
         );
         let mut simulation = simulation(&scenario);
         let mut reports = 0;
-        let outcome = simulation.handle_events(&mut |_| {
+        let outcome = simulation.handle_before(u64::MAX, &mut |_| {
             reports += 1;
             if reports < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -656,7 +653,7 @@ mod tests {
         let mut simulation = simulation(&scenario);
         let mut seen = [[0; 2]; 3];
         while simulation.net.now() < 2 * SECOND_NS {
-            let slot = simulation.net.events.pop().unwrap();
+            let slot = simulation.net.events.pop_before(u64::MAX).unwrap();
             simulation.handle_event(slot, &mut |_| ControlFlow::Continue(())).unwrap();
             let Network { ports, pool, flows, .. } = &simulation.net;
             for (direction, port) in ports.iter().enumerate() {

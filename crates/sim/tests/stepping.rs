@@ -127,7 +127,7 @@ proptest! {
             let queued = simulation.state().ports.iter().map(|port| port.packets.queued).sum::<u64>();
             let known = simulation.state().ports.iter().map(|port| port.packets.arrived).sum::<u64>();
             prop_assert!(queued <= known);
-            simulation.recorder().so_far(Table::Queues);
+            simulation.recorder().pending(Table::Queues);
         }
         assert_same(&finish(simulation), &whole);
     }
@@ -210,8 +210,8 @@ fn mixed(scenario: &Scenario, other: &Scenario) -> Scenario {
 fn what_happens_at_the_end_of_a_step_is_left_to_the_next() {
     let mut lab = Lab::overloaded("qdisc = 'pfifo', limit = '50p'");
     let samples = |lab: &Lab| {
-        let batches = lab.simulation.recorder().so_far(Table::Queues);
-        batches.iter().map(|batch| batch.num_rows()).sum::<usize>()
+        let recorder = lab.simulation.recorder();
+        recorder.sink().rows(Table::Queues) + recorder.pending(Table::Queues).num_rows()
     };
     lab.advance(0);
     assert_eq!(samples(&lab), 0);
