@@ -34,7 +34,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod changes;
 mod clock;
 mod hosts;
 mod network;
@@ -49,13 +48,13 @@ use std::ops::ControlFlow;
 use bufferscope_records::{Recorder, RecordsError, Sink};
 use bufferscope_scenario::Scenario;
 
-pub use changes::Change;
 pub use network::traffic_class::Ecn;
 pub use network::xmit::Xmit;
 pub use observation::footprint::{Footprint, footprint};
 pub use observation::state::{PortState, SenderState, State};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
 pub use simulation::Simulation;
+pub use simulation::changes::Change;
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,25 +1,25 @@
-//! The run itself: takes one event after another and dispatches it, and changes the network in between.
+//! The run itself: takes one event after another and dispatches it, and changes the network in between ([`changes`]).
+
+pub(crate) mod changes;
 
 use std::ops::ControlFlow;
 
 use bufferscope_records::{Recorder, Sink, Table};
-use bufferscope_scenario::{Port, Scenario, Traffic};
+use bufferscope_scenario::Scenario;
 
-use crate::changes::{self, Change};
 use crate::clock::Slot;
 use crate::hosts::connections::Connections;
 use crate::hosts::sources::Sources;
 use crate::hosts::streams::Surroundings;
+use crate::network::Network;
 use crate::network::packet::Body;
-use crate::network::qdisc::Qdisc;
 use crate::network::routes::{PortIndex, Step};
 use crate::network::traffic_class::Ecn;
-use crate::network::{Network, qdisc};
 use crate::observation::recording::Recording;
 use crate::observation::state::{SenderState, State, ports_at};
 use crate::observation::summary;
 use crate::slots::{Slots, Target};
-use crate::{Progress, SimError, Summary};
+use crate::{Change, Progress, SimError, Summary};
 
 /// Work between two progress reports, in [`Network::work`]'s units: about 10 ms. It is a count, because a run must not
 /// depend on a clock.
@@ -61,10 +61,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// ```
 #[derive(Debug)]
 pub struct Simulation<S: Sink> {
-    /// The scenario as it is carried out: rates and starts are those that applied at each time.
-    scenario: Scenario,
+    /// The scenario as it is carried out: rates and starts are those that applied at each time. Boxed, like the next,
+    /// so that what every event needs lies close together.
+    scenario: Box<Scenario>,
     /// The scenario as it was asked for last.
-    asked: Scenario,
+    asked: Box<Scenario>,
     changes: Vec<Change>,
     seed: u64,
     /// Why the run was stopped, maybe in the middle of an event.
@@ -145,8 +146,8 @@ impl<S: Sink> Simulation<S> {
         let connections = Connections::new(slots, net.flows.len() as u32);
         let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(&scenario, table));
         Ok(Self {
-            asked: scenario.clone(),
-            scenario,
+            asked: Box::new(scenario.clone()),
+            scenario: Box::new(scenario),
             changes: Vec::new(),
             seed,
             stopped: None,
@@ -207,105 +208,6 @@ impl<S: Sink> Simulation<S> {
             ports: ports_at(now_ns, &self.scenario, &self.net.ports),
             flows: rows.map(|row| SenderState::new(&row, &self.recording.recorder)).collect(),
         }
-    }
-
-    /// Changes the network and its traffic to those of `to` from now on, as `tc` would on Linux. `set` says what was
-    /// changed, for the [`Summary`].
-    ///
-    /// - A rate applies to the next frame; the one on the wire is finished at its own rate. A schedule's times count
-    ///   from the start of the run.
-    /// - A delay applies to the next packet. No packet overtakes an earlier one.
-    /// - Where parameters of a queue's discipline change, it decides what becomes of the waiting packets. Another
-    ///   discipline begins empty: what waits is dropped.
-    /// - Traffic that is new begins now, or when it is planned to begin later.
-    /// - Traffic can stop earlier than planned, and a TCP traffic of endless flows can have more flows, or fewer: then
-    ///   the newest end.
-    ///
-    /// # Errors
-    /// [`SimError::Fixed`] for a difference that a running network can't undergo, and what [`Simulation::new`] would
-    /// refuse. Then nothing was changed.
-    pub fn change(&mut self, to: Scenario, set: Vec<String>) -> Result<(), SimError> {
-        self.check_running()?;
-        let now_ns = self.now_ns();
-        changes::check(&self.asked, &to, now_ns)?;
-        let queues = self.changed_queues(&to)?;
-        let adds_traffic = to.traffic.len() > self.asked.traffic.len();
-        if adds_traffic {
-            self.net.routes = self.net.routes.clone().extended(&to)?;
-        }
-        self.change_ports(&to, queues);
-        self.change_traffic(&to);
-        self.settle(&mut |_| ControlFlow::Continue(())).map_err(|stop| self.stop(stop))?;
-        if adds_traffic {
-            self.add_traffic(&to);
-        }
-        self.asked = to;
-        self.changes.push(Change { t_ns: now_ns, set });
-        Ok(())
-    }
-
-    /// The queueing disciplines that differ, with their ports.
-    fn changed_queues(&self, to: &Scenario) -> Result<Vec<(PortIndex, Qdisc)>, SimError> {
-        let pairs = (0..).zip(ports_of(&self.asked).zip(ports_of(to)));
-        let changed = pairs.filter(|(_, (from, to))| from.queue != to.queue);
-        changed.map(|(port, _)| Ok((port, qdisc(to, port, self.seed)?))).collect()
-    }
-
-    fn change_ports(&mut self, to: &Scenario, queues: Vec<(PortIndex, Qdisc)>) {
-        let now_ns = self.now_ns();
-        for (index, link) in to.links.iter().enumerate() {
-            let (asked, now) = (&self.asked.links[index], &mut self.scenario.links[index]);
-            let sides =
-                [(&asked.forward, &link.forward, &mut now.forward), (&asked.reverse, &link.reverse, &mut now.reverse)];
-            for (side, (from, to, now)) in sides.into_iter().enumerate() {
-                let port = &mut self.net.ports[2 * index + side];
-                if let (true, Some(rate), Some(before)) = (from.rate != to.rate, &to.rate, &mut now.rate) {
-                    before.follow(rate, now_ns);
-                    port.set_rate(rate);
-                }
-                now.delay_ns = to.delay_ns;
-                now.queue = to.queue.clone();
-                port.set_delay(to.delay_ns);
-            }
-        }
-        for (port, queue) in queues {
-            self.net.change_queue(port, queue, &mut self.recording);
-        }
-    }
-
-    fn change_traffic(&mut self, to: &Scenario) {
-        let Self { sources, connections, net, recording, .. } = self;
-        for (index, (from, to)) in (0..).zip(self.asked.traffic.iter().zip(&to.traffic)) {
-            if from.stop_ns != to.stop_ns {
-                sources.bring_stop_forward(index, to.stop_ns, net);
-            }
-            if let (before, Some(flows)) = (changes::flows(&from.kind), changes::flows(&to.kind))
-                && before != Some(flows)
-            {
-                sources.set_flows(index, flows, &mut Surroundings { connections, net, recording });
-            }
-        }
-        for (now, to) in self.scenario.traffic.iter_mut().zip(&to.traffic) {
-            now.stop_ns = to.stop_ns;
-            now.kind.clone_from(&to.kind);
-        }
-    }
-
-    fn add_traffic(&mut self, to: &Scenario) {
-        let (now_ns, before) = (self.now_ns(), self.scenario.traffic.len());
-        let added = to.traffic[before..].iter();
-        self.scenario
-            .traffic
-            .extend(added.map(|traffic| Traffic { start_ns: traffic.start_ns.max(now_ns), ..traffic.clone() }));
-        self.slots = Slots::new(self.net.ports.len(), self.scenario.traffic.len());
-        self.net.set_slots(self.slots);
-        let Self { scenario, sources, recording, seed, slots, .. } = self;
-        let flows = self.net.insert_flows(self.connections.first_flow(), |net| {
-            for traffic in &scenario.traffic[before..] {
-                sources.add(traffic, scenario, *seed, *slots, net, recording);
-            }
-        });
-        self.connections.make_room(flows, self.slots);
     }
 
     /// Runs to the end, or until the records cannot be stored.
@@ -523,11 +425,6 @@ impl<S: Sink> Simulation<S> {
             output: self.recording.recorder.finish()?,
         })
     }
-}
-
-/// The ports' parameters, in the order of their indices.
-fn ports_of(scenario: &Scenario) -> impl Iterator<Item = &Port> {
-    scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse])
 }
 
 fn refuse_rings(scenario: &Scenario) -> Result<(), SimError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
-use crate::changes::Change;
+use crate::Change;
 use crate::network::port::Port;
 use crate::network::{Account, Flow};
 
