@@ -53,3 +53,22 @@ impl Agenda {
         self.tasks.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_that_are_too_late_or_the_last_of_a_kind_are_forgotten() {
+        let mut agenda = Agenda::default();
+        for (at_ns, task) in [(9, Task::Begin), (3, Task::Begin), (9, Task::Choke), (7, Task::Begin), (5, Task::Begin)]
+        {
+            agenda.plan(at_ns, task);
+        }
+        agenda.forget(Task::Begin, 9);
+        assert!(agenda.forget_last(Task::Begin), "the one at 7 ns");
+        assert!(!agenda.forget_last(Task::Write(1)));
+        let rest: Vec<_> = std::iter::from_fn(|| Some((agenda.next_ns()?, agenda.due(u64::MAX)?))).collect();
+        assert_eq!(rest, [(3, Task::Begin), (5, Task::Begin), (9, Task::Choke)]);
+    }
+}
