@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
     from bufferscope.result import Result
+    from bufferscope.stepping import Simulation
     from bufferscope.store.run import Run
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "InputError",
     "Result",
     "Run",
+    "Simulation",
     "StoreError",
     "__version__",
     "catalogue",
@@ -49,6 +51,7 @@ _HOMES = {
     "InputError": "errors",
     "Result": "result",
     "Run": "store.run",
+    "Simulation": "stepping",
     "StoreError": "errors",
     "catalogue": "experiment",
     "compare": "api",

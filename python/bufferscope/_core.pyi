@@ -121,6 +121,56 @@ def simulate(
     """
 
 @final
+class Simulation:
+    """A simulation of a point that is advanced in steps, with its tables in memory.
+
+    Only one thread can use it at a time; any other gets `SimulationError`. Once it is finished, all but the tables
+    raise `ValueError`.
+    """
+
+    def __new__(cls, point: Point, seed: int) -> Self:
+        """Begin at time 0. Raises `SimulationError`."""
+
+    @property
+    def now_ns(self) -> int:
+        """The current time."""
+
+    @property
+    def scenario(self) -> str:
+        """The scenario as JSON, as it is carried out; a rate that was changed is a schedule."""
+
+    def advance(self, until_ns: int, progress: Callable[[int, int], bool] | None = None) -> None:
+        """Handle everything that happens before `until_ns`, and go there; `progress` as for `simulate`.
+
+        Raises `ValueError` for a time in the past or after the duration; `SimulationError`; and `Interrupted`, also in
+        later calls, if `progress` returned False or raised an exception.
+        """
+
+    def state(self) -> str:
+        """The present state of all ports and flows, as JSON."""
+
+    def change(self, overrides: list[str]) -> None:
+        """Change keys (`PATH=VALUE`) from now on.
+
+        Raises `ExperimentError` if they are impossible, and `ValueError` for what can't change during a run.
+        """
+
+    def footprint(self, overrides: list[str]) -> str:
+        """What the simulation would take with these overrides, as `footprint`."""
+
+    def table(self, table: int) -> bytes:
+        """The rows so far of the table of that place in `TABLES`, as an Arrow IPC stream."""
+
+    def finish(self, progress: Callable[[int, int], bool] | None = None) -> str:
+        """Run to the end; the summary as from `simulate`."""
+
+    def write(self, directory: str | PathLike[str]) -> None:
+        """Write the tables of the finished simulation into `directory`, as `simulate` would have.
+
+        Raises `ValueError` if it is not finished, and `TablesError`.
+        """
+
+@final
 class TableWriter:
     """Takes over the tables of an engine that runs in another process, and writes them into a directory as Parquet."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bufferscope import _core, machine
 from bufferscope.engines import Engine, Progress, engines
+from bufferscope.engines.outcome import Outcome
 from bufferscope.expectations import concerning
 from bufferscope.experiment import Experiment, Point
 from bufferscope.store import FORMAT
@@ -130,14 +131,35 @@ def perform(task: Task, identity: str | None, place: Path, progress: Progress) -
 
     `identity` is the engine's. Raises what the engine raises, and `OSError` if the directory can't be written.
     """
-    started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.thread_time()
+    clock = Clock()
     outcome = task.engine.run(task.point, task.seed, place, progress)
-    cpu_s = time.thread_time() - cpu if outcome.cpu_s is None else outcome.cpu_s
-    observed: Observed = {
+    write_metadata(place, {**task.foreseen(identity), **observed(task, outcome, clock)})
+
+
+class Clock:
+    """Measures how long something takes, from when it is created."""
+
+    def __init__(self) -> None:
+        """Start."""
+        self.started = datetime.now(UTC)
+        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+
+    def wall_s(self) -> float:
+        """The seconds since then."""
+        return round(time.perf_counter() - self._wall, 6)
+
+    def cpu_s(self) -> float:
+        """The CPU time of this thread since then."""
+        return round(time.thread_time() - self._cpu, 6)
+
+
+def observed(task: Task, outcome: Outcome, clock: Clock) -> Observed:
+    """The part of `run.json` that is known after the run."""
+    return {
         "engine_version": outcome.engine_version,
-        "started": started.isoformat(timespec="seconds"),
-        "wall_s": round(time.perf_counter() - wall, 6),
-        "cpu_s": round(cpu_s, 6),
+        "started": clock.started.isoformat(timespec="seconds"),
+        "wall_s": clock.wall_s(),
+        "cpu_s": clock.cpu_s() if outcome.cpu_s is None else round(outcome.cpu_s, 6),
         "sampling": {
             "asked_ns": task.point.scenario["sample_interval_ns"],
             "achieved_ns": outcome.sample_interval_ns,
@@ -148,4 +170,3 @@ def perform(task: Task, identity: str | None, place: Path, progress: Progress) -
         "tables": outcome.tables,
         "summary": outcome.summary,
     }
-    write_metadata(place, {**task.foreseen(identity), **observed})

@@ -14,7 +14,7 @@ from bufferscope.metrics.telling import heading, telling
 if TYPE_CHECKING:
     from bufferscope.comparison import Comparison
     from bufferscope.result import Result
-    from bufferscope.store.run import Run
+    from bufferscope.store.run import BaseRun
 
 MOST_ROWS = 50
 """The most points in a table; a note says how many are left out."""
@@ -45,7 +45,7 @@ def result_html(result: "Result") -> str:
     )
 
 
-def run_html(run: "Run") -> str:
+def run_html(run: "BaseRun") -> str:
     """A run's settings, and every metric."""
     about = f"{run.engine}, seed {run.seed}" + "".join(f", {path} = {value}" for path, value in run.settings.items())
     rows = [[name, "censored" if math.isinf(value) else f"{value:.6g}"] for name, value in run.metrics.items()]

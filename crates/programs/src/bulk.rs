@@ -114,6 +114,35 @@ impl Bulk {
         Ok(())
     }
 
+    pub(crate) fn set_stop(&mut self, stop_ns: u64) {
+        self.stop_ns = stop_ns;
+    }
+
+    /// From now on there are this many flows: further ones begin, or the newest end. Only for endless flows.
+    pub(crate) fn set_flows<U: Uniform, S: Sockets>(
+        &mut self,
+        now_ns: u64,
+        flows: u32,
+        starts: &mut Starts<U>,
+        agenda: &mut Agenda,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        let before = std::mem::replace(&mut self.parameters.flows, flows);
+        for at_ns in (before..flows).filter_map(|_| starts.soon(now_ns)) {
+            agenda.plan(at_ns, Task::Begin);
+        }
+        for _ in flows..before {
+            if agenda.forget_last(Task::Begin) {
+                continue;
+            }
+            if let Some((number, _)) = self.flows.pop_last() {
+                sockets.hold(number)?;
+                sockets.close(number)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn unfinished(&mut self) -> Vec<Transfer> {
         let Some(bytes) = self.parameters.bytes else { return Vec::new() };
         let flows = std::mem::take(&mut self.flows).into_iter().filter(|(_, flow)| !flow.arrived);

@@ -73,6 +73,12 @@ impl Resolver {
         }
     }
 
+    /// Begins no look-up at `stop_ns` or later, which is earlier than planned.
+    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.stop_ns = stop_ns;
+        self.departures.bring_stop_forward(stop_ns);
+    }
+
     /// Chooses when the next look-up begins; `None`: there is none.
     pub fn plan(&mut self, random: &mut impl Uniform) -> Option<u64> {
         let nominal_ns = self.departures.next(&mut || random.bits())?;

@@ -146,6 +146,25 @@ impl<U: Uniform> Program<U> {
         }
     }
 
+    /// The traffic stops earlier than planned: nothing new begins at `stop_ns` or later. If the traffic [has to be
+    /// stopped](Self::has_to_be_stopped), [`on_stop`](Self::on_stop) has to be called then.
+    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.starts.stop_ns = stop_ns;
+        self.agenda.forget(Task::Begin, stop_ns);
+        if let Kind::Bulk(bulk) = &mut self.kind {
+            bulk.set_stop(stop_ns);
+        }
+    }
+
+    /// From now on there are this many flows, which must be endless: further ones begin, or the newest end.
+    pub fn set_flows<S: Sockets>(&mut self, now_ns: u64, flows: u32, sockets: &mut S) -> Result<(), S::Error> {
+        let Self { kind, starts, agenda, .. } = self;
+        match kind {
+            Kind::Bulk(bulk) => bulk.set_flows(now_ns, flows, starts, agenda, sockets),
+            Kind::Web(_) | Kind::Swarm(_) => Ok(()),
+        }
+    }
+
     /// The run is over: returns the transfers that did not complete.
     pub fn unfinished(&mut self) -> Vec<Transfer> {
         match &mut self.kind {

@@ -31,6 +31,11 @@ impl<U: Uniform> Starts<U> {
         let is_early = nominal_ns < self.stop_ns;
         is_early.then(|| late_ns(nominal_ns, START_JITTER_NS, self.stop_ns, &mut self.jitter))
     }
+
+    /// When to begin something that was decided on at `now_ns`, at the earliest when the traffic starts.
+    pub(crate) fn soon(&mut self, now_ns: u64) -> Option<u64> {
+        self.after(now_ns.saturating_sub(self.start_ns))
+    }
 }
 
 /// When something happens that is planned for `nominal_ns` and is late by less than `most_ns`. It is always before

@@ -41,6 +41,11 @@ impl UdpSender {
         }
     }
 
+    /// Stops at `stop_ns`, earlier than planned.
+    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.departures.bring_stop_forward(stop_ns);
+    }
+
     /// Chooses when the next datagram leaves; `None`: the flow has stopped.
     pub fn plan(&mut self, random: &mut impl Uniform) -> Option<u64> {
         self.next_ns = self.departures.next(&mut || random.bits());

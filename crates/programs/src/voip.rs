@@ -21,6 +21,11 @@ impl Speaker {
         Self { start_ns: start_ns + random.below(VoipTraffic::INTERVAL_NS), stop_ns, sent: 0 }
     }
 
+    /// Stops at `stop_ns`, earlier than planned.
+    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.stop_ns = stop_ns;
+    }
+
     /// When the next packet leaves; `None`: the speaker has stopped.
     pub fn next_ns(&self) -> Option<u64> {
         let next_ns = self.start_ns + self.sent * VoipTraffic::INTERVAL_NS;

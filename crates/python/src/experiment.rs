@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bufferscope_scenario::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -61,6 +62,14 @@ impl Point {
     pub(crate) fn inner(&self) -> &bufferscope_scenario::Point {
         &self.experiment.points()[self.index]
     }
+
+    /// The point's scenario with further overrides, of which those without effect are removed.
+    pub(crate) fn changed(
+        &self,
+        overrides: &mut Vec<String>,
+    ) -> Result<Scenario, bufferscope_scenario::ExperimentError> {
+        self.experiment.changed(self.index, overrides)
+    }
 }
 
 #[pymethods]
@@ -85,6 +94,6 @@ impl Point {
     }
 }
 
-fn json(value: &(impl Serialize + ?Sized)) -> String {
+pub(crate) fn json(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("plain data is written as JSON")
 }

@@ -1,13 +1,15 @@
 //! `bufferscope._core`: experiment files, records and the simulator for Python.
 //!
 //! It contains no logic: it passes arguments on, and translates results and errors. Structured data is exchanged as
-//! JSON text, tables as Parquet files. `python/bufferscope/_core.pyi` describes it for Python's readers and type
-//! checkers.
+//! JSON text, tables as Parquet files or as Arrow IPC streams in memory. `python/bufferscope/_core.pyi` describes it for
+//! Python's readers and type checkers.
 
 mod commands;
 mod experiment;
+mod records;
 mod routes;
 mod simulate;
+mod simulation;
 mod tables;
 
 use pyo3::create_exception;
@@ -25,7 +27,7 @@ create_exception!(_core, Interrupted, PyException, "The progress callback asked 
 #[pymodule]
 mod _core {
     use bufferscope_records::Table;
-    use bufferscope_scenario::{Qdisc, sizes};
+    use bufferscope_scenario::{Qdisc, Reason, sizes};
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
@@ -37,6 +39,8 @@ mod _core {
     use super::routes::path;
     #[pymodule_export]
     use super::simulate::{footprint, simulate};
+    #[pymodule_export]
+    use super::simulation::Simulation;
     #[pymodule_export]
     use super::tables::TableWriter;
     #[pymodule_export]
@@ -63,7 +67,7 @@ mod _core {
     /// For each reason, whether packets are marked for it and not dropped.
     fn drop_reasons(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let reasons = PyDict::new(py);
-        for reason in Qdisc::KINDS.iter().flat_map(|kind| kind.reasons) {
+        for reason in Qdisc::KINDS.iter().flat_map(|kind| kind.reasons).chain([&Reason::PURGED]) {
             reasons.set_item(reason.word, reason.marks)?;
         }
         Ok(reasons)

@@ -3,12 +3,15 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use bufferscope_records::{ParquetSink, Recorder, RowCounts};
+use bufferscope_records::Table;
 use bufferscope_scenario::Scenario;
 use bufferscope_sim::{Progress, SimError, Summary};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde_json::Value;
 
-use crate::experiment::Point;
+use crate::experiment::{Point, json};
+use crate::records::{Recorded, Records};
 use crate::{Interrupted, SimulationError};
 
 /// Simulates a point and writes its tables into `directory`. Other Python threads continue to run meanwhile.
@@ -22,38 +25,43 @@ pub(crate) fn simulate(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let scenario = &point.get().inner().scenario;
-    let mut watch = Watch { callback: progress, raised: None };
+    let mut watch = Watch::new(progress);
     let outcome = py.detach(|| run(scenario, seed, &directory, &mut watch));
-    match (watch.raised, outcome) {
-        (Some(raised), _) => Err(raised),
-        (None, Ok(summary)) => Ok(json(&summary)),
-        (None, Err(SimError::Interrupted)) => Err(Interrupted::new_err(SimError::Interrupted.to_string())),
-        (None, Err(error)) => Err(SimulationError::new_err(error.to_string())),
-    }
+    let summary = watch.outcome(outcome)?;
+    Ok(told(&summary))
 }
 
-fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> Result<Summary<RowCounts>, SimError> {
-    let recorder = Recorder::new(ParquetSink::create(directory)?);
-    bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.tell(progress))
+fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> Result<Summary<Recorded>, SimError> {
+    bufferscope_sim::run(scenario, seed, Records::in_files(directory)?, &mut |progress| watch.tell(progress))
 }
 
 /// The resources that a simulation of a point will take, as JSON.
 #[pyfunction]
 pub(crate) fn footprint(point: &Bound<'_, Point>) -> PyResult<String> {
-    bufferscope_sim::footprint(&point.get().inner().scenario)
-        .map(|footprint| serde_json::to_string(&footprint).expect("plain data is written as JSON"))
-        .map_err(|error| SimulationError::new_err(error.to_string()))
+    bufferscope_sim::footprint(&point.get().inner().scenario).map(|footprint| json(&footprint)).map_err(failed)
 }
 
 /// The caller's callback, and the exception that it raised.
-struct Watch {
+pub(crate) struct Watch {
     callback: Option<Py<PyAny>>,
     raised: Option<PyErr>,
 }
 
 impl Watch {
+    pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
+        Self { callback, raised: None }
+    }
+
+    /// The outcome of a simulation that was watched.
+    pub(crate) fn outcome<T>(self, outcome: Result<T, SimError>) -> PyResult<T> {
+        match self.raised {
+            Some(raised) => Err(raised),
+            None => outcome.map_err(failed),
+        }
+    }
+
     /// Calls the callback. The simulation continues as long as this returns a true value.
-    fn tell(&mut self, progress: Progress) -> ControlFlow<()> {
+    pub(crate) fn tell(&mut self, progress: Progress) -> ControlFlow<()> {
         let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
         let answer = Python::attach(|py| callback.bind(py).call1((progress.now_ns, progress.duration_ns))?.is_truthy());
         match answer {
@@ -67,9 +75,19 @@ impl Watch {
     }
 }
 
-/// The summary with the number of rows of each table.
-fn json(summary: &Summary<RowCounts>) -> String {
+/// The summary as JSON, with the number of rows of each table.
+pub(crate) fn told(summary: &Summary<Recorded>) -> String {
     let mut value = serde_json::to_value(summary).expect("plain data is written as JSON");
-    value["tables"] = serde_json::to_value(summary.output).expect("plain data is written as JSON");
+    let counts = Table::ALL.iter().map(|&table| (table.name().to_owned(), summary.output.rows(table).into()));
+    value["tables"] = Value::Object(counts.collect());
     value.to_string()
+}
+
+pub(crate) fn failed(error: SimError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        SimError::Interrupted => Interrupted::new_err(message),
+        SimError::Time { .. } | SimError::Fixed { .. } => PyValueError::new_err(message),
+        _ => SimulationError::new_err(message),
+    }
 }

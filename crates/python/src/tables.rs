@@ -21,8 +21,7 @@ impl TableWriter {
     }
 
     fn write(&self, py: Python<'_>, table: usize, stream: &[u8]) -> PyResult<()> {
-        let table =
-            *Table::ALL.get(table).ok_or_else(|| PyIndexError::new_err(format!("there is no table {table}")))?;
+        let table = at(table)?;
         py.detach(|| {
             let batch = ipc::decode(table, stream).map_err(failed)?;
             let mut sink = self.sink();
@@ -42,11 +41,16 @@ impl TableWriter {
     }
 }
 
+/// The table at a place in `TABLES`.
+pub(crate) fn at(place: usize) -> PyResult<Table> {
+    Table::ALL.get(place).copied().ok_or_else(|| PyIndexError::new_err(format!("there is no table {place}")))
+}
+
 fn finished() -> PyErr {
     PyValueError::new_err("the tables are finished")
 }
 
-fn failed(error: RecordsError) -> PyErr {
+pub(crate) fn failed(error: RecordsError) -> PyErr {
     let message = error.to_string();
     match error {
         RecordsError::OtherColumns { .. } => OtherBuildError::new_err(message),

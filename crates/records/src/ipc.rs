@@ -1,4 +1,5 @@
-//! Record batches as bytes, for an engine that runs in a different process from the one that keeps its records.
+//! Record batches as bytes: for an engine that runs in a different process from the one that keeps its records, and for
+//! readers in another language.
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
@@ -9,9 +10,14 @@ use crate::{RecordsError, Table};
 
 /// One batch as a complete Arrow IPC stream, schema included.
 pub fn encode(table: Table, batch: &RecordBatch) -> Result<Vec<u8>, RecordsError> {
+    encode_all(table, std::slice::from_ref(batch))
+}
+
+/// The batches of a table, any number, as a complete Arrow IPC stream, schema included.
+pub fn encode_all(table: Table, batches: &[RecordBatch]) -> Result<Vec<u8>, RecordsError> {
     let write = || {
-        let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
-        writer.write(batch)?;
+        let mut writer = StreamWriter::try_new(Vec::new(), &crate::schema(table))?;
+        batches.iter().try_for_each(|batch| writer.write(batch))?;
         writer.into_inner()
     };
     write().map_err(|source| RecordsError::Transfer { table, source })

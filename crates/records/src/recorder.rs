@@ -94,9 +94,34 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.capacity, row);
     }
 
+    /// The text of a name of this recorder.
+    pub fn text(&self, name: Name) -> String {
+        let mut text = String::new();
+        self.output.names.write(name, &mut text);
+        text
+    }
+
     /// The sink's first error, if there was one. An engine may check from time to time in order to stop early.
     pub fn check(&self) -> Result<(), &RecordsError> {
         self.output.error.as_ref().map_or(Ok(()), Err)
+    }
+
+    /// Where the batches have gone so far.
+    pub fn sink(&self) -> &S {
+        &self.output.sink
+    }
+
+    /// The rows of a table that no batch has yet, as a batch. They stay where they are.
+    pub fn pending(&self, table: Table) -> RecordBatch {
+        match table {
+            Table::Probes => self.output.batch(&self.probes),
+            Table::Flows => self.output.batch(&self.flows),
+            Table::Queues => self.output.batch(&self.queues),
+            Table::Drops => self.output.batch(&self.drops),
+            Table::Transfers => self.output.batch(&self.transfers),
+            Table::Sojourns => self.output.batch(&self.sojourns),
+            Table::Capacity => self.output.batch(&self.capacity),
+        }
     }
 
     /// Writes the remaining rows and completes the sink.
@@ -139,10 +164,13 @@ impl<S: Sink> Output<S> {
     #[cold]
     fn flush<R: Row>(&mut self, rows: &mut Vec<R>) {
         if self.error.is_none() && !rows.is_empty() {
-            let batch = RecordBatch::try_new(schema(R::TABLE), R::columns(rows, &self.names))
-                .expect("a row's fields and columns come from one declaration");
-            self.error = self.sink.write(R::TABLE, &batch).err();
+            self.error = self.sink.write(R::TABLE, &self.batch(rows)).err();
         }
         rows.clear();
+    }
+
+    fn batch<R: Row>(&self, rows: &[R]) -> RecordBatch {
+        RecordBatch::try_new(schema(R::TABLE), R::columns(rows, &self.names))
+            .expect("a row's fields and columns come from one declaration")
     }
 }

@@ -92,7 +92,7 @@ impl Serialize for RowCounts {
     }
 }
 
-/// Keeps every batch in memory, for tests.
+/// Keeps every batch in memory.
 #[derive(Debug, Default)]
 pub struct MemorySink {
     batches: [Vec<RecordBatch>; Table::ALL.len()],

@@ -23,6 +23,18 @@ fn a_batch_survives_the_journey() {
 }
 
 #[test]
+fn any_number_of_batches_is_one_stream() {
+    let sink = probes();
+    let batch = &sink.batches(Table::Probes)[0];
+    let bytes = ipc::encode_all(Table::Probes, &[batch.clone(), batch.clone()]).unwrap();
+    assert_eq!(&ipc::decode(Table::Probes, &bytes).unwrap(), batch, "the first of them");
+    let one = ipc::encode(Table::Probes, batch).unwrap();
+    let none = ipc::encode_all(Table::Probes, &[]).unwrap();
+    assert!(none.len() < one.len() && one.len() < bytes.len());
+    assert!(ipc::decode(Table::Probes, &none).unwrap_err().to_string().contains("a stream without a batch"));
+}
+
+#[test]
 fn a_batch_of_another_table_is_refused() {
     let bytes = ipc::encode(Table::Probes, &probes().batches(Table::Probes)[0]).unwrap();
     let error = ipc::decode(Table::Flows, &bytes).unwrap_err();

@@ -149,6 +149,22 @@ fn rows_leave_in_batches_so_memory_is_bounded() {
 }
 
 #[test]
+fn the_rows_so_far_can_be_read_at_any_time_and_this_changes_nothing() {
+    let mut recorder = Recorder::new(MemorySink::default());
+    let probe = recorder.intern("ping");
+    assert_eq!(recorder.pending(Table::Probes).num_rows(), 0);
+    for seq in 0..3000 {
+        recorder.probe(ProbeRow { probe, seq, sent_ns: seq, rtt_ns: None, owd_up_ns: None, owd_down_ns: None });
+        if [0, 1023, 1024, 2999].contains(&seq) {
+            let so_far = [recorder.sink().batches(Table::Probes), &[recorder.pending(Table::Probes)]].concat();
+            assert!(integers(&so_far, "seq").flatten().eq(0..=seq as i64), "after {seq}");
+        }
+    }
+    let sizes = |sink: &MemorySink| sink.batches(Table::Probes).iter().map(RecordBatch::num_rows).collect::<Vec<_>>();
+    assert_eq!(sizes(&recorder.finish().unwrap()), [1024, 1024, 952]);
+}
+
+#[test]
 fn row_groups_are_bounded_too() {
     let directory = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::new(ParquetSink::create(directory.path()).unwrap());

@@ -93,6 +93,11 @@ impl Departures {
         Self { start_ns, stop_ns, distance, pattern, number: 0, last_ns: 0, turns: None }
     }
 
+    /// The flow stops earlier than planned: there is no departure at or after `stop_ns`.
+    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.stop_ns = self.stop_ns.min(stop_ns);
+    }
+
     /// Time of the next departure; `None`: the flow has stopped.
     pub fn next(&mut self, draw: &mut impl FnMut() -> u64) -> Option<u64> {
         let (numerator, denominator) = self.distance;

@@ -46,6 +46,17 @@ pub struct Experiment {
     document: Document,
     points: Vec<Point>,
     expectations: Vec<Expectation>,
+    origin: Origin,
+}
+
+/// What the points were made from.
+#[derive(Clone, Debug)]
+struct Origin {
+    /// The file's name in messages.
+    file: String,
+    setup: Table,
+    axes: Axes,
+    changes: Changes,
 }
 
 /// What the file says besides the set-up under test.
@@ -82,7 +93,7 @@ impl Experiment {
     /// # Errors
     /// All problems, each with its place, what was found there and what is allowed.
     pub fn parse(text: &str, file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
-        Self::load(text, overrides).map_err(|problems| problems.into_error(file))
+        Self::load(text, file, overrides).map_err(|problems| problems.into_error(file))
     }
 
     /// Loads an experiment from a file's bytes, which need not be text.
@@ -116,10 +127,35 @@ impl Experiment {
     pub fn expectations(&self) -> &[Expectation] {
         &self.expectations
     }
+
+    /// The scenario of a point (by index) with further `overrides` of its set-up, as for a network that is changed
+    /// while it runs. They take precedence over the swept values. Those that a later one replaces are removed.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`]. Overrides of other keys than the set-up's are refused, too.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn changed(&self, point: usize, overrides: &mut Vec<String>) -> Result<Scenario, ExperimentError> {
+        self.origin.changed(point, overrides).map_err(|problems| problems.into_error(&self.origin.file))
+    }
+}
+
+impl Origin {
+    fn changed(&self, point: usize, overrides: &mut Vec<String>) -> Result<Scenario, Problems> {
+        let later = Changes::parse(overrides)?.last_of_each();
+        *overrides = later.texts();
+        later.check_setup_only()?;
+        check_expansion(&self.setup, &Axes::default(), &later)?;
+        let choice = self.axes.choices().nth(point).expect("the point exists");
+        let changes = self.changes.followed_by(&later);
+        let made = scenario(self.setup.clone(), &choice, &self.axes, &changes);
+        made.map(|(scenario, _)| scenario).map_err(|problems| changes.blame(problems))
+    }
 }
 
 impl Experiment {
-    fn load(text: &str, overrides: &[String]) -> Result<Self, Problems> {
+    fn load(text: &str, file: &str, overrides: &[String]) -> Result<Self, Problems> {
         let mut tables = syntax::tables(text)?;
         let mut problems = Problems::default();
         problems.sift(check::FILE.verify(&Value::Table(tables.clone())));
@@ -139,7 +175,9 @@ impl Experiment {
         let expectations = problems.sift(expect::resolve(&study.expect, &axes, changes.first_in_setup()));
         match (about, points, expectations) {
             (Some(about), Some(points), Some(expectations)) => {
-                Ok(Self { document: Document::new(about, &axes), points, expectations })
+                let document = Document::new(about, &axes);
+                let origin = Origin { file: file.to_owned(), setup: tables, axes, changes };
+                Ok(Self { document, points, expectations, origin })
             }
             _ => Err(problems),
         }

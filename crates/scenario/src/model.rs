@@ -251,6 +251,19 @@ impl RateSchedule {
         (starts_at_zero && increasing && positive).then_some(Self { steps })
     }
 
+    /// The rate at a time, in bits per second.
+    pub fn at(&self, now_ns: u64) -> u64 {
+        self.steps.iter().rfind(|step| step.from_ns <= now_ns).expect("a step begins at 0").bits_per_second
+    }
+
+    /// From `now_ns` on, follows another schedule. What was before stays.
+    pub fn follow(&mut self, other: &Self, now_ns: u64) {
+        let current = RateStep { from_ns: now_ns, bits_per_second: other.at(now_ns) };
+        self.steps.truncate(self.steps.partition_point(|step| step.from_ns < now_ns));
+        self.steps.push(current);
+        self.steps.extend(other.steps.iter().filter(|step| step.from_ns > now_ns));
+    }
+
     /// The steps, first at time 0, times strictly increasing.
     pub fn steps(&self) -> &[RateStep] {
         &self.steps
@@ -277,5 +290,32 @@ impl Link {
         let name = |i: NodeIndex| &nodes[usize::from(i)].name;
         let [a, b] = self.ends;
         [format!("{}>{}", name(a), name(b)), format!("{}>{}", name(b), name(a))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(steps: &[(u64, u64)]) -> RateSchedule {
+        let steps = steps.iter().map(|&(from_ns, bits_per_second)| RateStep { from_ns, bits_per_second });
+        RateSchedule::new(steps.collect()).unwrap()
+    }
+
+    #[test]
+    fn a_schedule_follows_another_from_a_time_on() {
+        let (before, after) = (schedule(&[(0, 1), (10, 2), (20, 3)]), schedule(&[(0, 7), (15, 8), (30, 9)]));
+        for (now_ns, expected) in [
+            (0, schedule(&[(0, 7), (15, 8), (30, 9)])),
+            (5, schedule(&[(0, 1), (5, 7), (15, 8), (30, 9)])),
+            (10, schedule(&[(0, 1), (10, 7), (15, 8), (30, 9)])),
+            (15, schedule(&[(0, 1), (10, 2), (15, 8), (30, 9)])),
+            (40, schedule(&[(0, 1), (10, 2), (20, 3), (40, 9)])),
+        ] {
+            let mut followed = before.clone();
+            followed.follow(&after, now_ns);
+            assert_eq!(followed, expected, "from {now_ns} on");
+        }
+        assert_eq!([0, 9, 10, 25].map(|now_ns| before.at(now_ns)), [1, 1, 2, 3]);
     }
 }

@@ -10,7 +10,7 @@ use crate::path::{KeyPath, count_values};
 use crate::suggest::{any_of, closest};
 
 /// One `PATH=VALUE`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Override {
     /// As it was given.
     text: String,
@@ -20,7 +20,7 @@ struct Override {
 }
 
 /// The overrides of a load, in order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Changes(Vec<Override>);
 
 /// What an override changes.
@@ -39,6 +39,38 @@ impl Changes {
         let mut problems = Problems::default();
         let changes = overrides.iter().filter_map(|text| problems.sift(Override::parse(text))).collect();
         problems.into_result().map(|()| Self(changes))
+    }
+
+    /// These overrides without those that a later one replaces.
+    pub(crate) fn last_of_each(mut self) -> Self {
+        let mut kept: Vec<Override> = Vec::new();
+        while let Some(change) = self.0.pop() {
+            if !kept.iter().any(|later| later.path.contains(&change.path)) {
+                kept.push(change);
+            }
+        }
+        kept.reverse();
+        Self(kept)
+    }
+
+    /// As they were given.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.iter().map(|change| change.text.clone()).collect()
+    }
+
+    /// These overrides, and then those of `later`.
+    pub(crate) fn followed_by(&self, later: &Self) -> Self {
+        Self(self.0.iter().chain(&later.0).cloned().collect())
+    }
+
+    /// Refuses overrides of anything but the set-up under test.
+    pub(crate) fn check_setup_only(&self) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        for change in self.0.iter().filter(|change| change.target != Target::Setup) {
+            let found = format!("{} (no key of the network or its traffic)", quote(&change.text));
+            problems.add(|| Problem::new("--set", found, "PATH=VALUE, such as link.bottleneck.rate=2mbit"));
+        }
+        problems.into_result()
     }
 
     /// The original text of the first override that changes what happens in the experiment. With such an override, the

@@ -8,7 +8,9 @@ use crate::error::{Problem, Problems, quote, shorten, show};
 use crate::suggest::{any_of, closest};
 
 /// The tables whose entries have names.
-const NAMED: [&str; 3] = ["link", "host", "traffic"];
+const NAMED: [&str; 3] = ["link", "host", TRAFFIC];
+/// The one of them to which entries can be added.
+const TRAFFIC: &str = "traffic";
 /// A key whose plain value stands for a table with this value in each of these keys.
 const SHORT: (&str, [&str; 2]) = ("sample", ["queues", "flows"]);
 
@@ -63,7 +65,7 @@ impl KeyPath {
         other.parts.starts_with(&self.parts)
     }
 
-    /// Sets the key to this value, creating the tables on the way.
+    /// Sets the key to this value, creating the tables on the way. A table as `traffic.NAME` is an entry of that name.
     pub(crate) fn set(&self, document: &mut Table, value: Value) -> Result<(), Problems> {
         let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
         match parts.as_slice() {
@@ -71,11 +73,34 @@ impl KeyPath {
                 [_, "name"] => {
                     Err(Problem::new(self.to_string(), "a name, which is what paths go by", "any other key").into())
                 }
+                [name] if *list == TRAFFIC && value.is_table() => self.set_entry(document, name, value),
                 [name, rest @ ..] if !rest.is_empty() => self.set_in(self.entry(document, list, name)?, rest, value),
                 _ => Err(self.not_a_key(list).into()),
             },
             parts => self.set_in(document, parts, value),
         }
+    }
+
+    /// Sets or adds the traffic of this name.
+    fn set_entry(&self, document: &mut Table, name: &str, mut value: Value) -> Result<(), Problems> {
+        if let Some(table) = value.as_table_mut() {
+            if table.contains_key("name") {
+                return Err(Problem::new(
+                    join(&self.to_string(), "name"),
+                    "a name, which the path has",
+                    "any other key",
+                )
+                .into());
+            }
+            table.insert("name".to_owned(), Value::from(name));
+        }
+        let entries = document.entry(TRAFFIC).or_insert_with(|| Value::Array(Vec::new()));
+        let Value::Array(entries) = entries else { return Err(self.not_a_key(TRAFFIC).into()) };
+        match entries.iter_mut().find(|entry| name_of(entry) == Some(name)) {
+            Some(entry) => *entry = value,
+            None => entries.push(value),
+        }
+        Ok(())
     }
 
     fn set_in(&self, mut table: &mut Table, parts: &[&str], value: Value) -> Result<(), Problems> {

@@ -16,14 +16,14 @@ use crate::text::TextRule;
 const MOST_POINTS: usize = 10_000;
 
 /// One swept key and the values it takes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) path: KeyPath,
     pub(crate) values: Vec<(Label, Value)>,
 }
 
 /// The axes of an experiment: none, one or several. A point is a choice of one value from each.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Axes(Vec<Axis>);
 
 impl Axes {

@@ -164,3 +164,55 @@ fn an_override_does_not_hide_a_mistake_in_the_file() {
     let error = Experiment::parse(&text, "lab.toml", &set(["link.bottleneck.rate=2mbit"])).unwrap_err();
     assert!(error.to_string().contains("link.bottleneck.rate: found \"10mbits\""), "{error}");
 }
+
+#[test]
+fn a_table_adds_or_replaces_a_traffic() {
+    let added = only(["traffic.call={kind='voip', from='h1', to='h2'}", "traffic.call.start=3s"]);
+    let names = |scenario: &Scenario| scenario.traffic.iter().map(|traffic| traffic.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&added), ["bulk", "ping", "call"]);
+    assert_eq!(added.traffic[2].start_ns, 3_000_000_000);
+    let replaced = only(["traffic.bulk={kind='ping', from='h2', to='h1'}"]);
+    assert_eq!(names(&replaced), ["bulk", "ping"]);
+    assert!(matches!(replaced.traffic[0].kind, TrafficKind::Ping(_)));
+    for (change, words) in [
+        ("traffic.call={kind='voip', from='h1', to='h9'}", "traffic.call.to"),
+        (
+            "traffic.call={kind='voip', name='x', from='h1', to='h2'}",
+            "traffic.call.name: found a name, which the path has",
+        ),
+        ("traffic.call=3", "traffic.call: found no key of a traffic"),
+        ("link.line={ends=['h1', 'h2']}", "link.line: found no key of a link"),
+    ] {
+        let error = Experiment::parse(&lab_unswept(), "lab.toml", &set([change])).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn a_point_is_changed_by_further_overrides() {
+    let experiment = Experiment::parse(LAB, "lab.toml", &set(["link.bottleneck.rate=3mbit"])).unwrap();
+    let before = &experiment.points()[1].scenario;
+    let mut later =
+        set(["link.bottleneck.rate=1mbit", "traffic.bulk.flows=3", " link.bottleneck.rate = 2mbit"]).to_vec();
+    let after = experiment.changed(1, &mut later).unwrap();
+    assert_eq!(rate(&after), [(0, 2_000_000)]);
+    assert_eq!(bottleneck(&after), bottleneck(before), "the swept value stays");
+    assert_eq!(later, set(["traffic.bulk.flows=3", " link.bottleneck.rate = 2mbit"]), "the first rate is replaced");
+    assert_eq!(&experiment.changed(1, &mut vec![]).unwrap(), before);
+    let swept = experiment.changed(1, &mut set(["link.bottleneck.queue={qdisc='codel'}"]).to_vec()).unwrap();
+    assert!(matches!(bottleneck(&swept), Qdisc::Codel(_)), "a swept value can be changed, too");
+}
+
+#[test]
+fn a_point_is_not_changed_into_something_impossible() {
+    let experiment = Experiment::parse(LAB, "lab.toml", &[]).unwrap();
+    for (change, words) in [
+        ("link.bottleneck.rate=fast", "lab.toml: link.bottleneck.rate"),
+        ("title=Other", "title=Other\" (no key of the network or its traffic)"),
+        ("sweep.duration=['1s']", "(no key of the network or its traffic)"),
+        ("link.bottleneck", "no ="),
+    ] {
+        let error = experiment.changed(0, &mut set([change]).to_vec()).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}

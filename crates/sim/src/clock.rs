@@ -102,17 +102,18 @@ impl EventQueue {
         }
     }
 
-    /// Advances the clock to the next event and returns its slot.
+    /// Advances the clock to the next event, if it is before `until_ns`, and returns its slot.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Slot> {
+    pub(crate) fn pop_before(&mut self, until_ns: u64) -> Option<Slot> {
         if let Some(slot) = self.unsettled.take() {
             self.replay(slot, NEVER);
         }
         let first = *self.node(1);
-        if first == NEVER {
+        // If nothing is pending, this is the latest time of all.
+        let at_ns = (first >> TIME_SHIFT) as u64;
+        if at_ns >= until_ns {
             return None;
         }
-        let at_ns = (first >> TIME_SHIFT) as u64;
         assert!(at_ns >= self.now_ns, "time went back from {} ns to {at_ns} ns", self.now_ns);
         self.now_ns = at_ns;
         let slot = (first as Slot) & ((1 << SLOT_BITS) - 1);
@@ -122,6 +123,27 @@ impl EventQueue {
         *self.node_mut(leaf) = NEVER;
         self.unsettled = Some(slot);
         Some(slot)
+    }
+
+    /// Advances the clock to `now_ns`. No event may be pending before that.
+    pub(crate) fn pass(&mut self, now_ns: u64) {
+        assert!(now_ns >= self.now_ns, "time went back from {} ns to {now_ns} ns", self.now_ns);
+        assert!((*self.node(1) >> TIME_SHIFT) as u64 >= now_ns, "an event before {now_ns} ns is pending");
+        self.now_ns = now_ns;
+    }
+
+    /// The same clock and events in other slots: `slot` tells where the event of a slot goes. `busy` and `slots` as for
+    /// [`new`](Self::new).
+    pub(crate) fn renumbered(&self, busy: usize, slots: usize, slot: impl Fn(Slot) -> Slot) -> Self {
+        let mut other = Self { now_ns: self.now_ns, sequence: self.sequence, ..Self::new(busy, slots) };
+        for old in 0..self.slots as Slot {
+            let key = *self.node(self.leaf(old));
+            if key != NEVER {
+                let new = slot(old);
+                other.set(new, key >> SLOT_BITS << SLOT_BITS | Key::from(new));
+            }
+        }
+        other
     }
 
     #[inline]
@@ -170,15 +192,7 @@ impl EventQueue {
     #[cold]
     fn grow(&mut self, slot: Slot) {
         assert!(slot < 1 << SLOT_BITS, "fewer than 2^24 entities have events");
-        let mut grown =
-            Self { now_ns: self.now_ns, sequence: self.sequence, ..Self::new(self.busy, slot as usize + 1) };
-        for old in 0..self.slots as Slot {
-            let key = *self.node(self.leaf(old));
-            if key != NEVER {
-                grown.replay(old, key);
-            }
-        }
-        *self = grown;
+        *self = self.renumbered(self.busy, slot as usize + 1, |old| old);
     }
 }
 
@@ -192,6 +206,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl EventQueue {
+        fn pop(&mut self) -> Option<Slot> {
+            self.pop_before(u64::MAX)
+        }
+    }
 
     #[test]
     fn events_of_one_instant_come_in_the_order_of_scheduling() {
@@ -229,12 +249,27 @@ mod tests {
         queue.schedule(0, 4);
     }
 
+    #[test]
+    fn events_in_other_slots_come_at_their_times_and_in_their_order() {
+        let mut queue = EventQueue::new(2, 4);
+        queue.schedule_first(2, 3);
+        for (slot, at_ns) in [(0, 9), (3, 7), (5, 7), (1, 2)] {
+            queue.schedule(slot, at_ns);
+        }
+        assert_eq!(queue.pop(), Some(1));
+        let mut other = queue.renumbered(2, 4, |slot| if slot < 2 { slot } else { slot + 10 });
+        assert_eq!(other.now(), 2);
+        other.schedule(1, 7);
+        assert_eq!(std::iter::from_fn(|| other.pop()).collect::<Vec<_>>(), [12, 13, 15, 1, 0]);
+    }
+
     /// The operations on a queue.
     #[derive(Clone, Debug)]
     enum Step {
         Schedule { slot: Slot, after_ns: u64 },
         Cancel { slot: Slot },
         Pop,
+        Pass { ns: u64 },
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -245,6 +280,7 @@ mod tests {
             4 => (slot(), 0..5_u64).prop_map(|(slot, after_ns)| Step::Schedule { slot, after_ns }),
             1 => slot().prop_map(|slot| Step::Cancel { slot }),
             4 => Just(Step::Pop),
+            1 => (0..5_u64).prop_map(|ns| Step::Pass { ns }),
         ]
     }
 
@@ -275,6 +311,16 @@ mod tests {
                         if let Some((at_ns, ..)) = expected {
                             prop_assert_eq!(queue.now(), at_ns);
                         }
+                    }
+                    Step::Pass { ns } => {
+                        list.sort_unstable();
+                        let until_ns = queue.now() + ns;
+                        while let Some(slot) = queue.pop_before(until_ns) {
+                            prop_assert_eq!(slot, list.remove(0).2);
+                        }
+                        prop_assert!(list.first().is_none_or(|entry| entry.0 >= until_ns));
+                        queue.pass(until_ns);
+                        prop_assert_eq!(queue.now(), until_ns);
                     }
                 }
             }

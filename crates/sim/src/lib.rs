@@ -52,7 +52,10 @@ use bufferscope_scenario::{Scenario, Unreachable};
 pub use network::traffic_class::Ecn;
 pub use network::xmit::Xmit;
 pub use observation::footprint::{Footprint, footprint};
+pub use observation::state::{PortState, SenderState, State};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
+pub use simulation::Simulation;
+pub use simulation::changes::Change;
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +89,35 @@ pub enum SimError {
         /// The port.
         port: String,
     },
+    /// A time to which a run can't be advanced.
+    #[error("can't advance to {}: the simulation is at {}, and its duration is {}", seconds(.until_ns), seconds(.now_ns), seconds(.duration_ns))]
+    Time {
+        /// The time asked for.
+        until_ns: u64,
+        /// The current time.
+        now_ns: u64,
+        /// The scenario's duration.
+        duration_ns: u64,
+    },
+    /// A change that a running network can't undergo.
+    #[error("{key}: not possible in a running simulation; {hint}")]
+    Fixed {
+        /// The key of the experiment's file.
+        key: String,
+        /// What can be changed.
+        hint: &'static str,
+    },
+    /// The records can't be stored; finishing the run tells why.
+    #[error("the records can't be stored")]
+    Unrecorded,
     /// The records could not be stored.
     #[error(transparent)]
     Records(#[from] RecordsError),
+}
+
+/// A time as people write it.
+fn seconds(ns: &u64) -> String {
+    format!("{} s", *ns as f64 / 1e9)
 }
 
 /// Runs `scenario` and passes what is observed to `recorder`.
@@ -109,8 +138,7 @@ pub fn run<S: Sink>(
     recorder: Recorder<S>,
     on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<S::Output>, SimError> {
-    refuse_rings(scenario)?;
-    simulation::Simulation::new(scenario, seed, recorder)?.run(on_progress)
+    Simulation::new(scenario.clone(), seed, recorder)?.finish(on_progress)
 }
 
 fn refuse_rings(scenario: &Scenario) -> Result<(), SimError> {

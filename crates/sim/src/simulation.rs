@@ -1,10 +1,13 @@
-//! The run itself: takes one event after another and dispatches it.
+//! The run itself: takes one event after another and dispatches it, and changes the network in between ([`changes`]).
+
+pub(crate) mod changes;
 
 use std::ops::ControlFlow;
 
 use bufferscope_records::{Recorder, Sink, Table};
 use bufferscope_scenario::Scenario;
 
+use crate::clock::Slot;
 use crate::hosts::connections::Connections;
 use crate::hosts::sources::Sources;
 use crate::hosts::streams::Surroundings;
@@ -13,9 +16,10 @@ use crate::network::packet::Body;
 use crate::network::routes::{PortIndex, Step};
 use crate::network::traffic_class::Ecn;
 use crate::observation::recording::Recording;
+use crate::observation::state::{SenderState, State, ports_at};
 use crate::observation::summary;
 use crate::slots::{Slots, Target};
-use crate::{Progress, SimError, Summary};
+use crate::{Change, Progress, SimError, Summary, refuse_rings};
 
 /// Work between two progress reports, in [`Network::work`]'s units: about 10 ms. It is a count, because a run must not
 /// depend on a clock.
@@ -24,10 +28,48 @@ const WORK_PER_REPORT: u64 = 1 << 16;
 const CONNECTIONS_AT_ONCE: usize = 1 << 12;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A run in progress.
+/// A run in progress, which can be advanced in steps, observed and changed in between.
+///
+/// However a run is cut into steps, its records are the same. A change takes effect before everything else that happens
+/// at that time, so a change at time 0 gives the run of the changed scenario.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use bufferscope_records::{MemorySink, Recorder};
+/// use bufferscope_scenario::Experiment;
+/// use bufferscope_sim::Simulation;
+///
+/// let text = r#"
+///     title = "A link becomes slow"
+///     duration = "10s"
+///     link = [{ name = "line", ends = ["h1", "h2"], rate = "10mbit", delay = "5ms" }]
+///     traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
+/// "#;
+/// let experiment = Experiment::parse(text, "slow.toml", &[])?;
+/// let scenario = experiment.points()[0].scenario.clone();
+/// let go_on = &mut |_| ControlFlow::Continue(());
+///
+/// let mut simulation = Simulation::new(scenario, 1, Recorder::new(MemorySink::default()))?;
+/// simulation.advance(5_000_000_000, go_on)?;
+/// let mut slow = vec!["link.line.rate=1mbit".to_owned()];
+/// simulation.change(experiment.changed(0, &mut slow)?, slow)?;
+/// simulation.advance(8_000_000_000, go_on)?;
+/// assert_eq!(simulation.state().ports[0].rate_bps, Some(1_000_000));
+/// let summary = simulation.finish(go_on)?;
+/// assert_eq!(summary.changes[0].t_ns, 5_000_000_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct Simulation<'a, S: Sink> {
-    scenario: &'a Scenario,
+pub struct Simulation<S: Sink> {
+    /// The scenario as it is carried out: rates and starts are those that applied at each time. Boxed, like the next,
+    /// so that what every event needs lies close together.
+    scenario: Box<Scenario>,
+    /// The scenario as it was asked for last.
+    asked: Box<Scenario>,
+    changes: Vec<Change>,
+    seed: u64,
+    /// Why the run was stopped, maybe in the middle of an event.
+    stopped: Option<Stop>,
     net: Network,
     recording: Recording<S>,
     connections: Connections,
@@ -76,49 +118,153 @@ enum Stop {
     Unrecorded,
 }
 
+impl From<Stop> for SimError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Interrupted => Self::Interrupted,
+            Stop::Unrecorded => Self::Unrecorded,
+        }
+    }
+}
+
 /// Receives the progress of the run.
 type OnProgress<'p> = dyn FnMut(Progress) -> ControlFlow<()> + 'p;
 
-impl<'a, S: Sink> Simulation<'a, S> {
-    pub(crate) fn new(scenario: &'a Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
-        let slots = Slots::new(scenario);
-        let mut recording = Recording::new(scenario, recorder);
-        let mut net = Network::new(scenario, seed, slots)?;
-        recording.capacity(&net.ports, scenario.duration_ns);
+impl<S: Sink> Simulation<S> {
+    /// A run at time 0, before anything has happened.
+    ///
+    /// # Errors
+    /// What [`run`](crate::run) refuses.
+    pub fn new(scenario: Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
+        refuse_rings(&scenario)?;
+        let slots = Slots::new(&scenario);
+        let mut recording = Recording::new(&scenario, recorder);
+        let mut net = Network::new(&scenario, seed, slots)?;
         net.events.schedule_first(slots.sampler(), 0);
         net.events.schedule_first(slots.second(), SECOND_NS);
-        let sources = Sources::new(scenario, seed, slots, &mut net, &mut recording);
+        let sources = Sources::new(&scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots, net.flows.len() as u32);
-        let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(scenario, table));
-        Ok(Self { scenario, net, recording, connections, sources, slots, queues, flows, lingering: false, events: 0 })
+        let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(&scenario, table));
+        Ok(Self {
+            asked: Box::new(scenario.clone()),
+            scenario: Box::new(scenario),
+            changes: Vec::new(),
+            seed,
+            stopped: None,
+            net,
+            recording,
+            connections,
+            sources,
+            slots,
+            queues,
+            flows,
+            lingering: false,
+            events: 0,
+        })
     }
 
-    /// Runs to the end, or until the records cannot be stored: finishing then reports why.
-    pub(crate) fn run(mut self, on_progress: &mut OnProgress<'_>) -> Result<Summary<S::Output>, SimError> {
-        let outcome = self.handle_events(on_progress).and_then(|()| self.report(on_progress));
-        match outcome {
-            Err(Stop::Interrupted) => Err(SimError::Interrupted),
-            Ok(()) | Err(Stop::Unrecorded) => self.finish(),
+    /// The current time.
+    pub fn now_ns(&self) -> u64 {
+        self.net.now()
+    }
+
+    /// The scenario as it has been carried out so far and will be, if nothing else is changed. A rate that was changed
+    /// is a schedule; of everything else that was changed, it has the last value.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// What was observed so far.
+    pub fn recorder(&self) -> &Recorder<S> {
+        &self.recording.recorder
+    }
+
+    /// Handles every event before `until_ns`, and sets the clock to that time. What happens at `until_ns`, samples
+    /// included, is left to the next call.
+    ///
+    /// `on_progress` is called about every 10 ms of CPU time; [`ControlFlow::Break`] stops the run for good, because it
+    /// may be in the middle of an event.
+    ///
+    /// # Errors
+    /// [`SimError::Time`] if `until_ns` lies before now or after the duration; [`SimError::Interrupted`] now and in any
+    /// later call if `on_progress` stopped the run; [`SimError::Unrecorded`] if the records can't be stored.
+    pub fn advance(&mut self, until_ns: u64, on_progress: &mut OnProgress<'_>) -> Result<(), SimError> {
+        self.check_running()?;
+        let duration_ns = self.scenario.duration_ns;
+        if !(self.now_ns()..=duration_ns).contains(&until_ns) {
+            return Err(SimError::Time { until_ns, now_ns: self.now_ns(), duration_ns });
+        }
+        self.handle_before(until_ns, on_progress).map_err(|stop| self.stop(stop))?;
+        self.net.events.pass(until_ns);
+        Ok(())
+    }
+
+    /// The state at the current time.
+    pub fn state(&self) -> State {
+        let now_ns = self.now_ns();
+        let rows = self.connections.rows(now_ns).chain(self.sources.rows(now_ns));
+        State {
+            now_ns,
+            ports: ports_at(now_ns, &self.scenario, &self.net.ports),
+            flows: rows.map(|row| SenderState::new(&row, &self.recording.recorder)).collect(),
         }
     }
 
-    fn handle_events(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
+    /// Runs to the end, or until the records cannot be stored.
+    ///
+    /// `on_progress` is called about every 10 ms of CPU time, and at the end; [`ControlFlow::Break`] stops the run.
+    ///
+    /// # Errors
+    /// [`SimError::Interrupted`] if the run was stopped, and [`SimError::Records`] if the records could not be stored.
+    pub fn finish(mut self, on_progress: &mut OnProgress<'_>) -> Result<Summary<S::Output>, SimError> {
+        match self.check_running().and_then(|()| self.run_to_end(on_progress)) {
+            Ok(()) | Err(SimError::Unrecorded) => self.summary(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn run_to_end(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), SimError> {
+        self.handle_before(u64::MAX, on_progress).and_then(|()| self.report(on_progress))?;
+        Ok(())
+    }
+
+    fn check_running(&self) -> Result<(), SimError> {
+        match self.stopped {
+            None => Ok(()),
+            Some(stop) => Err(stop.into()),
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) -> SimError {
+        self.stopped = Some(stop);
+        stop.into()
+    }
+
+    /// Handles every event before `until_ns`, or all that there are until the run is over.
+    fn handle_before(&mut self, until_ns: u64, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while !self.lingering || self.sources.is_waiting() {
-            self.handle_next(on_progress)?;
+            let Some(slot) = self.net.events.pop_before(until_ns) else { break };
+            self.handle_event(slot, on_progress)?;
         }
         Ok(())
     }
 
-    #[inline]
-    fn handle_next(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
-        let slot = self.net.events.pop().expect("what is waited for has a timer");
+    #[inline(always)]
+    fn handle_event(&mut self, slot: Slot, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         self.events += 1;
         self.net.work += 1;
         self.handle(self.slots.target(slot), on_progress)?;
+        self.settle(on_progress)?;
+        self.pause(on_progress)
+    }
+
+    /// Passes on what the network has noted.
+    #[inline(always)]
+    fn settle(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         self.settle_losses();
         self.settle_departures(on_progress)?;
         self.settle_closed();
-        self.pause(on_progress)
+        Ok(())
     }
 
     #[inline]
@@ -176,6 +322,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
     /// Takes the samples that are due. They show the state before anything else that happens in the same nanosecond.
     fn sample(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         let now_ns = self.net.now();
+        self.recording.capacity(now_ns, &mut self.net.ports);
         if self.queues.take(now_ns) {
             self.net.work += self.recording.sample_queues(now_ns, &self.net.ports);
         }
@@ -269,14 +416,15 @@ impl<'a, S: Sink> Simulation<'a, S> {
         self.recording.recorder.check().map_err(|_| Stop::Unrecorded)
     }
 
-    fn finish(self) -> Result<Summary<S::Output>, SimError> {
+    fn summary(self) -> Result<Summary<S::Output>, SimError> {
         Ok(Summary {
             events: self.events,
             hops: self.net.hops,
             ended_ns: self.net.now(),
-            ports: summary::ports(self.scenario, &self.net.ports),
-            warnings: summary::warnings(self.scenario, &self.net.ports),
-            flows: self.connections.into_accounts(&self.net).into_flows(self.scenario),
+            ports: summary::ports(&self.scenario, &self.net.ports),
+            warnings: summary::warnings(&self.scenario, &self.net.ports),
+            flows: self.connections.into_accounts(&self.net).into_flows(&self.scenario),
+            changes: self.changes,
             output: self.recording.recorder.finish()?,
         })
     }
@@ -292,8 +440,8 @@ mod tests {
 
     use super::*;
 
-    fn simulation(scenario: &Scenario) -> Simulation<'_, MemorySink> {
-        Simulation::new(scenario, 1, Recorder::new(MemorySink::default())).unwrap()
+    fn simulation(scenario: &Scenario) -> Simulation<MemorySink> {
+        Simulation::new(scenario.clone(), 1, Recorder::new(MemorySink::default())).unwrap()
     }
 
     fn scenario(text: &str) -> Scenario {
@@ -312,7 +460,7 @@ mod tests {
         "#;
         let scenario = scenario(text);
         let mut simulation = simulation(&scenario);
-        simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
+        simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
         assert!((1..20).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
     }
 
@@ -336,7 +484,7 @@ mod tests {
         for queue in ["100p", "3p"] {
             let scenario = transfers("60s", queue);
             let mut simulation = simulation(&scenario);
-            simulation.handle_events(&mut |_| ControlFlow::Continue(())).unwrap();
+            simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
             assert!((1..5).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
         }
     }
@@ -344,7 +492,7 @@ mod tests {
     #[test]
     fn a_connection_that_was_forgotten_has_its_last_sample_at_the_next_sampling_time() {
         let scenario = transfers("7s", "100p");
-        let summary = simulation(&scenario).run(&mut |_| ControlFlow::Continue(())).unwrap();
+        let summary = simulation(&scenario).finish(&mut |_| ControlFlow::Continue(())).unwrap();
         let batches = summary.output.batches(Table::Flows);
         let column = |name: &str| -> Vec<i64> {
             let values = |batch: &RecordBatch| batch[name].as_primitive::<Int64Type>().values().to_vec();
@@ -369,7 +517,7 @@ mod tests {
         );
         let mut simulation = simulation(&scenario);
         let mut reports = 0;
-        let outcome = simulation.handle_events(&mut |_| {
+        let outcome = simulation.handle_before(u64::MAX, &mut |_| {
             reports += 1;
             if reports < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -395,7 +543,8 @@ mod tests {
         let mut simulation = simulation(&scenario);
         let mut seen = [[0; 2]; 3];
         while simulation.net.now() < 2 * SECOND_NS {
-            simulation.handle_next(&mut |_| ControlFlow::Continue(())).unwrap();
+            let slot = simulation.net.events.pop_before(u64::MAX).unwrap();
+            simulation.handle_event(slot, &mut |_| ControlFlow::Continue(())).unwrap();
             let Network { ports, pool, flows, .. } = &simulation.net;
             for (direction, port) in ports.iter().enumerate() {
                 for header in port.packets(pool).map(|packet| pool.header(packet)) {

@@ -42,13 +42,27 @@ pub(crate) struct Slots {
 
 impl Slots {
     pub(crate) fn new(scenario: &Scenario) -> Self {
+        Self::layout(scenario, false)
+    }
+
+    /// The slots of the scenario that these slots' scenario was changed to. Queues that have slots keep them.
+    pub(crate) fn changed(self, to: &Scenario) -> Self {
+        Self::layout(to, self.queues_keep_time())
+    }
+
+    fn layout(scenario: &Scenario, queues_kept_time: bool) -> Self {
         let count = |n: usize| u32::try_from(n).expect("a scenario is small");
         let ports = count(2 * scenario.links.len());
         let mut queues = scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.reverse.queue]);
-        let keep_time = queues.any(Qdisc::keeps_time);
+        let keep_time = queues_kept_time || queues.any(Qdisc::keeps_time);
         let sampler = 2 * ports;
         let queues = sampler + 2 + 2 * count(scenario.traffic.len());
         Self { sampler, queues, connections: queues + if keep_time { 2 * ports } else { 0 } }
+    }
+
+    /// Do queues have slots?
+    pub(crate) fn queues_keep_time(self) -> bool {
+        self.queues < self.connections
     }
 
     /// Slots that always exist.
@@ -121,5 +135,32 @@ impl Slots {
             rest if rest & 1 == 0 => Target::Begin(rest / 2 - 1),
             rest => Target::End(rest / 2 - 1),
         }
+    }
+
+    /// The slot of an owner.
+    pub(crate) fn slot(self, target: Target) -> Slot {
+        match target {
+            Target::Link(port) => self.link(port),
+            Target::Queue(port) => self.queue(port),
+            Target::Timer(port) => self.timer(port),
+            Target::Line(port) => self.line(port),
+            Target::Sampler => self.sampler(),
+            Target::Second => self.second(),
+            Target::Begin(traffic) => self.begin(traffic),
+            Target::End(traffic) => self.end(traffic),
+            Target::Endpoint(connection, side) => self.endpoint(connection, side),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_is_that_of_its_owner() {
+        // Three ports, two kinds of traffic, and queues that keep time.
+        let slots = Slots { sampler: 6, queues: 12, connections: 18 };
+        assert!((0..40).all(|slot| slots.slot(slots.target(slot)) == slot));
     }
 }

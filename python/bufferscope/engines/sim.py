@@ -1,15 +1,17 @@
 """The simulator: virtual time, and the same records for the same seed on every machine."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, cast
 
 from bufferscope import _core, machine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
+from bufferscope.store.metadata import Summary
 
 
 def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
@@ -18,13 +20,18 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
         summary = json.loads(_core.simulate(point.core, seed, directory, progress))
     except _core.SimulationError as error:
         raise EngineError(str(error)) from error
+    return outcome(point, summary)
+
+
+def outcome(point: Point, summary: dict[str, Any]) -> Outcome:
+    """The outcome of a simulation with this summary."""
     return Outcome(
         engine_version=_core.__version__,
         mss_bytes=_core.MSS_BYTES,
         sample_interval_ns=point.scenario["sample_interval_ns"],
-        warnings=summary.pop("warnings"),
-        tables=summary.pop("tables"),
-        summary=summary,
+        warnings=summary["warnings"],
+        tables=summary["tables"],
+        summary=cast(Summary, {key: value for key, value in summary.items() if key not in ("warnings", "tables")}),
     )
 
 
@@ -45,6 +52,11 @@ def _refusal(point: Point, available: int | None) -> str | None:
         needs = json.loads(_core.footprint(point.core))
     except _core.SimulationError as error:
         return str(error)
+    return shortage(needs, available)
+
+
+def shortage(needs: Mapping[str, Any], available: int | None) -> str | None:
+    """Why this much memory is too little for a simulation with these needs; None if it is enough or not known."""
     if available is None or max(needs["memory_bytes"], needs["reading_bytes"]) <= available:
         return None
     here = f"this machine has {machine.gigabytes(available)} left"

@@ -98,6 +98,14 @@ class CpuReport(TypedDict):
     saturated_s: float
 
 
+class Change(TypedDict):
+    """A change that was made during a run."""
+
+    t_ns: int
+    set: list[str]
+    """`PATH=VALUE`, as given."""
+
+
 class Summary(TypedDict, total=False):
     """An engine's own counters; only the keys that others read are named here."""
 
@@ -105,6 +113,8 @@ class Summary(TypedDict, total=False):
     """Packets fully sent on a link, one for every link that they took."""
     kernel: str
     """The release of the kernel that carried the packets."""
+    changes: list[Change]
+    """What was changed during the run, in order, if anything was; the scenario is that of the end."""
     not_measured: list[str]
     """The tables that stay empty because the engine can't know their content."""
     privilege: str

@@ -1,6 +1,8 @@
-"""One stored run: what was asked for, and what was observed."""
+"""One run, in memory or stored: what was asked for, and what was observed."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -14,28 +16,28 @@ from bufferscope.store.reading import read_metadata
 if TYPE_CHECKING:
     import polars as pl
 
+    from bufferscope.figures.charts_of import Charts
     from bufferscope.metrics import Metrics
 
 
-class Run:
-    """A run directory; its files are read when they are needed.
+class BaseRun(ABC):
+    """The records of a run, wherever they are kept.
 
     Tables are polars frames. Their first column is `run`, the run's `id`; the columns of `bufferscope.TABLES` follow.
     Times are integer nanoseconds since the start of the run.
-
-    >>> run = Run("results/ucas-reproduce/run-sim-s1-0f3a2b1c")                                 # doctest: +SKIP
-    >>> run.probes.filter(pl.col("rtt_ns").is_null())      # the probes that were lost          # doctest: +SKIP
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        """Open a run directory; raises `StoreError` if it is not a run, or not a complete one."""
-        self.path = Path(path)
-        self.meta: Metadata = read_metadata(self.path)
+    meta: Metadata
+    """The content of `run.json`: how the run was made."""
 
     @property
+    @abstractmethod
     def id(self) -> str:
-        """The directory's name: point, engine, seed and a digest of the scenario."""
-        return self.path.resolve().name
+        """A name made of point, engine, seed and a digest of the scenario."""
+
+    @abstractmethod
+    def _table(self, name: str) -> "pl.DataFrame":
+        """A table, read anew."""
 
     @property
     def experiment(self) -> str:
@@ -128,10 +130,42 @@ class Run:
 
         return metrics.compute(self)
 
+    @cached_property
+    def figures(self) -> "Charts":
+        """The run's charts by name: `run.figures["rtt"]`; each is drawn when it is looked up."""
+        from bufferscope.figures.charts_of import Charts
+
+        return Charts(Alone((self,)))
+
     def _repr_html_(self) -> str:
         from bufferscope.notebook import run_html
 
         return run_html(self)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The only run of a result, for figures."""
+
+    runs: tuple[BaseRun]
+
+
+class Run(BaseRun):
+    """A run directory; its files are read when they are needed.
+
+    >>> run = Run("results/ucas-reproduce/run-sim-s1-0f3a2b1c")                                 # doctest: +SKIP
+    >>> run.probes.filter(pl.col("rtt_ns").is_null())      # the probes that were lost          # doctest: +SKIP
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Open a run directory; raises `StoreError` if it is not a run, or not a complete one."""
+        self.path = Path(path)
+        self.meta = read_metadata(self.path)
+
+    @property
+    def id(self) -> str:
+        """The directory's name: point, engine, seed and a digest of the scenario."""
+        return self.path.resolve().name
 
     def _table(self, name: str) -> "pl.DataFrame":
         if name in self._undecodable:

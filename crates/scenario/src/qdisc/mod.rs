@@ -33,7 +33,7 @@ pub(crate) trait Discipline: Sized {
     const LOADABLE: bool = true;
     /// Arguments for `tc` that every kernel with this discipline accepts.
     const SAMPLE: &'static str;
-    /// Why it drops or marks packets.
+    /// Why it drops or marks packets of its own accord.
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT];
     /// The reasons that its counters in the kernel distinguish, at most [`Kind::MOST_COUNTED`].
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT];
@@ -127,6 +127,8 @@ pub struct Reason {
 impl Reason {
     /// The queue was at its limit.
     pub const OVERLIMIT: Self = Self::drop("overlimit");
+    /// Its queue was emptied because the discipline was replaced, or because the change of a parameter empties it.
+    pub const PURGED: Self = Self::drop("purged");
 
     const fn drop(word: &'static str) -> Self {
         Self { word, marks: false }

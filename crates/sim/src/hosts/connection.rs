@@ -156,6 +156,12 @@ impl Connection {
         (sender.is_established() && !sampled_closed).then(|| sender.sample(now_ns))
     }
 
+    /// The state of the data sender. `None` before its handshake is complete, and after it closed.
+    pub(crate) fn state(&self, now_ns: u64) -> Option<Sample> {
+        let sender = &self.ends[self.sender as usize].endpoint;
+        (sender.is_established() && !sender.is_closed()).then(|| sender.sample(now_ns))
+    }
+
     /// Payload bytes of the data sender that were acknowledged.
     pub(crate) fn delivered_bytes(&self) -> u64 {
         self.ends[self.sender as usize].endpoint.acked_bytes()

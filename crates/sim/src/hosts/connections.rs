@@ -46,6 +46,21 @@ impl Connections {
         }
     }
 
+    /// Other traffic has got flows.
+    pub(crate) fn make_room(&mut self, flows: u32) {
+        self.first_flow += flows;
+    }
+
+    /// The events are in other slots.
+    pub(crate) fn set_slots(&mut self, slots: Slots) {
+        self.slots = slots;
+    }
+
+    /// Index of the first connection's flow; those of other traffic come before it.
+    pub(crate) fn first_flow(&self) -> u32 {
+        self.first_flow
+    }
+
     /// Opens a connection: the client's SYN is sent now. Returns its place.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
         let connection = Connection::new(opening, net, &self.thresholds);
@@ -130,6 +145,12 @@ impl Connections {
         let end = places.end.min(self.places.len());
         let connections = self.places[places.start..end].iter_mut().flatten();
         connections.map(|connection| u64::from(record(connection, now_ns, recording))).sum()
+    }
+
+    /// The state of the data senders whose connections are established and not closed.
+    pub(crate) fn rows(&self, now_ns: u64) -> impl Iterator<Item = FlowRow> {
+        let connections = self.places.iter().flatten();
+        connections.filter_map(move |connection| Some(flow_row(now_ns, connection.name(), &connection.state(now_ns)?)))
     }
 
     /// May any connection be forgotten?

@@ -73,6 +73,15 @@ impl Ping {
         }
     }
 
+    /// No request is sent at `stop_ns` or later.
+    pub(crate) fn bring_stop_forward(&mut self, stop_ns: u64, net: &mut Network) {
+        self.stop_ns = stop_ns;
+        let slot = self.slots.begin(self.index);
+        if net.events.scheduled_at(slot).is_some_and(|at_ns| at_ns >= stop_ns) {
+            net.events.cancel(slot);
+        }
+    }
+
     /// A message has arrived at its destination.
     pub(crate) fn receive<S: Sink>(&mut self, echo: Echo, net: &mut Network, recording: &mut Recording<S>) {
         let now_ns = net.now();

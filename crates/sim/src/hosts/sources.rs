@@ -1,7 +1,7 @@
 //! The traffic of a scenario: creates it, and dispatches events to it.
 
 use bufferscope_programs::News;
-use bufferscope_records::Sink;
+use bufferscope_records::{FlowRow, Sink};
 use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, Traffic, TrafficKind, WebTraffic};
 
 use super::connection::Id;
@@ -34,22 +34,24 @@ impl Sources {
         net: &mut Network,
         recording: &mut Recording<S>,
     ) -> Self {
-        let source = |(index, traffic): (u32, &Traffic)| {
-            let name = recording.recorder.intern(&traffic.name);
-            let setup = Setup { scenario, traffic, index, name, seed, slots };
-            match &traffic.kind {
-                TrafficKind::Ping(parameters) => Source::Ping(Ping::new(&setup, parameters, net)),
-                TrafficKind::Udp(parameters) => Source::Datagrams(Datagrams::Udp(Udp::new(&setup, parameters, net))),
-                TrafficKind::Voip(parameters) => Source::Datagrams(Datagrams::Voip(Voip::new(&setup, parameters, net))),
-                TrafficKind::Dns(parameters) => Source::Datagrams(Datagrams::Dns(Dns::new(&setup, parameters, net))),
-                TrafficKind::Tcp(TcpTraffic { sending, .. })
-                | TrafficKind::Web(WebTraffic { sending, .. })
-                | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
-                    Source::Streams(Box::new(Streams::new(&setup, *sending, net)))
-                }
-            }
-        };
-        Self((0_u32..).zip(&scenario.traffic).map(source).collect())
+        let mut sources = Self(Vec::new());
+        scenario.traffic.iter().for_each(|traffic| sources.add(traffic, scenario, seed, slots, net, recording));
+        sources
+    }
+
+    /// Adds the traffic that follows those that there are.
+    pub(crate) fn add<S: Sink>(
+        &mut self,
+        traffic: &Traffic,
+        scenario: &Scenario,
+        seed: u64,
+        slots: Slots,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) {
+        let name = recording.recorder.intern(&traffic.name);
+        let setup = Setup { scenario, traffic, index: self.0.len() as u32, name, seed, slots };
+        self.0.push(Source::new(&setup, net));
     }
 
     /// It is time for something that a traffic has planned.
@@ -67,6 +69,22 @@ impl Sources {
             Source::Ping(ping) => ping.time_out(around.net, around.recording),
             Source::Streams(streams) => streams.stop(around),
             Source::Datagrams(datagrams) => datagrams.time_out(around.net, around.recording),
+        }
+    }
+
+    /// A traffic stops at `stop_ns`, earlier than planned.
+    pub(crate) fn bring_stop_forward(&mut self, traffic: u32, stop_ns: u64, net: &mut Network) {
+        match self.source(traffic) {
+            Source::Ping(ping) => ping.bring_stop_forward(stop_ns, net),
+            Source::Streams(streams) => streams.bring_stop_forward(stop_ns, net),
+            Source::Datagrams(datagrams) => datagrams.bring_stop_forward(stop_ns),
+        }
+    }
+
+    /// From now on a traffic of endless flows has this many of them.
+    pub(crate) fn set_flows<S: Sink>(&mut self, traffic: u32, flows: u32, around: &mut Surroundings<'_, S>) {
+        if let Source::Streams(streams) = self.source(traffic) {
+            streams.set_flows(flows, around);
         }
     }
 
@@ -110,6 +128,15 @@ impl Sources {
             Source::Ping(_) | Source::Streams(_) => 0,
         };
         self.0.iter().map(sample).sum()
+    }
+
+    /// The flows that are tracked by their traffic.
+    pub(crate) fn rows(&self, now_ns: u64) -> Vec<FlowRow> {
+        let rows = |source: &Source| match source {
+            Source::Datagrams(datagrams) => datagrams.rows(now_ns),
+            Source::Ping(_) | Source::Streams(_) => Vec::new(),
+        };
+        self.0.iter().flat_map(rows).collect()
     }
 
     /// Records everything that has not completed within the duration.
@@ -158,6 +185,22 @@ impl Sources {
         match self.source(datagram.traffic) {
             Source::Datagrams(datagrams) => datagrams,
             Source::Ping(_) | Source::Streams(_) => unreachable!("only traffic over UDP sends datagrams"),
+        }
+    }
+}
+
+impl Source {
+    fn new(setup: &Setup<'_>, net: &mut Network) -> Self {
+        match &setup.traffic.kind {
+            TrafficKind::Ping(parameters) => Self::Ping(Ping::new(setup, parameters, net)),
+            TrafficKind::Udp(parameters) => Self::Datagrams(Datagrams::Udp(Udp::new(setup, parameters, net))),
+            TrafficKind::Voip(parameters) => Self::Datagrams(Datagrams::Voip(Voip::new(setup, parameters, net))),
+            TrafficKind::Dns(parameters) => Self::Datagrams(Datagrams::Dns(Dns::new(setup, parameters, net))),
+            TrafficKind::Tcp(TcpTraffic { sending, .. })
+            | TrafficKind::Web(WebTraffic { sending, .. })
+            | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
+                Self::Streams(Box::new(Streams::new(setup, *sending, net)))
+            }
         }
     }
 }

@@ -100,6 +100,21 @@ impl Streams {
         let Ok(()) = self.program.on_stop(&mut Hands { opened: &mut self.opened, around });
     }
 
+    /// The traffic stops at `stop_ns`, earlier than planned.
+    pub(crate) fn bring_stop_forward(&mut self, stop_ns: u64, net: &mut Network) {
+        self.program.bring_stop_forward(stop_ns);
+        if self.program.has_to_be_stopped() {
+            net.events.schedule(self.slots.end(self.opened.traffic.0), stop_ns);
+        }
+    }
+
+    /// From now on there are this many flows.
+    pub(crate) fn set_flows<S: Sink>(&mut self, flows: u32, around: &mut Surroundings<'_, S>) {
+        let now_ns = around.net.now();
+        let Ok(()) = self.program.set_flows(now_ns, flows, &mut Hands { opened: &mut self.opened, around });
+        self.arm(around.net);
+    }
+
     /// The transfers that have not completed. They will not be recorded again later.
     pub(crate) fn unfinished(&mut self) -> Vec<TransferRow> {
         self.program.unfinished().into_iter().map(|transfer| self.opened.row(transfer)).collect()

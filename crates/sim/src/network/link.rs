@@ -33,6 +33,10 @@ pub(crate) struct Link {
     last_arrival_ns: u64,
     /// Packets that reached the other end.
     delivered: u64,
+    /// Its rates from the start of the run on; `None` if frames take no time.
+    rates: Option<RateSchedule>,
+    /// The number of these rates that were recorded.
+    recorded_rates: usize,
 }
 
 /// How long frames take.
@@ -81,12 +85,30 @@ struct Schedule {
 impl Link {
     /// A link with that rate; `None` if frames take no time.
     pub(crate) fn new(rate: Option<&RateSchedule>, delay_ns: u64) -> Self {
-        let kind = match rate.map(RateSchedule::steps) {
-            None => Kind::Unlimited,
-            Some([only]) => Kind::Constant(Constant::new(only.bits_per_second)),
-            Some(steps) => Kind::Schedule(Schedule::new(steps)),
-        };
-        Self { kind, free_at_ns: 0, delay_ns, line: Fifo::new(), last_arrival_ns: 0, delivered: 0 }
+        Self {
+            kind: rate.map_or(Kind::Unlimited, Kind::of),
+            free_at_ns: 0,
+            delay_ns,
+            line: Fifo::new(),
+            last_arrival_ns: 0,
+            delivered: 0,
+            rates: rate.cloned(),
+            recorded_rates: 0,
+        }
+    }
+
+    /// From now on, frames are sent at this rate. The one that is being sent is not affected. A link without a rate
+    /// gets none.
+    pub(crate) fn set_rate(&mut self, rate: &RateSchedule, now_ns: u64) {
+        if let Some(rates) = &mut self.rates {
+            rates.follow(rate, now_ns);
+            self.kind = Kind::of(rate);
+        }
+    }
+
+    /// From now on, packets propagate this long. No packet overtakes an earlier one.
+    pub(crate) fn set_delay(&mut self, delay_ns: u64) {
+        self.delay_ns = delay_ns;
     }
 
     /// Does the link accept no frame now?
@@ -143,13 +165,13 @@ impl Link {
         self.line.front().map(|packet| pool.header(packet).at_ns)
     }
 
-    /// Its rates in order of time, the first at 0; none if frames take no time.
-    pub(crate) fn rates(&self) -> Vec<RateStep> {
-        match &self.kind {
-            Kind::Unlimited => Vec::new(),
-            Kind::Constant(constant) => vec![RateStep { from_ns: 0, bits_per_second: constant.bits_per_second }],
-            Kind::Schedule(schedule) => schedule.steps.clone(),
-        }
+    /// The rates that it has had up to `now_ns` and that were not yet recorded, each with its beginning.
+    pub(crate) fn record_rates(&mut self, now_ns: u64) -> &[RateStep] {
+        let steps = self.rates.as_ref().map_or(&[][..], RateSchedule::steps);
+        let first = self.recorded_rates;
+        let begun = steps[first..].iter().take_while(|step| step.from_ns <= now_ns).count();
+        self.recorded_rates += begun;
+        &steps[first..first + begun]
     }
 
     /// Packets being sent or propagating.
@@ -165,6 +187,15 @@ impl Link {
     /// Number of packets that the link has accepted.
     pub(crate) fn accepted(&self) -> u64 {
         self.delivered + u64::from(self.line.packets())
+    }
+}
+
+impl Kind {
+    fn of(rate: &RateSchedule) -> Self {
+        match rate.steps() {
+            [only] => Self::Constant(Constant::new(only.bits_per_second)),
+            steps => Self::Schedule(Schedule::new(steps)),
+        }
     }
 }
 

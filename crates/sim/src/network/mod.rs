@@ -105,15 +105,9 @@ pub(crate) struct Outbound {
 impl Network {
     pub(crate) fn new(scenario: &Scenario, seed: u64, slots: Slots) -> Result<Self, SimError> {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
-        for link in &scenario.links {
-            let names = link.port_names(&scenario.nodes);
-            let [a, b] = link.ends;
-            for (port, node, to, name) in [(&link.forward, a, b, &names[0]), (&link.reverse, b, a, &names[1])] {
-                let place = Place { port: ports.len() as u32, node, overhead_bytes: port.overhead_bytes, seed };
-                let qdisc =
-                    Qdisc::new(&port.queue, place).map_err(|reason| SimError::Qdisc { port: name.clone(), reason })?;
-                ports.push(Port::new(port, to, qdisc));
-            }
+        for (index, link) in (0..).step_by(2).zip(&scenario.links) {
+            ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed, 0)?));
+            ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed, 0)?));
         }
         let mut events = EventQueue::new(slots.ports(), slots.fixed());
         for (port, at_ns) in (0..).zip(&ports).filter_map(|(port, each)| Some((port, each.queue.as_ref()?.timer()?))) {
@@ -280,11 +274,52 @@ impl Network {
     }
 
     /// The packet has reached its destination: frees it and returns its contents.
+    #[inline]
     pub(crate) fn deliver(&mut self, packet: PacketId) -> (Body, Ecn) {
         let header = *self.pool.header(packet);
         self.flows[header.flow as usize].delivered += 1;
         self.pool.remove(packet);
         (*self.pool.body(packet), header.class.ecn())
+    }
+
+    /// Changes the queueing discipline of a port, or its parameters.
+    pub(crate) fn change_queue<S: Sink>(&mut self, port: PortIndex, to: Qdisc, recording: &mut Recording<S>) {
+        if let Some(queue) = &mut self.ports[port as usize].queue {
+            queue.change(to, &self.pool, &mut self.fates);
+            let due_ns = queue.timer();
+            if self.slots.queues_keep_time() {
+                let timer = self.slots.timer(port);
+                match due_ns {
+                    Some(at_ns) if self.events.scheduled_at(timer) != due_ns => self.events.schedule(timer, at_ns),
+                    Some(_) => {}
+                    None => self.events.cancel(timer),
+                }
+            }
+        }
+        self.settle_fates(port, recording);
+    }
+
+    /// Puts the events into the slots of another layout.
+    pub(crate) fn set_slots(&mut self, slots: Slots) {
+        let before = std::mem::replace(&mut self.slots, slots);
+        let slot = |slot| slots.slot(before.target(slot));
+        self.events = self.events.renumbered(slots.ports(), slots.fixed(), slot);
+    }
+
+    /// Adds the flows that `add` appends at `index`; those from there on get higher indices. Returns how many there are.
+    pub(crate) fn insert_flows(&mut self, index: u32, add: impl FnOnce(&mut Self)) -> u32 {
+        let later = self.flows.split_off(index as usize);
+        add(self);
+        let added = self.flows.len() as u32 - index;
+        self.flows.extend(later);
+        let packets: Vec<PacketId> = self.ports.iter().flat_map(|port| port.packets(&self.pool)).collect();
+        for packet in packets {
+            let header = self.pool.header_mut(packet);
+            if header.flow >= index {
+                header.flow += added;
+            }
+        }
+        added
     }
 
     /// The number of each flow's packets in the network, counted by looking at every packet.
@@ -366,6 +401,15 @@ impl Network {
         let flow = self.flows[header.flow as usize].name;
         recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));
     }
+}
+
+/// The queueing discipline of a port, empty, as it is attached at `now_ns`.
+pub(crate) fn qdisc(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u64) -> Result<Qdisc, SimError> {
+    let (link, side) = (&scenario.links[index as usize / 2], index as usize % 2);
+    let port = [&link.forward, &link.reverse][side];
+    let place = Place { port: index, node: link.ends[side], overhead_bytes: port.overhead_bytes, seed, now_ns };
+    Qdisc::new(&port.queue, place)
+        .map_err(|reason| SimError::Qdisc { port: link.port_names(&scenario.nodes)[side].clone(), reason })
 }
 
 impl Flow {

@@ -122,8 +122,6 @@ impl Port {
 
 #[cfg(test)]
 mod tests {
-    use bufferscope_scenario::RateSchedule;
-
     use super::*;
     use crate::network::packet::{Body, Echo, EchoKind, Header};
     use crate::network::qdisc::Place;
@@ -135,7 +133,11 @@ mod tests {
     fn port(queue: scenario::Qdisc) -> Port {
         let rate = RateSchedule::constant(10_000_000);
         let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue, ring: None };
-        Port::new(&port, 0, Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 }).unwrap())
+        Port::new(
+            &port,
+            0,
+            Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 }).unwrap(),
+        )
     }
 
     /// Passes a packet of 1500 bytes to the port.

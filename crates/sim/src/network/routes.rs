@@ -13,7 +13,7 @@ pub(crate) enum Step {
 }
 
 /// The routing table: for every destination of traffic (a *row*) and every node, the port to take.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Routes {
     nodes: usize,
     /// Row of each node that is a destination.
@@ -23,14 +23,18 @@ pub(crate) struct Routes {
 
 impl Routes {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, Unreachable> {
-        scenario.check_reachable()?;
         let nodes = scenario.nodes.len();
-        let mut routes = Self { nodes, rows: vec![None; nodes], steps: Vec::new() };
+        Self { nodes, rows: vec![None; nodes], steps: Vec::new() }.extended(scenario)
+    }
+
+    /// These routes, and those of traffic that was added to the scenario.
+    pub(crate) fn extended(mut self, scenario: &Scenario) -> Result<Self, Unreachable> {
+        scenario.check_reachable()?;
         let routing = Routing::of(scenario);
         for destination in scenario.traffic.iter().flat_map(|traffic| [traffic.to, traffic.from]) {
-            routes.add(destination, &routing);
+            self.add(destination, &routing);
         }
-        Ok(routes)
+        Ok(self)
     }
 
     /// The row of a node that is the destination of some traffic.

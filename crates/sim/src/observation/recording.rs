@@ -5,7 +5,7 @@ use bufferscope_records::{
     CapacityRow, DropReason, DropRow, Layer, Name, Observed, ProbeRow, QueueRow, Recorder, Sink, SojournHistogram,
     SojournRow, Table,
 };
-use bufferscope_scenario::{Scenario, SojournDetail};
+use bufferscope_scenario::{RateStep, Scenario, SojournDetail};
 
 use crate::network::port::Port;
 use crate::network::routes::PortIndex;
@@ -41,16 +41,12 @@ impl<S: Sink> Recording<S> {
         Self { recorder, ports, sojourns, second_ns: 0 }
     }
 
-    /// Records every rate that the ports' wires have until the end of the run, in order of time.
-    pub(crate) fn capacity(&mut self, ports: &[Port], duration_ns: u64) {
+    /// Records the rates that the ports' links have had up to now, in order of time.
+    pub(crate) fn capacity(&mut self, now_ns: u64, ports: &mut [Port]) {
         let mut rows: Vec<CapacityRow> = Vec::new();
-        for (port, &name) in ports.iter().zip(&self.ports) {
-            let steps = port.link.rates().into_iter().take_while(|step| step.from_ns <= duration_ns);
-            rows.extend(steps.map(|step| CapacityRow {
-                t_ns: step.from_ns,
-                port: name,
-                rate_bps: step.bits_per_second,
-            }));
+        for (port, &name) in ports.iter_mut().zip(&self.ports) {
+            let row = |step: &RateStep| CapacityRow { t_ns: step.from_ns, port: name, rate_bps: step.bits_per_second };
+            rows.extend(port.link.record_rates(now_ns).iter().map(row));
         }
         rows.sort_by_key(|row| row.t_ns);
         rows.into_iter().for_each(|row| self.recorder.capacity(row));

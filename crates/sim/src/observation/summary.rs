@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
+use crate::Change;
 use crate::network::port::Port;
 use crate::network::{Account, Flow};
 
@@ -23,6 +24,9 @@ pub struct Summary<Output> {
     pub flows: Vec<FlowPackets>,
     /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
+    /// What was changed during the run, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// The output of the records' sink.
     #[serde(skip)]
     pub output: Output,

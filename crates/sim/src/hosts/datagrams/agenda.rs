@@ -31,6 +31,11 @@ impl<T: Ord + Copy> Agenda<T> {
         })
     }
 
+    /// Forgets the entries that `is_late` says are planned too late.
+    pub(super) fn forget(&mut self, is_late: impl Fn(u64, T) -> bool) {
+        self.plans.retain(|&Reverse((at_ns, what))| !is_late(at_ns, what));
+    }
+
     /// Schedules an event for the time of the next entry.
     pub(super) fn arm(&self, net: &mut Network) {
         if let Some(Reverse((at_ns, _))) = self.plans.peek() {

@@ -71,6 +71,12 @@ impl Dns {
         self.agenda.arm(net);
     }
 
+    /// Look-ups under way are continued.
+    pub(super) fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.resolver.bring_stop_forward(stop_ns);
+        self.agenda.forget(|at_ns, what| what == Due::Begin && at_ns >= stop_ns);
+    }
+
     /// A question has arrived at the server, or an answer at the host that asked.
     pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
         match datagram.way {

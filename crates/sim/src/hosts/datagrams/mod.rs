@@ -6,7 +6,7 @@ mod udp;
 mod voip;
 
 use bufferscope_programs as programs;
-use bufferscope_records::Sink;
+use bufferscope_records::{FlowRow, Sink};
 use bufferscope_scenario::NodeIndex;
 use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 
@@ -45,6 +45,15 @@ impl Datagrams {
         }
     }
 
+    /// Nothing new is sent at `stop_ns` or later.
+    pub(crate) fn bring_stop_forward(&mut self, stop_ns: u64) {
+        match self {
+            Self::Udp(udp) => udp.bring_stop_forward(stop_ns),
+            Self::Voip(voip) => voip.bring_stop_forward(stop_ns),
+            Self::Dns(dns) => dns.bring_stop_forward(stop_ns),
+        }
+    }
+
     /// A datagram has arrived at its destination.
     pub(crate) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
         match self {
@@ -74,8 +83,16 @@ impl Datagrams {
     /// Samples its flows; returns how many there were.
     pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
         match self {
-            Self::Udp(udp) => udp.sample(now_ns, recording),
+            Self::Udp(udp) => udp.rows(now_ns).map(|row| recording.recorder.flow(row)).count() as u64,
             Self::Voip(_) | Self::Dns(_) => 0,
+        }
+    }
+
+    /// Its flows that have begun.
+    pub(crate) fn rows(&self, now_ns: u64) -> Vec<FlowRow> {
+        match self {
+            Self::Udp(udp) => udp.rows(now_ns).collect(),
+            Self::Voip(_) | Self::Dns(_) => Vec::new(),
         }
     }
 

@@ -64,14 +64,20 @@ impl Udp {
         self.agenda.arm(net);
     }
 
+    pub(super) fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.stop_ns = stop_ns;
+        self.flows.iter_mut().for_each(|flow| flow.sender.bring_stop_forward(stop_ns));
+        self.agenda.forget(|at_ns, _| at_ns >= stop_ns);
+    }
+
     pub(super) fn receive(&mut self, datagram: Datagram) {
         self.flows[datagram.stream as usize].receiver.receive(datagram.seq);
     }
 
-    /// Samples the flows that have begun.
-    pub(super) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+    /// The flows that have begun.
+    pub(super) fn rows(&self, now_ns: u64) -> impl Iterator<Item = FlowRow> {
         let begun = self.flows.iter().filter(|flow| flow.sender.sent() > 0);
-        begun.map(|flow| recording.recorder.flow(flow.row(now_ns, self.payload_bytes.into()))).count() as u64
+        begun.map(move |flow| flow.row(now_ns, self.payload_bytes.into()))
     }
 
     /// Plans the next datagram of a flow. A sleeping sender wakes a little late, but these delays do not accumulate.

@@ -73,6 +73,12 @@ impl Voip {
         self.arm_timeout(net);
     }
 
+    pub(super) fn bring_stop_forward(&mut self, stop_ns: u64) {
+        self.stop_ns = stop_ns;
+        self.streams.iter_mut().for_each(|stream| stream.speaker.bring_stop_forward(stop_ns));
+        self.agenda.forget(|at_ns, _| at_ns >= stop_ns);
+    }
+
     pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &Network, recording: &mut Recording<S>) {
         let stream = &mut self.streams[datagram.stream as usize];
         stream.packets.see(datagram.seq, Stage::Far, net.now());

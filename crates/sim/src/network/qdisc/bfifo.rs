@@ -32,6 +32,11 @@ impl Discipline for Bfifo {
         self.queue.pop(pool).into()
     }
 
+    /// `fifo_init`: packets over a lowered limit stay until they are sent.
+    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+        self.limit_bytes = to.limit_bytes;
+    }
+
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
     }
@@ -63,5 +68,17 @@ mod tests {
         assert_eq!(bench.backlog(), (3, 3100));
         assert_eq!(bench.dequeue(1).0, Some((0, Ecn::NotEct)));
         assert_eq!(bench.backlog(), (2, 1586));
+    }
+
+    #[test]
+    fn bytes_over_a_lowered_limit_stay() {
+        let bfifo = |limit_bytes| scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes });
+        let mut bench = Bench::new(&bfifo(3100));
+        (0..2).for_each(|_| assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None));
+        assert_eq!(bench.change(&bfifo(1600)), vec![]);
+        assert_eq!(bench.backlog(), (2, 3028));
+        bench.dequeue(1);
+        assert_eq!(bench.enqueue(1, 87, Ecn::NotEct), Some(Reason::OVERLIMIT), "1514 bytes leave 86");
+        assert_eq!(bench.enqueue(1, 86, Ecn::NotEct), None);
     }
 }

@@ -99,6 +99,20 @@ impl Discipline for Codel {
         self.dropping = false;
     }
 
+    /// `codel_change`: the state of the control law stays, and packets over a lowered limit are dropped from the head.
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        self.limit_packets = to.limit_packets;
+        self.target = to.target;
+        self.interval = to.interval;
+        self.ecn = to.ecn;
+        self.ce_threshold = to.ce_threshold;
+        while self.queue.packets() > self.limit_packets {
+            if let Some(packet) = self.queue.pop(pool) {
+                fates.drop(packet, Reason::OVERLIMIT);
+            }
+        }
+    }
+
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
     }

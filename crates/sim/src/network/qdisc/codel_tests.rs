@@ -124,3 +124,22 @@ fn codel_has_a_hard_limit() {
     assert_eq!(bench.enqueue(0, FRAME, Ecn::Ect0), Some(Reason::OVERLIMIT));
     assert_eq!(bench.backlog().0, 3);
 }
+
+#[test]
+fn codel_drops_what_is_over_a_lowered_limit_from_the_head() {
+    let mut bench = standing_queue(parameters(), 5, 0, Ecn::Ect0);
+    let fates = bench.change(&scenario::Qdisc::Codel(scenario::Codel { limit_packets: 2, ecn: true, ..parameters() }));
+    assert_eq!(fates, [0, 1, 2].map(|number| (number, Reason::OVERLIMIT)));
+    assert_eq!(bench.dequeue(MS).0, Some((3, Ecn::Ect0)));
+}
+
+#[test]
+fn codel_goes_on_from_where_it_is_with_another_interval() {
+    // The first drop is at 105 ms, and the second is due at 205 ms already. From then on, the gaps are half as long:
+    // 25 ms instead of 50.
+    let mut bench = standing_queue(parameters(), 1000, 0, Ecn::NotEct);
+    assert_eq!(dequeue_each_ms(&mut bench, 0..110), [105]);
+    let halved = scenario::Codel { interval_ns: 50 * MS, ..parameters() };
+    assert_eq!(bench.change(&scenario::Qdisc::Codel(halved)), vec![]);
+    assert_eq!(dequeue_each_ms(&mut bench, 110..240), [205, 230]);
+}

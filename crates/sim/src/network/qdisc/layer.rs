@@ -52,6 +52,11 @@ impl QdiscLayer {
         self.qdisc.idle_since(at_ns);
     }
 
+    /// Changes the parameters of the discipline, or replaces it, as [`Qdisc::change`].
+    pub(crate) fn change(&mut self, to: Qdisc, pool: &Pool, fates: &mut Fates) {
+        self.qdisc.change(to, pool, fates);
+    }
+
     /// Is no packet waiting?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

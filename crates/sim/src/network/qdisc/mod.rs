@@ -55,6 +55,8 @@ pub(crate) struct Place {
     pub(crate) overhead_bytes: u32,
     /// The seed of the run.
     pub(crate) seed: u64,
+    /// When the discipline is attached to the port.
+    pub(crate) now_ns: u64,
 }
 
 /// A queueing discipline of a port.
@@ -76,6 +78,10 @@ trait Discipline: Sized {
 
     /// The waiting packets, in one queue or several, those of inner disciplines included.
     fn bands(&self) -> &[Fifo];
+
+    /// Takes over the parameters of `to`, which is empty, as the kernel's `change` does. Where the kernel keeps the
+    /// waiting packets, they stay.
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates);
 
     /// The layer below has found nothing to take since that time, and nothing has been enqueued since then.
     fn idle_since(&mut self, _at_ns: u64) {}
@@ -154,6 +160,18 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Does what `tc qdisc replace` does: a discipline of the same kind takes over the parameters of `to`;
+            /// otherwise `to` takes its place, and the waiting packets are dropped.
+            pub(crate) fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+                match (&mut *self, to) {
+                    $((Self::$name(q), Self::$name(to)) => q.change(to, pool, fates),)+
+                    (_, to) => {
+                        self.bands().iter().for_each(|band| fates.purge(band, pool));
+                        *self = to;
+                    }
+                }
+            }
+
             #[inline]
             pub(crate) fn idle_since(&mut self, at_ns: u64) {
                 match self {
@@ -226,6 +244,11 @@ impl Fates {
 
     fn split(&mut self, packet: PacketId) {
         self.0.push(Fate::Split(packet));
+    }
+
+    /// Drops every packet of a queue that is given up.
+    fn purge(&mut self, queue: &Fifo, pool: &Pool) {
+        queue.iter(pool).for_each(|packet| self.drop(packet, Reason::PURGED));
     }
 
     /// Marks the packet if its transport supports ECN; returns whether it does.

@@ -31,6 +31,11 @@ impl Discipline for Pfifo {
         self.queue.pop(pool).into()
     }
 
+    /// `fifo_init`: packets over a lowered limit stay until they are sent.
+    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+        self.limit_packets = to.limit_packets;
+    }
+
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
     }
@@ -72,5 +77,33 @@ mod tests {
         bench.enqueue(0, FRAME, Ecn::Ect0);
         assert_eq!(bench.enqueue(0, FRAME, Ecn::Ect0), Some(Reason::OVERLIMIT));
         assert_eq!(bench.dequeue(1).0, Some((0, Ecn::Ect0)));
+    }
+
+    #[test]
+    fn packets_over_a_lowered_limit_stay_and_no_other_is_accepted_meanwhile() {
+        let pfifo = |limit_packets| scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets });
+        let mut bench = Bench::new(&pfifo(3));
+        (0..3).for_each(|_| assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None));
+        assert_eq!(bench.change(&pfifo(1)), vec![]);
+        assert_eq!(bench.backlog().0, 3);
+        for left in [2, 1, 0] {
+            assert_eq!(bench.enqueue(1, FRAME, Ecn::NotEct), Some(Reason::OVERLIMIT));
+            bench.dequeue(2);
+            assert_eq!(bench.backlog().0, left);
+        }
+        assert_eq!(bench.enqueue(3, FRAME, Ecn::NotEct), None);
+        assert_eq!(bench.change(&pfifo(2)), vec![]);
+        assert_eq!(bench.enqueue(4, FRAME, Ecn::NotEct), None, "a higher limit counts at once");
+    }
+
+    #[test]
+    fn another_discipline_in_its_place_begins_empty() {
+        let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 3 }));
+        (0..2).for_each(|_| assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None));
+        let fates = bench.change(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes: 2000 }));
+        assert_eq!(fates, vec![(0, Reason::PURGED), (1, Reason::PURGED)]);
+        assert_eq!(bench.backlog(), (0, 0));
+        assert_eq!(bench.enqueue(1, FRAME, Ecn::NotEct), None);
+        assert_eq!(bench.enqueue(1, FRAME, Ecn::NotEct), Some(Reason::OVERLIMIT), "now its limit counts");
     }
 }

@@ -62,6 +62,9 @@ impl Discipline for PfifoFast {
         first.into()
     }
 
+    /// There is nothing to change.
+    fn change(&mut self, _to: Self, _pool: &Pool, _fates: &mut Fates) {}
+
     fn bands(&self) -> &[Fifo] {
         &self.bands
     }

@@ -39,6 +39,11 @@ impl Discipline for PfifoHeadDrop {
         self.queue.pop(pool).into()
     }
 
+    /// `fifo_init`: packets over a lowered limit stay until they are sent.
+    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+        self.limit_packets = to.limit_packets;
+    }
+
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
     }
@@ -78,5 +83,16 @@ mod tests {
             assert_eq!(bench.arrive(number, FRAME, class).1, Vec::from_iter(displaced), "dropped, never marked");
         }
         assert_eq!(bench.dequeue(9).0, Some((4, Ecn::Ect0)));
+    }
+
+    #[test]
+    fn over_a_lowered_limit_each_arriving_packet_displaces_one() {
+        let queue = |limit_packets| scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets });
+        let mut bench = Bench::new(&queue(3));
+        let class = TrafficClass::new(0, NOT_ECT);
+        (0..3).for_each(|_| assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![])));
+        assert_eq!(bench.change(&queue(1)), vec![]);
+        assert_eq!(bench.arrive(1, FRAME, class), (Xmit::Displacing, vec![(0, Reason::OVERLIMIT)]));
+        assert_eq!(bench.backlog().0, 3);
     }
 }

@@ -30,6 +30,9 @@ const BURST_ALLOWANCE: Ticks = ticks(150_000_000);
 /// A longer delay raises the probability by another 2 %.
 const LONG_DELAY: Ticks = ticks(250_000_000);
 
+/// When a new discipline's probability is updated first (`pie_init`).
+const FIRST_UPDATE_NS: u64 = 500_000_000;
+
 /// Certainty, as a probability (`MAX_PROB`).
 const CERTAIN: u64 = u64::MAX >> 8;
 
@@ -89,8 +92,9 @@ impl Discipline for Pie {
     fn new(parameters: &scenario::Pie, place: Place) -> Result<Self, String> {
         let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
         let timers = Timers::of_node(place.node, place.seed);
-        // The kernel's timer has been running since the network was built, so its phase is arbitrary.
-        let due_ns = timers.expiry_ns(0, random.below(parameters.tupdate_ns));
+        // If the network was built with it, the kernel's timer has been running since then, so its phase is arbitrary.
+        let after_ns = if place.now_ns == 0 { random.below(parameters.tupdate_ns) } else { FIRST_UPDATE_NS };
+        let due_ns = timers.expiry_ns(place.now_ns, after_ns);
         Ok(Self {
             queue: Fifo::new(),
             limit_packets: parameters.limit_packets,
@@ -127,6 +131,20 @@ impl Discipline for Pie {
         let delay = ticks(now_ns) - ticks(header.at_ns);
         self.controller.on_departure(ticks(now_ns), delay, bytes, self.queue.bytes() as u32);
         Dequeued::Packet(packet)
+    }
+
+    /// `pie_change`: the probability and the timer stay, and packets over a lowered limit are dropped from the head.
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        self.limit_packets = to.limit_packets;
+        self.ecn = to.ecn;
+        self.bytemode = to.bytemode;
+        self.tupdate_ns = to.tupdate_ns;
+        self.controller.change(*to.controller);
+        while self.queue.packets() > self.limit_packets {
+            if let Some(packet) = self.queue.pop(pool) {
+                fates.drop(packet, Reason::OVERLIMIT);
+            }
+        }
     }
 
     fn bands(&self) -> &[Fifo] {
@@ -189,6 +207,14 @@ impl Controller {
             burst: BURST_ALLOWANCE,
             left_at: None,
             estimate: parameters.dq_rate_estimator.then(Estimate::default),
+        }
+    }
+
+    /// Takes over the parameters of `to`.
+    fn change(&mut self, to: Self) {
+        (self.target, self.alpha, self.beta) = (to.target, to.alpha, to.beta);
+        if self.estimate.is_some() != to.estimate.is_some() {
+            self.estimate = to.estimate;
         }
     }
 

@@ -117,6 +117,13 @@ impl Discipline for Red {
         self.average.idle_since_ns.get_or_insert(at_ns);
     }
 
+    /// `__red_change`: the average begins anew, and so does the inner `bfifo`. The packets of the old one are dropped.
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        fates.purge(&self.queue, pool);
+        let Self { random, .. } = std::mem::replace(self, to);
+        self.random = random;
+    }
+
     fn bands(&self) -> &[Fifo] {
         std::slice::from_ref(&self.queue)
     }

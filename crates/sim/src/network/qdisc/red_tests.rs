@@ -139,8 +139,19 @@ fn an_average_that_the_kernel_has_no_room_for_is_refused() {
     // rejects 32.
     let of_max = |max_bytes| {
         let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, ..parameters() };
-        Qdisc::new(&scenario::Qdisc::Red(red), Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 })
+        Qdisc::new(&scenario::Qdisc::Red(red), Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 })
     };
     assert!(of_max((1 << 26) - 1).is_ok());
     assert!(of_max(1 << 26).is_err());
+}
+
+#[test]
+fn a_changed_parameter_empties_the_queue_and_the_average() {
+    let mut bench = bench(parameters());
+    fill(&mut bench, 20_000, Ecn::NotEct);
+    assert!(average(&bench) > 0);
+    let changed = scenario::Qdisc::Red(scenario::Red { probability: 0.1, ..parameters() });
+    let expected: Vec<(u64, Reason)> = (0..20).map(|number| (number, Reason::PURGED)).collect();
+    assert_eq!(bench.change(&changed), expected);
+    assert_eq!((bench.backlog(), average(&bench)), ((0, 0), 0));
 }

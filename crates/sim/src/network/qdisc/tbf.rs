@@ -61,7 +61,7 @@ impl Discipline for Tbf {
             peak: peak.map(|peak| Bucket::new(peak.rate_bps, peak.mtu_bytes)),
             max_bytes: peak.map_or(u32::MAX, |peak| peak.mtu_bytes).min(parameters.burst_bytes),
             overhead_bytes: place.overhead_bytes,
-            updated_at_ns: 0,
+            updated_at_ns: place.now_ns,
         })
     }
 
@@ -93,6 +93,13 @@ impl Discipline for Tbf {
             peak.tokens_ns = peak_left_ns;
         }
         self.inner.dequeue(now_ns, pool, fates)
+    }
+
+    /// `tbf_change`: the inner `bfifo` keeps its packets, and the buckets are full.
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        let Self { inner, bucket, peak, max_bytes, overhead_bytes: _, updated_at_ns: _ } = to;
+        self.inner.change(inner, pool, fates);
+        (self.bucket, self.peak, self.max_bytes) = (bucket, peak, max_bytes);
     }
 
     fn bands(&self) -> &[Fifo] {

@@ -24,9 +24,13 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(parameters: &scenario::Qdisc) -> Self {
-        let qdisc = Qdisc::new(parameters, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 })
-            .expect("Linux takes these parameters");
-        Self { qdisc, pool: Pool::new(), fates: Fates::default(), sent: 0 }
+        Self { qdisc: qdisc(parameters), pool: Pool::new(), fates: Fates::default(), sent: 0 }
+    }
+
+    /// Changes the parameters, or the discipline. Returns the packets that were dropped.
+    pub(super) fn change(&mut self, parameters: &scenario::Qdisc) -> FatesByNumber {
+        self.qdisc.change(qdisc(parameters), &self.pool, &mut self.fates);
+        self.take_fates()
     }
 
     /// Enqueues one packet. Returns the reason if it was dropped or marked.
@@ -116,4 +120,9 @@ impl Bench {
             Body::Tcp(_) | Body::Datagram(_) => unreachable!("the bench makes echo packets"),
         }
     }
+}
+
+fn qdisc(parameters: &scenario::Qdisc) -> Qdisc {
+    Qdisc::new(parameters, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 })
+        .expect("Linux takes these parameters")
 }

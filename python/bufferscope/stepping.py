@@ -1,0 +1,301 @@
+"""A simulation that is advanced in steps, observed and changed in between; its records stay in memory."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from bufferscope import _core, machine
+from bufferscope.engines import ENGINES, sim
+from bufferscope.errors import EngineError, ExperimentError, InputError, check_number
+from bufferscope.experiment import Experiment, load
+from bufferscope.job import Clock, Task, observed
+from bufferscope.names import closest
+from bufferscope.overrides import Overrides, as_texts
+from bufferscope.running import LARGEST_SEED
+from bufferscope.store.memory import MemoryRun, frame
+from bufferscope.store.metadata import Metadata
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NANOSECONDS = 1_000_000_000
+LONGEST_S = 1e10
+"""Longer than any run, and short enough to be counted in nanoseconds."""
+
+
+@dataclass(frozen=True)
+class PortState:
+    """The state of the sending side of one direction of a link. Counts are of packets since the start."""
+
+    port: str
+    """`<from>><to>`, as in `r1>h2`."""
+    rate_bps: int | None
+    """At which the next frame will be sent; None: nothing is serialised, so nothing queues."""
+    delay_ns: int
+    """Propagation delay."""
+    qdisc: str | None
+    """The name of the queueing discipline; None without a rate."""
+    queued: int
+    """Packets waiting now."""
+    queued_bytes: int
+    """Bytes waiting now, link-layer overhead included."""
+    arrived: int
+    """Packets passed to the port."""
+    dropped: int
+    """Packets dropped by the queueing discipline."""
+    marked: int
+    """Packets marked with Congestion Experienced."""
+    sent: int
+    """Packets taken from the queue by the wire."""
+    sent_bytes: int
+    """Bytes taken from the queue by the wire, link-layer overhead included."""
+    in_flight: int
+    """Packets on the wire or propagating now."""
+    delivered: int
+    """Packets that have arrived at the other end."""
+
+
+@dataclass(frozen=True)
+class FlowState:
+    """The state of the sending side of a flow; quantities are those of the table `flows`, None where there are none."""
+
+    flow: str
+    """`<traffic>/<number>`."""
+    cwnd_bytes: int | None
+    """Congestion window."""
+    ssthresh_bytes: int | None
+    """Slow-start threshold; None while it is unlimited."""
+    inflight_bytes: int
+    """Payload sent and neither acknowledged nor concluded lost."""
+    srtt_ns: int | None
+    """Smoothed round-trip time."""
+    min_rtt_ns: int | None
+    """Smallest round-trip time of the last five minutes."""
+    pacing_bps: int | None
+    """Pacing rate."""
+    delivery_rate_bps: int | None
+    """Delivery rate measured last, of payload."""
+    delivered_bytes: int
+    """Payload acknowledged (over UDP, arrived) since the start."""
+    retransmits: int | None
+    """Segments sent again since the start."""
+    lost: int
+    """Segments concluded lost and not repaired yet."""
+    state: str | None
+    """State of the congestion control: `open`, `disorder`, `cwr`, `recovery` or `loss`."""
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of a network at one time, before anything that happens at that time."""
+
+    now_s: float
+    ports: dict[str, PortState]
+    """By name, in the order of the links."""
+    flows: dict[str, FlowState]
+    """By name: TCP flows whose connection is established, and UDP flows that have begun."""
+
+
+class Tables(Mapping[str, "pl.DataFrame"]):
+    """The tables of a simulation so far, by name; each look-up copies the rows that there are."""
+
+    def __init__(self, core: _core.Simulation) -> None:
+        """Look at this simulation."""
+        self._core = core
+
+    def __getitem__(self, name: str) -> "pl.DataFrame":
+        if name not in _core.TABLES:
+            raise UnknownTableError(f"no table is called {name!r}{closest(name, _core.TABLES)}")
+        with _told():
+            return frame(self._core, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_core.TABLES)
+
+    def __len__(self) -> int:
+        return len(_core.TABLES)
+
+    def __repr__(self) -> str:
+        return f"Tables({', '.join(self)})"
+
+
+class UnknownTableError(InputError, KeyError):
+    """There is no table of this name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Simulation:
+    """A simulation in steps.
+
+    However a run is cut into steps, its records are the same, and equal calls give equal records. A change takes effect
+    before everything else that happens at that time.
+
+    >>> simulation = Simulation("ucas-reproduce")                                               # doctest: +SKIP
+    >>> simulation.advance(until=10)                                                            # doctest: +SKIP
+    >>> simulation.set("link.bottleneck.rate=2mbit")                                            # doctest: +SKIP
+    >>> simulation.state().ports["r1>h2"].queued                                                # doctest: +SKIP
+    97
+    >>> simulation.finish().metrics["rtt.p95_ms"]                                               # doctest: +SKIP
+    """
+
+    def __init__(
+        self, experiment: str | PathLike[str] | Experiment, overrides: Overrides = (), *, seed: int = 1, point: int = 0
+    ) -> None:
+        """Begin at time 0.
+
+        `experiment` is a name from the catalogue, a TOML file, an `Experiment`, or the text of a file (of several
+        lines). `overrides` change its keys, as for `bufferscope.run`. `point` is the index of one of its points if it
+        has a sweep.
+
+        Raises `ExperimentError` and `InputError` for wrong arguments, and `EngineError` if the simulator can't run it.
+        """
+        self.experiment = _experiment(experiment, overrides)
+        check_number("seed", seed, 0, LARGEST_SEED)
+        check_number("point", point, 0, len(self.experiment.points) - 1, f"it has {len(self.experiment.points)} points")
+        self._task = Task(self.experiment, point, seed, ENGINES["sim"], Path())
+        (refusal,) = sim.refusals([self._task.point])
+        if refusal:
+            raise EngineError(refusal)
+        self._clock = Clock()
+        self._run: MemoryRun | None = None
+        with _told():
+            self._core = _core.Simulation(self._task.point.core, seed)
+        self.tables = Tables(self._core)
+        """The tables so far, by name: `simulation.tables["queues"]`."""
+
+    @property
+    def now_s(self) -> float:
+        """The current time in seconds; the duration once it is finished."""
+        return self._now_ns / NANOSECONDS
+
+    @property
+    def duration_s(self) -> float:
+        """The length of the run in seconds."""
+        return self._task.duration_ns / NANOSECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the duration is reached."""
+        return self._now_ns == self._task.duration_ns
+
+    def advance(self, seconds: float | None = None, *, until: float | None = None) -> None:
+        """Advance by this many seconds, or until this time in seconds; nothing that happens at that time is done yet.
+
+        Ctrl-C ends the simulation; its state and its tables can still be read.
+
+        Raises `InputError` for a time in the past or after the duration.
+        """
+        if (seconds is None) == (until is None):
+            raise InputError("advance: give either the seconds to advance by, or until=...")
+        if seconds is not None:
+            until_ns = self._now_ns + _nanoseconds("seconds", seconds)
+        else:
+            until_ns = _nanoseconds("until", cast(float, until))
+        with _told():
+            self._core.advance(until_ns, _go_on)
+
+    def steps(self, seconds: float) -> Iterator[float]:
+        """Advance step by step to the end of the duration; gives the time in seconds after each step."""
+        step_ns = _nanoseconds("seconds", seconds)
+        if step_ns == 0:
+            raise InputError(f"steps: found {seconds!r} s; allowed: at least 1 ns")
+        while not self.is_over:
+            with _told():
+                self._core.advance(min(self._now_ns + step_ns, self._task.duration_ns), _go_on)
+            yield self.now_s
+
+    def state(self) -> State:
+        """The present state of all ports and flows."""
+        with _told():
+            found = json.loads(self._core.state())
+        ports = {port["port"]: PortState(**port) for port in found["ports"]}
+        flows = {flow["flow"]: FlowState(**flow) for flow in found["flows"]}
+        return State(found["now_ns"] / NANOSECONDS, ports, flows)
+
+    def set(self, *overrides: str | Mapping[str, object]) -> None:
+        """Change keys of the experiment from now on: texts as for `--set`, or dicts of values by path.
+
+        Rate, delay and queue of a link can change; traffic can stop (`traffic.bulk.stop=12s`); TCP traffic without
+        `bytes` can have more flows or fewer (`traffic.bulk.flows=3`); and traffic can be added (`{"traffic.call":
+        {"kind": "voip", "from": "h1", "to": "h2"}}`).
+
+        If anything is wrong, nothing is changed: `ExperimentError` for an impossible value, `InputError` for what can't
+        change during a run, and `EngineError` if the machine lacks the memory.
+        """
+        texts = [text for each in overrides for text in as_texts([each] if isinstance(each, str) else each)]
+        if not texts:
+            raise InputError("set: found nothing; allowed: PATH=VALUE texts, or dicts of values by path")
+        with _told():
+            shortage = sim.shortage(json.loads(self._core.footprint(texts)), machine.available_bytes())
+            if shortage:
+                raise EngineError(shortage)
+            self._core.change(texts)
+
+    def finish(self) -> MemoryRun:
+        """Run to the end; returns the run, whose records are in memory. A second call returns the same run."""
+        if self._run is None:
+            with _told():
+                scenario = json.loads(self._core.scenario)
+                summary = json.loads(self._core.finish(_go_on))
+            foreseen = self._task.foreseen(None)
+            meta = {
+                **foreseen,
+                **observed(self._task, sim.outcome(self._task.point, summary), self._clock),
+                "files": {},
+            }
+            if summary.get("changes"):
+                # What the experiment's document says of the outcome does not apply.
+                meta |= {"scenario": scenario, "expectations": []}
+            self._run = MemoryRun(cast(Metadata, meta), self._core)
+        return self._run
+
+    @property
+    def _now_ns(self) -> int:
+        if self._run:
+            return self._task.duration_ns
+        with _told():
+            return self._core.now_ns
+
+    def __repr__(self) -> str:
+        return f"Simulation({self.experiment.name!r}, {self.now_s} s of {self.duration_s} s)"
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn the core's exceptions into those of this package."""
+    try:
+        yield
+    except (_core.SimulationError, _core.Interrupted, _core.TablesError) as error:
+        raise EngineError(str(error)) from None
+    except (ExperimentError, InputError):
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _go_on(_now_ns: int, _duration_ns: int) -> bool:
+    """Continue, unless Ctrl-C was pressed: then Python raises `KeyboardInterrupt` in this function."""
+    return True
+
+
+def _experiment(given: str | PathLike[str] | Experiment, overrides: Overrides) -> Experiment:
+    if isinstance(given, Experiment):
+        added = as_texts(overrides)
+        return Experiment(given.name, given.text.encode(), given.path or given.name, [*given.overrides, *added])
+    text = fspath(given)
+    if isinstance(text, str) and "\n" in text:
+        return Experiment("experiment", text.encode(), "the experiment", overrides)
+    return load(given, overrides)
+
+
+def _nanoseconds(name: str, seconds: float) -> int:
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
+        raise InputError(f"{name}: found {seconds!r}; allowed: a number of seconds, 0 or more")
+    return round(min(seconds, LONGEST_S) * NANOSECONDS)
