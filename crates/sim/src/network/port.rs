@@ -122,6 +122,8 @@ impl Port {
 
 #[cfg(test)]
 mod tests {
+    use bufferscope_scenario::RateSchedule;
+
     use super::*;
     use crate::network::packet::{Body, Echo, EchoKind, Header};
     use crate::network::qdisc::Place;
