@@ -238,7 +238,7 @@ def test_tables_that_are_not_recorded_are_named(tmp_path: Path) -> None:
     made = run("50p")
     made.scenario |= {"record": ["probes", "queues", "drops"], "flows_interval_ns": 10**9}
     words = spaced(Page(worded(tmp_path, [made]).read_text(encoding="utf-8")).words)
-    assert "Not recorded, so that metrics computed from them are missing: flows, transfers, sojourns" in words
+    assert "Not recorded, so metrics computed from them are missing: flows, transfers, sojourns" in words
     assert "recorded probes, queues, drops" in words
     assert "10 ms (queues), 1 s (flows)" in words
 

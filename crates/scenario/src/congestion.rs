@@ -39,23 +39,23 @@ congestion_controls! {
     Reno = "reno", in Linux: Some("reno");
     /// RFC 9438, with the Linux kernel's constants.
     Cubic = "cubic", in Linux: Some("cubic");
-    /// Brakmo and Peterson 1995, with the Linux kernel's constants: keeps two to four packets queued.
+    /// Brakmo and Peterson 1995, with the Linux kernel's constants. Keeps two to four packets queued.
     Vegas = "vegas", in Linux: Some("vegas");
-    /// Westwood+ (Grieco and Mascolo 2004), as Linux has it: after a loss as much as the measured bandwidth fills.
+    /// Westwood+ (Grieco and Mascolo 2004), as in Linux. After a loss, the window is what the measured bandwidth fills.
     Westwood = "westwood", in Linux: Some("westwood");
-    /// A window of as many packets as the key `window` says, whatever happens.
+    /// A constant window of as many packets as the key `window` says.
     Window = "window", in Linux: None;
-    /// RFC 6817: background transfers that add a queueing delay of `target` where they are alone, and give way to others.
+    /// RFC 6817, for background transfers. Alone, it keeps the queueing delay at `target`; it yields to other traffic.
     Ledbat = "ledbat", in Linux: None;
-    /// draft-irtf-iccrg-ledbat-plus-plus-06: the same for less delay, and fair among its like.
+    /// draft-irtf-iccrg-ledbat-plus-plus-06: LEDBAT with less delay, and fair to other flows of its kind.
     LedbatPlusPlus = "ledbat++", in Linux: None;
-    /// BBR version 1, as the Linux kernel has it. It paces.
+    /// BBR version 1, as in the Linux kernel. Paced.
     Bbr = "bbr", in Linux: Some("bbr");
-    /// BBR version 3, draft-ietf-ccwg-bbr-06. It paces.
+    /// BBR version 3, draft-ietf-ccwg-bbr-06. Paced.
     Bbr3 = "bbr3", in Linux: None;
-    /// RFC 8257, as the Linux kernel has it: marks cut the window by as much as there were of them. It asks for ECN itself.
+    /// RFC 8257, as in the Linux kernel. Reduces the window in proportion to the share of marked packets. Negotiates ECN by itself.
     Dctcp = "dctcp", in Linux: Some("dctcp");
-    /// draft-briscoe-iccrg-prague-congestion-control-04, for L4S: it asks for accurate ECN itself, and paces.
+    /// draft-briscoe-iccrg-prague-congestion-control-04, for L4S. Negotiates accurate ECN by itself. Paced.
     Prague = "prague", in Linux: None;
 }
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 
 def root() -> Path:
     """`guest` in this user's cache: on Linux `$XDG_CACHE_HOME/bufferscope`, by default `~/.cache/bufferscope`."""
+    from platformdirs import user_cache_path
+
     return user_cache_path("bufferscope") / "guest"
 
 

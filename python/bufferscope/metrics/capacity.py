@@ -14,7 +14,7 @@ from bufferscope.metrics.network import NANOSECONDS, ports
 from bufferscope.metrics.records import RunRecords
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Capacity:
     """The rate of one port over time."""
 

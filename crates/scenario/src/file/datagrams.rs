@@ -17,50 +17,50 @@ pub(crate) type DatagramSize = Quantity<Sizes, 16, { (MTU_BYTES - DATAGRAM_HEADE
 /// How long one attempt of a look-up is awaited.
 pub(crate) type LookUpTimeout = Quantity<Times, MS, MINUTE>;
 
-/// Datagrams at a rate, whatever becomes of them, as `iperf3 -u` sends them. A rate above the path's is a flood.
+/// Datagrams at a given rate, regardless of losses, as `iperf3 -u` sends them. A rate above that of the path is a flood.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Udp {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
-    /// Bits of UDP payload a second that each flow sends while it is on, as `iperf3 -b`.
+    /// Rate of UDP payload that each flow sends while it is on, as with `iperf3 -b`.
     #[schemars(example = &"2mbit")]
     pub(crate) rate: Rate,
-    /// UDP payload of a datagram, as `iperf3 -l`; the IP packet is 28 bytes longer.
+    /// UDP payload of a datagram, as with `iperf3 -l`. The IP packet is 28 bytes longer.
     #[serde(default = "defaults::udp_size")]
     pub(crate) size: DatagramSize,
     /// Number of flows, each with this rate.
     #[serde(default = "defaults::flows")]
     #[schemars(range(min = 0, max = 10_000))]
     pub(crate) flows: u32,
-    /// How the datagrams follow one another: at equal distances, or as a Poisson process.
+    /// Whether the datagrams follow one another at equal intervals, or as a Poisson process.
     #[serde(default)]
     pub(crate) pattern: Pattern,
     #[serde(flatten)]
     pub(crate) turns: Turns,
 }
 
-/// A telephone call with G.711 over RTP: 50 packets a second of 200 bytes, each way.
+/// A telephone call with G.711 over RTP: 50 packets of 200 bytes per second in each direction.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Voip {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
-    /// Whether `to` speaks too. If not, only `from` does.
+    /// Whether `to` speaks too, and not only `from`.
     #[serde(default = "defaults::both_ways")]
     pub(crate) both_ways: bool,
 }
 
-/// Look-ups of names: `to` asks the server `from`, and asks again if no answer comes.
+/// Name look-ups: `to` asks the server `from`, and repeats the question if no answer comes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Dns {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
-    /// Time between the starts of two look-ups; the mean, if they are a Poisson process.
+    /// Time between the starts of two look-ups. With a Poisson process, the mean.
     #[serde(default = "defaults::dns_interval")]
     pub(crate) interval: Interval,
-    /// How the look-ups follow one another: at equal distances, or as a Poisson process.
+    /// Whether the look-ups follow one another at equal intervals, or as a Poisson process.
     #[serde(default)]
     pub(crate) pattern: Pattern,
     /// UDP payload of a question.
@@ -69,10 +69,10 @@ pub(crate) struct Dns {
     /// UDP payload of an answer.
     #[serde(default = "defaults::dns_response")]
     pub(crate) response: DatagramSize,
-    /// How long an answer is awaited before the question is asked again, or given up.
+    /// How long to wait for an answer before the question is repeated or given up.
     #[serde(default = "defaults::dns_timeout")]
     pub(crate) timeout: LookUpTimeout,
-    /// How often a question is asked.
+    /// How many times a question is asked at most.
     #[serde(default = "defaults::dns_attempts")]
     #[schemars(range(min = 1, max = 10))]
     pub(crate) attempts: u32,

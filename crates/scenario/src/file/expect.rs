@@ -18,22 +18,22 @@ pub(crate) struct Expect {
     /// The metric's name.
     #[schemars(example = &"rtt.max_ms")]
     pub(crate) metric: Line,
-    /// The points that are meant, by labels of swept keys. Default: all points.
+    /// The points that the statement is about, by labels of swept keys. Default: all points.
     #[serde(rename = "where", default)]
     #[schemars(example = json!({ "link.bottleneck.queue.limit": "200p" }))]
     pub(crate) at: IndexMap<String, Label>,
-    /// Compare with other points: these labels are put in the place of those in `where`, and the metric there divides the
-    /// metric here.
+    /// Compare with other points: the metric is divided by the metric at the point with these labels in place of those in
+    /// `where`.
     pub(crate) relative_to: Option<IndexMap<String, Label>>,
     /// What the source says, in its words.
     pub(crate) says: Text,
     /// Lowest and highest value that count as reproduced; `-inf` and `inf` leave a side open.
     #[schemars(example = json!([245, 320]))]
     pub(crate) band: (f64, f64),
-    /// Why the measurement is known to lie outside.
+    /// Why the measurement lies outside the band, if that is known.
     pub(crate) differs: Option<Text>,
-    /// The run that shows it: these labels are put in the place of those in `where`, which adds or takes away the cause, and
-    /// there the metric lies in the band. Without it, or where it does not, the cause is only told.
+    /// The point that shows this cause: these labels replace those in `where`, which adds or removes the cause, and the
+    /// metric then lies in the band. Otherwise the cause counts as not shown.
     #[schemars(example = json!({ "tcp.gso_max_segs": "on" }))]
     pub(crate) shown_by: Option<IndexMap<String, Label>>,
 }

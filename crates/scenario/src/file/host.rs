@@ -22,59 +22,60 @@ pub(crate) type Percent = u32;
 /// How many of them.
 pub(crate) type Timeouts = u32;
 
-/// Settings of a host that some link names.
+/// Settings of one host.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Host {
-    /// The node's name in the links.
+    /// The node's name, as the links have it.
     #[schemars(example = &"h1")]
     pub(crate) name: Name,
-    /// Its TCP; what this leaves out is as in the experiment's own `tcp`.
+    /// TCP settings of this host. Missing keys are as in the experiment's `tcp`.
     #[serde(default)]
     pub(crate) tcp: HostTcp,
 }
 
-/// TCP settings of a host or of all hosts, which Linux has as sysctls.
+/// TCP settings of one host or of all hosts. In Linux they are sysctls.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct HostTcp {
-    /// Congestion control of what the host sends, where its traffic does not name another (`net.ipv4.tcp_congestion_control`).
+    /// Congestion control for traffic that does not name its own (`net.ipv4.tcp_congestion_control`).
     pub(crate) congestion: Congestion,
     /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`).
     pub(crate) rmem_max: Buffer,
-    /// Receive buffer that a connection starts with (`net.ipv4.tcp_rmem[1]`).
+    /// Initial receive buffer of a connection (`net.ipv4.tcp_rmem[1]`).
     pub(crate) rmem_default: Buffer,
     /// Largest send buffer that auto-tuning may reach (`net.ipv4.tcp_wmem[2]`).
     pub(crate) wmem_max: Buffer,
-    /// Send buffer that a connection starts with (`net.ipv4.tcp_wmem[1]`).
+    /// Initial send buffer of a connection (`net.ipv4.tcp_wmem[1]`).
     pub(crate) wmem_default: Buffer,
-    /// The send buffer takes more from the application only while less than this is not sent yet
-    /// (`net.ipv4.tcp_notsent_lowat`). Default: any amount.
+    /// The send buffer accepts more data only while less than this is unsent (`net.ipv4.tcp_notsent_lowat`). Default: no
+    /// limit.
     #[schemars(example = &"16kb")]
     pub(crate) notsent_lowat: Option<Unsent>,
     /// Initial congestion window in segments.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) initial_window: InitialWindow,
-    /// Most segments that leave the host as one packet (`gso_max_segs` of ip-link(8)), which stays one in every queue up to the
-    /// receiver, as over the virtual links of a testbed whose segmentation offload is on. 1: every packet is one segment.
+    /// Maximum number of segments that leave the host as one packet (`gso_max_segs` of ip-link(8)). The packet stays whole in
+    /// every queue up to the receiver, as on the virtual links of a testbed with segmentation offload. 1: every packet is one
+    /// segment.
     #[schemars(range(min = 1, max = 45))]
     pub(crate) gso_max_segs: Segments,
-    /// Shrink congestion windows after idle times and while they are not used (`net.ipv4.tcp_slow_start_after_idle`).
+    /// Reduce the congestion window after idle times and while it is not fully used (`net.ipv4.tcp_slow_start_after_idle`).
     pub(crate) slow_start_after_idle: bool,
-    /// Begin a connection with the slow-start threshold that the last one to the same host left behind
-    /// (`net.ipv4.tcp_no_metrics_save` = 0 and `net.ipv4.tcp_no_ssthresh_metrics_save` = 0). So Linux did before 5.6; since
-    /// then it does not.
+    /// Start a connection with the slow-start threshold at which the last one to the same host ended
+    /// (`net.ipv4.tcp_no_metrics_save` = 0 and `net.ipv4.tcp_no_ssthresh_metrics_save` = 0). This was the default before
+    /// Linux 5.6.
     pub(crate) remember_ssthresh: bool,
-    /// Timeouts after which a SYN's next timeout is not yet doubled (`net.ipv4.tcp_syn_linear_timeouts`). Linux has had this since
-    /// 6.5, where it is 4: a SYN is sent again after 1, 1, 1, 1, 1, 2, 4 s; with 0, as before 6.5, after 1, 2, 4 s.
+    /// Number of SYN timeouts before the timeout starts to double (`net.ipv4.tcp_syn_linear_timeouts`, since Linux 6.5, whose
+    /// default is 4). With 4, a SYN is retransmitted after 1, 1, 1, 1, 1, 2, 4 s; with 0, as before 6.5, after 1, 2, 4 s.
     #[schemars(range(min = 0, max = 127))]
     pub(crate) syn_linear_timeouts: Timeouts,
-    /// Pacing rate in per cent of a window a round trip in slow start (`net.ipv4.tcp_pacing_ss_ratio`); of effect where packets
-    /// are paced and the congestion control sets no rate of its own.
+    /// Pacing rate in slow start, in per cent of one window per round trip (`net.ipv4.tcp_pacing_ss_ratio`). It applies if
+    /// packets are paced and the congestion control sets no rate of its own.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) pacing_ss_ratio: Percent,
-    /// The same from half of the slow-start threshold on (`net.ipv4.tcp_pacing_ca_ratio`).
+    /// The same once the window reaches half of the slow-start threshold (`net.ipv4.tcp_pacing_ca_ratio`).
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) pacing_ca_ratio: Percent,
 }

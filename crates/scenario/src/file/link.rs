@@ -36,8 +36,8 @@ pub(crate) struct Link {
     #[serde(default = "defaults::delay")]
     #[schemars(example = &"5ms")]
     pub(crate) delay: Delay,
-    /// What the link layer adds to each IP packet, on the wire and in the queue. The default is Ethernet's header, which
-    /// is what Linux' tc counts.
+    /// Bytes that the link layer adds to each IP packet, on the wire and in the queue. The default is Ethernet's header, as
+    /// Linux' tc counts it.
     #[serde(default = "defaults::overhead")]
     pub(crate) overhead: Overhead,
     /// The queueing discipline of each direction. Default: pfifo with its default limit.
@@ -46,15 +46,15 @@ pub(crate) struct Link {
     /// The driver's transmit ring of each direction. Default: none.
     #[schemars(example = json!({ "size": "256p", "bql": true }))]
     pub(crate) ring: Option<Ring>,
-    /// What is different from the first of `ends` to the second.
+    /// Settings that differ in the direction from the first of `ends` to the second.
     #[serde(default)]
     pub(crate) forward: PortSettings,
-    /// What is different from the second of `ends` to the first.
+    /// Settings that differ in the direction from the second of `ends` to the first.
     #[serde(default)]
     pub(crate) reverse: PortSettings,
 }
 
-/// What is different in one direction of a link; keys left out are as in the link.
+/// Settings of one direction of a link. Missing keys are as in the link.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct PortSettings {
@@ -62,7 +62,7 @@ pub(crate) struct PortSettings {
     pub(crate) rate: Option<RateSetting>,
     /// Propagation delay.
     pub(crate) delay: Option<Delay>,
-    /// What the link layer adds to each IP packet.
+    /// Bytes that the link layer adds to each IP packet.
     pub(crate) overhead: Option<Overhead>,
     /// The queueing discipline.
     pub(crate) queue: Option<Queue>,

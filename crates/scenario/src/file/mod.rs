@@ -82,31 +82,31 @@ pub(crate) struct About {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Setup {
-    /// How long the run takes in simulated time.
+    /// Length of the run, in simulated time.
     #[schemars(example = &"60s")]
     pub(crate) duration: Duration,
-    /// Metrics leave out what happens before this time.
+    /// Metrics ignore everything before this time.
     #[serde(default = "defaults::warmup")]
     pub(crate) warmup: Moment,
-    /// Time between two samples of the flows and queues, or a table with the time for each.
+    /// Time between two samples of the flows and the queues, or a table with one time for each.
     #[serde(default = "defaults::sample")]
     #[schemars(example = json!({ "queues": "10ms", "flows": "1s" }))]
     pub(crate) sample: Sample,
-    /// The tables that are recorded. The others stay empty: a run with many flows is several times as fast without
-    /// `flows`. Metrics and figures that need such a table say so.
+    /// The tables to record. The others stay empty. Without `flows`, a run with many flows is several times faster.
+    /// Metrics and figures that need a missing table say so.
     #[serde(default = "defaults::record")]
     #[schemars(length(min = 1), example = json!(["probes", "queues", "drops"]))]
     pub(crate) record: Vec<Table>,
-    /// How the time that packets spend in queues is kept.
+    /// How to record the time that packets spend in queues.
     #[serde(default)]
     pub(crate) sojourns: Sojourns,
-    /// The network: links make the nodes they join.
+    /// The links of the network. They also define its nodes.
     #[schemars(length(min = 1))]
     pub(crate) link: Vec<Link>,
-    /// TCP settings that all hosts have in common; those of a `[[host]]` come before these.
+    /// TCP settings of all hosts. Those of a `[[host]]` take precedence.
     #[serde(default)]
     pub(crate) tcp: HostTcp,
-    /// Settings of hosts; a host that needs none needs no entry.
+    /// Settings of single hosts. A host without its own settings needs no entry.
     #[serde(default)]
     pub(crate) host: Vec<Host>,
     /// The traffic.
@@ -118,21 +118,21 @@ pub(crate) struct Setup {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Study {
-    /// What is varied: each key is the path of another key, each value its values. Every combination is a point; the first
-    /// key varies slowest.
+    /// What to vary: each key is the path of another key, and its value lists the values to try. Every combination is a
+    /// point. The first key varies slowest.
     #[serde(default)]
     #[schemars(example = json!({ "link.bottleneck.queue.limit": ["50p", "100p", "200p"] }))]
     pub(crate) sweep: IndexMap<String, SweepValues>,
-    /// What the source says came out, to be held against what is measured.
+    /// What the source reports, to be compared with the measurements.
     #[serde(default)]
     pub(crate) expect: Vec<Expect>,
 }
 
-/// How much of the sojourn times is kept.
+/// How much of the sojourn times is recorded.
 #[derive(Clone, Copy, Debug, Default, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Sojourns {
-    /// A histogram (1 % wide buckets) for every second and port.
+    /// A histogram per second and port, with buckets 1 % wide.
     #[default]
     Histogram,
     /// Every packet.

@@ -18,10 +18,10 @@ pub(crate) enum Sample {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Intervals {
-    /// Of the table `queues`. On a kernel, drops and marks are found at these times.
+    /// For the table `queues`. On a kernel, drops and marks are detected at these times.
     #[serde(default = "defaults::interval")]
     pub(crate) queues: Interval,
-    /// Of the table `flows`.
+    /// For the table `flows`.
     #[serde(default = "defaults::interval")]
     pub(crate) flows: Interval,
 }

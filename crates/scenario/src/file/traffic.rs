@@ -30,15 +30,15 @@ pub(crate) enum Traffic {
     Bittorrent(Bittorrent),
 }
 
-/// What every kind of traffic has.
+/// Keys of every kind of traffic.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct TrafficCommon {
     /// Its name in the records, metrics and key paths (`traffic.NAME.start`).
     #[schemars(example = &"bulk")]
     pub(crate) name: TrafficName,
-    /// The node that sends the data: the sender for tcp and udp, the prober for ping, the server for web and dns, the caller for
-    /// voip, the seed for bittorrent.
+    /// The node that sends the data: for tcp and udp the sender, for ping the prober, for web and dns the server, for voip the
+    /// caller, for bittorrent the seed.
     #[schemars(example = &"h1")]
     pub(crate) from: Name,
     /// The node that receives it.
@@ -47,11 +47,11 @@ pub(crate) struct TrafficCommon {
     /// When it begins.
     #[serde(default = "defaults::start")]
     pub(crate) start: Moment,
-    /// When it ends: nothing new is begun from then on. Default: the experiment's duration.
+    /// When it ends: nothing new starts after that. Default: the experiment's duration.
     #[schemars(example = &"30s")]
     pub(crate) stop: Option<Moment>,
-    /// Differentiated services code point of all its packets, in both directions, by number or by name: `be`, `cs0` to `cs7`,
-    /// `af11` to `af43`, `va`, `ef` or `le`.
+    /// Differentiated services code point of all its packets in both directions, as a number or a name: `be`, `cs0` to
+    /// `cs7`, `af11` to `af43`, `va`, `ef` or `le`.
     #[serde(default)]
     #[schemars(example = &"ef", example = &"cs1", example = 46)]
     pub(crate) dscp: Dscp,
@@ -66,14 +66,14 @@ pub(crate) struct Ping {
     /// Time between two probes.
     #[serde(default = "defaults::ping_interval")]
     pub(crate) interval: Interval,
-    /// Payload, as `ping -s`; the IP packet is 28 bytes longer.
+    /// Payload, as with `ping -s`. The IP packet is 28 bytes longer.
     #[serde(default = "defaults::ping_size")]
     pub(crate) size: Payload,
-    /// A probe without answer after this time counts as lost, as `ping -W`.
+    /// A probe that is not answered within this time counts as lost, as with `ping -W`.
     #[serde(default = "defaults::ping_timeout")]
     pub(crate) timeout: PingTimeout,
-    /// When probes are sent: `exact`, at each multiple of the interval, or `iputils`, as `ping -i` of iputils does, whose interval
-    /// must be whole milliseconds and comes out up to 4 % longer.
+    /// When probes are sent. `exact`: at every multiple of the interval. `iputils`: as `ping -i` of iputils sends them; the
+    /// interval must then be whole milliseconds, and comes out up to 4 % longer.
     #[serde(default)]
     pub(crate) timing: PingTiming,
 }

@@ -10,13 +10,13 @@ use crate::model::Periods;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Turns {
-    /// How long a flow sends (of `tcp`: its application writes) before it pauses for `off`. Default: it never pauses.
+    /// How long a flow sends (with `tcp`, how long its application writes) before it pauses. Default: it never pauses.
     #[schemars(example = &"1s")]
     pub(crate) on: Option<Interval>,
-    /// How long it pauses before it sends again; of `tcp`, over the same connection.
+    /// How long it pauses before it sends again. With `tcp`, the connection stays open.
     #[schemars(example = &"2s")]
     pub(crate) off: Option<Interval>,
-    /// Whether these periods are all equally long, or exponentially distributed with `on` and `off` as their means. Default: fixed.
+    /// Whether all periods have these lengths, or are exponentially distributed with these means. Default: fixed.
     #[schemars(example = &"exponential")]
     pub(crate) periods: Option<Periods>,
 }

@@ -10,7 +10,7 @@ use crate::error::Problems;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// A packet that would bring the queue above this is dropped.
+    /// A packet that would make the queue longer than this is dropped.
     #[schemars(example = &"150kb")]
     limit: ByteLimit,
 }

@@ -11,23 +11,23 @@ use crate::units::{MINUTE, MS, US};
 /// A time parameter of CoDel.
 type Time = Quantity<Times, US, MINUTE>;
 
-/// Controlled delay (RFC 8289), as Linux' sch_codel.
+/// Controlled delay (RFC 8289), as in Linux' sch_codel.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
     /// Hard limit of the queue.
     #[serde(default = "limit")]
     limit: PacketLimit,
-    /// Standing delay that is acceptable.
+    /// Acceptable standing delay.
     #[serde(default = "target")]
     target: Time,
-    /// How long the delay must stay above target before the first drop.
+    /// How long the delay must stay above `target` before the first drop.
     #[serde(default = "interval")]
     interval: Time,
-    /// Mark packets of ECN-capable flows instead of dropping them.
+    /// Mark ECN-capable packets instead of dropping them.
     #[serde(default)]
     ecn: bool,
-    /// Mark every packet of ECN-capable flows that was delayed for longer than this. Default: never.
+    /// Mark every ECN-capable packet that was delayed for longer than this. Default: never.
     ce_threshold: Option<Time>,
 }
 

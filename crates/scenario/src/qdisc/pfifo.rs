@@ -10,7 +10,7 @@ use crate::error::Problems;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// A packet that finds this many waiting is dropped.
+    /// Number of waiting packets at which an arriving packet is dropped.
     #[serde(default = "limit")]
     limit: PacketLimit,
 }
@@ -23,7 +23,7 @@ pub(super) fn limit() -> PacketLimit {
 /// Parameters of `pfifo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pfifo {
-    /// A packet that finds this many waiting is dropped.
+    /// Number of waiting packets at which an arriving packet is dropped.
     pub limit_packets: u32,
 }
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Discipline, Limit, Setting};
 use crate::error::Problems;
 
-/// Three queues of 1000 packets each, chosen by a packet's code point; a queue is served only while those before it are
-/// empty. Linux' default where none is configured. It has no parameters.
+/// Three queues of 1000 packets each, chosen by a packet's code point. A queue is served only while those before it are
+/// empty. Linux' default if no other is configured. It has no parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {}

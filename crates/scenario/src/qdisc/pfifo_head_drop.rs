@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::{Discipline, Limit, PacketLimit, Setting};
 use crate::error::Problems;
 
-/// First in, first out, bounded in packets: a packet that finds the queue full takes the place of the oldest one.
+/// First in, first out, bounded in packets. If the queue is full, an arriving packet replaces the oldest one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// If this many are waiting, the oldest is dropped for one that arrives.
+    /// Number of waiting packets at which the oldest one is dropped for an arriving packet.
     #[serde(default = "super::pfifo::limit")]
     limit: PacketLimit,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Keys {
 /// Parameters of `pfifo_head_drop`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PfifoHeadDrop {
-    /// If this many are waiting, the oldest is dropped for one that arrives.
+    /// Number of waiting packets at which the oldest one is dropped for an arriving packet.
     pub limit_packets: u32,
 }
 

@@ -21,32 +21,32 @@ type PacketSize = Quantity<Sizes, 1, { 64 * KB - 1 }>;
 /// In (0, 1].
 type Probability = f64;
 
-/// Random early detection, as Linux' sch_red; what is left out is derived as tc-red(8) does.
+/// Random early detection, as in Linux' sch_red. Missing keys are derived as in tc-red(8).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
     /// Hard limit of the queue.
     #[schemars(example = 1_000_000)]
     limit: ByteLimit,
-    /// Average queue at which dropping starts. Default: a third of max.
+    /// Average queue at which dropping starts. Default: a third of `max`.
     min: Option<ByteLimit>,
-    /// Average queue at which the probability reaches its highest value; above it every packet is dropped. Default: three
-    /// times min, or a quarter of limit if min isn't given either.
+    /// Average queue at which the drop probability reaches its maximum. Above it, every packet is dropped. Default: three
+    /// times `min`, or a quarter of `limit` without `min`.
     max: Option<ByteLimit>,
-    /// Size of an average packet; with min and burst it sets how slowly the average follows the queue.
+    /// Average packet size. With `min` and `burst` it determines how slowly the average follows the queue.
     #[schemars(example = 1000)]
     avpkt: PacketSize,
-    /// Packets of burst that pass unharmed. Default: (2 min + max) / (3 avpkt).
+    /// Size of a burst, in packets, that passes without drops. Default: (2 `min` + `max`) / (3 `avpkt`).
     #[schemars(range(min = 1, max = 1_000_000))]
     burst: Option<u32>,
-    /// Highest probability of an early drop.
+    /// Maximum probability of an early drop.
     #[serde(default = "probability")]
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     probability: Probability,
-    /// Rate by which the average ages while the queue is empty. As in tc it is not the link's rate unless you say so.
+    /// Rate at which the average decays while the queue is empty. As in tc, the default is not the link's rate.
     #[serde(default = "bandwidth")]
     bandwidth: Rate,
-    /// Mark packets of ECN-capable flows instead of dropping them early.
+    /// Mark ECN-capable packets instead of dropping them early.
     #[serde(default)]
     ecn: bool,
 }
