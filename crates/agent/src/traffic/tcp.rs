@@ -152,7 +152,7 @@ impl Tcp {
     /// The client of a flow makes a request.
     pub(super) fn ask(&mut self, traffic: usize, number: u32, ask: Ask, desk: &mut Desk<'_>) -> io::Result<()> {
         if let Some(flow) = self.flow(traffic, number) {
-            flow.exchange.ask(ask);
+            flow.ask(ask);
         }
         self.act(traffic, number, desk, |outgoing| outgoing.write(ask.request_bytes))
     }
