@@ -1,9 +1,9 @@
 //! Runs a scenario on the Linux kernel: builds its network from namespaces, generates its traffic, and takes samples of
 //! the kernel's state.
 //!
-//! The program reads one [`Request`] as JSON from standard input and writes [frames](bufferscope_records::frame) to standard output. The
-//! network's namespaces have no names, and only this process holds them: however the process ends, nothing is left
-//! behind.
+//! The program reads one [`Request`] as JSON from standard input and writes [frames](bufferscope_records::frame) to
+//! standard output. The network's namespaces have no names, and only this process holds them: however the process ends,
+//! nothing is left behind.
 //!
 //! One thread generates all traffic and takes all samples, and another writes. If the kernel cannot implement the
 //! propagation delay, a third thread holds packets back.
@@ -39,13 +39,11 @@ use serde::Serialize;
 
 pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, ProbeError};
 pub use cards::CardError;
-use cards::CardSet;
 pub use error::Error;
 pub use kernel::priority::{Before, put_first};
 pub use kernel::privilege::{NoPrivilege, Privilege};
 pub use kernel::tool::ToolError;
 pub use network::NetworkError;
-use output::write_json;
 pub use relay::RelayReport;
 pub use request::{DelayChoice, Options, Request};
 pub use summary::Summary;
@@ -61,12 +59,12 @@ pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::
         Err(source) => Err(Error::Step { what: "reading the request", source }),
     };
     match answer {
-        Ok((summary, mut out)) => write_json(&mut out, FrameKind::Summary, &summary).map(|()| true),
+        Ok((summary, mut out)) => output::write_json(&mut out, FrameKind::Summary, &summary).map(|()| true),
         Err(error) => {
             let report = ErrorReport { kind: error.kind(), message: error.to_string() };
             let mut out = reopen()?;
             frame::write_hello(&mut out)?;
-            write_json(&mut out, FrameKind::Error, &report).map(|()| false)
+            output::write_json(&mut out, FrameKind::Error, &report).map(|()| false)
         }
     }
 }
@@ -85,7 +83,7 @@ pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
     let capabilities = capabilities()?;
     let check = |scenario| {
         let (plan, _) = standing::plan(scenario, DelayChoice::Auto, &capabilities)?;
-        CardSet::find(&plan).map_err(NetworkError::from)?;
+        cards::CardSet::find(&plan).map_err(NetworkError::from)?;
         Ok::<_, Error>(())
     };
     Ok(scenarios.iter().map(|scenario| check(scenario).err().map(|error| error.to_string())).collect())

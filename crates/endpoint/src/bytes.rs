@@ -1,5 +1,5 @@
-//! Numbers in the kernel's structures. They are in the machine's byte order, and a kernel may fill a structure only up to
-//! a field that it knows.
+//! Numbers in the kernel's structures. They are in the machine's byte order, and a kernel may fill a structure only up
+//! to a field that it knows.
 
 /// The number at an offset; `None` if the structure ends before.
 pub fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {

@@ -22,8 +22,8 @@ pub struct Received {
     pub stamp_ns: Option<u64>,
 }
 
-/// Writes the number into a datagram, which has room for it, and sends it; false if the kernel accepts no more from this
-/// socket now.
+/// Writes the number into a datagram, which has room for it, and sends it; false if the kernel accepts no more from
+/// this socket now.
 pub fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Result<bool> {
     datagram[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
     match send(socket.as_raw_fd(), datagram, MsgFlags::empty()) {

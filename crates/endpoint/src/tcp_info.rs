@@ -3,12 +3,12 @@
 use crate::bytes::{read_u32, read_u64};
 
 /// Room for the structure of future kernels; older ones fill less.
-pub const TCP_INFO_BYTES: usize = 512;
+pub(crate) const TCP_INFO_BYTES: usize = 512;
 /// The kernel's "no slow-start threshold yet" (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// A pacing rate in bytes per second that means no limit. Setting it requests pacing without a limit. Until the kernel
 /// has computed a rate, it reports this one or a higher one.
-pub const UNLIMITED_RATE: u64 = u64::MAX - 1;
+pub(crate) const UNLIMITED_RATE: u64 = u64::MAX - 1;
 
 /// The fields of `struct tcp_info` (`include/uapi/linux/tcp.h`) that are used here, by their names without the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl TcpInfo {
     const AGREED: u8 = Self::TIMESTAMPS | Self::SACK | Self::WINDOW_SCALING | Self::ECN;
 
     /// Reads the structure as far as this kernel fills it; `None` if the kernel fills too little (before Linux 5.4).
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let word = |at| read_u32(bytes, at);
         Some(Self {
             ca_state: *bytes.get(1)?,

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use crate::Table;
 
-/// Version of the protocol: of the frames with their contents, and of the requests that they answer. Raise it with every
-/// change that the other side would misread.
+/// Version of the protocol: of the frames with their contents, and of the requests that they answer. Raise it with
+/// every change that the other side would misread.
 pub const PROTOCOL: u32 = 1;
 
 /// The largest length of a frame: a batch has only a few thousand rows, so data that claims more is not a frame.
