@@ -232,6 +232,7 @@ impl Network {
     }
 
     /// The packet has reached its destination: frees it and returns its contents.
+    #[inline]
     pub(crate) fn deliver(&mut self, packet: PacketId) -> (Body, Ecn) {
         let header = *self.pool.header(packet);
         self.flows[header.flow as usize].delivered += 1;
