@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bufferscope._core import TABLES
+from bufferscope import _core
 from bufferscope.engines.frames import Receiver
 from bufferscope.errors import EngineError
 
@@ -20,12 +22,7 @@ def frame(kind: int, payload: bytes) -> bytes:
     return struct.pack("<IB", len(payload), kind) + payload
 
 
-def receive(directory: Path, data: bytes) -> None:
-    receiver = Receiver(directory, go_on)
-    receiver.feed(data)
-    receiver.finish()
-
-
+HELLO = frame(0, struct.pack("<I", _core.PROTOCOL))
 PROGRESS = frame(1, json.dumps({"now_ns": 5, "duration_ns": 10}).encode())
 END = frame(3, json.dumps(SUMMARY).encode())
 
@@ -34,8 +31,21 @@ def go_on(_now_ns: int, _duration_ns: int) -> bool:
     return True
 
 
+def greeted(directory: Path, progress: Callable[[int, int], bool] = go_on) -> Receiver:
+    """A receiver of an agent that has said hello."""
+    receiver = Receiver(directory, progress)
+    assert receiver.feed(HELLO)
+    return receiver
+
+
+def receive(directory: Path, data: bytes) -> None:
+    receiver = greeted(directory)
+    receiver.feed(data)
+    receiver.finish()
+
+
 def test_a_summary_ends_a_run_and_every_table_is_there(tmp_path: Path) -> None:
-    receiver = Receiver(tmp_path, go_on)
+    receiver = greeted(tmp_path)
     assert receiver.feed(PROGRESS + END)
     outcome = receiver.finish()
     assert outcome.sample_interval_ns == 10_000_001
@@ -53,25 +63,25 @@ def test_pieces_of_any_size_are_put_together(tmp_path: Path, size: int) -> None:
         return True
 
     receiver = Receiver(tmp_path, progress)
-    data = PROGRESS * 3 + END
+    data = HELLO + PROGRESS * 3 + END
     assert all(receiver.feed(data[at : at + size]) for at in range(0, len(data), size))
     assert seen == [(5, 10)] * 3
     receiver.finish()
 
 
 def test_progress_that_says_no_stops_the_run(tmp_path: Path) -> None:
-    assert not Receiver(tmp_path, lambda *_: False).feed(PROGRESS)
+    assert not greeted(tmp_path, lambda *_: False).feed(PROGRESS)
 
 
 def test_an_agents_error_is_raised_in_its_words(tmp_path: Path) -> None:
     error = {"kind": "lacking", "message": "this kernel (6.18) has no sch_codel; use --engine guest"}
     with pytest.raises(EngineError, match="no sch_codel; use --engine guest"):
-        Receiver(tmp_path, go_on).feed(frame(4, json.dumps(error).encode()))
+        greeted(tmp_path).feed(frame(4, json.dumps(error).encode()))
 
 
 @pytest.mark.parametrize("data", [b"", PROGRESS, END[:-1], END + b"\0"])
 def test_a_run_without_a_whole_end_is_refused(tmp_path: Path, data: bytes) -> None:
-    receiver = Receiver(tmp_path, go_on)
+    receiver = greeted(tmp_path)
     receiver.feed(data)
     with pytest.raises(EngineError, match="ended before its run was over"):
         receiver.finish()
@@ -91,14 +101,14 @@ NO_FRAMES = [
 @pytest.mark.parametrize("data", NO_FRAMES)
 def test_what_is_no_frame_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(EngineError, match="malformed"):
-        Receiver(tmp_path, go_on).feed(data)
+        greeted(tmp_path).feed(data)
 
 
 def test_an_agent_of_another_build_is_told_from_nonsense_and_how_to_get_the_right_one(tmp_path: Path) -> None:
     batch = pl.DataFrame({"t_ns": [1], "of_tomorrow": [2]})
     stream = batch.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest()).getvalue()
     with pytest.raises(EngineError) as raised:
-        Receiver(tmp_path, go_on).feed(frame(2, b"\x01" + stream))
+        greeted(tmp_path).feed(frame(2, b"\x01" + stream))
     message = str(raised.value)
     assert message.startswith(
         "bufferscope-agent and this package are from different builds: a batch of the table `flows`"
@@ -107,6 +117,24 @@ def test_an_agent_of_another_build_is_told_from_nonsense_and_how_to_get_the_righ
     assert "reinstall the package" in message
     assert "`make agent`" in message
     assert "malformed" not in message
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        (frame(0, struct.pack("<I", _core.PROTOCOL + 1)), f"version {_core.PROTOCOL + 1} of their protocol"),
+        (PROGRESS, "no version of their protocol"),
+    ],
+)
+def test_an_agent_with_another_version_of_the_protocol_is_told_by_its_version(
+    tmp_path: Path, first: bytes, told: str
+) -> None:
+    with pytest.raises(EngineError) as raised:
+        Receiver(tmp_path, go_on).feed(first)
+    message = str(raised.value)
+    assert message.startswith("bufferscope-agent and this package are from different builds: ")
+    assert told in message
+    assert "`make agent`" in message
 
 
 @given(kind=st.integers(0, 5), payload=st.binary(max_size=100), cut=st.integers(0, 3))

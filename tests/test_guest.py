@@ -4,6 +4,7 @@ The first test that needs the guest fetches a kernel and boots it, unless an ear
 """
 
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -239,7 +240,8 @@ def test_what_the_agent_refuses_is_told_as_it_says_it(tmp_path: Path, built: Ima
         return True
 
     qemu = hardware.find_qemu()
-    assert run.run(qemu, built, state.saved_state(qemu, built), b'{"seed": 1}', receive) is not None
+    request = json.dumps({"protocol": _core.PROTOCOL, "seed": 1}).encode()
+    assert run.run(qemu, built, state.saved_state(qemu, built), request, receive) is not None
     assert b"scenario" in b"".join(received)
 
 

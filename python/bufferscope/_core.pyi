@@ -16,6 +16,9 @@ QDISCS: dict[str, tuple[str, bool]]
 DROP_REASONS: dict[str, bool]
 """Why disciplines drop or mark packets, as the records say it, and whether they mark for that reason."""
 
+PROTOCOL: int
+"""Version of what this package and an agent say to each other."""
+
 MSS_BYTES: int
 """TCP payload of a full packet in the simulator."""
 
@@ -169,6 +172,23 @@ class Simulation:
 
         Raises `ValueError` if it is not finished, and `TablesError`.
         """
+
+@final
+class FrameReader:
+    """Puts an agent's frames together from the pieces in which they arrive."""
+
+    def __new__(cls) -> Self: ...
+    def feed(self, piece: bytes) -> None:
+        """Add the next piece."""
+
+    def next_frame(self) -> tuple[str, bytes] | None:
+        """Take the next frame that is complete: its kind (progress, batch, summary or error) and payload.
+
+        Raises `OtherBuildError` for frames of another version of the protocol, and `TablesError` for what is no frame.
+        """
+
+    def is_between_frames(self) -> bool:
+        """Whether the last piece ended with a frame."""
 
 @final
 class TableWriter:

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use bufferscope_endpoint::socket;
 use bufferscope_plan::{SYN_LINEAR_TIMEOUTS, module, needed_qdiscs};
 use bufferscope_scenario::{Congestion, Node, Qdisc, Scenario};
 use serde::Serialize;
 
 use crate::kernel::namespace::Namespace;
 use crate::kernel::privilege::Privilege;
-use crate::kernel::socket;
 use crate::kernel::sysctl;
 use crate::kernel::tool::{self, ToolError};
 

@@ -15,7 +15,7 @@ use bufferscope_scenario::sizes;
 use nix::net::if_::if_nametoindex;
 
 use crate::kernel::namespace::Namespace;
-use crate::kernel::{ring, socket};
+use crate::kernel::{packet_socket, ring};
 
 /// The directory that lists the machine's cards, in the namespace that they are in initially.
 const DEVICES: &str = "/sys/class/net";
@@ -236,7 +236,7 @@ fn send_nothing(device: &str, from: &Device, to: &Device) -> io::Result<()> {
     let mut frame = [mac(&to.mac)?, mac(&from.mac)?].concat();
     frame.extend(EXPERIMENTAL);
     frame.resize(LEAST_FRAME_BYTES, 0);
-    socket::send_past_queue(if_nametoindex(device)?, &frame)
+    packet_socket::send_past_queue(if_nametoindex(device)?, &frame)
 }
 
 fn mac(text: &str) -> io::Result<Vec<u8>> {

@@ -4,6 +4,7 @@ use std::io;
 
 use bufferscope_plan::PlanError;
 use bufferscope_records::RecordsError;
+use bufferscope_records::frame::other_protocol;
 
 use crate::capabilities::{Lacking, NoLinearTimeouts, ProbeError};
 use crate::kernel::privilege::NoPrivilege;
@@ -19,6 +20,16 @@ pub enum Error {
          package, which brings both, or run `make agent` in a source tree"
     )]
     Request(#[from] serde_json::Error),
+    /// The request has another version of the protocol.
+    #[error(
+        "bufferscope and its agent are of different builds: {}; reinstall the package, which brings both, or run \
+         `make agent` in a source tree",
+        other_protocol(*found)
+    )]
+    Protocol {
+        /// Its version; `None` if it does not tell.
+        found: Option<u32>,
+    },
     /// Neither root nor a user namespace.
     #[error(transparent)]
     Privilege(#[from] NoPrivilege),
@@ -81,7 +92,7 @@ impl Error {
     /// A word for programs. It says whose responsibility the error is.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Request(_) => "request",
+            Self::Request(_) | Self::Protocol { .. } => "request",
             Self::NoHost { .. } | Self::Program { .. } | Self::Join { .. } => "shell",
             Self::Privilege(_) => "privilege",
             Self::Lacking(_) | Self::Setting(_) => "lacking",

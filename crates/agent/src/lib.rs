@@ -1,9 +1,9 @@
 //! Runs a scenario on the Linux kernel: builds its network from namespaces, generates its traffic, and takes samples of
 //! the kernel's state.
 //!
-//! The program reads one [`Request`] as JSON from standard input and writes [frames](FrameKind) to standard output. The
-//! network's namespaces have no names, and only this process holds them: however the process ends, nothing is left
-//! behind.
+//! The program reads one [`Request`] as JSON from standard input and writes [frames](bufferscope_records::frame) to
+//! standard output. The network's namespaces have no names, and only this process holds them: however the process ends,
+//! nothing is left behind.
 //!
 //! One thread generates all traffic and takes all samples, and another writes. If the kernel cannot implement the
 //! propagation delay, a third thread holds packets back.
@@ -14,7 +14,6 @@ mod capabilities;
 mod cards;
 mod error;
 mod fate_counts;
-mod frame;
 mod kernel;
 mod network;
 mod output;
@@ -34,14 +33,13 @@ mod wire_check;
 
 use std::io::{self, Read, Write};
 
+use bufferscope_records::frame::{self, FrameKind};
 use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
 pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, ProbeError};
 pub use cards::CardError;
-use cards::CardSet;
 pub use error::Error;
-pub use frame::FrameKind;
 pub use kernel::priority::{Before, put_first};
 pub use kernel::privilege::{NoPrivilege, Privilege};
 pub use kernel::tool::ToolError;
@@ -61,10 +59,12 @@ pub fn serve(mut input: impl Read, reopen: impl Fn() -> io::Result<Out>) -> io::
         Err(source) => Err(Error::Step { what: "reading the request", source }),
     };
     match answer {
-        Ok((summary, mut out)) => frame::write_json(&mut out, FrameKind::Summary, &summary).map(|()| true),
+        Ok((summary, mut out)) => output::write_json(&mut out, FrameKind::Summary, &summary).map(|()| true),
         Err(error) => {
             let report = ErrorReport { kind: error.kind(), message: error.to_string() };
-            frame::write_json(&mut reopen()?, FrameKind::Error, &report).map(|()| false)
+            let mut out = reopen()?;
+            frame::write_hello(&mut out)?;
+            output::write_json(&mut out, FrameKind::Error, &report).map(|()| false)
         }
     }
 }
@@ -83,7 +83,7 @@ pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
     let capabilities = capabilities()?;
     let check = |scenario| {
         let (plan, _) = standing::plan(scenario, DelayChoice::Auto, &capabilities)?;
-        CardSet::find(&plan).map_err(NetworkError::from)?;
+        cards::CardSet::find(&plan).map_err(NetworkError::from)?;
         Ok::<_, Error>(())
     };
     Ok(scenarios.iter().map(|scenario| check(scenario).err().map(|error| error.to_string())).collect())
@@ -98,6 +98,6 @@ struct ErrorReport {
 type Out = Box<dyn Write + Send>;
 
 fn run(request: &[u8], reopen: &impl Fn() -> io::Result<Out>) -> Result<(Summary, Out), Error> {
-    let request = serde_json::from_slice(request)?;
+    let request = Request::read(request)?;
     session::run(&request, reopen().map_err(Error::step("opening the way out"))?)
 }

@@ -5,10 +5,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{JoinHandle, spawn};
 
 use arrow_array::RecordBatch;
+use bufferscope_records::frame::{self, FrameKind};
 use bufferscope_records::{RecordsError, Sink, Table, ipc};
 use serde::Serialize;
-
-use crate::frame::{self, FrameKind};
 
 /// The progress of the run.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -83,7 +82,7 @@ fn write_at_end<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message
 fn write_all<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message>) -> io::Result<W> {
     for message in messages {
         match message {
-            Message::Progress(progress) => frame::write_json(&mut out, FrameKind::Progress, &progress)?,
+            Message::Progress(progress) => write_json(&mut out, FrameKind::Progress, &progress)?,
             Message::Batch(table, batch) => {
                 let stream = ipc::encode(table, &batch).map_err(io::Error::other)?;
                 frame::write_batch(&mut out, table, &stream)?;
@@ -91,4 +90,9 @@ fn write_all<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message>) 
         }
     }
     Ok(out)
+}
+
+/// Writes a frame whose payload is JSON.
+pub(crate) fn write_json(out: &mut impl Write, kind: FrameKind, value: &impl Serialize) -> io::Result<()> {
+    frame::write(out, kind, &[&serde_json::to_vec(value)?])
 }

@@ -5,12 +5,11 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::os::fd::AsFd;
 
+use bufferscope_endpoint::clock::RunClock;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-
-use crate::kernel::clock::RunClock;
 
 /// Number of ready sockets that are taken at a time. After each such batch, due events come first.
 const READY_AT_ONCE: usize = 64;

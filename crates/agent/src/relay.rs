@@ -8,6 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use bufferscope_endpoint::clock::read;
+use bufferscope_endpoint::receive::receive;
 use bufferscope_plan::Wire;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
@@ -18,11 +20,9 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::time::ClockId as Clock;
 use serde::Serialize;
 
-use crate::kernel::clock::read;
-use crate::kernel::receive::receive;
 use crate::kernel::{
+    packet_socket,
     priority::{self, Before},
-    socket,
 };
 use crate::network::Network;
 use crate::warnings::Warnings;
@@ -101,7 +101,7 @@ impl Relay {
         let mut rates = Vec::new();
         for delay in &network.plan.delays {
             network.namespaces[delay.namespace].enter()?;
-            let open = |device: &str| socket::packets(if_nametoindex(device)?, BUFFER_BYTES);
+            let open = |device: &str| packet_socket::packets(if_nametoindex(device)?, BUFFER_BYTES);
             let [a, b] = [open(&delay.devices[0])?, open(&delay.devices[1])?];
             sockets.extend([a.try_clone()?, b.try_clone()?]);
             let [to_a, to_b] = delay.wires.map(Sending::new);
@@ -133,7 +133,7 @@ impl Relay {
             return Err(io::Error::other(format!("the delay relay broke down: {failure}")));
         }
         for socket in &self.sockets {
-            counters.lost.fetch_add(socket::packets_missed(socket)?.into(), Relaxed);
+            counters.lost.fetch_add(packet_socket::packets_missed(socket)?.into(), Relaxed);
         }
         let frames = counters.frames.load(Relaxed);
         Ok(RelayReport {

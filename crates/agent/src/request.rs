@@ -1,12 +1,17 @@
 //! What the agent is asked to do: one JSON document on standard input.
 
+use bufferscope_records::frame::PROTOCOL;
 use bufferscope_scenario::Scenario;
 use serde::Deserialize;
+
+use crate::error::Error;
 
 /// The document.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
+    /// Version of the [protocol](bufferscope_records::frame::PROTOCOL).
+    pub protocol: u32,
     /// The scenario, as [`Scenario`] serialises.
     pub scenario: Scenario,
     /// Where the traffic's random numbers come from.
@@ -14,6 +19,23 @@ pub struct Request {
     /// How to run it.
     #[serde(default)]
     pub options: Options,
+}
+
+impl Request {
+    /// Reads the document. Its version is checked before everything else, which another version may have changed.
+    ///
+    /// # Errors
+    /// It is of another version, or no request at all.
+    pub fn read(document: &[u8]) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Version {
+            protocol: Option<u32>,
+        }
+        match serde_json::from_slice(document)? {
+            Version { protocol: Some(PROTOCOL) } => Ok(serde_json::from_slice(document)?),
+            Version { protocol } => Err(Error::Protocol { found: protocol }),
+        }
+    }
 }
 
 /// How to run a scenario; nothing in here changes its meaning.

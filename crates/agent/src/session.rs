@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use bufferscope_records::{Recorder, Table};
+use bufferscope_endpoint::clock::RunClock;
+use bufferscope_records::{Recorder, Table, frame};
 use bufferscope_scenario::Scenario;
 
 use crate::capabilities::Capabilities;
 use crate::error::Error;
-use crate::kernel::clock::RunClock;
 use crate::kernel::priority::{self, Before};
 use crate::network::Network;
 use crate::output::{BatchSender, Output, Progress};
@@ -27,11 +27,12 @@ use crate::watch::{CpuWatch, Sampling, look_interval_ns, softnet_drops};
 const LEAD_NS: u64 = 20_000_000;
 
 /// Runs a request and writes the records to `out`. Returns the summary and `out`.
-pub(crate) fn run<W: Write + Send + 'static>(request: &Request, out: W) -> Result<(Summary, W), Error> {
-    let Request { scenario, seed, options } = request;
+pub(crate) fn run<W: Write + Send + 'static>(request: &Request, mut out: W) -> Result<(Summary, W), Error> {
+    let Request { scenario, seed, options, .. } = request;
     let standing = Standing::build(scenario, options.delay, options.seed_kernel.then_some(*seed))?;
     let relay = standing.start_relay()?;
     raise_file_limit();
+    frame::write_hello(&mut out).map_err(Error::step("writing the records"))?;
     let output = Output::start(out, options.deliver_at_end);
     let rates = Rates::prepare(&standing.network, relay.as_ref())?;
     let mut run = Run::prepare(scenario, *seed, *options, &standing.network, rates, &output)?;

@@ -3,6 +3,7 @@
 mod common;
 
 use bufferscope_records::Table;
+use bufferscope_records::frame::PROTOCOL;
 use common::{Report, capabilities, has_shaper, judge, run, scenario, skip, start};
 use serde_json::json;
 
@@ -250,15 +251,15 @@ fn scenarios_are_checked_without_being_run() {
 #[test]
 fn what_is_no_request_is_refused() {
     use std::io::{Read, Write};
-    for nonsense in ["", "{", "null", r#"{"scenario": {}, "seed": 1}"#] {
+    for nonsense in ["", "{", "null", r#"{"protocol": 1, "scenario": {}, "seed": 1}"#] {
         let mut child =
             common::program().stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(nonsense.as_bytes()).unwrap();
         let mut answer = Vec::new();
         child.stdout.take().unwrap().read_to_end(&mut answer).unwrap();
         assert!(!child.wait().unwrap().success());
-        assert_eq!(answer[4], 4, "an error frame");
-        assert!(String::from_utf8_lossy(&answer).contains("not a request"), "{nonsense:?}");
+        let message = common::read(&answer).end.unwrap_err()["message"].to_string();
+        assert!(message.contains("not a request"), "{nonsense:?}: {message}");
     }
 }
 
@@ -297,8 +298,8 @@ mod killed {
         let toml =
             with_traffic(&[PING, BULK]).replace(r#"rate = "10mbit""#, r#"rate = [["0s", "10mbit"], ["5s", "1mbit"]]"#);
         let mut child = start(&scenario(&toml), json!({}));
-        // After the first progress frame, the network is up and traffic flows.
-        child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+        // After the hello, which has 9 bytes, and the first progress frame, the network is up and traffic flows.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 9 + 5]).unwrap();
         let own = namespaces_of("self");
         let held: Vec<String> =
             namespaces_of(&child.id().to_string()).into_iter().filter(|namespace| !own.contains(namespace)).collect();
@@ -354,7 +355,7 @@ mod ordinary_user {
             .spawn()
             .unwrap();
         let toml = with_traffic(&[PING, BULK]).replace(r#"duration = "6s""#, r#"duration = "1s""#);
-        let request = json!({ "scenario": scenario(&toml), "seed": 1 });
+        let request = json!({ "protocol": PROTOCOL, "scenario": scenario(&toml), "seed": 1 });
         child.stdin.take().unwrap().write_all(request.to_string().as_bytes()).unwrap();
         let mut bytes = Vec::new();
         child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();

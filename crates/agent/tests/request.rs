@@ -5,6 +5,7 @@ mod common;
 use bufferscope_agent::Request;
 use bufferscope_agent::shell::ShellRequest;
 use bufferscope_plan::{DelayBy, Plan};
+use bufferscope_records::frame::PROTOCOL;
 use common::scenario;
 use proptest::prelude::*;
 use serde_json::json;
@@ -24,7 +25,7 @@ traffic = [
 
 /// Does everything that a request causes before anything is built.
 fn follow(text: &[u8]) {
-    if let Ok(request) = serde_json::from_slice::<Request>(text) {
+    if let Ok(request) = Request::read(text) {
         for delay_by in [DelayBy::Netem, DelayBy::Relay] {
             let _ = Plan::new(&request.scenario, delay_by).map(|plan| plan.hosts(&request.scenario));
         }
@@ -34,7 +35,7 @@ fn follow(text: &[u8]) {
 
 fn requests() -> [Vec<u8>; 2] {
     let scenario = scenario(LAB);
-    let run = json!({ "scenario": scenario, "seed": 1, "options": { "delay": "relay" } });
+    let run = json!({ "protocol": PROTOCOL, "scenario": scenario, "seed": 1, "options": { "delay": "relay" } });
     let shell = json!({ "on": "h1", "network": { "build": { "scenario": scenario, "with": [{ "on": "h2", "command": "true" }] } } });
     [run.to_string().into_bytes(), shell.to_string().into_bytes()]
 }
@@ -42,10 +43,21 @@ fn requests() -> [Vec<u8>; 2] {
 #[test]
 fn a_whole_request_is_read_and_one_cut_anywhere_is_not() {
     let [run, shell] = requests();
-    assert!(serde_json::from_slice::<Request>(&run).is_ok());
+    assert!(Request::read(&run).is_ok());
     assert!(serde_json::from_slice::<ShellRequest>(&shell).is_ok());
     for length in 0..run.len() {
-        assert!(serde_json::from_slice::<Request>(&run[..length]).is_err(), "cut at {length}");
+        assert!(Request::read(&run[..length]).is_err(), "cut at {length}");
+    }
+}
+
+#[test]
+fn a_request_of_another_version_is_told_by_its_version() {
+    for (request, told) in [
+        (json!({ "protocol": PROTOCOL + 1, "of": "tomorrow" }), format!("has version {}", PROTOCOL + 1)),
+        (json!({ "scenario": scenario(LAB), "seed": 1 }), "tells no version".to_owned()),
+    ] {
+        let error = Request::read(request.to_string().as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("different builds") && error.contains(&told), "{error}");
     }
 }
 
@@ -69,7 +81,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        prop_assert!(serde_json::from_slice::<Request>(&bytes).is_err());
+        prop_assert!(Request::read(&bytes).is_err());
         prop_assert!(serde_json::from_slice::<ShellRequest>(&bytes).is_err());
     }
 }

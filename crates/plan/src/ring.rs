@@ -99,7 +99,7 @@ pub(super) fn wire_ns(port: &Port) -> Option<u64> {
 
 /// The size that every packet counts as on the wire of a card.
 pub(super) fn frame_bytes(port: &Port) -> u64 {
-    u64::from(MTU_BYTES + port.overhead_bytes)
+    u64::from(MTU_BYTES) + u64::from(port.overhead_bytes)
 }
 
 /// Whether a link passes through a wire's namespace.

@@ -4,8 +4,9 @@
 //!
 //! No program performs I/O or reads a clock. An engine tells it the time and what happened, and does what it says.
 //!
-//! - Over TCP, a [`Program`] does everything that one traffic of the scenario does. The engine carries out its actions
-//!   through [`Sockets`].
+//! - Over TCP, a [`Program`] decides for the clients of one traffic. The engine carries out its actions through
+//!   [`Sockets`]. A server only answers: it has the [`Requests`] of a connection, and the end that receives its data
+//!   knows what is still [`Awaited`].
 //! - Over UDP, each end of a flow is a type of its own: [`UdpSender`] and [`UdpReceiver`], [`Resolver`] and
 //!   [`NameServer`], and [`Speaker`], whose packets are [`Probes`] like those of a ping.
 //! - [`IputilsPing`] says when `ping -i` sends.
@@ -30,7 +31,7 @@ mod writer;
 
 pub use datagram::Datagram;
 pub use dns::{Attempt, LookUp, NameServer, Resolver};
-pub use exchange::Exchange;
+pub use exchange::{Awaited, Requests};
 pub use iputils::{IputilsPing, TIMER_SLACK_NS};
 pub use probes::{Outcome, Probes, Stage};
 pub use program::{News, Program};

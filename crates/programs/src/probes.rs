@@ -71,7 +71,8 @@ impl Probes {
         self.sent += 1;
     }
 
-    /// A probe was seen; only the first time counts. Numbers may come from a network, so there need not be such a probe.
+    /// A probe was seen; only the first time counts. Numbers may come from a network, so there need not be such a
+    /// probe.
     pub fn see(&mut self, number: u64, stage: Stage, at_ns: u64) {
         if number >= self.sent {
             return;

@@ -58,16 +58,19 @@ impl UdpSender {
     }
 
     /// The next datagram.
+    #[inline]
     pub fn next(&self) -> Datagram {
         Datagram { number: self.sent, payload_bytes: self.payload_bytes }
     }
 
     /// The next datagram has left.
+    #[inline]
     pub fn has_left(&mut self) {
         self.sent += 1;
     }
 
     /// Datagrams sent so far.
+    #[inline]
     pub fn sent(&self) -> u64 {
         self.sent
     }
@@ -75,6 +78,7 @@ impl UdpSender {
 
 impl UdpReceiver {
     /// A datagram with this number has arrived.
+    #[inline]
     pub fn receive(&mut self, number: u64) {
         self.received += 1;
         self.expected = self.expected.max(number.saturating_add(1));

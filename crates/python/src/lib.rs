@@ -6,6 +6,7 @@
 
 mod commands;
 mod experiment;
+mod frames;
 mod records;
 mod routes;
 mod simulate;
@@ -27,6 +28,7 @@ create_exception!(_core, Interrupted, PyException, "The progress callback asked 
 #[pymodule]
 mod _core {
     use bufferscope_records::Table;
+    use bufferscope_records::frame::PROTOCOL;
     use bufferscope_scenario::{Qdisc, Reason, sizes};
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
@@ -35,6 +37,8 @@ mod _core {
     use super::commands::{cards, check_on_linux, commands};
     #[pymodule_export]
     use super::experiment::{Experiment, Point, load, schema};
+    #[pymodule_export]
+    use super::frames::FrameReader;
     #[pymodule_export]
     use super::routes::path;
     #[pymodule_export]
@@ -49,6 +53,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("PROTOCOL", PROTOCOL)?;
         module.add("MSS_BYTES", sizes::MSS_BYTES)?;
         module.add("TABLES", tables(module.py())?)?;
         module.add("QDISCS", qdiscs(module.py())?)?;

@@ -8,6 +8,8 @@
 //! Times are integer nanoseconds since the start of the run; a column's name includes its unit. The fields of a row
 //! ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table, which are defined nowhere else.
 
+#[cfg(feature = "ipc")]
+pub mod frame;
 mod histogram;
 #[cfg(feature = "ipc")]
 pub mod ipc;

@@ -152,7 +152,8 @@ impl fmt::Display for Unreachable {
         let Self { traffic, from, to } = self;
         write!(
             f,
-            "traffic `{traffic}`: no links lead from {from} to {to}; join them by a link, or by several over other nodes"
+            "traffic `{traffic}`: no links lead from {from} to {to}; join them by a link, or by several over other \
+             nodes"
         )
     }
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import bufferscope
+from bufferscope import _core
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
 
@@ -49,4 +50,6 @@ def another_build(how_known: str) -> EngineError:
 
 def request(point: Point, seed: int, options: Mapping[str, object]) -> bytes:
     """A request, which the agent reads from its standard input."""
-    return json.dumps({"scenario": point.scenario, "seed": seed, "options": dict(options)}).encode()
+    return json.dumps(
+        {"protocol": _core.PROTOCOL, "scenario": point.scenario, "seed": seed, "options": dict(options)}
+    ).encode()

@@ -1,11 +1,8 @@
-"""Read the agent's output, from this machine or from a guest: frames of length, kind and payload.
-
-`crates/agent/src/frame.rs` writes them.
-"""
+"""Read the agent's output, from this machine or from a guest: frames, as `crates/records/src/frame.rs` defines them."""
 
 import json
-import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -17,11 +14,6 @@ from bufferscope.store.metadata import Summary
 
 _T = TypeVar("_T")
 
-_HEADER = struct.Struct("<IB")
-_PROGRESS, _BATCH, _SUMMARY, _ERROR = 1, 2, 3, 4
-_LONGEST_BYTES = 1 << 28
-"""The largest length of a frame: a batch has only a few thousand rows, so data that claims more is not a frame."""
-
 
 class Receiver:
     """Takes an agent's output piece by piece and writes its tables to a directory."""
@@ -30,20 +22,20 @@ class Receiver:
         """Create the tables in `directory`. `progress` is called with the run's progress; it returns False to stop."""
         self._tables = _core.TableWriter(directory)
         self._progress = progress
-        self._buffer = bytearray()
+        self._reader = _core.FrameReader()
         self._summary: dict[str, Any] | None = None
 
     def feed(self, data: bytes) -> bool:
         """Take the next piece; returns False to stop the run. Raises `EngineError` if the agent reports an error."""
-        self._buffer += data
+        self._reader.feed(data)
         goes_on = True
-        for kind, payload in self._frames():
-            goes_on &= self._take(kind, payload)
+        while (frame := self._next()) is not None:
+            goes_on &= self._take(*frame)
         return goes_on
 
     def finish(self) -> Outcome:
         """Complete the tables after the last piece. Raises `EngineError` if the run is not complete."""
-        if self._summary is None or self._buffer:
+        if self._summary is None or not self._reader.is_between_frames():
             raise EngineError("the agent ended before its run was over, without giving a reason")
         summary = self._summary
         return Outcome(
@@ -55,41 +47,40 @@ class Receiver:
             summary=cast(Summary, summary),
         )
 
-    def _frames(self) -> Iterator[tuple[int, bytes]]:
-        while len(self._buffer) >= _HEADER.size:
-            length, kind = _HEADER.unpack_from(self._buffer)
-            if length > _LONGEST_BYTES:
-                raise _malformed(f"a frame of {length} bytes")
-            end = _HEADER.size + length
-            if len(self._buffer) < end:
-                return
-            payload = bytes(self._buffer[_HEADER.size : end])
-            del self._buffer[:end]
-            yield kind, payload
+    def _next(self) -> tuple[str, bytes] | None:
+        with _understood():
+            return self._reader.next_frame()
 
-    def _take(self, kind: int, payload: bytes) -> bool:
-        if kind == _PROGRESS:
+    def _take(self, kind: str, payload: bytes) -> bool:
+        if kind == "progress":
             document = _document(payload)
             return self._progress(_field(document, "now_ns", int), _field(document, "duration_ns", int))
-        if kind == _BATCH and payload:
+        if kind == "batch" and payload:
             self._write(payload)
-        elif kind == _SUMMARY:
+        elif kind == "summary":
             self._summary = _document(payload)
             _field(_field(self._summary, "sampling", dict), "achieved_ns", int)
             _field(self._summary, "warnings", list)
-        elif kind == _ERROR:
+        elif kind == "error":
             raise EngineError(_field(_document(payload), "message", str))
         else:
-            raise _malformed(f"a frame of kind {kind} with {len(payload)} bytes")
+            raise _malformed(f"a {kind} of {len(payload)} bytes")
         return True
 
     def _write(self, payload: bytes) -> None:
-        try:
+        with _understood():
             self._tables.write(payload[0], payload[1:])
-        except _core.OtherBuildError as error:
-            raise agent.another_build(str(error)) from error
-        except (_core.TablesError, IndexError) as error:
-            raise _malformed(str(error)) from error
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """Raise `EngineError` for what the core can't read."""
+    try:
+        yield
+    except _core.OtherBuildError as error:
+        raise agent.another_build(str(error)) from error
+    except (_core.TablesError, IndexError) as error:
+        raise _malformed(str(error)) from error
 
 
 def _document(payload: bytes) -> dict[str, Any]:

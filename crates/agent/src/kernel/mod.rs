@@ -1,7 +1,7 @@
-//! The parts of Linux that the agent talks to, one per file. Unsafe code is allowed only in here and in `init::pause`.
+//! The parts of Linux that the agent talks to, one per file, beside those of `crates/endpoint`. Unsafe code is allowed
+//! only in here and in `init::pause`.
 
 pub(crate) mod carrier;
-pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod device_drops;
 pub(crate) mod dialogue;
@@ -11,17 +11,15 @@ pub(crate) mod local_socket;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod offload;
+pub(crate) mod packet_socket;
 pub(crate) mod pid_namespace;
 pub(crate) mod priority;
 pub(crate) mod privilege;
 pub(crate) mod qdisc_stats;
 pub(crate) mod random;
-pub(crate) mod receive;
 pub(crate) mod ring;
-pub(crate) mod socket;
 pub(crate) mod socket_tables;
 pub(crate) mod surroundings;
 pub(crate) mod sysctl;
-pub(crate) mod tcp_info;
 pub(crate) mod terminal;
 pub(crate) mod tool;

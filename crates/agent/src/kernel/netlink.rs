@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use bufferscope_endpoint::bytes::{read_u16, read_u32};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
@@ -189,16 +190,4 @@ fn no_answer(request: u16) -> io::Error {
 fn refusal(payload: &[u8]) -> Result<io::Error, Malformed> {
     let code = read_u32(payload, 0).ok_or(Malformed("an error without a code"))? as i32;
     Ok(io::Error::from_raw_os_error(code.checked_neg().ok_or(Malformed("an impossible error code"))?))
-}
-
-pub(crate) fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-pub(crate) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-pub(crate) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }

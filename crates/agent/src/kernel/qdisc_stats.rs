@@ -2,9 +2,10 @@
 
 use std::io;
 
+use bufferscope_endpoint::bytes::{read_u32, read_u64};
 use bufferscope_scenario::{Kind, Reason};
 
-use super::netlink::{Malformed, Netlink, attributes, read_u32, read_u64};
+use super::netlink::{Malformed, Netlink, attributes};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;

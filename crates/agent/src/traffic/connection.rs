@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_endpoint::socket;
+use bufferscope_endpoint::tcp_info::TcpInfo;
 use bufferscope_programs::Side;
 use bufferscope_records::{FlowRow, FlowState, Name};
 use bufferscope_scenario::{Congestion, Sending};
@@ -10,8 +12,6 @@ use nix::sys::epoll::EpollFlags;
 
 use super::Desk;
 use super::outgoing::Outgoing;
-use crate::kernel::socket;
-use crate::kernel::tcp_info::TcpInfo;
 use crate::reactor::Token;
 
 /// Number of bytes taken from a socket at a time ...

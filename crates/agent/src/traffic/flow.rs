@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bufferscope_programs::{Exchange, News, Opening, Side};
+use bufferscope_programs::{Ask, Awaited, News, Opening, Requests, Side};
 use bufferscope_records::Name;
 
 use super::connection::{Connection, Served};
@@ -19,7 +19,10 @@ pub(super) struct Flow {
     /// The connection's ends, client first, as long as they exist.
     pub(super) ends: [Option<u32>; 2],
     pub(super) data_from: Side,
-    pub(super) exchange: Exchange,
+    /// What the end that does not send the data under test waits for.
+    awaited: Awaited,
+    /// What the server is asked for.
+    requests: Requests,
 }
 
 /// Which connection something happened to, and what happened.
@@ -34,7 +37,14 @@ impl Flow {
     /// A flow that begins now.
     pub(super) fn new(name: Name, traffic: usize, opening: &Opening, started_ns: u64) -> Self {
         let &Opening { number, data_from, expects } = opening;
-        Self { name, traffic, number, started_ns, ends: [None; 2], data_from, exchange: Exchange::new(expects) }
+        let (awaited, requests) = (Awaited::new(expects), Requests::default());
+        Self { name, traffic, number, started_ns, ends: [None; 2], data_from, awaited, requests }
+    }
+
+    /// The client makes a request.
+    pub(super) fn ask(&mut self, ask: Ask) {
+        self.awaited.ask(ask);
+        self.requests.ask(ask);
     }
 
     /// The server answers the requests that it has received completely.
@@ -42,7 +52,7 @@ impl Flow {
         if connection.side == Side::Client {
             return Ok(());
         }
-        while let Some(ask) = self.exchange.take_asked(received) {
+        while let Some(ask) = self.requests.take_asked(received) {
             connection.outgoing.write(ask.response_bytes);
             if ask.last {
                 connection.outgoing.close();
@@ -53,7 +63,7 @@ impl Flow {
 
     /// The news for the programs after an end was served.
     pub(super) fn news(&mut self, side: Side, served: &Served) -> Option<Told> {
-        let arrived = side != self.data_from && self.exchange.has_arrived(served.received);
+        let arrived = side != self.data_from && self.awaited.has_arrived(served.received);
         let is_client = side == Side::Client;
         let (stands, over) = (is_client && served.agreed.is_some(), is_client && served.done);
         let news = News { stands, arrived, over };

@@ -15,7 +15,7 @@ mod tcp;
 
 use std::io;
 
-use bufferscope_programs::{Outcome, Random, START_JITTER_NS, Uniform};
+use bufferscope_programs::{Outcome, Random, START_JITTER_NS, late_ns};
 use bufferscope_records::{Name, ProbeRow, Recorder};
 use bufferscope_scenario::{PingTiming, Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
@@ -216,10 +216,8 @@ impl Traffic {
         let entry = &desk.scenario.traffic[index];
         let nominal_ns = entry.start_ns.saturating_add(after_ns);
         if may_probe(index, nominal_ns, desk) {
-            let mut at_ns = nominal_ns + self.sources[index].random.below(START_JITTER_NS);
-            if nominal_ns < entry.stop_ns {
-                at_ns = at_ns.min(entry.stop_ns - 1);
-            }
+            let stop_ns = if nominal_ns < entry.stop_ns { entry.stop_ns } else { u64::MAX };
+            let at_ns = late_ns(nominal_ns, START_JITTER_NS, stop_ns, &mut self.sources[index].random);
             desk.reactor.at(at_ns, Event::Begin(index));
         }
     }

@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use bufferscope_endpoint::receive::receive;
+use bufferscope_endpoint::socket;
 use bufferscope_programs::{IputilsPing, Probes, Stage, Uniform};
 use bufferscope_records::Name;
 use bufferscope_scenario::{PingTiming, PingTraffic};
@@ -14,8 +16,6 @@ use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendto};
 
 use super::{Desk, icmp};
-use crate::kernel::receive::receive;
-use crate::kernel::socket;
 use crate::reactor::Token;
 
 /// Room for an IPv4 packet with an echo message.

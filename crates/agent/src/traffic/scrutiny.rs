@@ -1,9 +1,9 @@
 //! Checks that the connections have the properties that the scenario assumes, and that the network was their limit.
 
+use bufferscope_endpoint::tcp_info::TcpInfo;
 use bufferscope_scenario::sizes::MSS_BYTES;
 
 use super::Desk;
-use crate::kernel::tcp_info::TcpInfo;
 use crate::warnings::Warnings;
 
 /// Options that every connection of a scenario should have. An administrator may have turned them off.

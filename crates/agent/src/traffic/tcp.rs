@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
+use bufferscope_endpoint::socket::{self, TcpOptions};
 use bufferscope_programs::{Ask, Opening, Side, Transfer};
 use bufferscope_records::{Table, TransferRow};
 use bufferscope_scenario::{NodeIndex, Sending};
@@ -16,7 +17,6 @@ use super::flow::{Flow, Told};
 use super::hosts::Host;
 use super::outgoing::Outgoing;
 use super::scrutiny::{self, Supply};
-use crate::kernel::socket::{self, TcpOptions};
 use crate::reactor::Token;
 
 /// Servers listen on this port and those after it, one for each entry of the scenario's traffic.
@@ -152,7 +152,7 @@ impl Tcp {
     /// The client of a flow makes a request.
     pub(super) fn ask(&mut self, traffic: usize, number: u32, ask: Ask, desk: &mut Desk<'_>) -> io::Result<()> {
         if let Some(flow) = self.flow(traffic, number) {
-            flow.exchange.ask(ask);
+            flow.ask(ask);
         }
         self.act(traffic, number, desk, |outgoing| outgoing.write(ask.request_bytes))
     }

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use bufferscope_records::frame::{FrameKind, FrameReader, PROTOCOL};
 use bufferscope_records::{Table, ipc};
 use bufferscope_scenario::{Experiment, Scenario};
 use serde_json::{Value, json};
@@ -103,7 +104,7 @@ pub(crate) fn program() -> Command {
 /// Starts a run. The child writes the frames to its standard output.
 pub(crate) fn start(scenario: &Scenario, options: Value) -> Child {
     let mut child = program().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let request = json!({ "scenario": scenario, "seed": 1, "options": options });
+    let request = json!({ "protocol": PROTOCOL, "scenario": scenario, "seed": 1, "options": options });
     child.stdin.take().unwrap().write_all(request.to_string().as_bytes()).unwrap();
     child
 }
@@ -126,24 +127,24 @@ pub(crate) fn run(scenario: &Scenario, options: Value) -> Report {
     report
 }
 
-pub(crate) fn read(mut bytes: &[u8]) -> Report {
+pub(crate) fn read(bytes: &[u8]) -> Report {
     let (mut progress, mut batches, mut end) = (0, Vec::new(), None);
-    while !bytes.is_empty() {
+    let mut frames = FrameReader::default();
+    frames.feed(bytes);
+    while let Some((kind, payload)) = frames.next_frame().unwrap() {
         assert!(end.is_none(), "something follows the last frame");
-        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
-        let (kind, payload) = (bytes[4], &bytes[5..5 + length]);
         match kind {
-            1 => progress += 1,
-            2 => {
+            FrameKind::Hello => unreachable!("the reader takes it"),
+            FrameKind::Progress => progress += 1,
+            FrameKind::Batch => {
                 let table = Table::ALL[usize::from(payload[0])];
                 batches.push((table, ipc::decode(table, &payload[1..]).unwrap()));
             }
-            3 => end = Some(Ok(serde_json::from_slice(payload).unwrap())),
-            4 => end = Some(Err(serde_json::from_slice(payload).unwrap())),
-            other => panic!("a frame of kind {other}"),
+            FrameKind::Summary => end = Some(Ok(serde_json::from_slice(&payload).unwrap())),
+            FrameKind::Error => end = Some(Err(serde_json::from_slice(&payload).unwrap())),
         }
-        bytes = &bytes[5 + length..];
     }
+    assert!(frames.is_between_frames(), "the last frame is cut off");
     Report { progress, batches, end: end.expect("a run ends with a summary or an error") }
 }
 

@@ -1,6 +1,6 @@
 //! One TCP connection: two endpoints, and the applications behind them.
 
-use bufferscope_programs::{Ask, Exchange, News};
+use bufferscope_programs::{Ask, Awaited, News, Requests};
 use bufferscope_records::Name;
 use bufferscope_scenario::NodeIndex;
 
@@ -45,7 +45,10 @@ pub(crate) struct Connection {
     name: Name,
     account: Account,
     sender: Side,
-    exchange: Exchange,
+    /// What the end that does not send the data under test waits for.
+    awaited: Awaited,
+    /// What the server is asked for.
+    requests: Requests,
     /// The programs have been told that the connection is established, and that it is over.
     told_stands: bool,
     told_over: bool,
@@ -82,7 +85,8 @@ impl Connection {
             name: opening.name,
             account: opening.account,
             sender: opening.sender,
-            exchange: Exchange::new(opening.expects),
+            awaited: Awaited::new(opening.expects),
+            requests: Requests::default(),
             told_stands: false,
             told_over: false,
             sampled_closed: false,
@@ -101,7 +105,8 @@ impl Connection {
 
     /// The client makes a request.
     pub(crate) fn ask(&mut self, now_ns: u64, ask: Ask, out: &mut dyn Egress) {
-        self.exchange.ask(ask);
+        self.awaited.ask(ask);
+        self.requests.ask(ask);
         self.write(now_ns, ask.request_bytes, out);
     }
 
@@ -117,7 +122,7 @@ impl Connection {
         let end = &mut self.ends[side as usize];
         end.endpoint.on_segment(now_ns, &packet.segment, ecn, out);
         let received = end.endpoint.received_bytes();
-        let arrived = side != self.sender && self.exchange.has_arrived(received);
+        let arrived = side != self.sender && self.awaited.has_arrived(received);
         let mut news = News { stands: false, arrived, over: false };
         let closes = end.endpoint.peer_finished();
         match side {
@@ -128,7 +133,7 @@ impl Connection {
                 self.told_over |= news.over;
             }
             Side::Server => {
-                while let Some(ask) = self.exchange.take_asked(received) {
+                while let Some(ask) = self.requests.take_asked(received) {
                     end.answer(now_ns, ask, out);
                 }
             }

@@ -3,11 +3,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_endpoint::datagram::{NUMBER_BYTES, send_number, take};
 use bufferscope_programs::{Attempt, Datagram, LookUp, NameServer, Random, Resolver};
 use bufferscope_records::{Name, TransferRow};
 use bufferscope_scenario::DnsTraffic;
 
-use super::{AT_ONCE, DATAGRAM_BYTES, End, NUMBER_BYTES, Opener, open_pair, send_number, take};
+use super::{AT_ONCE, DATAGRAM_BYTES, End, Opener, open_pair};
 use crate::reactor::Event;
 use crate::traffic::Desk;
 

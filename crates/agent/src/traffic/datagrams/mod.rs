@@ -6,16 +6,13 @@ mod voip;
 
 use std::io;
 use std::net::SocketAddrV4;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
+use bufferscope_endpoint::socket;
 use bufferscope_scenario::TrafficKind;
-use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{MsgFlags, send};
 
 use super::Desk;
-use crate::kernel::receive::receive;
-use crate::kernel::socket;
 use crate::reactor::Token;
 use bufferscope_programs::Random;
 use dns::Dns;
@@ -29,8 +26,6 @@ const FIRST_PORT: u16 = 5001;
 const FIRST_SENDER_PORT: u16 = 20_000;
 /// The largest datagram; a packet of 1500 bytes holds less.
 const DATAGRAM_BYTES: usize = 2048;
-/// Length of the number at the beginning of a datagram; the rest is ignored.
-const NUMBER_BYTES: usize = 8;
 /// Number of datagrams that are read from a socket, or sent late, in a row before others get their turn.
 const AT_ONCE: usize = 256;
 
@@ -47,14 +42,6 @@ pub(super) enum Datagrams {
 pub(super) struct Opener {
     seed: u64,
     next_port: u16,
-}
-
-/// A datagram that was received: its number, its size, and when the kernel saw it, on the real-time clock.
-#[derive(Clone, Copy, Debug)]
-struct Received {
-    number: u64,
-    bytes: usize,
-    stamp_ns: Option<u64>,
 }
 
 impl Opener {
@@ -124,25 +111,6 @@ fn open_pair(index: usize, fixed: End, opener: &mut Opener, desk: &Desk<'_>) -> 
 pub(super) enum End {
     From,
     To,
-}
-
-/// Sends a numbered datagram; false if the kernel accepts no more from this socket now.
-fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Result<bool> {
-    datagram[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
-    match send(socket.as_raw_fd(), datagram, MsgFlags::empty()) {
-        // A full queue on the sender's own device drops packets like any other queue.
-        Ok(_) | Err(Errno::ENOBUFS) => Ok(true),
-        Err(Errno::EAGAIN) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Reads a datagram; `None` if there is none. A datagram without a number gets the largest number, which nobody sends.
-fn take(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-    let Some(arrival) = receive(socket, buffer)? else { return Ok(None) };
-    let number =
-        buffer[..arrival.bytes].first_chunk::<NUMBER_BYTES>().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
-    Ok(Some(Received { number, bytes: arrival.bytes, stamp_ns: arrival.realtime_ns }))
 }
 
 impl Datagrams {

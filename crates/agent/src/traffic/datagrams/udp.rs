@@ -4,13 +4,14 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_endpoint::datagram::{NUMBER_BYTES, send_number, take};
+use bufferscope_endpoint::socket;
 use bufferscope_programs::{Random, UdpReceiver, UdpSender};
 use bufferscope_records::{Datagrams, FlowRow, Name};
 use bufferscope_scenario::UdpTraffic;
 use nix::sys::epoll::EpollFlags;
 
-use super::{AT_ONCE, DATAGRAM_BYTES, NUMBER_BYTES, Opener, address, send_number, take};
-use crate::kernel::socket;
+use super::{AT_ONCE, DATAGRAM_BYTES, Opener, address};
 use crate::reactor::{Event, Token};
 use crate::traffic::Desk;
 

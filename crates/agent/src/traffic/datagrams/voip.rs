@@ -3,11 +3,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use bufferscope_endpoint::datagram::{send_number, take};
 use bufferscope_programs::{Probes, Speaker, Stage};
 use bufferscope_records::Name;
 use bufferscope_scenario::VoipTraffic;
 
-use super::{DATAGRAM_BYTES, End, Opener, open_pair, send_number, take};
+use super::{DATAGRAM_BYTES, End, Opener, open_pair};
 use crate::reactor::Event;
 use crate::traffic::Desk;
 

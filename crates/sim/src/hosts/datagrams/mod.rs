@@ -1,4 +1,5 @@
-//! Traffic over UDP: carries out what the programs decide. The transport neither retransmits datagrams nor slows down their senders.
+//! Traffic over UDP: carries out what the programs decide. The transport neither retransmits datagrams nor slows down
+//! their senders.
 
 mod agenda;
 mod dns;

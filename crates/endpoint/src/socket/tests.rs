@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::{MsgFlags, send};
+
 use super::*;
 
 const EF: u8 = 46;
@@ -29,7 +31,7 @@ fn classes(socket: &OwnedFd, number: usize, is_wanted: impl Fn(&[u8]) -> bool) -
     let mut classes = Vec::new();
     let deadline = Instant::now() + Duration::from_secs(60);
     while classes.len() < number && Instant::now() < deadline {
-        match crate::kernel::receive::receive(socket, &mut buffer).unwrap() {
+        match crate::receive::receive(socket, &mut buffer).unwrap() {
             Some(arrival) if is_wanted(&buffer[..arrival.bytes]) => classes.push(buffer[1]),
             Some(_) => {}
             None => std::thread::sleep(Duration::from_millis(1)),

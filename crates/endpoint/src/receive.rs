@@ -9,14 +9,15 @@ use nix::sys::time::TimeSpec;
 
 /// A datagram's length and when it arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub(crate) bytes: usize,
+pub struct Arrival {
+    /// Its length.
+    pub bytes: usize,
     /// On the real-time clock; `None` if the kernel does not report it.
-    pub(crate) realtime_ns: Option<u64>,
+    pub realtime_ns: Option<u64>,
 }
 
 /// Takes the next datagram of a non-blocking socket; `None` if there is none.
-pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
+pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut into = [IoSliceMut::new(buffer)];
     let message = match recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::empty()) {

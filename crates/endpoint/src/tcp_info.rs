@@ -1,6 +1,6 @@
 //! `TCP_INFO`: the kernel's view of a connection.
 
-use super::netlink::{read_u32, read_u64};
+use crate::bytes::{read_u32, read_u64};
 
 /// Room for the structure of future kernels; older ones fill less.
 pub(crate) const TCP_INFO_BYTES: usize = 512;
@@ -12,50 +12,66 @@ pub(crate) const UNLIMITED_RATE: u64 = u64::MAX - 1;
 
 /// The fields of `struct tcp_info` (`include/uapi/linux/tcp.h`) that are used here, by their names without the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TcpInfo {
-    pub(crate) ca_state: u8,
+pub struct TcpInfo {
+    /// The state of loss recovery (`enum tcp_ca_state`).
+    pub ca_state: u8,
     /// The options that the two ends agreed on, such as [`Self::TIMESTAMPS`].
-    pub(crate) options: u8,
-    pub(crate) snd_mss: u32,
-    pub(crate) unacked: u32,
-    pub(crate) sacked: u32,
-    pub(crate) lost: u32,
-    pub(crate) retrans: u32,
-    pub(crate) rtt_us: u32,
-    /// `None`: not measured yet.
-    pub(crate) min_rtt_us: Option<u32>,
-    /// Segments; `None`: still unlimited.
-    pub(crate) snd_ssthresh: Option<u32>,
-    pub(crate) snd_cwnd: u32,
-    pub(crate) reordering: u32,
-    pub(crate) total_retrans: u32,
-    pub(crate) notsent_bytes: u32,
-    pub(crate) bytes_acked: u64,
+    pub options: u8,
+    /// Payload of a full segment.
+    pub snd_mss: u32,
+    /// Segments sent and not acknowledged ...
+    pub unacked: u32,
+    /// ... those of them that have arrived out of order ...
+    pub sacked: u32,
+    /// ... those that count as lost ...
+    pub lost: u32,
+    /// ... and retransmissions that are under way.
+    pub retrans: u32,
+    /// The smoothed round-trip time.
+    pub rtt_us: u32,
+    /// The smallest round-trip time; `None`: not measured yet.
+    pub min_rtt_us: Option<u32>,
+    /// The slow-start threshold in segments; `None`: still unlimited.
+    pub snd_ssthresh: Option<u32>,
+    /// The congestion window in segments.
+    pub snd_cwnd: u32,
+    /// Segments by which packets are expected to be reordered.
+    pub reordering: u32,
+    /// Segments retransmitted so far.
+    pub total_retrans: u32,
+    /// Written and not sent yet.
+    pub notsent_bytes: u32,
+    /// Acknowledged so far.
+    pub bytes_acked: u64,
     /// Bytes per second at which packets leave, if they are paced; `None`: unlimited.
-    pub(crate) pacing_rate: Option<u64>,
+    pub pacing_rate: Option<u64>,
     /// Bytes per second; `None`: not measured yet.
-    pub(crate) delivery_rate: Option<u64>,
-    pub(crate) delivery_rate_app_limited: bool,
-    pub(crate) delivered: u32,
-    pub(crate) delivered_ce: u32,
+    pub delivery_rate: Option<u64>,
+    /// Whether that rate was limited by the program.
+    pub delivery_rate_app_limited: bool,
+    /// Segments delivered so far ...
+    pub delivered: u32,
+    /// ... and those of them whose acknowledgements reported congestion.
+    pub delivered_ce: u32,
     /// Time in which there was data to send or to be acknowledged ...
-    pub(crate) busy_us: u64,
+    pub busy_us: u64,
     /// ... the part of it in which the peer's window allowed no more ...
-    pub(crate) rwnd_limited_us: u64,
+    pub rwnd_limited_us: u64,
     /// ... and the part in which more could have been sent if the program had supplied it in time.
-    pub(crate) sndbuf_limited_us: u64,
-    pub(crate) snd_wnd: u32,
+    pub sndbuf_limited_us: u64,
+    /// The peer's window.
+    pub snd_wnd: u32,
 }
 
 impl TcpInfo {
     /// `TCPI_OPT_TIMESTAMPS`.
-    pub(crate) const TIMESTAMPS: u8 = 1;
+    pub const TIMESTAMPS: u8 = 1;
     /// `TCPI_OPT_SACK`.
-    pub(crate) const SACK: u8 = 2;
+    pub const SACK: u8 = 2;
     /// `TCPI_OPT_WSCALE`.
-    pub(crate) const WINDOW_SCALING: u8 = 4;
+    pub const WINDOW_SCALING: u8 = 4;
     /// `TCPI_OPT_ECN`.
-    pub(crate) const ECN: u8 = 8;
+    pub const ECN: u8 = 8;
     /// Those bits of `options` that are negotiated in the handshake; the others may change later.
     const AGREED: u8 = Self::TIMESTAMPS | Self::SACK | Self::WINDOW_SCALING | Self::ECN;
 
@@ -91,7 +107,7 @@ impl TcpInfo {
     }
 
     /// Segments in the network (`tcp_packets_in_flight`).
-    pub(crate) fn in_flight(&self) -> u64 {
+    pub fn in_flight(&self) -> u64 {
         let left_network = u64::from(self.sacked) + u64::from(self.lost);
         (u64::from(self.unacked) + u64::from(self.retrans)).saturating_sub(left_network)
     }

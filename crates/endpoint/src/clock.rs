@@ -9,34 +9,34 @@ const READINGS: usize = 5;
 
 /// Counts from the start of the run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RunClock {
+pub struct RunClock {
     start_ns: u64,
 }
 
 impl RunClock {
     /// The clock of a run that starts after `lead_ns`; until then its time is 0.
-    pub(crate) fn starting_in(lead_ns: u64) -> Self {
+    pub fn starting_in(lead_ns: u64) -> Self {
         Self { start_ns: read(ClockId::CLOCK_MONOTONIC) + lead_ns }
     }
 
     /// The run's time.
-    pub(crate) fn now_ns(&self) -> u64 {
+    pub fn now_ns(&self) -> u64 {
         read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.start_ns)
     }
 
     /// Whether a time of the run has been reached.
-    pub(crate) fn has_come(&self, run_ns: u64) -> bool {
+    pub fn has_come(&self, run_ns: u64) -> bool {
         read(ClockId::CLOCK_MONOTONIC) >= self.monotonic_ns(run_ns)
     }
 
     /// The monotonic clock's reading at a time of the run.
-    pub(crate) fn monotonic_ns(&self, run_ns: u64) -> u64 {
+    pub fn monotonic_ns(&self, run_ns: u64) -> u64 {
         self.start_ns + run_ns
     }
 
     /// The time of the run at which the real-time clock showed `realtime_ns`. The kernel stamps packets with that
     /// clock. The result is exact only if the clock has not been set since then, so use it only for recent stamps.
-    pub(crate) fn at_realtime(&self, realtime_ns: u64) -> u64 {
+    pub fn at_realtime(&self, realtime_ns: u64) -> u64 {
         let (monotonic_ns, now_ns) = at_once();
         let ago_ns = now_ns.saturating_sub(realtime_ns);
         monotonic_ns.saturating_sub(self.start_ns).saturating_sub(ago_ns)
@@ -62,7 +62,7 @@ fn at_once() -> (u64, u64) {
 }
 
 /// A clock's reading in nanoseconds.
-pub(crate) fn read(clock: ClockId) -> u64 {
+pub fn read(clock: ClockId) -> u64 {
     let time = clock_gettime(clock).expect("Linux has this clock, and the time lies after 1970");
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }

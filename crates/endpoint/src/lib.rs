@@ -1,0 +1,10 @@
+//! What an end of a measured path needs of Linux, whether the path is emulated on this machine or leads to another:
+//! sockets, the kernel's stamps of arrival, `TCP_INFO`, and the clock of a run.
+
+pub mod bytes;
+pub mod clock;
+pub mod datagram;
+pub mod options;
+pub mod receive;
+pub mod socket;
+pub mod tcp_info;
