@@ -42,6 +42,7 @@ mod random;
 mod simulation;
 mod slots;
 pub mod tcp;
+mod timers;
 
 use std::ops::ControlFlow;
 

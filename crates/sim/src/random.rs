@@ -50,6 +50,10 @@ impl Random {
         self.0.next_u32()
     }
 
+    pub(crate) fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Uniform in `0..bound`; 0 for a bound of 0. The bias is below `bound / 2^64`.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

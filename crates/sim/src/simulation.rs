@@ -86,6 +86,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         let mut net = Network::new(scenario, seed, slots)?;
         net.events.schedule_first(slots.sampler(), 0);
         net.events.schedule_first(slots.second(), SECOND_NS);
+        net.start_timers();
         let sources = Sources::new(scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots, net.flows.len() as u32);
         let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(scenario, table));
@@ -125,6 +126,7 @@ impl<'a, S: Sink> Simulation<'a, S> {
         match target {
             Target::Link(port) => self.net.link_restarts(port, &mut self.recording),
             Target::Queue(port) => self.net.queue_is_due(port, &mut self.recording),
+            Target::Timer(port) => self.net.timer_is_due(port),
             Target::Line(port) => self.arrivals(port, on_progress)?,
             Target::Endpoint(index, side) => {
                 self.connections.timer(index, side, &mut self.net, &mut self.recording);

@@ -14,6 +14,8 @@ pub(crate) enum Target {
     Link(PortIndex),
     /// The queue of a port may have a packet for the link again.
     Queue(PortIndex),
+    /// The timer of a port's queue is due.
+    Timer(PortIndex),
     /// A packet reaches the end of a port's delay line.
     Line(PortIndex),
     /// Time to sample queues, flows or both, or the end of the run's duration.
@@ -28,14 +30,14 @@ pub(crate) enum Target {
     Endpoint(u32, Side),
 }
 
-/// The layout of the slots: ports, clocks, traffic, queues that keep time, and last the connections, whose number
-/// changes.
+/// The layout of the slots: ports, clocks, traffic, queues if any keeps time (two for each port), and last the
+/// connections, whose number changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
-    ports: u32,
-    traffic: u32,
-    /// One for each port, or none if no port's queue keeps time.
-    queues: u32,
+    /// The first slots after those of ports, of traffic, and of queues.
+    sampler: Slot,
+    queues: Slot,
+    connections: Slot,
 }
 
 impl Slots {
@@ -44,17 +46,19 @@ impl Slots {
         let ports = count(2 * scenario.links.len());
         let mut queues = scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.reverse.queue]);
         let keep_time = queues.any(Qdisc::keeps_time);
-        Self { ports, traffic: count(scenario.traffic.len()), queues: if keep_time { ports } else { 0 } }
+        let sampler = 2 * ports;
+        let queues = sampler + 2 + 2 * count(scenario.traffic.len());
+        Self { sampler, queues, connections: queues + if keep_time { 2 * ports } else { 0 } }
     }
 
     /// Slots that always exist.
     pub(crate) fn fixed(self) -> usize {
-        self.connections() as usize
+        self.connections as usize
     }
 
     /// The slots of ports, which come first.
     pub(crate) fn ports(self) -> usize {
-        self.sampler() as usize
+        self.sampler as usize
     }
 
     #[inline]
@@ -68,15 +72,15 @@ impl Slots {
     }
 
     pub(crate) fn sampler(self) -> Slot {
-        2 * self.ports
+        self.sampler
     }
 
     pub(crate) fn second(self) -> Slot {
-        self.sampler() + 1
+        self.sampler + 1
     }
 
     pub(crate) fn begin(self, traffic: u32) -> Slot {
-        self.sampler() + 2 + 2 * traffic
+        self.sampler + 2 + 2 * traffic
     }
 
     pub(crate) fn end(self, traffic: u32) -> Slot {
@@ -85,38 +89,37 @@ impl Slots {
 
     #[inline]
     pub(crate) fn endpoint(self, connection: u32, side: Side) -> Slot {
-        self.connections() + 2 * connection + side as u32
+        self.connections + 2 * connection + side as u32
     }
 
     pub(crate) fn queue(self, port: PortIndex) -> Slot {
-        self.begin(self.traffic) + port
+        self.queues + 2 * port
+    }
+
+    pub(crate) fn timer(self, port: PortIndex) -> Slot {
+        self.queue(port) + 1
     }
 
     /// The owner of a slot.
     #[inline]
     pub(crate) fn target(self, slot: Slot) -> Target {
-        if slot < self.sampler() {
+        if slot < self.sampler {
             return if slot & 1 == 0 { Target::Link(slot / 2) } else { Target::Line(slot / 2) };
         }
-        if slot >= self.connections() {
-            let index = slot - self.connections();
+        if slot >= self.connections {
+            let index = slot - self.connections;
             let side = if index & 1 == 0 { Side::Client } else { Side::Server };
             return Target::Endpoint(index / 2, side);
         }
-        let queues = self.begin(self.traffic);
-        if slot >= queues {
-            return Target::Queue(slot - queues);
+        if slot >= self.queues {
+            let index = slot - self.queues;
+            return if index & 1 == 0 { Target::Queue(index / 2) } else { Target::Timer(index / 2) };
         }
-        match slot - self.sampler() {
+        match slot - self.sampler {
             0 => Target::Sampler,
             1 => Target::Second,
             rest if rest & 1 == 0 => Target::Begin(rest / 2 - 1),
             rest => Target::End(rest / 2 - 1),
         }
-    }
-
-    #[inline]
-    fn connections(self) -> Slot {
-        self.begin(self.traffic) + self.queues
     }
 }

@@ -245,6 +245,7 @@ disciplines! {
     bfifo::Bfifo,
     red::Red,
     codel::Codel,
+    pie::Pie,
     tbf::Tbf,
 }
 

@@ -204,12 +204,6 @@ fn has_separate_accounts(kind: &TrafficKind) -> bool {
 }
 
 impl Setup<'_> {
-    /// Each host's clock gets its own phase, because real hosts are not switched on at the same moment.
-    fn timers(&self, node: NodeIndex) -> Timers {
-        let mut random = Random::new(self.seed, Stream::Clock(node.into()));
-        Timers::Jiffies { age_ns: random.below(Timers::AGES_NS) }
-    }
-
     fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {
         let unset = tcp::Config::DEFAULT;
         let host = &self.scenario.nodes[usize::from(node)].tcp;
@@ -231,7 +225,7 @@ impl Setup<'_> {
             syn_linear_timeouts: host.syn_linear_timeouts,
             // Programs that answer requests set it, and it makes no difference to data written in large pieces.
             no_delay: true,
-            timers: self.timers(node),
+            timers: Timers::of_node(node, self.seed),
             ..unset
         }
     }

@@ -21,6 +21,7 @@ use bufferscope_scenario::{NodeIndex, Reason, Scenario};
 use self::packet::{Body, Header, Load, TcpPacket};
 use self::pool::{PacketId, Pool};
 use self::port::{Accepted, Passed, Port};
+use self::qdisc::layer::QdiscLayer;
 use self::qdisc::{Fate, Fates, Place, Qdisc};
 use self::routes::{PortIndex, Routes, Step};
 use self::traffic_class::{Ecn, TrafficClass};
@@ -106,9 +107,9 @@ impl Network {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
         for link in &scenario.links {
             let names = link.port_names(&scenario.nodes);
-            for (port, to, name) in [(&link.forward, link.ends[1], &names[0]), (&link.reverse, link.ends[0], &names[1])]
-            {
-                let place = Place { port: ports.len() as u32, overhead_bytes: port.overhead_bytes, seed };
+            let [a, b] = link.ends;
+            for (port, node, to, name) in [(&link.forward, a, b, &names[0]), (&link.reverse, b, a, &names[1])] {
+                let place = Place { port: ports.len() as u32, node, overhead_bytes: port.overhead_bytes, seed };
                 let qdisc =
                     Qdisc::new(&port.queue, place).map_err(|reason| SimError::Qdisc { port: name.clone(), reason })?;
                 ports.push(Port::new(port, to, qdisc));
@@ -198,6 +199,24 @@ impl Network {
     pub(crate) fn queue_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if self.ports[port as usize].is_ready(self.now()) {
             self.link_restarts(port, recording);
+        }
+    }
+
+    /// Schedules the timers of all queues that have one.
+    pub(crate) fn start_timers(&mut self) {
+        (0..self.ports.len() as PortIndex).for_each(|port| self.schedule_timer(port));
+    }
+
+    /// The timer of a port's queue is due.
+    pub(crate) fn timer_is_due(&mut self, port: PortIndex) {
+        let now_ns = self.now();
+        self.ports[port as usize].queue.as_mut().expect("only queues have timers").on_timer(now_ns);
+        self.schedule_timer(port);
+    }
+
+    fn schedule_timer(&mut self, port: PortIndex) {
+        if let Some(at_ns) = self.ports[port as usize].queue.as_ref().and_then(QdiscLayer::timer) {
+            self.events.schedule(self.slots.timer(port), at_ns);
         }
     }
 

@@ -135,7 +135,7 @@ mod tests {
     fn port(queue: scenario::Qdisc) -> Port {
         let rate = RateSchedule::constant(10_000_000);
         let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue, ring: None };
-        Port::new(&port, 0, Qdisc::new(&port.queue, Place { port: 0, overhead_bytes: 14, seed: 1 }).unwrap())
+        Port::new(&port, 0, Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 }).unwrap())
     }
 
     /// Passes a packet of 1500 bytes to the port.

@@ -9,11 +9,11 @@ use super::handshake::Attempt;
 use super::receiver::{Receiver, RoundTrip};
 use super::sender::{Established, Output, Sender};
 use super::thresholds::Ending;
-use super::timers::earlier;
 use super::{Config, Egress, Outgoing, Role, Sample, Timers, timestamps};
 use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::Ecn;
 use crate::network::xmit::Xmit;
+use crate::timers::earlier;
 
 /// One end of a connection.
 ///

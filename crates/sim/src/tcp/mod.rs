@@ -23,14 +23,13 @@ mod receiver;
 mod sample;
 mod sender;
 mod thresholds;
-mod timers;
 mod timestamps;
 
 pub use crate::network::segment::{Flags, SackBlock, SackBlocks, Segment};
+pub use crate::timers::Timers;
 pub use config::{Config, Role};
 pub use egress::{Egress, Outgoing};
 pub use endpoint::Endpoint;
 pub use sample::{Sample, State};
 pub(crate) use sender::SENT_BYTES;
 pub(crate) use thresholds::{Ending, Thresholds, Way};
-pub use timers::Timers;

@@ -67,6 +67,16 @@ impl QdiscLayer {
         self.qdisc.bands()
     }
 
+    /// When the discipline's timer is due, if it has one.
+    pub(crate) fn timer(&self) -> Option<u64> {
+        self.qdisc.timer()
+    }
+
+    /// The timer is due.
+    pub(crate) fn on_timer(&mut self, now_ns: u64) {
+        self.qdisc.on_timer(now_ns);
+    }
+
     /// The warning that `tc` would give when it configures the discipline.
     pub(crate) fn warning(&self) -> Option<String> {
         self.qdisc.warning()

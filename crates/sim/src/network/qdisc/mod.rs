@@ -5,7 +5,7 @@
 //! that it drops, marks or splits off through [`Fates`], and the caller does the bookkeeping. Lengths are those of frames,
 //! the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
 
-use bufferscope_scenario::{self as scenario, Reason};
+use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::pool::{Fifo, PacketId, Pool};
 use super::xmit::Xmit;
@@ -49,6 +49,8 @@ impl From<Option<PacketId>> for Dequeued {
 pub(crate) struct Place {
     /// Number of the port.
     pub(crate) port: u32,
+    /// The sending node.
+    pub(crate) node: NodeIndex,
     /// What the port's link adds to each packet.
     pub(crate) overhead_bytes: u32,
     /// The seed of the run.
@@ -60,7 +62,7 @@ trait Discipline: Sized {
     /// Its parameters.
     type Parameters;
 
-    /// Whether it ever answers [`Dequeued::NotBefore`]. Only then is there an event for it.
+    /// Whether it has a timer or ever answers [`Dequeued::NotBefore`]. Only then are there events for it.
     const KEEPS_TIME: bool = false;
 
     /// Creates the discipline. The error says why Linux would reject the parameters.
@@ -77,6 +79,14 @@ trait Discipline: Sized {
 
     /// The layer below has found nothing to take since that time, and nothing has been enqueued since then.
     fn idle_since(&mut self, _at_ns: u64) {}
+
+    /// When its timer is due, if it has one.
+    fn timer(&self) -> Option<u64> {
+        None
+    }
+
+    /// The timer is due.
+    fn on_timer(&mut self, _now_ns: u64) {}
 
     /// The warning that `tc` would give when it configures the discipline.
     fn warning(&self) -> Option<String> {
@@ -116,7 +126,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Does a discipline with these parameters ever answer [`Dequeued::NotBefore`]?
+            /// Does a discipline with these parameters have a timer, or ever answer [`Dequeued::NotBefore`]?
             pub(crate) fn keeps_time(parameters: &scenario::Qdisc) -> bool {
                 match parameters {
                     $(scenario::Qdisc::$name(_) => $file::$name::KEEPS_TIME,)+
@@ -151,6 +161,18 @@ macro_rules! disciplines {
                 }
             }
 
+            pub(crate) fn timer(&self) -> Option<u64> {
+                match self {
+                    $(Self::$name(q) => q.timer(),)+
+                }
+            }
+
+            pub(crate) fn on_timer(&mut self, now_ns: u64) {
+                match self {
+                    $(Self::$name(q) => q.on_timer(now_ns),)+
+                }
+            }
+
             pub(crate) fn warning(&self) -> Option<String> {
                 match self {
                     $(Self::$name(q) => q.warning(),)+
@@ -167,6 +189,7 @@ disciplines! {
     bfifo::Bfifo,
     red::Red,
     codel::Codel,
+    pie::Pie,
     tbf::Tbf,
 }
 

@@ -139,7 +139,7 @@ fn an_average_that_the_kernel_has_no_room_for_is_refused() {
     // rejects 32.
     let of_max = |max_bytes| {
         let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, ..parameters() };
-        Qdisc::new(&scenario::Qdisc::Red(red), Place { port: 0, overhead_bytes: 14, seed: 1 })
+        Qdisc::new(&scenario::Qdisc::Red(red), Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 })
     };
     assert!(of_max((1 << 26) - 1).is_ok());
     assert!(of_max(1 << 26).is_err());

@@ -24,7 +24,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(parameters: &scenario::Qdisc) -> Self {
-        let qdisc = Qdisc::new(parameters, Place { port: 0, overhead_bytes: 14, seed: 1 })
+        let qdisc = Qdisc::new(parameters, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1 })
             .expect("Linux takes these parameters");
         Self { qdisc, pool: Pool::new(), fates: Fates::default(), sent: 0 }
     }
@@ -89,6 +89,10 @@ impl Bench {
 
     pub(super) fn qdisc(&self) -> &Qdisc {
         &self.qdisc
+    }
+
+    pub(super) fn qdisc_mut(&mut self) -> &mut Qdisc {
+        &mut self.qdisc
     }
 
     fn take_fates(&mut self) -> FatesByNumber {

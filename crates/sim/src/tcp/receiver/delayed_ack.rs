@@ -8,8 +8,8 @@
 //! that it receives ("pingpong" mode) does neither: its acknowledgements travel with its answers.
 
 use super::super::Timers;
-use super::super::timers::earlier;
 use super::compression::Compression;
+use crate::timers::earlier;
 
 /// Smallest delay (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const DELAY_MIN_NS: u64 = 40_000_000;

@@ -27,7 +27,7 @@ use super::config::Config;
 use super::congestion::{Controller, rate_of_window};
 use super::ecn::{Mode, Offer};
 use super::sample::State;
-use super::timers::earlier;
+use crate::timers::earlier;
 use loss::probe::TailProbe;
 use loss::rack::Rack;
 use loss::scoreboard::Scoreboard;

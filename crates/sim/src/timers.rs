@@ -7,6 +7,10 @@
 //!
 //! Timers that use the kernel's high-resolution clock are exact here: pacing, and the compression of acknowledgements.
 
+use bufferscope_scenario::NodeIndex;
+
+use crate::random::{Random, Stream};
+
 /// One jiffy (`1 / CONFIG_HZ`).
 const TICK_NS: u64 = 4_000_000;
 /// The number of buckets of the finest level that a new timer may use (`LVL_START(1)`).
@@ -38,7 +42,14 @@ pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 
 impl Timers {
     /// Ages below this give different results, and larger ages repeat them, for timers of up to 16 s.
-    pub(crate) const AGES_NS: u64 = TICK_NS << (2 * LEVEL_SHIFT);
+    const AGES_NS: u64 = TICK_NS << (2 * LEVEL_SHIFT);
+
+    /// The timers of a node. Each node's clock has its own phase, because real hosts are not switched on at the same
+    /// moment.
+    pub(crate) fn of_node(node: NodeIndex, seed: u64) -> Self {
+        let mut random = Random::new(seed, Stream::Clock(node.into()));
+        Self::Jiffies { age_ns: random.below(Self::AGES_NS) }
+    }
 
     /// A timeout as the kernel stores it, rounded up to whole jiffies.
     #[inline]
