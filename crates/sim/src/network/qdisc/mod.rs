@@ -77,7 +77,8 @@ trait Discipline: Sized {
     /// The waiting packets, in one queue or several, those of inner disciplines included.
     fn bands(&self) -> &[Fifo];
 
-    /// The layer below has found nothing to take since that time, and nothing has been enqueued since then.
+    /// The layer below has found nothing to take since that time, and nothing has been enqueued since then. (It finds
+    /// nothing, too, while a discipline answers [`Dequeued::NotBefore`].)
     fn idle_since(&mut self, _at_ns: u64) {}
 
     /// When its timer is due, if it has one.
