@@ -181,6 +181,7 @@ impl Network {
                 if left { xmit.if_left() } else { xmit }
             }
             Accepted::Waiting(xmit) => {
+                // It may have been split, its last part dropped, and the others queued.
                 let left = self.fates.has_dropped(packet);
                 self.await_link(port);
                 self.settle_fates(port, recording);
