@@ -4,7 +4,7 @@ use std::io;
 
 use bufferscope_plan::LEAF_HANDLE;
 use bufferscope_records::{Layer, Name, QueueRow};
-use bufferscope_scenario::{RateStep, Scenario};
+use bufferscope_scenario::Scenario;
 use nix::net::if_::if_nametoindex;
 
 use crate::cards::{Arrived, Gauge};
@@ -69,7 +69,7 @@ impl Sampler {
                 sent_packets: Counter::default(),
                 fates: FateCounts::default(),
                 label: port.name.clone(),
-                check: WireCheck::new(steps(desk.scenario, port.place), most_segments(desk.scenario)),
+                check: wire_check(desk.scenario, port.place),
                 gauge: port.ring.map(|ring| desk.network.cards.gauge(ring)).transpose()?,
             });
         }
@@ -96,15 +96,11 @@ impl Sampler {
     }
 }
 
-/// The largest number of segments in a packet of any host.
-fn most_segments(scenario: &Scenario) -> u32 {
-    scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1)
-}
-
-fn steps(scenario: &Scenario, (link, side): (usize, usize)) -> &[RateStep] {
+fn wire_check(scenario: &Scenario, (link, side): (usize, usize)) -> WireCheck {
     let link = &scenario.links[link];
     let port = if side == 0 { &link.forward } else { &link.reverse };
-    port.rate.as_ref().map_or(&[], |rate| rate.steps())
+    let segments = scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1);
+    WireCheck::new(port.rate.as_ref().map_or(&[], |rate| rate.steps()), segments, port.queue.shaper())
 }
 
 impl Port {

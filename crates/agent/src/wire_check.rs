@@ -1,7 +1,7 @@
 //! Is the bottleneck where the scenario says it is? While a port has a queue, it must send at its rate. If it sends
 //! less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
 
-use bufferscope_scenario::{RateStep, sizes};
+use bufferscope_scenario::{RateStep, Shaper, sizes};
 
 use crate::warnings::Warnings;
 
@@ -18,8 +18,9 @@ const FRAME_BYTES: u64 = sizes::FRAME_BYTES as u64;
 #[derive(Clone, Debug)]
 pub(crate) struct WireCheck {
     steps: Vec<RateStep>,
-    /// The largest packet that may occur. It has several segments if hosts leave segmentation offload on.
-    packet_bits: u64,
+    /// How far the port may be ahead of its rate or behind it: the largest packet that may occur, which has several
+    /// segments if hosts leave segmentation offload on, or what its queue passes on at once.
+    slack_bits: u64,
     last: Option<Seen>,
     /// Whether there was a standing queue during the last interval.
     standing: bool,
@@ -39,11 +40,14 @@ pub(crate) struct Seen {
 }
 
 impl WireCheck {
-    /// A check of a port with these rates; packets have up to `segments` segments.
-    pub(crate) fn new(steps: &[RateStep], segments: u32) -> Self {
+    /// A check of a port with these rates, or with a lower one that its queue has; packets have up to `segments`
+    /// segments.
+    pub(crate) fn new(steps: &[RateStep], segments: u32, shaper: Option<Shaper>) -> Self {
+        let (most_bps, burst_bytes) = shaper.map_or((u64::MAX, 0), |shaper| (shaper.rate_bps, shaper.burst_bytes));
+        let limited = |step: &RateStep| RateStep { bits_per_second: step.bits_per_second.min(most_bps), ..*step };
         Self {
-            steps: steps.to_vec(),
-            packet_bits: u64::from(segments) * FRAME_BYTES * 8,
+            steps: steps.iter().map(limited).collect(),
+            slack_bits: 8 * (u64::from(segments) * FRAME_BYTES).max(burst_bytes),
             last: None,
             standing: false,
             spells: 0,
@@ -70,10 +74,10 @@ impl WireCheck {
     }
 
     /// Warns if the port did not keep its rate. A shaper passes on whole packets, so it may be one packet ahead or
-    /// behind each time that a standing queue forms.
+    /// behind each time that a standing queue forms; a token bucket may be a bucket ahead.
     pub(crate) fn conclude(&self, port: &str, warnings: &mut Warnings) {
         let share = self.sent_bits as f64 / self.owed_bits;
-        let tolerated_bits = TOLERANCE * self.owed_bits + (self.spells * self.packet_bits) as f64;
+        let tolerated_bits = TOLERANCE * self.owed_bits + (self.spells * self.slack_bits) as f64;
         if self.busy_ns < LEAST_BUSY_NS || (self.sent_bits as f64 - self.owed_bits).abs() <= tolerated_bits {
             return;
         }
@@ -97,7 +101,7 @@ mod tests {
     /// The warnings about a port that sends this share of its rate while this many packets wait. 10 Mbit/s is 12,500
     /// bytes in 10 ms.
     fn warned(share: f64, packets: u64) -> Vec<String> {
-        let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1);
+        let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1, None);
         for sample in 0..200 {
             let sent_bytes = (sample as f64 * 12_500.0 * share) as u64;
             check.see(Seen { t_ns: sample * 10_000_000, packets, sent_bytes });
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn a_port_that_hands_on_large_packets_may_be_one_ahead_each_time_its_queue_stands() {
         let conclude = |segments| {
-            let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 100_000_000 }], segments);
+            let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 100_000_000 }], segments, None);
             for burst in 0..100 {
                 let (t_ns, sent_bytes) = (burst * 30_000_000, burst * (125_000 + 45 * FRAME_BYTES));
                 check.see(Seen { t_ns, packets: 2, sent_bytes });
@@ -145,6 +149,23 @@ mod tests {
         assert_eq!((conclude(45), conclude(1)), (0, 1));
     }
 
+    /// A bucket of 25,000 bytes at 1 Mbit/s, 1250 bytes in 10 ms, on a link of 10 Mbit/s. It is full at first.
+    #[test]
+    fn a_port_whose_queue_is_a_token_bucket_keeps_the_buckets_rate() {
+        let conclude = |shaper| {
+            let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1, shaper);
+            for sample in 0..200 {
+                let sent_bytes = (12_500 * sample).min(25_000) + 1250 * sample;
+                check.see(Seen { t_ns: sample * 10_000_000, packets: 9, sent_bytes });
+            }
+            let mut warnings = Warnings::default();
+            check.conclude("r1>h2", &mut warnings);
+            warnings.into_texts().len()
+        };
+        let shaper = |burst_bytes| Some(Shaper { rate_bps: 1_000_000, burst_bytes });
+        assert_eq!((conclude(shaper(25_000)), conclude(shaper(1600)), conclude(None)), (0, 1, 1));
+    }
+
     #[test]
     fn a_port_without_a_queue_owes_nothing() {
         assert!(warned(0.1, 0).is_empty());
@@ -153,7 +174,7 @@ mod tests {
     #[test]
     fn intervals_with_a_change_of_rate_are_left_out() {
         let step = |from_ns, bits_per_second| RateStep { from_ns, bits_per_second };
-        let mut check = WireCheck::new(&[step(0, 10_000_000), step(15_000_000, 1_000_000)], 1);
+        let mut check = WireCheck::new(&[step(0, 10_000_000), step(15_000_000, 1_000_000)], 1, None);
         for sample in 0..4 {
             check.see(Seen { t_ns: sample * 10_000_000, packets: 9, sent_bytes: 0 });
         }

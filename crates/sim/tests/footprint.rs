@@ -43,11 +43,17 @@ fn status(key: &str) -> u64 {
 }
 
 /// Cases that are each large in one respect: that respect, the duration in seconds, the link and the traffic.
-const CASES: [(&str, u64, &str, &str); 4] = [
+const CASES: [(&str, u64, &str, &str); 5] = [
     (
         "a deep queue",
         8,
         "delay = '1ms', rate = '10mbit', queue = { qdisc = 'pfifo', limit = '1000000p' }",
+        "kind = 'udp', rate = '1gbit'",
+    ),
+    (
+        "a deep queue above a faster link",
+        8,
+        "delay = '1ms', rate = '10gbit', queue = { qdisc = 'tbf', rate = '10mbit', burst = '10kb', limit = '1gb' }",
         "kind = 'udp', rate = '1gbit'",
     ),
     ("a long fat pipe", 1, "delay = '500ms', rate = '10gbit'", "kind = 'udp', rate = '8gbit'"),

@@ -19,7 +19,7 @@ REQUIRED = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "veth", "sch_netem", 
 
 WANTED = (
     *(module for module, loadable in QDISCS.values() if loadable),
-    *(f"sch_{name}" for name in ("tbf", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq")),
+    *(f"sch_{name}" for name in ("fq_codel", "fq_pie", "sfq", "cake", "fq")),
     *(f"sch_{name}" for name in ("prio", "drr", "ets", "qfq", "hfsc", "choke", "sfb", "dualpi2", "ingress")),
     *("cls_u32", "cls_fw", "cls_flower", "cls_matchall", "act_mirred", "ifb", "dummy", "tun", "bridge"),
     *(f"tcp_{name}" for name in ("cubic", "bbr", "vegas", "westwood", "illinois", "htcp", "hybla", "bic", "yeah")),

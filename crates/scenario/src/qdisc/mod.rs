@@ -47,6 +47,11 @@ pub(crate) trait Discipline: Sized {
     /// The most that its queue holds.
     fn limit(&self) -> Limit;
 
+    /// How fast it passes packets on at most, if that is not left to the link.
+    fn shaper(&self) -> Option<Shaper> {
+        None
+    }
+
     /// Its parameters as `tc` takes them, in order.
     fn settings(&self) -> Vec<(&'static str, Setting)>;
 
@@ -148,6 +153,15 @@ pub enum Limit {
     Bytes(u64),
 }
 
+/// How fast a discipline passes packets on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shaper {
+    /// In bits per second.
+    pub rate_bps: u64,
+    /// How far it may be ahead of the rate after an idle time.
+    pub burst_bytes: u64,
+}
+
 /// The value of a parameter of `tc`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Setting {
@@ -203,6 +217,13 @@ macro_rules! disciplines {
             pub fn limit(&self) -> Limit {
                 match self {
                     $(Self::$name(discipline) => discipline.limit(),)+
+                }
+            }
+
+            /// How fast it passes packets on at most, if that is not left to the link.
+            pub fn shaper(&self) -> Option<Shaper> {
+                match self {
+                    $(Self::$name(discipline) => discipline.shaper(),)+
                 }
             }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByteLimit, Discipline, Limit, Reason, Setting};
+use super::{ByteLimit, Discipline, Limit, Reason, Setting, Shaper};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
@@ -110,6 +110,10 @@ impl Discipline for Tbf {
 
     fn limit(&self) -> Limit {
         Limit::Bytes(self.limit_bytes)
+    }
+
+    fn shaper(&self) -> Option<Shaper> {
+        Some(Shaper { rate_bps: self.rate_bps, burst_bytes: self.burst_bytes.into() })
     }
 
     fn settings(&self) -> Vec<(&'static str, Setting)> {

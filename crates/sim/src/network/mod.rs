@@ -22,6 +22,7 @@ use bufferscope_scenario::{NodeIndex, Reason, Scenario};
 use self::packet::{Body, Header, Load, TcpPacket};
 use self::pool::{PacketId, Pool};
 use self::port::{Accepted, Passed, Port};
+use self::qdisc::layer::QdiscLayer;
 use self::qdisc::{Fate, Fates, Place, Qdisc};
 use self::routes::{PortIndex, Routes, Step};
 use self::traffic_class::{Ecn, TrafficClass};
@@ -109,12 +110,8 @@ impl Network {
             ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed, 0)?));
             ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed, 0)?));
         }
-        let mut events = EventQueue::new(slots.ports(), slots.fixed());
-        for (port, at_ns) in (0..).zip(&ports).filter_map(|(port, each)| Some((port, each.queue.as_ref()?.timer()?))) {
-            events.schedule(slots.timer(port), at_ns);
-        }
         Ok(Self {
-            events,
+            events: EventQueue::new(slots.ports(), slots.fixed()),
             pool: Pool::new(),
             ports,
             routes: Routes::new(scenario)?,
@@ -179,6 +176,7 @@ impl Network {
                 if left { xmit.if_left() } else { xmit }
             }
             Accepted::Waiting(xmit) => {
+                // It may have been split, its last part dropped, and the others queued.
                 let left = self.fates.has_dropped(packet);
                 self.await_link(port);
                 self.settle_fates(port, recording);
@@ -200,12 +198,20 @@ impl Network {
         }
     }
 
+    /// Schedules the timers of all queues that have one.
+    pub(crate) fn start_timers(&mut self) {
+        (0..self.ports.len() as PortIndex).for_each(|port| self.schedule_timer(port));
+    }
+
     /// The timer of a port's queue is due.
     pub(crate) fn timer_is_due(&mut self, port: PortIndex) {
         let now_ns = self.now();
-        let queue = self.ports[port as usize].queue.as_mut().expect("only queues have timers");
-        queue.on_timer(now_ns);
-        if let Some(at_ns) = queue.timer() {
+        self.ports[port as usize].queue.as_mut().expect("only queues have timers").on_timer(now_ns);
+        self.schedule_timer(port);
+    }
+
+    fn schedule_timer(&mut self, port: PortIndex) {
+        if let Some(at_ns) = self.ports[port as usize].queue.as_ref().and_then(QdiscLayer::timer) {
             self.events.schedule(self.slots.timer(port), at_ns);
         }
     }
@@ -287,13 +293,9 @@ impl Network {
         if let Some(queue) = &mut self.ports[port as usize].queue {
             queue.change(to, &self.pool, &mut self.fates);
             let due_ns = queue.timer();
-            if self.slots.queues_keep_time() {
-                let timer = self.slots.timer(port);
-                match due_ns {
-                    Some(at_ns) if self.events.scheduled_at(timer) != due_ns => self.events.schedule(timer, at_ns),
-                    Some(_) => {}
-                    None => self.events.cancel(timer),
-                }
+            if self.slots.queues_keep_time() && self.events.scheduled_at(self.slots.timer(port)) != due_ns {
+                self.events.cancel(self.slots.timer(port));
+                self.schedule_timer(port);
             }
         }
         self.settle_fates(port, recording);

@@ -279,7 +279,8 @@ impl Bounds for PortParameters {
     }
 
     fn slowest_bps(&self) -> u64 {
-        self.rate.iter().flat_map(|rate| rate.steps()).map(|step| step.bits_per_second).min().unwrap_or(u64::MAX)
+        let steps = self.rate.iter().flat_map(|rate| rate.steps()).map(|step| step.bits_per_second);
+        steps.chain(self.queue.shaper().map(|shaper| shaper.rate_bps)).min().unwrap_or(u64::MAX)
     }
 
     fn limit_packets(&self, packet_bytes: u64) -> u64 {

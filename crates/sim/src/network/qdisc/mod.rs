@@ -83,7 +83,8 @@ trait Discipline: Sized {
     /// waiting packets, they stay.
     fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates);
 
-    /// The layer below has found nothing to take since that time, and nothing has been enqueued since then.
+    /// The layer below has found nothing to take since that time, and nothing has been enqueued since then. (It finds
+    /// nothing, too, while a discipline answers [`Dequeued::NotBefore`].)
     fn idle_since(&mut self, _at_ns: u64) {}
 
     /// When its timer is due, if it has one.
