@@ -8,7 +8,7 @@ use bufferscope_records::{MemorySink, ParquetSink, Recorder, RecordsError, RowCo
 /// One type for both, so that there is one simulator in the extension, which the compiler then inlines as if alone. (With
 /// one for each, a run with one flow took 8 % longer.)
 pub(crate) enum Records {
-    Files(ParquetSink),
+    Files(Box<ParquetSink>),
     Memory(MemorySink),
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum Recorded {
 
 impl Records {
     pub(crate) fn in_files(directory: &Path) -> Result<Recorder<Self>, RecordsError> {
-        ParquetSink::create(directory).map(|sink| Recorder::new(Self::Files(sink)))
+        ParquetSink::create(directory).map(|sink| Recorder::new(Self::Files(Box::new(sink))))
     }
 
     pub(crate) fn in_memory() -> Recorder<Self> {

@@ -373,14 +373,14 @@ impl<S: Sink> Simulation<S> {
         sources.end(traffic, &mut Surroundings { connections, net, recording });
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle_losses(&mut self) {
         while let Some(body) = self.net.lost.pop() {
             self.sources.lose(&body, &self.net, &mut self.recording);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle_departures(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         while let Some(packet) = self.net.departures.pop() {
             self.connections.depart(&packet, &mut self.net, &mut self.recording);
@@ -390,7 +390,7 @@ impl<S: Sink> Simulation<S> {
     }
 
     /// Forgets the connections that are over. Nothing in this event can refer to them any more.
-    #[inline]
+    #[inline(always)]
     fn settle_closed(&mut self) {
         if !self.net.emptied.is_empty() {
             self.connections.note_emptied(self.net.emptied.drain(..));

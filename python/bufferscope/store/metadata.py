@@ -229,6 +229,7 @@ _DOCUMENT = table(
         "sweep": mapping(_axis),
     },
 )
+_CHANGE = table({"t_ns": whole(), "set": items(text)})
 _FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
 
 _REQUIRED: Mapping[str, Check] = {
@@ -246,7 +247,7 @@ _REQUIRED: Mapping[str, Check] = {
     "sampling": table({"asked_ns": whole(), "achieved_ns": whole()}),
     "mss_bytes": whole(1),
     "machine": mapping(plain),
-    "summary": table({}, {"not_measured": items(_TABLE), "kernel": text}),
+    "summary": table({}, {"not_measured": items(_TABLE), "kernel": text, "changes": items(_CHANGE)}),
     "warnings": items(text),
     "tables": mapping(whole(), _TABLE),
 }
