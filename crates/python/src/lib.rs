@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]
-    use super::simulate::{footprint, simulate};
+    use super::simulate::{PartitionWriter, footprint, simulate};
     #[pymodule_export]
     use super::tables::TableWriter;
     #[pymodule_export]

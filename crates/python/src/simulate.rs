@@ -1,14 +1,17 @@
 //! Running the simulator.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
 
-use bufferscope_records::{ParquetSink, Recorder, RowCounts};
+use bufferscope_records::{ParquetSink, Partition, Recorder, RowCounts, Sink};
 use bufferscope_scenario::Scenario;
 use bufferscope_sim::{Progress, SimError, Summary};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::experiment::Point;
+use crate::tables::failed;
 use crate::{Interrupted, SimulationError};
 
 /// Simulates a point and writes its tables into `directory`. Other Python threads continue to run meanwhile.
@@ -21,9 +24,61 @@ pub(crate) fn simulate(
     directory: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    watched(py, point, progress, |scenario, watch| run(scenario, seed, ParquetSink::create(&directory)?, watch))
+}
+
+/// Simulates runs and writes their tables together into the files of a directory.
+#[pyclass(frozen, module = "bufferscope._core")]
+pub(crate) struct PartitionWriter(Mutex<Option<Partition>>);
+
+#[pymethods]
+impl PartitionWriter {
+    #[new]
+    fn new(directory: PathBuf) -> PyResult<Self> {
+        Ok(Self(Mutex::new(Some(Partition::create(&directory).map_err(failed)?))))
+    }
+
+    #[pyo3(signature = (point, seed, progress=None))]
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        point: &Bound<'_, Point>,
+        seed: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let mut partition = self.take()?;
+        let summary = watched(py, point, progress, |scenario, watch| run(scenario, seed, partition.next_run(), watch))?;
+        *self.partition() = Some(partition);
+        Ok(summary)
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let partition = self.take()?;
+        py.detach(|| partition.finish()).map_err(failed)
+    }
+}
+
+impl PartitionWriter {
+    fn partition(&self) -> MutexGuard<'_, Option<Partition>> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
+
+    /// The partition, which is missing from now on: a run that fails leaves rows in it that belong to no run.
+    fn take(&self) -> PyResult<Partition> {
+        self.partition().take().ok_or_else(|| PyValueError::new_err("the partition is finished, or a run in it failed"))
+    }
+}
+
+/// Runs a simulation without holding Python's lock; gives its summary as JSON.
+fn watched(
+    py: Python<'_>,
+    point: &Bound<'_, Point>,
+    progress: Option<Py<PyAny>>,
+    simulate: impl FnOnce(&Scenario, &mut Watch) -> Result<Summary<RowCounts>, SimError> + Send,
+) -> PyResult<String> {
     let scenario = &point.get().inner().scenario;
     let mut watch = Watch { callback: progress, raised: None };
-    let outcome = py.detach(|| run(scenario, seed, &directory, &mut watch));
+    let outcome = py.detach(|| simulate(scenario, &mut watch));
     match (watch.raised, outcome) {
         (Some(raised), _) => Err(raised),
         (None, Ok(summary)) => Ok(json(&summary)),
@@ -32,9 +87,13 @@ pub(crate) fn simulate(
     }
 }
 
-fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> Result<Summary<RowCounts>, SimError> {
-    let recorder = Recorder::new(ParquetSink::create(directory)?);
-    bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.tell(progress))
+fn run<S: Sink<Output = RowCounts>>(
+    scenario: &Scenario,
+    seed: u64,
+    sink: S,
+    watch: &mut Watch,
+) -> Result<Summary<RowCounts>, SimError> {
+    bufferscope_sim::run(scenario, seed, Recorder::new(sink), &mut |progress| watch.tell(progress))
 }
 
 /// The resources that a simulation of a point will take, as JSON.

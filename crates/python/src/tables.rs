@@ -46,7 +46,8 @@ fn finished() -> PyErr {
     PyValueError::new_err("the tables are finished")
 }
 
-fn failed(error: RecordsError) -> PyErr {
+/// The exception for records that could not be written.
+pub(crate) fn failed(error: RecordsError) -> PyErr {
     let message = error.to_string();
     match error {
         RecordsError::OtherColumns { .. } => OtherBuildError::new_err(message),

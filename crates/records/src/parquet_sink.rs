@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
@@ -26,7 +27,16 @@ pub struct ParquetSink {
 impl ParquetSink {
     /// Creates the files in an existing directory; files of the same names are replaced.
     pub fn create(directory: &Path) -> Result<Self, RecordsError> {
-        let [probes, flows, queues, drops, transfers, sojourns] = Table::ALL.map(|table| writer(directory, table));
+        Self::with_schemas(directory, &Table::ALL.map(crate::schema))
+    }
+
+    /// The same for tables with other columns, in the order of [`Table::ALL`].
+    pub(crate) fn with_schemas(
+        directory: &Path,
+        schemas: &[SchemaRef; Table::ALL.len()],
+    ) -> Result<Self, RecordsError> {
+        let [probes, flows, queues, drops, transfers, sojourns] =
+            Table::ALL.map(|table| writer(directory, table, &schemas[table as usize]));
         let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?];
         Ok(Self { writers, rows: RowCounts::default() })
     }
@@ -49,12 +59,10 @@ impl Sink for ParquetSink {
     }
 }
 
-fn writer(directory: &Path, table: Table) -> Result<ArrowWriter<File>, RecordsError> {
+fn writer(directory: &Path, table: Table, schema: &SchemaRef) -> Result<ArrowWriter<File>, RecordsError> {
     let path = directory.join(format!("{table}.parquet"));
     let file = File::create(&path).map_err(|source| RecordsError::Create { path, source })?;
-    let schema = crate::schema(table);
-    let properties = properties(&schema);
-    ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(table))
+    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties(schema))).map_err(failed(table))
 }
 
 fn failed(table: Table) -> impl FnOnce(ParquetError) -> RecordsError {
