@@ -16,7 +16,7 @@ from statistics import fmean
 from bufferscope.figures.source import Point
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
-from bufferscope.metrics.queues import mean_delay_s
+from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 from bufferscope.report.words import NBSP, number
@@ -92,8 +92,8 @@ def _find(run: RunRecords) -> Finding | None:
     added = median.number - own
     if median.censored or added < max(LEAST_ADDED_MS, LEAST_ADDED_SHARE * own):
         return None
-    samples = Window.of(run).rows(run.queues)
-    waits = {port.name: MS * mean_delay_s(port, samples.filter(port=port.name)) for port in way if port.rate}
+    delays_s = mean_delays_s(run)
+    waits = {port.name: MS * delays_s[port.name] for port in way if port.rate}
     total = sum(waits.values())
     if not EXPLAINED[0] * total <= added <= EXPLAINED[1] * total:
         return None

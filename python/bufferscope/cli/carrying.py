@@ -9,6 +9,7 @@ from bufferscope.cli.progress import shown, steps
 from bufferscope.engines import Engine
 from bufferscope.errors import EngineError
 from bufferscope.experiment import load
+from bufferscope.metrics import of_each
 from bufferscope.result import Result
 from bufferscope.running import Interrupted, RunsFailedError, execute, plan
 from bufferscope.store.run import Run
@@ -50,9 +51,8 @@ def measure(result: Result, left: str) -> None:
 
     def compute() -> None:
         with steps("Computing the metrics", announced=False) as step:
-            for done, run in enumerate(result.runs):
+            for done, _ in enumerate(of_each(result.runs)):
                 step(done, len(result.runs))
-                _ = run.metrics
 
     at_once("computing the metrics", compute, left)
 

@@ -7,10 +7,9 @@ from typing import Protocol
 import polars as pl
 
 from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, traffic_ends, traffic_named
-from bufferscope.metrics.queues import mean_delay_s
+from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.recorded import explanation, unrecorded
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.window import Window
 from bufferscope.variation import Variation
 
 TITLES = {"tcp.gso_max_segs": "GSO limit"}
@@ -130,9 +129,8 @@ def bottleneck(result: ResultRecords) -> Port:
     """The port in which the packets of all runs together waited longest, with its settings of the first run."""
     waited: dict[str, float] = {}
     for run in result.runs:
-        samples = Window.of(run).rows(run.queues)
-        for port in rated_ports(run):
-            waited[port.name] = waited.get(port.name, 0.0) + mean_delay_s(port, samples.filter(port=port.name))
+        for port, delay_s in mean_delays_s(run).items():
+            waited[port] = waited.get(port, 0.0) + delay_s
     if not waited:
         raise NoDataError("no port of the network has a rate, so nothing can queue")
     name = max(waited, key=lambda port: waited[port])

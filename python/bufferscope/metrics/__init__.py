@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         metric,
         not_measured,
         not_recorded,
+        of_each,
     )
     from bufferscope.metrics.naming import names
     from bufferscope.metrics.statistics import Estimate
@@ -49,6 +50,7 @@ __all__ = [
     "names",
     "not_measured",
     "not_recorded",
+    "of_each",
 ]
 
 _HOMES = {
@@ -69,5 +71,6 @@ _HOMES = {
     "names": "naming",
     "not_measured": "measuring",
     "not_recorded": "measuring",
+    "of_each": "measuring",
 }
 __getattr__ = lazy.names(__name__, _HOMES)

@@ -1,81 +1,103 @@
 """Metrics of ports: queue lengths, utilization, drops and marks, and each port's share of the queueing delay."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from bufferscope._core import DROP_REASONS
-from bufferscope.metrics.network import Port, ports
+from bufferscope.metrics.batch import Batch
+from bufferscope.metrics.long import long
+from bufferscope.metrics.network import Port
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import percentile
-from bufferscope.metrics.window import Window
+from bufferscope.metrics.statistics import percentile_of
 
 LAYERS = {"queue": "qdisc", "ring": "ring"}
 """The metrics' prefixes, each with its layer of a port."""
-Layers = Mapping[tuple[str, str], pl.DataFrame]
-"""The samples of each port and layer; layers without samples are left out."""
 PERCENTILES = (50, 95)
+PORT = ["run", "port"]
 _MARKS = [reason for reason, marks in DROP_REASONS.items() if marks]
 """The reasons for which a packet is marked instead of dropped."""
 
 
-def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
+def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
     """The metrics of every port that has a rate."""
-    rated = [port for port in ports(run.scenario).values() if port.rate]
-    window = Window.of(run)
-    samples = window.rows(run.queues)
-    layers: Layers = samples.partition_by("port", "layer", as_dict=True)
-    yield from _utilizations(rated, layers)
-    yield from delay_shares(rated, samples).items()
-    yield from _drops_and_marks(rated, window.rows(run.drops))
-    for prefix, layer in LAYERS.items():
-        for port in rated:
-            if (port.name, layer) in layers:
-                yield from _lengths(f"{prefix}.{port.name}", layers[port.name, layer], percents)
+    yield _utilizations(batch)
+    yield _delay_shares(batch)
+    yield from _drops_and_marks(batch)
+    yield from _lengths(batch, percents)
 
 
-def delay_shares(rated: list[Port], samples: pl.DataFrame) -> dict[str, float]:
-    """`delay_share.<port>` of each port; empty if nothing ever queued."""
-    delays = {port.name: mean_delay_s(port, samples.filter(port=port.name)) for port in rated}
-    total = sum(delays.values())
-    return {f"delay_share.{name}": delay / total for name, delay in delays.items()} if total > 0 else {}
+def mean_delays_s(run: RunRecords) -> dict[str, float]:
+    """For each port of a run with a rate, the mean over time of how long it takes to send its backlog."""
+    return dict(_mean_delays(Batch([run])).select("port", "delay_s").collect(engine="in-memory").iter_rows())
 
 
-def mean_delay_s(port: Port, samples: pl.DataFrame) -> float:
-    """The mean over time of how long it takes to send the port's backlog in all layers."""
-    backlog = samples.lazy().group_by("t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
-    rated = backlog.join_asof(port.rates().lazy(), on="t_ns")
-    return _mean(rated.select(pl.col("bytes") * 8 / pl.col("bits_per_second")).collect(engine="in-memory").to_series())
+def _mean_delays(batch: Batch) -> pl.LazyFrame:
+    """The mean over time of how long it takes to send the backlog of all layers: `run, port, delay_s`.
+
+    0 for a port without samples.
+    """
+    rates = batch.rates.sort("t_ns").with_columns(pl.col("t_ns").alias("step"))
+    backlog = batch.rows("queues", "port", "bytes").group_by(*PORT, "t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
+    at_rate = backlog.join_asof(rates, on="t_ns", by=PORT, check_sortedness=False).group_by(*PORT, "step").agg(
+        pl.col("bytes").sum(), pl.len().alias("times"), pl.col("bits_per_second").first()
+    )  # fmt: skip
+    seconds = pl.col("bytes") * 8 / pl.col("bits_per_second")
+    delays = at_rate.sort("step").group_by(PORT).agg(delay_s=seconds.sum() / pl.col("times").sum())
+    found = batch.rated.join(delays, on=PORT, how="left", maintain_order="left")
+    return found.with_columns(pl.col("delay_s").fill_null(0.0))
 
 
-def _utilizations(rated: list[Port], layers: Layers) -> Iterator[tuple[str, float]]:
-    """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time."""
-    for port in rated:
-        own = layers.get((port.name, "ring"), layers.get((port.name, "qdisc")))
-        if own is None or own.height < 2:
-            continue
-        lowest = own.sort("t_ns")
-        start, end = lowest["t_ns"][0], lowest["t_ns"][-1]
-        sent_bits = (lowest["sent_bytes"][-1] - lowest["sent_bytes"][0]) * 8
-        yield f"utilization.{port.name}", sent_bits / port.capacity_bits(start, end)
+def _delay_shares(batch: Batch) -> pl.LazyFrame:
+    """`delay_share.<port>` of each port; none if nothing ever queued."""
+    delay = pl.col("delay_s")
+    total = delay.sum().over("run")
+    return long(_mean_delays(batch), {"delay_share.{}": pl.when(total > 0).then(delay / total)}, "port")
 
 
-def _drops_and_marks(rated: list[Port], drops: pl.DataFrame) -> Iterator[tuple[str, float]]:
+def _utilizations(batch: Batch) -> pl.LazyFrame:
+    """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time.
+
+    If a port has a ring, its counters are those of the ring.
+    """
+    time, sent = pl.col("t_ns"), pl.col("sent_bytes")
+    samples = batch.rows("queues", "port", "layer", "sent_bytes").group_by(*PORT, "layer").agg(
+        start_ns=time.min(),
+        end_ns=time.max(),
+        bits=(sent.get(time.arg_max()) - sent.get(time.arg_min())) * 8,
+        samples=pl.len(),
+    )  # fmt: skip
+    lowest = samples.sort(pl.col("layer") != "ring").unique(PORT, keep="first", maintain_order=True)
+    found = batch.rated.join(lowest.filter(pl.col("samples") >= 2), on=PORT, maintain_order="left")
+
+    def capacity_bits(interval: Mapping[str, Any]) -> float:
+        port: Port = batch.ports[interval["run"]][interval["port"]]
+        return port.capacity_bits(interval["start_ns"], interval["end_ns"])
+
+    interval = pl.struct("run", "port", "start_ns", "end_ns")
+    capacity = interval.map_elements(capacity_bits, return_dtype=pl.Float64)
+    return long(found, {"utilization.{}": pl.col("bits") / capacity}, "port")
+
+
+def _drops_and_marks(batch: Batch) -> Iterator[pl.LazyFrame]:
     is_mark = pl.col("reason").is_in(_MARKS)
-    counts = drops.group_by("port").agg(is_mark.sum().alias("marks"), is_mark.not_().sum().alias("drops"))
-    by_port = {row["port"]: row for row in counts.iter_rows(named=True)}
+    counts = batch.rows("drops", "port", "reason").group_by(PORT).agg(marks=is_mark.sum(), drops=is_mark.not_().sum())
+    found = batch.rated.join(counts, on=PORT, how="left", maintain_order="left")
     for kind in ("drops", "marks"):
-        for port in rated:
-            yield f"{kind}.{port.name}", by_port.get(port.name, {}).get(kind, 0)
+        yield long(found, {f"{kind}.{{}}": pl.col(kind).fill_null(0)}, "port")
 
 
-def _lengths(name: str, samples: pl.DataFrame, percents: Sequence[int]) -> Iterator[tuple[str, float]]:
-    packets = samples["packets"].cast(pl.Float64)
-    yield f"{name}.mean_packets", _mean(packets)
-    for percent in percents:
-        yield f"{name}.p{percent}_packets", percentile(packets.to_numpy(), percent)
-    yield f"{name}.max_packets", float(packets.to_numpy().max())
-
-
-def _mean(values: pl.Series) -> float:
-    return float(values.to_numpy().mean()) if len(values) else 0.0
+def _lengths(batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
+    packets = pl.col("packets")
+    samples = batch.rows("queues", "port", "layer", "packets").group_by(*PORT, "layer").agg(
+        mean=packets.sum() / pl.len(), max=packets.max(), ordered=packets.sort()
+    )  # fmt: skip
+    for prefix, layer in LAYERS.items():
+        found = batch.rated.join(samples.filter(layer=layer), on=PORT, maintain_order="left")
+        lengths = {
+            "mean": pl.col("mean"),
+            **{f"p{percent}": percentile_of(pl.col("ordered"), percent) for percent in percents},
+            "max": pl.col("max"),
+        }
+        yield long(found, {f"{prefix}.{{}}.{name}_packets": value for name, value in lengths.items()}, "port")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from scipy import special
 
 CONFIDENCE = 0.95
@@ -18,26 +19,51 @@ def percentile(values: Samples, percent: float) -> float:
 
     A lost sample is +inf, longer than any other. The result is +inf (censored) if a lost sample contributes to it.
     """
-    return weighted_percentile(values, np.ones(len(values), dtype=np.int64), percent)
+    if not len(values):
+        raise ValueError("percentile of an empty sample")
+    ordered = pl.Series([np.sort(values).tolist()], dtype=pl.List(pl.Float64))
+    return float(pl.select(percentile_of(pl.lit(ordered), percent)).item())
 
 
-def weighted_percentile(values: Samples, weights: npt.NDArray[np.int64], percent: float) -> float:
-    """The percentile of the sample in which each of `values` occurs as often as its weight says."""
+def percentile_of(ordered: pl.Expr, percent: float, unit: float = 1) -> pl.Expr:
+    """The same of lists, in this unit; null for an empty list.
+
+    The lists are in ascending order, with nulls, which stand for lost samples, at the end.
+    """
+    rank = _rank(ordered.list.len(), percent)
+    below, above = (ordered.list.get(place, null_on_oob=True) / unit for place in _places(rank))
+    return pl.when(ordered.list.len() > 0).then(_between(below, above, rank))
+
+
+def weighted_percentile_of(value: str, weight: str, percent: float, unit: float = 1) -> pl.Expr:
+    """The percentile of a group's sample in which each `value` occurs as often as its positive `weight` says.
+
+    The rows of the group must be in ascending order of `value`; none may be null.
+    """
+    rank = _rank(pl.col(weight).sum(), percent)
+    ends = pl.col(weight).cum_sum()
+    below, above = (pl.col(value).get((ends <= place).sum()) / unit for place in _places(rank))
+    return _between(below, above, rank)
+
+
+def _rank(size: pl.Expr, percent: float) -> pl.Expr:
+    """The rank of a percentile among so many samples, from 0; it may lie between two of them."""
     if not 0 <= percent <= 100:
         raise ValueError(f"percentile {percent} is outside 0..100")
-    total = int(weights.sum())
-    if total == 0:
-        raise ValueError("percentile of an empty sample")
-    order = np.argsort(values, kind="stable")
-    ends = np.cumsum(weights[order])
-    rank = (total - 1) * percent / 100
-    below, above = (
-        float(values[order][np.searchsorted(ends, k, side="right")]) for k in (math.floor(rank), math.ceil(rank))
-    )
-    share = rank - math.floor(rank)
-    if math.isinf(above):
-        return above if share > 0 or math.isinf(below) else below
-    return below + (above - below) * share
+    return (size.cast(pl.Int64) - 1) * percent / 100
+
+
+def _places(rank: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """The order statistics around a rank."""
+    return rank.floor().cast(pl.Int64), rank.ceil().cast(pl.Int64)
+
+
+def _between(below: pl.Expr, above: pl.Expr, rank: pl.Expr) -> pl.Expr:
+    """The value at a rank between two order statistics; a lost sample, which is null or +inf, hides it."""
+    low, high = (value.fill_null(math.inf) for value in (below, above))
+    share = rank - rank.floor()
+    hidden = pl.when((share > 0) | low.is_infinite()).then(math.inf).otherwise(low)
+    return pl.when(high.is_infinite()).then(hidden).otherwise(low + (high - low) * share)
 
 
 def jain_index(shares: Sequence[float]) -> float:

@@ -219,7 +219,7 @@ _DOCUMENT = table(
         "sweep": mapping(_axis),
     },
 )
-_FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
+FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
 
 _REQUIRED: Mapping[str, Check] = {
     "bufferscope": text,
@@ -249,7 +249,7 @@ _OPTIONAL: Mapping[str, tuple[type, Check]] = {
     "overrides": (list, items(text)),
     "position": (int, whole()),
     "engine_identity": (str, text),
-    "files": (dict, mapping(_FILE, _TABLE)),
+    "files": (dict, mapping(FILE, _TABLE)),
 }
 """The keys that may be missing, with their types. A missing key gets an empty value of its type. Records that
 bufferscope did not write come without an experiment file, and some engines have no identity."""
