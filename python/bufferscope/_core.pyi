@@ -124,7 +124,7 @@ class PartitionWriter:
     def __new__(cls, directory: str | PathLike[str]) -> Self:
         """Create the files in an existing directory; raises `TablesError`."""
 
-    def simulate(self, point: Point, seed: int, progress: Callable[[int, int], object] | None = None) -> str:
+    def simulate(self, point: Point, seed: int, progress: Callable[[int, int], bool] | None = None) -> str:
         """Simulate the next run; returns its summary as JSON, and raises, as `simulate` does.
 
         If it raises, the files are useless: later calls raise `ValueError`.

@@ -66,7 +66,7 @@ def _check(kind: str, tables: Sequence[str]) -> None:
 
 
 def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
-    """A table of each run, with the same columns for all; a run's records are released with its frame."""
+    """A table of each run, with the same columns for all; no run keeps its records."""
     import polars as pl
 
     variation = Variation(runs)
@@ -76,7 +76,7 @@ def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
         about = {**run.settings, **values, "run": run.id, "experiment": run.experiment, "engine": run.engine}
         told = {name: pl.lit(about.get(name), pl.String).alias(name) for name in names if name != "seed"}
         told["seed"] = pl.lit(run.seed, pl.Int64).alias("seed")
-        frame = _table(Run(run.path), table)
+        frame = _table(run, table)
         yield frame.select(*(told[name] for name in names), pl.exclude("run", "seed", "engine", "experiment"))
 
 
@@ -91,8 +91,7 @@ def _table(run: Run, table: str) -> "pl.DataFrame":
         return metrics.with_columns(pl.Series("unit", units, pl.String))
     if table == RUNS:
         return pl.DataFrame([_about(run)])
-    records: pl.DataFrame = getattr(run, table)
-    return records
+    return run.read(table, TABLES[table])
 
 
 def _about(run: Run) -> Mapping[str, object]:

@@ -1,6 +1,7 @@
 """One run to carry out: as plain data that can be sent anywhere, and the function that carries it out."""
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -8,9 +9,11 @@ from pathlib import Path
 
 from bufferscope import _core, machine
 from bufferscope.engines import Engine, Progress, engines
+from bufferscope.engines.outcome import Outcome
+from bufferscope.errors import EngineError
 from bufferscope.expectations import concerning
 from bufferscope.experiment import Experiment, Point
-from bufferscope.store import FORMAT
+from bufferscope.store import FORMAT, partition
 from bufferscope.store.metadata import About, Foreseen, Observed
 from bufferscope.store.writing import directory_name, write_metadata
 
@@ -130,8 +133,48 @@ def perform(task: Task, identity: str | None, place: Path, progress: Progress) -
 
     `identity` is the engine's. Raises what the engine raises, and `OSError` if the directory can't be written.
     """
+    write_metadata(place, _carried_out(task, identity, lambda: task.engine.run(task.point, task.seed, place, progress)))
+
+
+class Failed(Exception):
+    """A task of several failed."""
+
+    def __init__(self, task: Task, error: EngineError) -> None:
+        """Remember which, and why."""
+        super().__init__(str(error))
+        self.task = task
+        self.error = error
+
+
+def perform_together(
+    tasks: Sequence[Task], identity: str | None, place: Path, progress: Callable[[Task, int], bool]
+) -> None:
+    """Carry out tasks of one engine: write a partition of their runs to the directory `place`.
+
+    `progress` gets the task and its time. Raises `Failed` if one of the runs failed, `EngineError` if the tables can't
+    be completed, and `OSError` if the directory can't be written.
+    """
+    engine = tasks[0].engine
+    assert engine.together, "the layout has only engines that can"
+    writer = engine.together(place)
+    metadata = []
+    for task in tasks:
+
+        def run(task: Task = task) -> Outcome:
+            return writer.run(task.point, task.seed, lambda now_ns, _duration_ns: progress(task, now_ns))
+
+        try:
+            metadata.append(_carried_out(task, identity, run))
+        except EngineError as error:
+            raise Failed(task, error) from error
+    writer.finish()
+    partition.write(place, [task.directory.name for task in tasks], metadata)
+
+
+def _carried_out(task: Task, identity: str | None, run: Callable[[], Outcome]) -> dict[str, object]:
+    """Run a task; returns its metadata, without the checksums."""
     started, wall, cpu = datetime.now(UTC), time.perf_counter(), time.thread_time()
-    outcome = task.engine.run(task.point, task.seed, place, progress)
+    outcome = run()
     cpu_s = time.thread_time() - cpu if outcome.cpu_s is None else outcome.cpu_s
     observed: Observed = {
         "engine_version": outcome.engine_version,
@@ -148,4 +191,4 @@ def perform(task: Task, identity: str | None, place: Path, progress: Progress) -
         "tables": outcome.tables,
         "summary": outcome.summary,
     }
-    write_metadata(place, {**task.foreseen(identity), **observed})
+    return {**task.foreseen(identity), **observed}

@@ -16,9 +16,41 @@ from bufferscope.experiment import Point
 def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
     """Simulate a point; raises `EngineError`, or `_core.Interrupted` after `progress` returned False."""
     try:
-        summary = json.loads(_core.simulate(point.core, seed, directory, progress))
+        summary = _core.simulate(point.core, seed, directory, progress)
     except _core.SimulationError as error:
         raise EngineError(str(error)) from error
+    return _outcome(point, summary)
+
+
+class Together:
+    """Simulates run after run, and writes their tables together; raises as `run` does."""
+
+    def __init__(self, directory: Path) -> None:
+        """Write to this directory."""
+        try:
+            self._writer = _core.PartitionWriter(directory)
+        except _core.TablesError as error:
+            raise EngineError(str(error)) from error
+
+    def run(self, point: Point, seed: int, progress: Callable[[int, int], bool]) -> Outcome:
+        """Simulate the next run; after an error, the tables are useless."""
+        try:
+            summary = self._writer.simulate(point.core, seed, progress)
+        except _core.SimulationError as error:
+            raise EngineError(str(error)) from error
+        return _outcome(point, summary)
+
+    def finish(self) -> None:
+        """Complete the tables."""
+        try:
+            self._writer.finish()
+        except _core.TablesError as error:
+            raise EngineError(str(error)) from error
+
+
+def _outcome(point: Point, told: str) -> Outcome:
+    """The outcome of a run from the core's summary."""
+    summary = json.loads(told)
     return Outcome(
         engine_version=_core.__version__,
         mss_bytes=_core.MSS_BYTES,

@@ -142,7 +142,7 @@ def _numbered(run: RunRecords, index: int, table: str, columns: Sequence[str]) -
 
 def _renumbered(rows: pl.LazyFrame, places: Mapping[int, int]) -> pl.LazyFrame:
     """The rows of these runs, with their index in the batch instead of their number."""
-    if all(number == index for number, index in places.items()):
+    if list(places.items()) == [(place, place) for place in range(len(places))]:
         return rows.filter(pl.col("run").is_between(0, len(places) - 1))
     known = pl.LazyFrame({"run": list(places), "index": list(places.values())}, schema={"run": RUN, "index": RUN})
     own = rows.filter(pl.col("run").is_between(min(places), max(places))).join(known, on="run", maintain_order="left")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bufferscope import _core
 from bufferscope.errors import StoreError
-from bufferscope.store import FORMAT, PARTIAL, tables
+from bufferscope.store import FORMAT, PARTIAL, RUNS, tables
 from bufferscope.store.metadata import FILE, Metadata, TableFile, checked
 from bufferscope.store.reading import DAMAGED, check_directory, has_file, read_json
 from bufferscope.store.shape import Check, Mismatch, items, matching
@@ -27,7 +27,6 @@ from bufferscope.store.shape import table as table_of
 if TYPE_CHECKING:
     import polars as pl
 
-RUNS = "runs.json"
 RUN = "run"
 """The column with the number of a row's run."""
 LARGEST_RUNS_BYTES = 256 << 20
@@ -110,6 +109,11 @@ class Partition:
 def is_partition(directory: Path) -> bool:
     """Whether the directory holds a partition, damaged or not; raises `StoreError` without the permission to look."""
     return has_file(directory, RUNS)
+
+
+def partitions_in(shelf: Path) -> list[Path]:
+    """The directories of partitions in the directory of an experiment's runs."""
+    return sorted(entry for entry in shelf.glob("[!.]*") if is_partition(entry)) if shelf.is_dir() else []
 
 
 def directory_of(shelf: Path, engine: str, names: Sequence[str]) -> Path:
