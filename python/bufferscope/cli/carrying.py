@@ -9,7 +9,6 @@ from bufferscope.cli.progress import shown, steps
 from bufferscope.engines import Engine
 from bufferscope.errors import EngineError
 from bufferscope.experiment import load
-from bufferscope.metrics import of_each
 from bufferscope.result import Result
 from bufferscope.running import Interrupted, RunsFailedError, execute, plan
 from bufferscope.store.run import Run
@@ -49,6 +48,7 @@ def measure(result: Result, left: str) -> None:
 
     On Ctrl-C, raises `CutShortError`, which says what is `left`.
     """
+    from bufferscope.metrics import of_each
 
     def compute() -> None:
         with steps("Computing the metrics", announced=False) as step:

@@ -6,9 +6,11 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import NANOSECONDS, traffic_of_flow
+from bufferscope.metrics.network import traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import gained
+
+MS = 1e6
 
 
 def cwnd_packets(run: RunRecords) -> pl.Expr:
@@ -43,8 +45,8 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     unsent = waits.agg(pl.col("delivered_bytes").sum(), pl.col("byte_ns").sum(), pl.col("intervals").sum())
     wide = batch.traffic("tcp").join(unsent, on=["run", "traffic"], maintain_order="left")
     known = pl.when((pl.col("delivered_bytes") != 0) & (pl.col("intervals") > 0))
-    waited_s = pl.col("byte_ns").cast(pl.Float64) / 2 / NANOSECONDS / pl.col("delivered_bytes")
-    yield long(wide, {"unsent.{}_ms": known.then(1000 * waited_s)}, "traffic")
+    twice_waited_ns = pl.col("byte_ns").cast(pl.Float64) / pl.col("delivered_bytes")
+    yield long(wide, {"unsent.{}_ms": (known.then(twice_waited_ns), 2 * MS)}, "traffic")
 
 
 def _waits(batch: Batch) -> pl.LazyFrame:

@@ -24,15 +24,16 @@ def deliveries(run: RunRecords) -> pl.DataFrame:
 def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     """All `goodput.*` metrics of the runs with TCP or UDP flows."""
     delivered, by_traffic = pl.col("delivered_bytes"), ["run", "traffic"]
-    seconds = ((pl.col("end_ns") - pl.col("start_ns")) / NANOSECONDS).alias("seconds")
-    windows = batch.windows.with_columns(seconds).filter(pl.col("seconds") > 0)
-    entries = batch.traffic("tcp", "web", "udp", "bittorrent")
-    entries = entries.join(windows.select("run", "seconds"), on="run", maintain_order="left")
-    rate = delivered.fill_null(0).cast(pl.Float64) * (8 / pl.col("seconds") / MBIT)
+    windows = batch.windows.select("run", window_ns=pl.col("end_ns") - pl.col("start_ns")).filter(
+        pl.col("window_ns") > 0
+    )
+    entries = batch.traffic("tcp", "web", "udp", "bittorrent").join(windows, on="run", maintain_order="left")
+    # A byte per nanosecond is 8000 Mbit/s.
+    rate = delivered.fill_null(0) * round(8 * NANOSECONDS / MBIT) / pl.col("window_ns")
     flows = gained(_deliveries(batch), batch, "delivered_bytes").with_columns(traffic_of_flow())
 
     total = flows.group_by("run").agg(delivered.sum())
-    runs = entries.select("run", "seconds").unique(maintain_order=True).join(total, on="run", how="left")
+    runs = entries.select("run", "window_ns").unique(maintain_order=True).join(total, on="run", how="left")
     yield long(runs, {"goodput.total_mbit": rate})
 
     own = flows.group_by(by_traffic).agg(delivered.sum())

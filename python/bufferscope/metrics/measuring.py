@@ -177,10 +177,14 @@ def _computed(batch: Batch) -> list[Metrics]:
     values: list[dict[str, float]] = [{} for _ in batch.runs]
     for number, name, value in _measured(batch, list(dict.fromkeys(FAMILIES.values()))).iter_rows():
         values[number][name] = value
-    for run, found in zip(batch.runs, values, strict=True):
-        for name in [name for name in found if _unrecorded_table(run, name)]:
-            del found[name]
-    return [Metrics(found) for found in values]
+    return [Metrics(_recorded(run, found)) for run, found in zip(batch.runs, values, strict=True)]
+
+
+def _recorded(run: RunRecords, found: Mapping[str, float]) -> Mapping[str, float]:
+    """The metrics without those of tables that the run does not record."""
+    if not unrecorded(run.scenario):
+        return found
+    return {name: value for name, value in found.items() if not _unrecorded_table(run, name)}
 
 
 def _one(batch: Batch, name: str) -> list[float | None]:

@@ -7,10 +7,10 @@ import polars as pl
 
 from bufferscope._core import DROP_REASONS
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.long import Measured, long
 from bufferscope.metrics.network import Port
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import percentile_of
+from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
 
 LAYERS = {"queue": "qdisc", "ring": "ring"}
 """The metrics' prefixes, each with its layer of a port."""
@@ -38,13 +38,14 @@ def _mean_delays(batch: Batch) -> pl.LazyFrame:
 
     0 for a port without samples.
     """
-    rates = batch.rates.sort("t_ns").with_columns(pl.col("t_ns").alias("step"))
-    backlog = batch.rows("queues", "port", "bytes").group_by(*PORT, "t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
-    at_rate = backlog.join_asof(rates, on="t_ns", by=PORT, check_sortedness=False).group_by(*PORT, "step").agg(
-        pl.col("bytes").sum(), pl.len().alias("times"), pl.col("bits_per_second").first()
-    )  # fmt: skip
+    rates = batch.rates.with_columns(step=pl.col("t_ns")).sort("t_ns")
+    samples = batch.rows("queues", "port", "bytes")
+    at_rate = samples.sort("t_ns").join_asof(rates, on="t_ns", by=PORT, check_sortedness=False)
+    backlogs = at_rate.group_by(*PORT, "step").agg(pl.col("bytes").sum(), pl.col("bits_per_second").first())
     seconds = pl.col("bytes") * 8 / pl.col("bits_per_second")
-    delays = at_rate.sort("step").group_by(PORT).agg(delay_s=seconds.sum() / pl.col("times").sum())
+    sums = backlogs.sort("step").group_by(PORT).agg(seconds.sum().alias("delay_s"))
+    times = samples.group_by(PORT).agg(times=pl.col("t_ns").n_unique())
+    delays = sums.join(times, on=PORT).select(*PORT, pl.col("delay_s") / pl.col("times"))
     found = batch.rated.join(delays, on=PORT, how="left", maintain_order="left")
     return found.with_columns(pl.col("delay_s").fill_null(0.0))
 
@@ -95,9 +96,9 @@ def _lengths(batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
     )  # fmt: skip
     for prefix, layer in LAYERS.items():
         found = batch.rated.join(samples.filter(layer=layer), on=PORT, maintain_order="left")
-        lengths = {
+        lengths: dict[str, Measured] = {
             "mean": pl.col("mean"),
-            **{f"p{percent}": percentile_of(pl.col("ordered"), percent) for percent in percents},
+            **{f"p{percent}": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS) for percent in percents},
             "max": pl.col("max"),
         }
         yield long(found, {f"{prefix}.{{}}.{name}_packets": value for name, value in lengths.items()}, "port")

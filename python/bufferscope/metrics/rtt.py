@@ -7,7 +7,7 @@ import polars as pl
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import Samples, percentile_of
+from bufferscope.metrics.statistics import HUNDREDTHS, Samples, percentile_of
 from bufferscope.metrics.window import Window
 
 MS = 1e6
@@ -42,13 +42,14 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
     )
     wide = batch.having("ping").join(found, on="run", how="left", maintain_order="left")
     count = {name: pl.col(name).fill_null(0) for name in ("sent", "answered")}
+    percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
     answered = pl.when(pl.col("answered") > 0)
     yield long(
         wide,
         {
-            "rtt.mean_ms": answered.then(pl.col("sum") / pl.col("answered") / MS),
-            **{f"rtt.p{percent}_ms": percentile_of(pl.col("ordered"), percent, MS) for percent in percents},
-            "rtt.max_ms": pl.col("max") / MS,
+            "rtt.mean_ms": (answered.then(pl.col("sum") / pl.col("answered")), MS),
+            **{f"rtt.p{percent}_ms": (value, HUNDREDTHS * MS) for percent, value in percentiles.items()},
+            "rtt.max_ms": (pl.col("max"), MS),
             "rtt.sent": count["sent"],
             "rtt.lost": count["sent"] - count["answered"],
             "rtt.answered": count["answered"],

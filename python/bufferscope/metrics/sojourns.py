@@ -6,7 +6,7 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.statistics import weighted_percentile_of
+from bufferscope.metrics.statistics import HUNDREDTHS, weighted_percentile_of
 
 PERCENTILES = (50, 95, 99)
 MS = 1e6
@@ -22,9 +22,7 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
         .agg(pl.col("packets").sum())
         .sort("run", "port", "sojourn_ns")
         .group_by("run", "port")
-        .agg(
-            weighted_percentile_of("sojourn_ns", "packets", percent, MS).alias(name) for percent, name in names.items()
-        )
+        .agg(weighted_percentile_of("sojourn_ns", "packets", percent).alias(name) for percent, name in names.items())
     )
     wide = batch.all_ports.join(found, on=["run", "port"], maintain_order="left")
-    yield long(wide, {f"sojourn.{{}}.{name}_ms": pl.col(name) for name in names.values()}, "port")
+    yield long(wide, {f"sojourn.{{}}.{name}_ms": (pl.col(name), HUNDREDTHS * MS) for name in names.values()}, "port")

@@ -21,49 +21,51 @@ def percentile(values: Samples, percent: float) -> float:
     """
     if not len(values):
         raise ValueError("percentile of an empty sample")
-    ordered = pl.Series([np.sort(values).tolist()], dtype=pl.List(pl.Float64))
-    return float(pl.select(percentile_of(pl.lit(ordered), percent)).item())
+    ordered = [None if math.isinf(value) else value for value in np.sort(values).tolist()]
+    frame = pl.DataFrame({"ordered": [ordered]}, schema={"ordered": pl.List(pl.Float64)})
+    return float(frame.select(percentile_of(pl.col("ordered"), percent)).item()) / HUNDREDTHS
 
 
-def percentile_of(ordered: pl.Expr, percent: float, unit: float = 1) -> pl.Expr:
-    """The same of lists, in this unit; null for an empty list.
+HUNDREDTHS = 100
+"""The number to divide the results of the following functions by: they are whole if the values and `percent` are."""
+
+
+def percentile_of(ordered: pl.Expr, percent: float) -> pl.Expr:
+    """The percentile of lists, in hundredths of their values' unit; null for an empty list.
 
     The lists are in ascending order, with nulls, which stand for lost samples, at the end.
     """
-    rank = _rank(ordered.list.len(), percent)
-    below, above = (ordered.list.get(place, null_on_oob=True) / unit for place in _places(rank))
-    return pl.when(ordered.list.len() > 0).then(_between(below, above, rank))
+    size = ordered.list.len()
+    low, share = _rank(size, percent)
+    below, above = (ordered.list.get(place, null_on_oob=True) for place in (low, low + 1))
+    return pl.when(size > 0).then(_between(below, above, share))
 
 
-def weighted_percentile_of(value: str, weight: str, percent: float, unit: float = 1) -> pl.Expr:
-    """The percentile of a group's sample in which each `value` occurs as often as its positive `weight` says.
+def weighted_percentile_of(value: str, weight: str, percent: float) -> pl.Expr:
+    """The same of a group's sample in which each `value` occurs as often as its positive `weight` says.
 
     The rows of the group must be in ascending order of `value`; none may be null.
     """
-    rank = _rank(pl.col(weight).sum(), percent)
+    low, share = _rank(pl.col(weight).sum(), percent)
     ends = pl.col(weight).cum_sum()
-    below, above = (pl.col(value).get((ends <= place).sum()) / unit for place in _places(rank))
-    return _between(below, above, rank)
+    below, above = (pl.col(value).get((ends <= place).sum(), null_on_oob=True) for place in (low, low + 1))
+    return _between(below, above, share)
 
 
-def _rank(size: pl.Expr, percent: float) -> pl.Expr:
-    """The rank of a percentile among so many samples, from 0; it may lie between two of them."""
+def _rank(size: pl.Expr, percent: float) -> tuple[pl.Expr, pl.Expr]:
+    """The rank of a percentile among so many samples: the rank of the sample below, from 0, and hundredths."""
     if not 0 <= percent <= 100:
         raise ValueError(f"percentile {percent} is outside 0..100")
-    return (size.cast(pl.Int64) - 1) * percent / 100
+    rank = (size.cast(pl.Int64) - 1) * percent
+    low = (rank // HUNDREDTHS).cast(pl.Int64)
+    return low, rank - low * HUNDREDTHS
 
 
-def _places(rank: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """The order statistics around a rank."""
-    return rank.floor().cast(pl.Int64), rank.ceil().cast(pl.Int64)
-
-
-def _between(below: pl.Expr, above: pl.Expr, rank: pl.Expr) -> pl.Expr:
-    """The value at a rank between two order statistics; a lost sample, which is null or +inf, hides it."""
-    low, high = (value.fill_null(math.inf) for value in (below, above))
-    share = rank - rank.floor()
-    hidden = pl.when((share > 0) | low.is_infinite()).then(math.inf).otherwise(low)
-    return pl.when(high.is_infinite()).then(hidden).otherwise(low + (high - low) * share)
+def _between(below: pl.Expr, above: pl.Expr, share: pl.Expr) -> pl.Expr:
+    """The value between two order statistics; a lost sample that has a part in it hides it."""
+    hidden = below.is_null() | ((share > 0) & above.is_null())
+    value = below * HUNDREDTHS + pl.when(share > 0).then((above - below) * share).otherwise(0)
+    return pl.when(hidden).then(math.inf).otherwise(value.cast(pl.Float64))
 
 
 def jain_index(shares: Sequence[float]) -> float:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.long import Measured, long
 from bufferscope.metrics.network import NANOSECONDS
-from bufferscope.metrics.statistics import percentile_of
+from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
 
 PERCENTILES = (95,)
 
@@ -22,8 +22,12 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
         .agg(begun=pl.len(), finished=took.count(), sum=took.sum(), max=took.max(), ordered=took.sort(nulls_last=True))
     )
     wide = batch.traffic().join(found, on=["run", "traffic"], maintain_order="left")
-    mean = pl.when(pl.col("finished") > 0).then(pl.col("sum") / pl.col("finished") / NANOSECONDS)
-    times: dict[str, pl.Expr] = {"mean_s": mean}
-    times |= {f"p{percent}_s": percentile_of(pl.col("ordered"), percent, NANOSECONDS) for percent in percents}
-    times |= {"max_s": pl.col("max") / NANOSECONDS, "unfinished": pl.col("begun") - pl.col("finished")}
+    mean = pl.when(pl.col("finished") > 0).then(pl.col("sum") / pl.col("finished"))
+    percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
+    times: dict[str, Measured] = {
+        "mean_s": (mean, NANOSECONDS),
+        **{f"p{percent}_s": (value, HUNDREDTHS * NANOSECONDS) for percent, value in percentiles.items()},
+        "max_s": (pl.col("max"), NANOSECONDS),
+        "unfinished": pl.col("begun") - pl.col("finished"),
+    }
     yield long(wide, {f"transfer.{{}}.{name}": value for name, value in times.items()}, "traffic")
