@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.long import Measured, long
 from bufferscope.metrics.network import traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import gained
@@ -34,9 +34,9 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     found = flows.group_by("run", traffic_of_flow()).agg(cwnd.sum(), pl.col("samples").sum(), pl.col("max").max())
     wide = batch.traffic(*kinds).join(found, on=["run", "traffic"], maintain_order="left")
     sampled = pl.when(pl.col("samples") > 0)
-    windows = {
-        "cwnd.{}.mean_packets": sampled.then(cwnd / mss / pl.col("samples")),
-        "cwnd.{}.max_packets": pl.col("max") / mss,
+    windows: dict[str, Measured] = {
+        "cwnd.{}.mean_packets": (sampled.then(cwnd), mss * pl.col("samples")),
+        "cwnd.{}.max_packets": (pl.col("max"), mss),
     }
     yield long(wide.join(segments, on="run", maintain_order="left"), windows, "traffic")
 
@@ -45,8 +45,8 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     unsent = waits.agg(pl.col("delivered_bytes").sum(), pl.col("byte_ns").sum(), pl.col("intervals").sum())
     wide = batch.traffic("tcp").join(unsent, on=["run", "traffic"], maintain_order="left")
     known = pl.when((pl.col("delivered_bytes") != 0) & (pl.col("intervals") > 0))
-    twice_waited_ns = pl.col("byte_ns").cast(pl.Float64) / pl.col("delivered_bytes")
-    yield long(wide, {"unsent.{}_ms": (known.then(twice_waited_ns), 2 * MS)}, "traffic")
+    twice_sent = pl.col("delivered_bytes") * 2
+    yield long(wide, {"unsent.{}_ms": (known.then(pl.col("byte_ns")), twice_sent * MS)}, "traffic")
 
 
 def _waits(batch: Batch) -> pl.LazyFrame:

@@ -29,7 +29,7 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     )
     entries = batch.traffic("tcp", "web", "udp", "bittorrent").join(windows, on="run", maintain_order="left")
     # A byte per nanosecond is 8000 Mbit/s.
-    rate = delivered.fill_null(0) * round(8 * NANOSECONDS / MBIT) / pl.col("window_ns")
+    rate = delivered.fill_null(0) * round(8 * NANOSECONDS / MBIT), pl.col("window_ns")
     flows = gained(_deliveries(batch), batch, "delivered_bytes").with_columns(traffic_of_flow())
 
     total = flows.group_by("run").agg(delivered.sum())

@@ -17,7 +17,7 @@ from bufferscope.metrics.records import RunRecords
 from bufferscope.names import closest as closest_name
 
 Family = Callable[[Batch], Iterator[pl.LazyFrame]]
-"""Queries for the metrics of runs: frames `run, metric, value`. They come in the order in which tables show them."""
+"""Queries for the metrics of runs, as `long` gives them, in the order in which tables show them."""
 
 
 class AnyPercentile(Protocol):
@@ -200,9 +200,10 @@ def _one(batch: Batch, name: str) -> list[float | None]:
 
 
 def _measured(batch: Batch, families: Sequence[Family]) -> pl.DataFrame:
-    """The metrics of these families: `run, metric, value`, run by run."""
-    frames = [frame for family in families for frame in family(batch)]
-    return pl.concat(frames).sort("run", maintain_order=True).collect(engine="in-memory")
+    """The metrics of these families: `run, metric, value`, run by run; all in one query."""
+    fractions = pl.concat([frame for family in families for frame in family(batch)])
+    found = fractions.sort("run", maintain_order=True).collect(engine="in-memory")
+    return found.select("run", "metric", pl.Series("value", found["value"].to_numpy() / found["unit"].to_numpy()))
 
 
 def not_measured(run: RunRecords) -> list[str]:

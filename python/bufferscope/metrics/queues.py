@@ -1,5 +1,6 @@
 """Metrics of ports: queue lengths, utilization, drops and marks, and each port's share of the queueing delay."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import polars as pl
 
 from bufferscope._core import DROP_REASONS
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.long import Measured, long, quotient
 from bufferscope.metrics.network import Port
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
@@ -42,10 +43,11 @@ def _mean_delays(batch: Batch) -> pl.LazyFrame:
     samples = batch.rows("queues", "port", "bytes")
     at_rate = samples.sort("t_ns").join_asof(rates, on="t_ns", by=PORT, check_sortedness=False)
     backlogs = at_rate.group_by(*PORT, "step").agg(pl.col("bytes").sum(), pl.col("bits_per_second").first())
-    seconds = pl.col("bytes") * 8 / pl.col("bits_per_second")
-    sums = backlogs.sort("step").group_by(PORT).agg(seconds.sum().alias("delay_s"))
+    seconds = quotient(pl.col("bytes") * 8, pl.col("bits_per_second"))
+    sums = backlogs.sort("step").with_columns(seconds.alias("delay_s")).group_by(PORT).agg(pl.col("delay_s"))
+    in_order = pl.col("delay_s").map_elements(math.fsum, return_dtype=pl.Float64)
     times = samples.group_by(PORT).agg(times=pl.col("t_ns").n_unique())
-    delays = sums.join(times, on=PORT).select(*PORT, pl.col("delay_s") / pl.col("times"))
+    delays = sums.join(times, on=PORT).select(*PORT, quotient(in_order, pl.col("times")).alias("delay_s"))
     found = batch.rated.join(delays, on=PORT, how="left", maintain_order="left")
     return found.with_columns(pl.col("delay_s").fill_null(0.0))
 
@@ -54,7 +56,7 @@ def _delay_shares(batch: Batch) -> pl.LazyFrame:
     """`delay_share.<port>` of each port; none if nothing ever queued."""
     delay = pl.col("delay_s")
     total = delay.sum().over("run")
-    return long(_mean_delays(batch), {"delay_share.{}": pl.when(total > 0).then(delay / total)}, "port")
+    return long(_mean_delays(batch), {"delay_share.{}": (pl.when(total > 0).then(delay), total)}, "port")
 
 
 def _utilizations(batch: Batch) -> pl.LazyFrame:
@@ -78,7 +80,7 @@ def _utilizations(batch: Batch) -> pl.LazyFrame:
 
     interval = pl.struct("run", "port", "start_ns", "end_ns")
     capacity = interval.map_elements(capacity_bits, return_dtype=pl.Float64)
-    return long(found, {"utilization.{}": pl.col("bits") / capacity}, "port")
+    return long(found, {"utilization.{}": (pl.col("bits"), capacity)}, "port")
 
 
 def _drops_and_marks(batch: Batch) -> Iterator[pl.LazyFrame]:
@@ -92,12 +94,12 @@ def _drops_and_marks(batch: Batch) -> Iterator[pl.LazyFrame]:
 def _lengths(batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
     packets = pl.col("packets")
     samples = batch.rows("queues", "port", "layer", "packets").group_by(*PORT, "layer").agg(
-        mean=packets.sum() / pl.len(), max=packets.max(), ordered=packets.sort()
+        sum=packets.sum(), samples=pl.len(), max=packets.max(), ordered=packets.sort()
     )  # fmt: skip
     for prefix, layer in LAYERS.items():
         found = batch.rated.join(samples.filter(layer=layer), on=PORT, maintain_order="left")
         lengths: dict[str, Measured] = {
-            "mean": pl.col("mean"),
+            "mean": (pl.col("sum"), pl.col("samples")),
             **{f"p{percent}": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS) for percent in percents},
             "max": pl.col("max"),
         }

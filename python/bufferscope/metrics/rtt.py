@@ -47,7 +47,7 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
     yield long(
         wide,
         {
-            "rtt.mean_ms": (answered.then(pl.col("sum") / pl.col("answered")), MS),
+            "rtt.mean_ms": (answered.then(pl.col("sum")), pl.col("answered") * MS),
             **{f"rtt.p{percent}_ms": (value, HUNDREDTHS * MS) for percent, value in percentiles.items()},
             "rtt.max_ms": (pl.col("max"), MS),
             "rtt.sent": count["sent"],

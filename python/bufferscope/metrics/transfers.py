@@ -22,12 +22,12 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
         .agg(begun=pl.len(), finished=took.count(), sum=took.sum(), max=took.max(), ordered=took.sort(nulls_last=True))
     )
     wide = batch.traffic().join(found, on=["run", "traffic"], maintain_order="left")
-    mean = pl.when(pl.col("finished") > 0).then(pl.col("sum") / pl.col("finished"))
+    finished = pl.col("finished")
     percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
     times: dict[str, Measured] = {
-        "mean_s": (mean, NANOSECONDS),
+        "mean_s": (pl.when(finished > 0).then(pl.col("sum")), finished * NANOSECONDS),
         **{f"p{percent}_s": (value, HUNDREDTHS * NANOSECONDS) for percent, value in percentiles.items()},
         "max_s": (pl.col("max"), NANOSECONDS),
-        "unfinished": pl.col("begun") - pl.col("finished"),
+        "unfinished": pl.col("begun") - finished,
     }
     yield long(wide, {f"transfer.{{}}.{name}": value for name, value in times.items()}, "traffic")
