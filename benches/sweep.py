@@ -1,7 +1,7 @@
 """Measures what many short runs cost, all included: simulating, storing, loading them again, and all metrics.
 
-One TCP connection and a ping over 2 Mbit/s, on one processor core. Each case runs in a process of its own, which has done
-all of it once before, so that loading libraries does not count.
+One TCP connection and a ping over 2 Mbit/s, on one core. Each case has a process of its own, which has done all
+of it once before, so that loading libraries does not count.
 """
 
 import json
@@ -23,6 +23,7 @@ POINTS = [8, 16, 32, 64, 128]
 """The lengths of the queue, in packets."""
 EXPERIMENT = f"""\
 title = "Many short runs"
+duration = "10s"
 
 [[link]]
 name = "access"
@@ -115,10 +116,8 @@ def show(runs: int, seconds: int, layout: str, m: Mapping[str, float]) -> None:
     """Print one line of the table."""
     phases = [m[phase] for phase in ("simulate", "store", "load", "metrics")]
     times = "".join(f"{spent_ms:8.2f}" for spent_ms in (*phases, sum(phases)))
-    print(
-        f"{runs:6}  {seconds:7}  {layout:8}  {times}  {m['files']:7.0f} {m['bytes'] / 1e6:6.1f}  {m['peak_kib'] / 1024:8.0f}",
-        flush=True,
-    )
+    size, peak = m["bytes"] / 1e6, m["peak_kib"] / 1024
+    print(f"{runs:6}  {seconds:7}  {layout:8}  {times}  {m['files']:7.0f} {size:6.1f}  {peak:8.0f}", flush=True)
 
 
 main()

@@ -33,7 +33,8 @@ def run(
 
     Every point of the experiment's sweep is run with every seed and stored as a directory of Parquet tables; 200 \
 short runs and more are stored together. The page report/EXPERIMENT/index.html shows the figures that the experiment \
-names, or those that suit its traffic; with --json or --quiet it is written only if --report says where.
+names, or those that suit its traffic; with --json or --quiet it is written only if --report says where. More than \
+500 points are not drawn.
 
     [bold]Examples[/bold]
 
@@ -49,7 +50,7 @@ names, or those that suit its traffic; with --json or --quiet it is written only
     """
     from bufferscope.cli.carrying import carry_out, measure
     from bufferscope.cli.interruption import at_once
-    from bufferscope.cli.pages import page
+    from bufferscope.cli.pages import is_drawable, page
     from bufferscope.engines import engines
     from bufferscope.report import build
 
@@ -62,6 +63,8 @@ names, or those that suit its traffic; with --json or --quiet it is written only
     left = f"the runs are in {out}/"
     if not silent:
         measure(result, left)
+    if directory and not report and not is_drawable(result):
+        directory = None
     drawn = directory and page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
     at_once("computing the metrics", lambda: _print(result, drawn, json, quiet), left)
     if strict:

@@ -19,7 +19,7 @@ from bufferscope.scenario import Traffic
 RUN = pl.Int32
 MOST_RUNS = 250
 """The most runs of a batch."""
-MOST_ROWS = 4_000_000
+MOST_ROWS = 1_000_000
 """The most rows that the largest table of a batch may have, unless one run has more. This bounds memory."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from bufferscope._core import DROP_REASONS
-from bufferscope.metrics.batch import Batch
+from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.long import Measured, long, quotient
 from bufferscope.metrics.network import Port
 from bufferscope.metrics.records import RunRecords
@@ -29,9 +29,13 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
     yield from _lengths(batch, percents)
 
 
-def mean_delays_s(run: RunRecords) -> dict[str, float]:
-    """For each port of a run with a rate, the mean over time of how long it takes to send its backlog."""
-    return dict(_mean_delays(Batch([run])).select("port", "delay_s").collect(engine="in-memory").iter_rows())
+def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
+    """For each run, and each of its ports with a rate, the mean over time of how long it takes to send its backlog."""
+    for batch in batches(runs):
+        found: list[dict[str, float]] = [{} for _ in batch.runs]
+        for number, port, delay_s in _mean_delays(batch).collect(engine="in-memory").iter_rows():
+            found[number][port] = delay_s
+        yield from found
 
 
 def _mean_delays(batch: Batch) -> pl.LazyFrame:
