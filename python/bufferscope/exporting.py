@@ -1,7 +1,7 @@
 """Export runs: one tidy file per table; every row says which run it belongs to.
 
-Files are written under temporary names and renamed together when all are complete. Records are read in
-batches of runs, so that memory does not grow with the number of runs.
+Files are written under temporary names and renamed together when all are complete. Records are read in batches of
+runs, so that memory does not grow with the number of runs.
 """
 
 import json
@@ -105,9 +105,8 @@ def _table(batch: "Batch", runs: Sequence[Run], table: str) -> "pl.DataFrame":
         units = {name: known.unit if (known := definition(name)) else "" for name in metrics["metric"].unique()}
         return metrics.with_columns(unit=pl.col("metric").replace_strict(units, return_dtype=pl.String))
     if table == RUNS:
-        return pl.DataFrame(
-            [{"run": index, **_about(run)} for index, run in enumerate(runs)], schema_overrides={"run": RUN}
-        )
+        rows = [{"run": index, **_about(run)} for index, run in enumerate(runs)]
+        return pl.DataFrame(rows, schema_overrides={"run": RUN})
     return batch.whole(table).collect()
 
 
