@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         not_measured,
         not_recorded,
         of_each,
+        one_of_each,
     )
     from bufferscope.metrics.naming import names
     from bufferscope.metrics.statistics import Estimate
@@ -51,6 +52,7 @@ __all__ = [
     "not_measured",
     "not_recorded",
     "of_each",
+    "one_of_each",
 ]
 
 _HOMES = {
@@ -72,5 +74,6 @@ _HOMES = {
     "not_measured": "measuring",
     "not_recorded": "measuring",
     "of_each": "measuring",
+    "one_of_each": "measuring",
 }
 __getattr__ = lazy.names(__name__, _HOMES)
