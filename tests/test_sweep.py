@@ -17,9 +17,11 @@ from polars.testing import assert_frame_equal
 
 import bufferscope as bs
 from bufferscope import layout
+from bufferscope.cli import overview
 from bufferscope.engines import ENGINES, Engine, sim
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
+from bufferscope.figures import source
 from bufferscope.running import RunsFailedError
 
 Cli = Callable[..., Answer]
@@ -407,3 +409,23 @@ def test_a_partition_that_was_replaced_since_it_was_loaded_is_told(shelf: Path) 
     shutil.copytree(other, one)
     with pytest.raises(bs.StoreError, match="another partition has taken its place since it was loaded"):
         _ = result.probes
+
+
+def test_more_points_than_can_be_shown_are_refused_by_pages_and_counted_by_tables(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (source, overview):
+        monkeypatch.setattr(module, "MOST_POINTS", 2)
+    write(tmp_path, SHORT + SWEEP)
+    ran = cli("run", "lab.toml", "--layout", "sweep")
+    assert ran.status == 0
+    assert "1 more points are not shown" in ran.out
+    assert "No page is drawn of 3 points, which are more than 2." in ran.err
+    assert not (tmp_path / "report").exists()
+    asked = cli("run", "lab.toml", "--reuse", "--report", "page")
+    assert (asked.status, asked.err.splitlines()[-1]) == (
+        2,
+        "bufferscope: page: a page shows at most 2 points, and these runs are of 3",
+    )
+    with pytest.raises(bs.figures.NoDataError, match="rtt: 3 points are too many to draw; at most 2"):
+        bs.figures.rtt(bs.load(tmp_path / "results" / "lab"))
