@@ -1,7 +1,7 @@
 """The records of several runs in frames with a column `run`, so that one query measures all of them.
 
 In these frames, `run` is a run's index in the batch. A metric's query groups by it, and a single run is a batch of one.
-All sums are over whole numbers, so a run's metrics do not depend on the runs beside it.
+Sums are over whole numbers or in a fixed order, so a run's metrics do not depend on the runs beside it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +21,6 @@ MOST_RUNS = 250
 """The most runs of a batch."""
 MOST_ROWS = 1_000_000
 """The most rows that the largest table of a batch may have, unless one run has more. This bounds memory."""
-
-
 COLUMNS: Mapping[str, Sequence[str]] = {
     "probes": ("probe", "sent_ns", "rtt_ns", "owd_up_ns"),
     "flows": ("t_ns", "flow", "cwnd_bytes", "delivered_bytes", "retransmits", "lost", "notsent_bytes"),
