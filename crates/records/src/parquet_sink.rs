@@ -9,7 +9,7 @@ use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use crate::{RecordsError, RowCounts, Sink, Table};
@@ -69,22 +69,30 @@ fn failed(table: Table) -> impl FnOnce(ParquetError) -> RecordsError {
     move |source| RecordsError::Write { table, source }
 }
 
+/// The columns by which rows are ordered. A reader that needs only some seconds can skip the row groups of the others,
+/// because their smallest and largest times are stored.
+const ORDERED_BY: [&str; 3] = ["t_ns", "sent_ns", "started_ns"];
+
 /// Integers are mostly times and counters, which differ little from row to row. They are stored as differences, which
-/// take only a few bits. Texts are few and repetitive, so they are stored in a dictionary (the default).
+/// take only a few bits. Texts are few and repetitive, so they are stored in a dictionary (the default). Other
+/// columns have no statistics: comparing all their values slows down a run that has many flows.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let builder = WriterProperties::builder()
         .set_created_by(concat!("bufferscope ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::LZ4_RAW)
+        .set_statistics_enabled(EnabledStatistics::None)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
-    schema
-        .fields()
-        .iter()
-        .filter(|field| *field.data_type() == DataType::Int64)
-        .fold(builder, |builder, field| {
-            let column = ColumnPath::from(field.name().as_str());
-            builder
-                .set_column_dictionary_enabled(column.clone(), false)
-                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+    let integers = schema.fields().iter().filter(|field| *field.data_type() == DataType::Int64);
+    let builder = integers.fold(builder, |builder, field| {
+        let column = ColumnPath::from(field.name().as_str());
+        builder
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+    });
+    ORDERED_BY
+        .into_iter()
+        .fold(builder, |builder, column| {
+            builder.set_column_statistics_enabled(ColumnPath::from(column), EnabledStatistics::Chunk)
         })
         .build()
 }

@@ -63,12 +63,14 @@ impl Value for Option<Name> {
 
 fn texts(values: impl Iterator<Item = Option<Name>>, names: &Names) -> StringArray {
     let mut column = StringBuilder::new();
+    let mut text = String::new();
     for value in values {
         match value {
             None => column.append_null(),
             Some(name) => {
-                names.write(name, &mut column).expect("a column takes any text");
-                column.append_value("");
+                text.clear();
+                names.write(name, &mut text);
+                column.append_value(&text);
             }
         }
     }
