@@ -69,9 +69,10 @@ fn failed(table: Table) -> impl FnOnce(ParquetError) -> RecordsError {
     move |source| RecordsError::Write { table, source }
 }
 
-/// The columns by which rows are ordered. A reader that needs only some seconds can skip the row groups of the others,
-/// because their smallest and largest times are stored.
-const ORDERED_BY: [&str; 3] = ["t_ns", "sent_ns", "started_ns"];
+/// The columns by which rows are ordered. A reader that needs only some seconds, or some runs of a
+/// [`Partition`](crate::Partition), can skip the row groups of the others, because their smallest and largest values are
+/// stored.
+const ORDERED_BY: [&str; 4] = ["t_ns", "sent_ns", "started_ns", crate::partition::RUN];
 
 /// Integers are mostly times and counters, which differ little from row to row. They are stored as differences, which
 /// take only a few bits. Texts are few and repetitive, so they are stored in a dictionary (the default). Other

@@ -10,7 +10,7 @@ use crate::parquet_sink::ParquetSink;
 use crate::{RecordsError, RowCounts, Sink, Table};
 
 /// The column that says which run a row belongs to.
-const RUN: &str = "run";
+pub(crate) const RUN: &str = "run";
 
 /// Streams the tables of several runs, one run after the other, into `<directory>/<table>.parquet`.
 ///
