@@ -80,9 +80,10 @@ fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMPS)/extension ## Measure the simulator's speed and memory against flows and samples, and those of ns-3 if installed
+bench: $(STAMPS)/extension ## Measure speed and memory: against flows and samples, of many short runs, and of ns-3 if installed
 	@scripts/check-rust.sh
 	$(BIN)/python benches/speed.py
+	$(BIN)/python benches/sweep.py
 
 agent: $(STAMPS)/agent ## Build the agent for the host and guest engines as one static file
 

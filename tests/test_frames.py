@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bufferscope._core import TABLES
 from bufferscope import _core
+from bufferscope._core import TABLES
 from bufferscope.engines.frames import Receiver
 from bufferscope.errors import EngineError
 

@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bufferscope.metrics.statistics import estimate, jain_index, percentile, weighted_percentile
+from bufferscope.metrics.statistics import estimate, jain_index, percentile, weighted_percentile_of
 
 values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
 
@@ -18,15 +19,18 @@ def test_percentile_interpolates_as_numpy_does(sample: list[float], percent: flo
     assert percentile(np.array(sample), percent) == pytest.approx(expected, rel=1e-9, abs=1e-3)
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 20)), min_size=1, max_size=30), st.floats(0, 100))
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 20)), min_size=1, max_size=30), st.floats(0, 100))
 def test_a_weight_stands_for_that_many_copies(rows: list[tuple[int, int]], percent: float) -> None:
-    sample, weights = np.array([r[0] for r in rows], dtype=float), np.array([r[1] for r in rows])
-    copies = np.repeat(sample, weights)
-    if len(copies) == 0:
-        with pytest.raises(ValueError, match="empty sample"):
-            weighted_percentile(sample, weights, percent)
-    else:
-        assert weighted_percentile(sample, weights, percent) == pytest.approx(percentile(copies, percent))
+    groups = [(group, value, weight) for group in range(2) for value, weight in sorted(rows)]
+    frame = pl.DataFrame(groups, schema=["group", "value", "weight"], orient="row")
+    found = frame.group_by("group").agg(weighted_percentile_of("value", "weight", percent).alias("percentile"))
+    copies = np.repeat(*np.array(rows).T).astype(float)
+    assert (found["percentile"] / 100).to_list() == pytest.approx([percentile(copies, percent)] * 2)
+
+
+def test_an_empty_sample_has_no_percentile() -> None:
+    with pytest.raises(ValueError, match="empty sample"):
+        percentile(np.array([]), 50)
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=40), st.integers(1, 10), st.floats(0, 100))

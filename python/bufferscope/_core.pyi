@@ -124,6 +124,25 @@ def simulate(
     """
 
 @final
+class PartitionWriter:
+    """Simulates runs, and writes their tables together into the files of a directory.
+
+    The tables' first column, `run`, is the number of the run, from 0 on in the order of the calls.
+    """
+
+    def __new__(cls, directory: str | PathLike[str]) -> Self:
+        """Create the files in an existing directory; raises `TablesError`."""
+
+    def simulate(self, point: Point, seed: int, progress: Callable[[int, int], bool] | None = None) -> str:
+        """Simulate the next run; returns its summary as JSON, and raises, as `simulate` does.
+
+        If it raises, the files are useless: later calls raise `ValueError`.
+        """
+
+    def finish(self) -> None:
+        """Complete the files; raises `TablesError`."""
+
+@final
 class Simulation:
     """A simulation of a point that is advanced in steps, with its tables in memory.
 

@@ -31,6 +31,7 @@ def run(
     reuse: bool = False,
     watcher: Watcher | None = None,
     cluster: str | None = None,
+    layout: str = "auto",
 ) -> Result:
     """Run an experiment: every point of its sweep with `repeat` seeds from `seed` on.
 
@@ -40,14 +41,16 @@ def run(
     `kernel` selects the guest's kernel, as in `"6.12"`.
     Equal arguments give equal records, whatever `jobs` is. With `reuse`, a stored run is reused if a new run would give
     the same records. `cluster` is the address of a Dask scheduler (`"tcp://HOST:PORT"`), or `"local:4"` for four
-    workers started here. Then its workers make the runs, which are stored on this machine all the same.
+    workers started here. Then its workers make the runs, which are stored on this machine all the same. `layout` is
+    `"single"` to store each run in a directory of its own, or `"sweep"` to store many runs of the simulator together,
+    which takes less time and space if they are short. By default, at least 200 short runs are stored together.
 
     >>> import bufferscope as bs
     >>> result = bs.run("ucas-reproduce", {"link.bottleneck.rate": "2mbit"}, repeat=3)          # doctest: +SKIP
     """
     experiment = load_experiment(name_or_path, overrides)
     tasks = plan(experiment, engines(engine, kernel=kernel), Path(out), seed=seed, repeat=repeat)
-    return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster))
+    return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster, layout=layout))
 
 
 def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newest: bool = False) -> Result:

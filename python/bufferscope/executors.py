@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import accumulate
@@ -10,8 +10,10 @@ from typing import Protocol
 
 from bufferscope import machine
 from bufferscope.errors import EngineError, InputError, check_number
-from bufferscope.job import Task, perform
-from bufferscope.store.reuse import stored
+from bufferscope.job import Failed, Task, perform, perform_together
+from bufferscope.layout import partitions, sharing
+from bufferscope.store.partition import Partition, directory_of
+from bufferscope.store.reuse import Wanted, stored, stored_together
 from bufferscope.store.run import Run
 from bufferscope.store.writing import staged
 from bufferscope.waiting import PATIENCE_S
@@ -20,8 +22,10 @@ MOST_JOBS = 1024
 
 _log = logging.getLogger(__name__)
 
+Outcomes = Mapping[Task, Run | BaseException]
+"""Tasks that have ended, each with its stored run or with the error."""
 Ended = MutableMapping[Task, Run | BaseException]
-"""The tasks that have ended, each with its stored run or with the error."""
+"""The same while further tasks are under way."""
 
 
 class Watcher(Protocol):
@@ -60,17 +64,22 @@ class Executor(Protocol):
 class Threads:
     """Carries out tasks in threads of this process; real-time runs after all others, one at a time."""
 
-    def __init__(self, jobs: int | None = None) -> None:
+    def __init__(self, jobs: int | None = None, layout: str = "auto") -> None:
         """Run `jobs` tasks at a time; by default one per processor, or fewer if memory does not hold so many.
 
         Raises `InputError` for an impossible number.
         """
         self._jobs = jobs
+        self._layout = layout
         if jobs is not None:
             check_number("jobs", jobs, 1, MOST_JOBS)
 
     def check(self, tasks: Sequence[Task]) -> None:
-        """Raise `EngineError` for the first task whose point its engine can't run, with the number of others."""
+        """Raise `EngineError` for the first task whose point its engine can't run, with the number of others.
+
+        Raises `InputError` if the layout does not suit the tasks.
+        """
+        sharing(tasks, self._layout)
         refused: list[tuple[Task, str]] = []
         for engine in dict.fromkeys(task.engine for task in tasks):
             own = {(task.experiment, task.position): task for task in tasks if task.engine is engine}
@@ -80,16 +89,23 @@ class Threads:
 
     def carry_out(self, tasks: Sequence[Task], watcher: Watcher, reuse: bool, ended: Ended) -> None:
         """Carry out the tasks; Ctrl-C stops the running ones."""
+        if reuse:
+            ended.update(_in_partitions(tasks, watcher))
+        left = [task for task in tasks if task not in ended]
+        shared = sharing(tasks, self._layout)
+        groups = [*partitions([task for task in left if task in shared])]
+        groups += [[task] for task in left if task not in shared and not task.engine.real_time]
+        alone = [[task] for task in left if task.engine.real_time]
         stop = threading.Event()
-        together = [task for task in tasks if not task.engine.real_time]
-        alone = [task for task in tasks if task.engine.real_time]
-        for group, workers in ((together, self._jobs or _fitting(together)), (alone, 1)):
-            futures: dict[Task, Future[Run]] = {}
+        together = [task for group in groups for task in group]
+        for part, workers in ((groups, self._jobs or _fitting(together)), (alone, 1)):
+            futures: list[tuple[list[Task], Future[Outcomes]]] = []
             with ThreadPoolExecutor(workers, thread_name_prefix="run") as pool:
                 try:
-                    for task in group:
-                        futures[task] = pool.submit(_run, task, watcher, stop, reuse)
-                    for future in futures.values():
+                    for group in part:
+                        run = _run_together if group[0] in shared else _run_alone
+                        futures.append((group, pool.submit(run, group, watcher, stop, reuse)))
+                    for _, future in futures:
                         while not future.done():
                             wait([future], PATIENCE_S)
                 except KeyboardInterrupt:
@@ -97,8 +113,10 @@ class Threads:
                     pool.shutdown(cancel_futures=True)
                     raise
                 finally:
-                    begun = {task: future for task, future in futures.items() if not future.cancelled()}
-                    ended.update({task: future.exception() or future.result() for task, future in begun.items()})
+                    for group, future in futures:
+                        if not future.cancelled():
+                            error = future.exception()
+                            ended.update(dict.fromkeys(group, error) if error else future.result())
 
 
 def _fitting(tasks: Sequence[Task]) -> int:
@@ -128,28 +146,47 @@ def refuse(refused: Sequence[tuple[Task, str]]) -> None:
 
 
 @contextmanager
-def executor(jobs: int | None = None, cluster: str | None = None) -> Iterator[Executor]:
+def executor(jobs: int | None = None, cluster: str | None = None, layout: str = "auto") -> Iterator[Executor]:
     """`jobs` threads of this process, or a cluster: `tcp://HOST:PORT`, `local` or `local:N`.
 
     Raises `InputError` for wrong arguments or both together, and `EngineError` for a cluster that does not answer.
     """
     if cluster is None:
-        yield Threads(jobs)
+        yield Threads(jobs, layout)
         return
     if jobs is not None:
         raise InputError(f"--jobs {jobs}: only for runs on this machine; on a cluster, its workers' threads decide")
+    if layout == "sweep":
+        raise InputError("--layout sweep: only on this machine; the runs of a cluster get directories of their own")
     from bufferscope.cluster import connected
 
     with connected(cluster) as there:
         yield there
 
 
-def _run(task: Task, watcher: Watcher, stop: threading.Event, reuse: bool) -> Run:
-    """Carry out one task, in a thread of its own."""
+def _in_partitions(tasks: Sequence[Task], watcher: Watcher) -> dict[Task, Run]:
+    """The tasks' runs that are stored in partitions and would come out the same."""
+    found: dict[Task, Run] = {}
+    for shelf in dict.fromkeys(task.shelf for task in tasks):
+        own = {task.directory.name: task for task in tasks if task.shelf == shelf}
+
+        def wanted(name: str, own: Mapping[str, Task] = own) -> Wanted | None:
+            task = own.get(name)
+            return Wanted(task.engine.identity(), task.point.scenario, task.about) if task else None
+
+        found |= {own[name]: run for name, run in stored_together(shelf, wanted).items()}
+    for task in found:
+        watcher.finished(task)
+    return found
+
+
+def _run_alone(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event, reuse: bool) -> Outcomes:
+    """Carry out one task, in a thread of its own, and store its run in a directory."""
+    (task,) = tasks
     identity = task.engine.identity()
     if reuse and (run := stored(task.directory, identity, task.point.scenario, task.about())):
         watcher.finished(task)
-        return run
+        return {task: run}
 
     def progress(now_ns: int, _duration_ns: int) -> bool:
         watcher.advanced(task, now_ns)
@@ -158,4 +195,35 @@ def _run(task: Task, watcher: Watcher, stop: threading.Event, reuse: bool) -> Ru
     with staged(task.directory) as place:
         perform(task, identity, place, progress)
     watcher.finished(task)
-    return Run(task.directory)
+    return {task: Run(task.directory)}
+
+
+def _run_together(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event, reuse: bool) -> Outcomes:
+    """Carry out tasks one after the other, in a thread of their own, and store their runs in a partition.
+
+    If some fail, the others are stored.
+    """
+    ended: dict[Task, Run | BaseException] = {}
+    identity = tasks[0].engine.identity()
+    for task in tasks if reuse else ():
+        if run := stored(task.directory, identity, task.point.scenario, task.about()):
+            ended[task] = run
+
+    def progress(task: Task, now_ns: int) -> bool:
+        watcher.advanced(task, now_ns)
+        return not stop.is_set()
+
+    while left := [task for task in tasks if task not in ended]:
+        names = [task.directory.name for task in left]
+        directory = directory_of(left[0].shelf, left[0].engine.name, names)
+        try:
+            with staged(directory) as place:
+                perform_together(left, identity, place, progress)
+        except Failed as failure:
+            ended[failure.task] = failure.error
+        else:
+            ended.update(zip(left, Run.all_in(Partition(directory)), strict=True))
+    for task in tasks:
+        if isinstance(ended[task], Run):
+            watcher.finished(task)
+    return ended

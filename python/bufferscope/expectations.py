@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
+    from bufferscope.metrics import MetricError, Value
     from bufferscope.store.run import Run
 
 
@@ -112,12 +113,14 @@ def evaluate(entries: Sequence[Entry], runs: Sequence["Run"]) -> list[Evaluated]
 
     If there are runs on several engines, the runs of each engine are judged separately.
     """
-    engines = dict.fromkeys(run.engine for run in runs)
+    engines: dict[str, dict[int, list[Run]]] = {}
+    for run in runs:
+        engines.setdefault(run.engine, {}).setdefault(run.position, []).append(run)
     return [
         evaluated
-        for engine in engines
+        for engine, by_position in engines.items()
         for entry in entries
-        for evaluated in _evaluate(entry, engine, [run for run in runs if run.engine == engine])
+        for evaluated in _evaluate(entry, engine, by_position)
     ]
 
 
@@ -174,13 +177,41 @@ def is_in(band: tuple[float, float], measured: float) -> bool:
     return low <= measured <= high
 
 
-def _evaluate(entry: Entry, engine: str, runs: Sequence["Run"]) -> Iterator[Evaluated]:
+@dataclass(frozen=True)
+class _Point:
+    """A point with the values of one metric in its runs, or the errors of runs without one."""
+
+    values: Mapping[str, str]
+    measured: "Sequence[Value | MetricError]"
+
+    @property
+    def mean(self) -> float:
+        numbers = []
+        for value in self.measured:
+            if isinstance(value, Exception):
+                raise value
+            numbers.append(value.number)
+        return fmean(numbers)
+
+
+def _evaluate(entry: Entry, engine: str, runs: Mapping[int, Sequence["Run"]]) -> Iterator[Evaluated]:
     expectation = _expectation(entry)
+    points = _measured(entry, runs)
     if entry["not_applicable"] or not entry["comparisons"]:
         reason = entry["not_applicable"] or "these runs do not have the point that it is about"
         yield Evaluated(expectation, engine, expectation.where, None, 0, Verdict.NOT_APPLICABLE, reason)
     for comparison in entry["comparisons"]:
-        yield _compare(expectation, comparison, engine, runs)
+        yield _compare(expectation, comparison, engine, points)
+
+
+def _measured(entry: Entry, runs: Mapping[int, Sequence["Run"]]) -> dict[int, _Point]:
+    """The points of an expectation that have runs, by their positions; their metric is measured in one query."""
+    from bufferscope.metrics import one_of_each
+
+    positions = dict.fromkeys(each for comparison in entry["comparisons"] for each in _positions(comparison))
+    chosen = {position: runs[position] for position in positions if position is not None and position in runs}
+    values = one_of_each([run for own in chosen.values() for run in own], entry["metric"])
+    return {position: _Point(own[0].point, [next(values) for _ in own]) for position, own in chosen.items()}
 
 
 def _expectation(entry: Entry) -> Expectation:
@@ -197,28 +228,28 @@ def _expectation(entry: Entry) -> Expectation:
     )
 
 
-def _compare(expectation: Expectation, comparison: Comparison, engine: str, runs: Sequence["Run"]) -> Evaluated:
+def _compare(expectation: Expectation, comparison: Comparison, engine: str, points: Mapping[int, _Point]) -> Evaluated:
     """Measure and judge at one point, or at one point relative to another."""
     from bufferscope.metrics import MetricError
 
-    chosen = _at(runs, comparison["point"])
-    point = chosen[0].point if chosen else expectation.where
+    chosen = points.get(comparison["point"])
+    point, size = (chosen.values, len(chosen.measured)) if chosen else (expectation.where, 0)
     try:
-        measured = _measure(expectation.metric, comparison, runs)
+        measured = _measure(comparison, points)
     except MetricError as error:
         reason = str(error)
-        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason, unmeasured=True)
+        return Evaluated(expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason, unmeasured=True)
     if measured is None:
         reason = "a point that it is about has no run"
-        return Evaluated(expectation, engine, point, None, len(chosen), Verdict.NOT_APPLICABLE, reason)
-    shown_by = None if is_in(expectation.band, measured) else _shown_by(expectation, comparison, runs)
+        return Evaluated(expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason)
+    shown_by = None if is_in(expectation.band, measured) else _shown_by(expectation, comparison, points)
     verdict = judge(expectation, measured, shown_by is not None)
     differs = verdict in (Verdict.EXPLAINED, Verdict.NOT_SHOWN)
     why = expectation.differs if differs else None
-    return Evaluated(expectation, engine, point, measured, len(chosen), verdict, why, shown_by)
+    return Evaluated(expectation, engine, point, measured, size, verdict, why, shown_by)
 
 
-def _shown_by(expectation: Expectation, comparison: Comparison, runs: Sequence["Run"]) -> str | None:
+def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[int, _Point]) -> str | None:
     """The point that shows the cause, because the metric lies in the band there, and the value; None without one."""
     from bufferscope.metrics import MetricError, definition
 
@@ -226,33 +257,23 @@ def _shown_by(expectation: Expectation, comparison: Comparison, runs: Sequence["
     if elsewhere is None:
         return None
     try:
-        measured = _measure(expectation.metric, elsewhere, runs)
+        measured = _measure(elsewhere, points)
     except MetricError:
         return None
     if measured is None or not is_in(expectation.band, measured):
         return None
     known = definition(expectation.metric)
     unit = f" {known.unit}" if known and known.unit and expectation.relative_to is None else ""
-    return f"{', '.join(_at(runs, elsewhere['point'])[0].point.values())}: {measured:.4g}{unit}"
+    return f"{', '.join(points[elsewhere['point']].values.values())}: {measured:.4g}{unit}"
 
 
-def _measure(metric: str, place: Measured, runs: Sequence["Run"]) -> float | None:
+def _measure(place: Measured, points: Mapping[int, _Point]) -> float | None:
     """The metric's mean over a point's runs, divided by another's where `place` names one; None without such runs."""
-    measured = _mean(_at(runs, place["point"]), metric)
+    measured = points[place["point"]].mean if place["point"] in points else None
     if measured is None or place["relative_to"] is None:
         return measured
-    reference = _mean(_at(runs, place["relative_to"]), metric)
+    reference = points[place["relative_to"]].mean if place["relative_to"] in points else None
     return None if reference is None else _ratio(measured, reference)
-
-
-def _at(runs: Sequence["Run"], position: int) -> list["Run"]:
-    return [run for run in runs if run.position == position]
-
-
-def _mean(runs: Sequence["Run"], metric: str) -> float | None:
-    from bufferscope import metrics
-
-    return fmean(float(metrics.metric(run, metric)) for run in runs) if runs else None
 
 
 def _ratio(value: float, reference: float) -> float:

@@ -1,7 +1,7 @@
 """Export runs: one tidy file per table; every row says which run it belongs to.
 
-Files are written under temporary names and renamed together when all are complete. Records are read run by run, so
-that memory does not grow with the number of runs.
+Files are written under temporary names and renamed together when all are complete. Records are read in batches of
+runs, so that memory does not grow with the number of runs.
 """
 
 import json
@@ -20,6 +20,8 @@ from bufferscope.variation import Variation
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from bufferscope.metrics.batch import Batch
 
 FORMATS = ("csv", "parquet", "json")
 METRICS, RUNS = "metrics", "runs"
@@ -66,33 +68,46 @@ def _check(kind: str, tables: Sequence[str]) -> None:
 
 
 def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
-    """A table of each run, with the same columns for all; a run's records are released with its frame."""
+    """A table of all runs in parts, with the same columns for all; no run keeps its records."""
     import polars as pl
+
+    from bufferscope.metrics.batch import RUN, batches
 
     variation = Variation(runs)
-    paths = list(dict.fromkeys(path for run in runs for path in run.settings))
-    names = dict.fromkeys(["run", "experiment", "engine", "seed", *variation.keys, *paths])
-    for run, values in zip(runs, variation.values, strict=True):
-        about = {**run.settings, **values, "run": run.id, "experiment": run.experiment, "engine": run.engine}
-        told = {name: pl.lit(about.get(name), pl.String).alias(name) for name in names if name != "seed"}
-        told["seed"] = pl.lit(run.seed, pl.Int64).alias("seed")
-        frame = _table(Run(run.path), table)
-        yield frame.select(*(told[name] for name in names), pl.exclude("run", "seed", "engine", "experiment"))
+    paths = [path for run in runs for path in run.settings]
+    names = list(dict.fromkeys(["run", "experiment", "engine", "seed", *variation.keys, *paths]))
+    kinds = {name: pl.Int64 if name == "seed" else pl.String for name in names}
+    rows = [
+        {**run.settings, **values, "run": run.id, "experiment": run.experiment, "engine": run.engine, "seed": run.seed}
+        for run, values in zip(runs, variation.values, strict=True)
+    ]
+    told = pl.DataFrame([[row.get(name) for name in names] for row in rows], schema=kinds, orient="row")
+    begin = 0
+    for batch in batches(runs):
+        own = runs[begin : begin + len(batch.runs)]
+        part = _table(batch, own, table)
+        which = told[begin:].select(pl.all(), index=pl.int_range(pl.len(), dtype=RUN))
+        begin += len(own)
+        whole = part.select(pl.col("run").alias("index"), pl.exclude("run", *names))
+        yield whole.join(which, on="index", maintain_order="left").select(*names, pl.exclude("index", *names))
 
 
-def _table(run: Run, table: str) -> "pl.DataFrame":
+def _table(batch: "Batch", runs: Sequence[Run], table: str) -> "pl.DataFrame":
+    """A table of the runs of a batch; the column `run` is a run's index."""
     import polars as pl
 
-    from bufferscope.metrics import definition, frame
+    from bufferscope.metrics import definition
+    from bufferscope.metrics.batch import RUN
+    from bufferscope.metrics.tables import numbered
 
     if table == METRICS:
-        metrics = frame([run])
-        units = [known.unit if (known := definition(name)) else "" for name in metrics["metric"]]
-        return metrics.with_columns(pl.Series("unit", units, pl.String))
+        metrics = numbered(runs)
+        units = {name: known.unit if (known := definition(name)) else "" for name in metrics["metric"].unique()}
+        return metrics.with_columns(unit=pl.col("metric").replace_strict(units, return_dtype=pl.String))
     if table == RUNS:
-        return pl.DataFrame([_about(run)])
-    records: pl.DataFrame = getattr(run, table)
-    return records
+        rows = [{"run": index, **_about(run)} for index, run in enumerate(runs)]
+        return pl.DataFrame(rows, schema_overrides={"run": RUN})
+    return batch.whole(table).collect()
 
 
 def _about(run: Run) -> Mapping[str, object]:
@@ -142,7 +157,7 @@ def _write_rows(frame: "pl.DataFrame", out: BinaryIO, first: bool) -> bool:
 
 
 def _write_parquet(frames: Iterator["pl.DataFrame"], file: Path) -> None:
-    """Write one part for each run; polars then joins the parts without having all of them in memory."""
+    """Write part by part; polars then joins the parts without having all of them in memory."""
     import polars as pl
 
     parts = file.with_suffix(".parts")

@@ -17,7 +17,7 @@ from bufferscope.figures.source import Point
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
-from bufferscope.metrics.queues import mean_delay_s
+from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 from bufferscope.report.words import NBSP, number
@@ -52,7 +52,9 @@ class Finding:
 
 def told(points: Sequence[Point]) -> list[str]:
     """The sentences about a result's points; empty if nothing is plain."""
-    found = [(point.label, finding) for point in points if (finding := find(point.runs))]
+    delays_s = mean_delays_s([run for point in points for run in point.runs])
+    each = [(point.label, _of_point([(run, next(delays_s)) for run in point.runs])) for point in points]
+    found = [(label, finding) for label, finding in each if finding]
     if len(found) > MOST_POINTS:
         found = [min(found, key=lambda each: each[1].added_ms), max(found, key=lambda each: each[1].added_ms)]
     return [sentence(label if len(points) > 1 else "", finding) for label, finding in found]
@@ -68,7 +70,12 @@ def sentence(label: str, finding: Finding) -> str:
 
 def find(runs: Sequence[RunRecords]) -> Finding | None:
     """The finding that is plain in all repetitions of a point; None if one of them leaves a doubt."""
-    found = [finding for run in runs if (finding := _find(run))]
+    return _of_point(list(zip(runs, mean_delays_s(runs), strict=True)))
+
+
+def _of_point(runs: Sequence[tuple[RunRecords, Mapping[str, float]]]) -> Finding | None:
+    """The same of runs with the mean delays of their ports."""
+    found = [finding for run, delays_s in runs if (finding := _find(run, delays_s))]
     if len(found) < len(runs) or len({finding.port for finding in found}) != 1:
         return None
     return Finding(
@@ -79,7 +86,7 @@ def find(runs: Sequence[RunRecords]) -> Finding | None:
     )
 
 
-def _find(run: RunRecords) -> Finding | None:
+def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
     pings = traffic_named(run.scenario, "ping")
     if len(pings) != 1:
         return None
@@ -96,12 +103,7 @@ def _find(run: RunRecords) -> Finding | None:
     added = median.number - own
     if median.censored or added < max(LEAST_ADDED_MS, LEAST_ADDED_SHARE * own):
         return None
-    samples = Window.of(run).rows(run.queues)
-    waits = {
-        port.name: MS * mean_delay_s(capacity[port.name], samples.filter(port=port.name))
-        for port in way
-        if port.name in capacity
-    }
+    waits = {port.name: MS * delays_s[port.name] for port in way if port.name in delays_s}
     total = sum(waits.values())
     if not EXPLAINED[0] * total <= added <= EXPLAINED[1] * total:
         return None

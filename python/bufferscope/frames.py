@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 PANDAS = "python -m pip install pandas pyarrow"
 
 
-def told_apart(frames: Sequence["pl.DataFrame"], runs: Sequence["Run"], variation: "Variation") -> "pl.DataFrame":
-    """Combine one frame of each run: `run`, `engine`, `seed` and the varying keys, then the frames' own columns.
+def told_apart(frame: "pl.LazyFrame", runs: Sequence["Run"], variation: "Variation") -> "pl.LazyFrame":
+    """A frame whose column `run` is an index into `runs`, with columns that distinguish the runs instead.
 
-    Settings are strings, as in experiment files (`100p`); they are null if a run's experiment has no such setting.
+    They are `run`, `engine`, `seed` and the varying keys, and the frame's own columns follow. Settings are strings, as
+    in experiment files (`100p`); they are null if a run's experiment has no such setting.
     """
     import polars as pl
 
     keys = [key for key in variation.keys if key != "engine"]
-    told = []
-    for frame, run, values in zip(frames, runs, variation.values, strict=True):
-        texts = {"run": run.id, "engine": run.engine, **{key: values.get(key) for key in keys}}
-        columns = {name: pl.lit(text, pl.String).alias(name) for name, text in texts.items()}
-        columns["seed"] = pl.lit(run.seed, pl.Int64).alias("seed")
-        own = [column for column in frame.columns if column not in columns]
-        told.append(frame.select(*(columns[name] for name in ("run", "engine", "seed", *keys)), *own))
-    return pl.concat(told)
+    texts = [[run.id, run.engine, *map(values.get, keys)] for run, values in zip(runs, variation.values, strict=True)]
+    told = pl.DataFrame(texts, schema=dict.fromkeys(["run", "engine", *keys], pl.String), orient="row")
+    told = told.with_columns(pl.Series("seed", [run.seed for run in runs], pl.Int64), index=pl.int_range(pl.len()))
+    names = ["run", "engine", "seed", *keys]
+    own = [name for name in frame.collect_schema() if name not in names]
+    rows = frame.select(pl.col("run").cast(pl.Int64).alias("index"), *own)
+    return rows.join(told.lazy(), on="index", maintain_order="left").select(*names, *own)
 
 
 def to_pandas(frame: "pl.DataFrame") -> Any:

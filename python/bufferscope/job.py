@@ -1,6 +1,7 @@
 """One run to carry out: as plain data that can be sent anywhere, and the function that carries it out."""
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -9,9 +10,10 @@ from pathlib import Path
 from bufferscope import _core, machine
 from bufferscope.engines import Engine, Progress, engines
 from bufferscope.engines.outcome import Outcome
+from bufferscope.errors import EngineError
 from bufferscope.expectations import concerning
 from bufferscope.experiment import Experiment, Point
-from bufferscope.store import FORMAT
+from bufferscope.store import FORMAT, partition
 from bufferscope.store.metadata import About, Foreseen, Observed
 from bufferscope.store.writing import directory_name, write_metadata
 
@@ -134,6 +136,43 @@ def perform(task: Task, identity: str | None, place: Path, progress: Progress) -
     clock = Clock()
     outcome = task.engine.run(task.point, task.seed, place, progress)
     write_metadata(place, {**task.foreseen(identity), **observed(task, outcome, clock)})
+
+
+class Failed(Exception):
+    """A task of several failed."""
+
+    def __init__(self, task: Task, error: EngineError) -> None:
+        """Remember which, and why."""
+        super().__init__(str(error))
+        self.task = task
+        self.error = error
+
+
+def perform_together(
+    tasks: Sequence[Task], identity: str | None, place: Path, progress: Callable[[Task, int], bool]
+) -> None:
+    """Carry out tasks of one engine: write a partition of their runs to the directory `place`.
+
+    `progress` gets the task and its time. Raises `Failed` if one of the runs failed, `EngineError` if the tables can't
+    be completed, and `OSError` if the directory can't be written.
+    """
+    engine = tasks[0].engine
+    assert engine.together, "the layout has only engines that can"
+    writer = engine.together(place)
+    metadata = []
+    for task in tasks:
+
+        def told(now_ns: int, _duration_ns: int, task: Task = task) -> bool:
+            return progress(task, now_ns)
+
+        clock = Clock()
+        try:
+            outcome = writer.run(task.point, task.seed, told)
+        except EngineError as error:
+            raise Failed(task, error) from error
+        metadata.append({**task.foreseen(identity), **observed(task, outcome, clock)})
+    writer.finish()
+    partition.write(place, [task.directory.name for task in tasks], metadata)
 
 
 class Clock:

@@ -95,44 +95,44 @@ class Result:
     @cached_property
     def probes(self) -> "pl.DataFrame":
         """Every run's `Run.probes`."""
-        return self._concatenated("probes")
+        return self.scan("probes").collect()
 
     @cached_property
     def flows(self) -> "pl.DataFrame":
         """Every run's `Run.flows`."""
-        return self._concatenated("flows")
+        return self.scan("flows").collect()
 
     @cached_property
     def queues(self) -> "pl.DataFrame":
         """Every run's `Run.queues`."""
-        return self._concatenated("queues")
+        return self.scan("queues").collect()
 
     @cached_property
     def drops(self) -> "pl.DataFrame":
         """Every run's `Run.drops`."""
-        return self._concatenated("drops")
+        return self.scan("drops").collect()
 
     @cached_property
     def transfers(self) -> "pl.DataFrame":
         """Every run's `Run.transfers`."""
-        return self._concatenated("transfers")
+        return self.scan("transfers").collect()
 
     @cached_property
     def sojourns(self) -> "pl.DataFrame":
         """Every run's `Run.sojourns`."""
-        return self._concatenated("sojourns")
+        return self.scan("sojourns").collect()
 
     @cached_property
     def capacity(self) -> "pl.DataFrame":
         """Every run's `Run.capacity`."""
-        return self._concatenated("capacity")
+        return self.scan("capacity").collect()
 
     @cached_property
     def metrics(self) -> "pl.DataFrame":
         """One row per run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
-        from bufferscope import metrics
+        from bufferscope.metrics.tables import numbered
 
-        return self._told_apart([metrics.frame([run]) for run in self.runs])
+        return self._told_apart(numbered(self.runs).lazy()).collect()
 
     @cached_property
     def expectations(self) -> list[Evaluated]:
@@ -162,7 +162,18 @@ class Result:
         """
         from bufferscope.metrics.tables import column
 
-        return self._told_apart(column(self.runs, name))
+        return self._told_apart(column(self.runs, name).lazy()).collect()
+
+    def scan(self, name: str) -> "pl.LazyFrame":
+        """One of the tables `probes`, `flows`, ... of all runs, as a lazy frame: a query reads only what it needs.
+
+        Raises `InputError` for another name, and `StoreError` if a table is damaged.
+        """
+        from bufferscope.metrics.batch import Batch
+
+        if name not in TABLES:
+            raise InputError(f"no table is called {name!r}{closest(name, TABLES)}")
+        return self._told_apart(Batch(self.runs).whole(name))
 
     def table(self, name: str) -> "pl.DataFrame":
         """One of the tables `probes`, `flows`, ... or `metrics`, by its name; raises `InputError` for another name."""
@@ -182,14 +193,11 @@ class Result:
 
         return result_html(self)
 
-    def _told_apart(self, frames: Sequence["pl.DataFrame"]) -> "pl.DataFrame":
-        """The runs' frames in one, with columns that distinguish the runs."""
+    def _told_apart(self, frame: "pl.LazyFrame") -> "pl.LazyFrame":
+        """A frame whose column `run` is the index of a run, with columns that distinguish the runs."""
         from bufferscope.frames import told_apart
 
-        return told_apart(frames, self.runs, self.variation)
-
-    def _concatenated(self, table: str) -> "pl.DataFrame":
-        return self._told_apart([getattr(run, table) for run in self.runs])
+        return told_apart(frame, self.runs, self.variation)
 
     def __repr__(self) -> str:
         return f"Result({self.experiment!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)})"

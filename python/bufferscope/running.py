@@ -59,13 +59,15 @@ def execute(
     watcher: Watcher | None = None,
     reuse: bool = False,
     cluster: str | None = None,
+    layout: str = "auto",
 ) -> list[Run]:
     """Carry out the tasks, `jobs` at a time; returns the runs in the tasks' order.
 
     By default, there is a job per processor, or as many as memory holds if those are fewer.
     Real-time runs come after all others, one at a time, whatever `jobs` is. With `reuse`, a stored run that would come
     out the same is used instead of running again. With `cluster` (`tcp://HOST:PORT`, `local` or `local:N`), the workers
-    of that cluster carry out the tasks and send the runs back.
+    of that cluster carry out the tasks and send the runs back. `layout` says how the runs are stored: `single`, each in
+    a directory of its own; `sweep`, many together; `auto`, together if there are many short ones.
 
     Raises `InputError` for wrong arguments. Raises `EngineError`, before anything runs, if the cluster does not answer
     or an engine can't run a task's point. Raises `RunsFailedError` if an engine failed, after all other runs are done,
@@ -73,7 +75,7 @@ def execute(
     """
     ended: Ended = {}
     try:
-        with executor(jobs, cluster) as chosen:
+        with executor(jobs, cluster, layout) as chosen:
             chosen.check(tasks)
             for directory in dict.fromkeys(task.shelf for task in tasks):
                 prepare(directory)

@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use super::routes::path;
     #[pymodule_export]
-    use super::simulate::{footprint, simulate};
+    use super::simulate::{PartitionWriter, footprint, simulate};
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]

@@ -1,14 +1,17 @@
-//! Where a simulation's records go: into files, or into memory.
+//! Where a simulation's records go: into files of their own, into those of a partition, or into memory.
 
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use bufferscope_records::{MemorySink, ParquetSink, Recorder, RecordsError, RowCounts, Sink, Table};
+use bufferscope_records::{
+    MemorySink, ParquetSink, Partition, Recorder, RecordsError, RowCounts, RunOfPartition, Sink, Table,
+};
 
-/// One type for both, so that there is one simulator in the extension, which the compiler then inlines as if alone. (With
+/// One type for all, so that there is one simulator in the extension, which the compiler then inlines as if alone. (With
 /// one for each, a run with one flow took 8 % longer.)
-pub(crate) enum Records {
+pub(crate) enum Records<'a> {
     Files(Box<ParquetSink>),
+    Partition(RunOfPartition<'a>),
     Memory(MemorySink),
 }
 
@@ -18,9 +21,13 @@ pub(crate) enum Recorded {
     Memory(MemorySink),
 }
 
-impl Records {
+impl<'a> Records<'a> {
     pub(crate) fn in_files(directory: &Path) -> Result<Recorder<Self>, RecordsError> {
         ParquetSink::create(directory).map(|sink| Recorder::new(Self::Files(Box::new(sink))))
+    }
+
+    pub(crate) fn in_partition(partition: &'a mut Partition) -> Recorder<Self> {
+        Recorder::new(Self::Partition(partition.next_run()))
     }
 
     pub(crate) fn in_memory() -> Recorder<Self> {
@@ -30,18 +37,19 @@ impl Records {
     /// The batches of a table that are in memory.
     pub(crate) fn batches(&self, table: Table) -> &[RecordBatch] {
         match self {
-            Self::Files(_) => &[],
+            Self::Files(_) | Self::Partition(_) => &[],
             Self::Memory(sink) => sink.batches(table),
         }
     }
 }
 
-impl Sink for Records {
+impl Sink for Records<'_> {
     type Output = Recorded;
 
     fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
         match self {
             Self::Files(sink) => sink.write(table, batch),
+            Self::Partition(sink) => sink.write(table, batch),
             Self::Memory(sink) => sink.write(table, batch),
         }
     }
@@ -49,6 +57,7 @@ impl Sink for Records {
     fn finish(self) -> Result<Recorded, RecordsError> {
         match self {
             Self::Files(sink) => sink.finish().map(Recorded::Files),
+            Self::Partition(sink) => sink.finish().map(Recorded::Files),
             Self::Memory(sink) => sink.finish().map(Recorded::Memory),
         }
     }

@@ -1,9 +1,10 @@
 //! Running the simulator.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
 
-use bufferscope_records::Table;
+use bufferscope_records::{Partition, Recorder, Table};
 use bufferscope_scenario::Scenario;
 use bufferscope_sim::{Progress, SimError, Summary};
 use pyo3::exceptions::PyValueError;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::experiment::{Point, json};
 use crate::records::{Recorded, Records};
+use crate::tables;
 use crate::{Interrupted, SimulationError};
 
 /// Simulates a point and writes its tables into `directory`. Other Python threads continue to run meanwhile.
@@ -24,15 +26,74 @@ pub(crate) fn simulate(
     directory: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    watched(py, point, progress, |scenario, watch| run(scenario, seed, Records::in_files(&directory)?, watch))
+}
+
+/// Simulates runs and writes their tables together into the files of a directory.
+#[pyclass(frozen, module = "bufferscope._core")]
+pub(crate) struct PartitionWriter(Mutex<Option<Partition>>);
+
+#[pymethods]
+impl PartitionWriter {
+    #[new]
+    fn new(directory: PathBuf) -> PyResult<Self> {
+        Ok(Self(Mutex::new(Some(Partition::create(&directory).map_err(tables::failed)?))))
+    }
+
+    #[pyo3(signature = (point, seed, progress=None))]
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        point: &Bound<'_, Point>,
+        seed: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let mut partition = self.take()?;
+        let summary = watched(py, point, progress, |scenario, watch| {
+            run(scenario, seed, Records::in_partition(&mut partition), watch)
+        })?;
+        *self.partition() = Some(partition);
+        Ok(summary)
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let partition = self.take()?;
+        py.detach(|| partition.finish()).map_err(tables::failed)
+    }
+}
+
+impl PartitionWriter {
+    fn partition(&self) -> MutexGuard<'_, Option<Partition>> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
+
+    /// The partition, which is missing from now on: a run that fails leaves rows in it that belong to no run.
+    fn take(&self) -> PyResult<Partition> {
+        self.partition().take().ok_or_else(|| PyValueError::new_err("the partition is finished, or a run in it failed"))
+    }
+}
+
+/// Runs a simulation without holding Python's lock; gives its summary as JSON.
+fn watched(
+    py: Python<'_>,
+    point: &Bound<'_, Point>,
+    progress: Option<Py<PyAny>>,
+    simulate: impl FnOnce(&Scenario, &mut Watch) -> Result<Summary<Recorded>, SimError> + Send,
+) -> PyResult<String> {
     let scenario = &point.get().inner().scenario;
     let mut watch = Watch::new(progress);
-    let outcome = py.detach(|| run(scenario, seed, &directory, &mut watch));
+    let outcome = py.detach(|| simulate(scenario, &mut watch));
     let summary = watch.outcome(outcome)?;
     Ok(told(&summary))
 }
 
-fn run(scenario: &Scenario, seed: u64, directory: &Path, watch: &mut Watch) -> Result<Summary<Recorded>, SimError> {
-    bufferscope_sim::run(scenario, seed, Records::in_files(directory)?, &mut |progress| watch.tell(progress))
+fn run(
+    scenario: &Scenario,
+    seed: u64,
+    recorder: Recorder<Records<'_>>,
+    watch: &mut Watch,
+) -> Result<Summary<Recorded>, SimError> {
+    bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.tell(progress))
 }
 
 /// The resources that a simulation of a point will take, as JSON.

@@ -30,7 +30,7 @@ struct Inner {
 }
 
 enum State {
-    Running(Box<sim::Simulation<Records>>),
+    Running(Box<sim::Simulation<Records<'static>>>),
     Finished(Recorded),
     /// It was interrupted while it was being finished.
     Lost,
@@ -153,7 +153,7 @@ impl Simulation {
 }
 
 impl Inner {
-    fn running(&mut self) -> PyResult<&mut sim::Simulation<Records>> {
+    fn running(&mut self) -> PyResult<&mut sim::Simulation<Records<'static>>> {
         match &mut self.state {
             State::Running(simulation) => Ok(simulation),
             State::Finished(_) => Err(finished()),

@@ -50,6 +50,7 @@ fn finished() -> PyErr {
     PyValueError::new_err("the tables are finished")
 }
 
+/// The exception for records that could not be written.
 pub(crate) fn failed(error: RecordsError) -> PyErr {
     let message = error.to_string();
     match error {

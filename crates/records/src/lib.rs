@@ -1,8 +1,8 @@
 //! The records of a run: the tables that every engine writes and everything else reads.
 //!
 //! An engine passes typed rows to a [`Recorder`], which collects them into Arrow record batches of a few thousand rows
-//! and passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`MemorySink`] keeps the batches
-//! for tests. Memory stays bounded however long a run is, rows keep the order in which they were recorded, and equal
+//! and passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`Partition`] does so for many runs
+//! together, [`MemorySink`] keeps the batches for tests. Memory stays bounded however long a run is, rows keep the order in which they were recorded, and equal
 //! rows give byte-identical files.
 //!
 //! Times are integer nanoseconds since the start of the run; a column's name includes its unit. The fields of a row
@@ -16,6 +16,8 @@ pub mod ipc;
 mod names;
 #[cfg(feature = "parquet")]
 mod parquet_sink;
+#[cfg(feature = "parquet")]
+mod partition;
 mod recorder;
 mod rows;
 mod schema;
@@ -27,6 +29,8 @@ pub use histogram::SojournHistogram;
 pub use names::Name;
 #[cfg(feature = "parquet")]
 pub use parquet_sink::ParquetSink;
+#[cfg(feature = "parquet")]
+pub use partition::{Partition, RunOfPartition};
 pub use recorder::Recorder;
 pub use rows::{CapacityRow, Datagrams, DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
 pub use schema::schema;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
@@ -26,8 +27,16 @@ pub struct ParquetSink {
 impl ParquetSink {
     /// Creates the files in an existing directory; files of the same names are replaced.
     pub fn create(directory: &Path) -> Result<Self, RecordsError> {
+        Self::with_schemas(directory, &Table::ALL.map(crate::schema))
+    }
+
+    /// The same for tables with other columns, in the order of [`Table::ALL`].
+    pub(crate) fn with_schemas(
+        directory: &Path,
+        schemas: &[SchemaRef; Table::ALL.len()],
+    ) -> Result<Self, RecordsError> {
         let [probes, flows, queues, drops, transfers, sojourns, capacity] =
-            Table::ALL.map(|table| writer(directory, table));
+            Table::ALL.map(|table| writer(directory, table, &schemas[table as usize]));
         let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?, capacity?];
         Ok(Self { writers, rows: RowCounts::default() })
     }
@@ -50,21 +59,20 @@ impl Sink for ParquetSink {
     }
 }
 
-fn writer(directory: &Path, table: Table) -> Result<ArrowWriter<File>, RecordsError> {
+fn writer(directory: &Path, table: Table, schema: &SchemaRef) -> Result<ArrowWriter<File>, RecordsError> {
     let path = directory.join(format!("{table}.parquet"));
     let file = File::create(&path).map_err(|source| RecordsError::Create { path, source })?;
-    let schema = crate::schema(table);
-    let properties = properties(&schema);
-    ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed(table))
+    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties(schema))).map_err(failed(table))
 }
 
 fn failed(table: Table) -> impl FnOnce(ParquetError) -> RecordsError {
     move |source| RecordsError::Write { table, source }
 }
 
-/// The columns by which rows are ordered. A reader that needs only some seconds can skip the row groups of the others,
-/// because their smallest and largest times are stored.
-const ORDERED_BY: [&str; 3] = ["t_ns", "sent_ns", "started_ns"];
+/// The columns by which rows are ordered. A reader that needs only some seconds, or some runs of a
+/// [`Partition`](crate::Partition), can skip the row groups of the others, because their smallest and largest values are
+/// stored.
+const ORDERED_BY: [&str; 4] = ["t_ns", "sent_ns", "started_ns", crate::partition::RUN];
 
 /// Integers are mostly times and counters, which differ little from row to row. They are stored as differences, which
 /// take only a few bits. Texts are few and repetitive, so they are stored in a dictionary (the default). Other

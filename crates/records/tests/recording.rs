@@ -5,7 +5,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int32Type, Int64Type};
 use bufferscope_records::*;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -174,6 +174,56 @@ fn row_groups_are_bounded_too() {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let groups: Vec<i64> = builder.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
     assert_eq!(groups, [65_536, 65_536, 18_929]);
+}
+
+#[test]
+fn the_rows_of_a_partition_have_the_number_of_their_run_and_are_otherwise_those_of_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let alone = recorded(record_probes);
+    let mut partition = Partition::create(directory.path()).unwrap();
+    for run in 0..3 {
+        let mut recorder = Recorder::new(partition.next_run());
+        if run != 1 {
+            record_probes(&mut recorder);
+        }
+        let rows = recorder.finish().unwrap();
+        assert_eq!(rows.of(Table::Probes), if run == 1 { 0 } else { MANY });
+    }
+    partition.finish().unwrap();
+
+    let file = File::open(directory.path().join("probes.parquet")).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
+    let runs = batches.iter().flat_map(|batch| batch["run"].as_primitive::<Int32Type>().iter().flatten());
+    assert!(runs.eq([0, 2].into_iter().flat_map(|run| std::iter::repeat_n(run, MANY as usize))));
+    for column in ["seq", "sent_ns", "rtt_ns", "owd_up_ns", "owd_down_ns"] {
+        let once = || integers(alone.batches(Table::Probes), column);
+        assert!(integers(&batches, column).eq(once().chain(once())), "{column}");
+    }
+    for table in Table::ALL {
+        let file = File::open(directory.path().join(format!("{table}.parquet"))).expect("every table has a file");
+        let columns = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().schema().clone();
+        let own = schema(table);
+        assert_eq!(columns.field(0).name(), "run");
+        assert_eq!(columns.fields()[1..], own.fields()[..], "{table}");
+    }
+}
+
+#[test]
+fn a_partition_keeps_no_more_than_a_row_group_of_a_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut partition = Partition::create(directory.path()).unwrap();
+    for _ in 0..3 {
+        let mut recorder = Recorder::new(partition.next_run());
+        record_probes(&mut recorder);
+        recorder.finish().unwrap();
+    }
+    partition.finish().unwrap();
+    let file = File::open(directory.path().join("probes.parquet")).unwrap();
+    let metadata = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().clone();
+    assert!(metadata.row_groups().iter().all(|group| group.num_rows() <= 64 * 1024));
+    assert!(metadata.row_groups().iter().all(|group| group.column(0).statistics().is_some()), "to skip other runs");
+    assert_eq!(metadata.row_groups().len(), (3 * MANY as usize).div_ceil(64 * 1024));
 }
 
 #[test]

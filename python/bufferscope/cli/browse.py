@@ -1,6 +1,6 @@
 """`bufferscope list` and `bufferscope show`."""
 
-from os.path import isdir
+from os.path import dirname, isdir, isfile, join
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +8,7 @@ import typer
 
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
+from bufferscope.store import RUNS
 
 
 def list_(json: options.Json = False) -> None:
@@ -53,7 +54,8 @@ def show(
 
       bufferscope show results/ucas-reproduce/run-sim-s1-0f3a2b1c
     """
-    if isdir(what):  # noqa: PTH112  # Path.is_dir fails for a name that is too long
+    # Path.is_dir and Path.is_file fail for a name that is too long.
+    if isdir(what) or isfile(join(dirname(what), RUNS)):  # noqa: PTH112,PTH113,PTH118,PTH120
         _show_stored(Path(what), json)
     else:
         _show_experiment(what, json)
@@ -63,7 +65,7 @@ def _show_stored(path: Path, json: bool) -> None:
     """A run, or all runs in a directory."""
     from bufferscope.store.reading import is_run
 
-    if is_run(path):
+    if is_run(path) or not path.is_dir():
         _show_run(path, json)
         return
     from bufferscope.store.finding import find_anywhere

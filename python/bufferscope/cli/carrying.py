@@ -25,6 +25,7 @@ def carry_out(
     silent: bool,
     reuse: bool,
     cluster: str | None,
+    layout: str = "auto",
 ) -> list[Result]:
     """Run the points of all experiments in one pool; return one result per experiment, in the order of `names`."""
     experiments = at_once("reading the experiment", lambda: [load(name, overrides) for name in dict.fromkeys(names)])
@@ -34,7 +35,7 @@ def carry_out(
     tasks = [task for tasks in plans for task in tasks]
     try:
         with shown(tasks, silent=silent) as watcher:
-            runs = iter(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster))
+            runs = iter(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster, layout=layout))
     except Interrupted as interruption:
         raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}") from None
     except RunsFailedError as failure:
@@ -47,12 +48,12 @@ def measure(result: Result, left: str) -> None:
 
     On Ctrl-C, raises `CutShortError`, which says what is `left`.
     """
+    from bufferscope.metrics import of_each
 
     def compute() -> None:
         with steps("Computing the metrics", announced=False) as step:
-            for done, run in enumerate(result.runs):
+            for done, _ in enumerate(of_each(result.runs)):
                 step(done, len(result.runs))
-                _ = run.metrics
 
     at_once("computing the metrics", compute, left)
 
@@ -61,5 +62,5 @@ def _whereabouts(finished: Sequence[Run]) -> str:
     """Where the finished runs are."""
     if not finished:
         return "no run had finished, so nothing was kept"
-    directories = dict.fromkeys(f"{run.path.parent}/" for run in finished)
+    directories = dict.fromkeys(f"{run.shelf}/" for run in finished)
     return f"the finished runs are complete, in {' and '.join(directories)}"

@@ -90,6 +90,14 @@ def complete_engine(context: typer.Context, incomplete: str) -> Iterator[str]:
 
 
 @_never_failing
+def complete_layout(context: typer.Context, incomplete: str) -> Iterator[str]:
+    """How runs are stored."""
+    from bufferscope.layout import LAYOUTS
+
+    yield from _beginning_with(incomplete, LAYOUTS)
+
+
+@_never_failing
 def complete_kernel(context: typer.Context, incomplete: str) -> Iterator[str]:
     """Series and releases of the kernels at hand."""
     from bufferscope.guest import kernels

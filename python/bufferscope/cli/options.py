@@ -9,6 +9,7 @@ from bufferscope.cli.completion import (
     complete_engine,
     complete_experiment,
     complete_kernel,
+    complete_layout,
     complete_point,
     complete_set,
 )
@@ -92,6 +93,16 @@ Reuse = Annotated[
     typer.Option(
         "--reuse",
         help="Use stored runs of the same scenario, seed and engine build instead of repeating them.",
+    ),
+]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        metavar="NAME",
+        help="How the runs are stored: single, each in its own directory; sweep, many together, for the simulator; "
+        "auto, together if there are at least 200 short ones.",
+        autocompletion=complete_layout,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]

@@ -8,7 +8,7 @@ from rich.text import Text
 from bufferscope.agreement.wording import estimate
 from bufferscope.cli.tables import number, point_name
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.figures.source import Point, points
+from bufferscope.figures.source import MOST_POINTS, Point, points
 from bufferscope.findings import told
 from bufferscope.metrics import aggregate
 from bufferscope.metrics.telling import heading, telling
@@ -21,12 +21,15 @@ MOST_COLUMNS = 7
 
 def print_runs(result: Result) -> None:
     """The most telling metrics of the traffic: one row per point, with means and 95 % intervals over repetitions."""
-    grouped = points(result)
+    everything = points(result)
+    grouped = everything[:MOST_POINTS]
     shown = dict.fromkeys(name for run in result.runs for name in telling(run.scenario))
     names = [name for name in shown if any(name in run.metrics for run in result.runs)]
     for start in range(0, max(1, len(names)), MOST_COLUMNS):
         title = f"{result.experiment}: {result.document['title']}" if start == 0 else ""
         console().print(_table(title, result, grouped, names[start : start + MOST_COLUMNS]))
+    if more := len(everything) - len(grouped):
+        console().print(Text(f"{more} more points are not shown; `bufferscope export` writes all of them."))
     if any(len(point.runs) > 1 for point in grouped):
         console().print(Text("Means over the repetitions ± half the width of their 95 % confidence interval."))
 

@@ -1,14 +1,29 @@
 """Writing pages for the commands."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bufferscope.cli.interruption import at_once
 from bufferscope.cli.progress import steps
 from bufferscope.errors import InputError
 
+if TYPE_CHECKING:
+    from bufferscope.result import Result
+
 Step = Callable[[int, int], None]
 """Called with the number of parts of a page done so far, and the total."""
+
+
+def is_drawable(result: "Result") -> bool:
+    """Whether a result has few enough points for a page; if it has too many, say so on standard error."""
+    from bufferscope.figures.source import MOST_POINTS, size
+
+    if (points := size(result)) <= MOST_POINTS:
+        return True
+    print(f"No page is drawn of {points} points, which are more than {MOST_POINTS}.", file=sys.stderr, flush=True)
+    return False
 
 
 def page(directory: Path, write: Callable[[Path, Step], Path], *, silent: bool, left: str = "") -> Path:

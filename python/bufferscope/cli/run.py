@@ -22,6 +22,7 @@ def run(
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
     reuse: options.Reuse = False,
+    layout: options.Layout = "auto",
     report: options.Report = None,
     no_report: options.NoReport = False,
     json: options.Json = False,
@@ -30,9 +31,10 @@ def run(
 ) -> None:
     """Run one experiment and show the measurements beside what its document says.
 
-    Every point of the experiment's sweep is run with every seed and stored as a directory of Parquet tables. The page
-    report/EXPERIMENT/index.html shows the figures that the experiment names, or those that suit its traffic; with \
---json or --quiet it is written only if --report says where.
+    Every point of the experiment's sweep is run with every seed and stored as a directory of Parquet tables; 200 \
+short runs and more are stored together. The page report/EXPERIMENT/index.html shows the figures that the experiment \
+names, or those that suit its traffic; with --json or --quiet it is written only if --report says where. More than \
+500 points are not drawn.
 
     [bold]Examples[/bold]
 
@@ -48,18 +50,21 @@ def run(
     """
     from bufferscope.cli.carrying import carry_out, measure
     from bufferscope.cli.interruption import at_once
-    from bufferscope.cli.pages import page
+    from bufferscope.cli.pages import is_drawable, page
     from bufferscope.engines import engines
     from bufferscope.report import build
 
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
-    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse, cluster)[0]
+    results = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse, cluster, layout)
+    result = results[0]
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     left = f"the runs are in {out}/"
     if not silent:
         measure(result, left)
+    if directory and not report and not is_drawable(result):
+        directory = None
     drawn = directory and page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
     at_once("computing the metrics", lambda: _print(result, drawn, json, quiet), left)
     if strict:
@@ -88,6 +93,6 @@ def _print(result: "Result", page: Path | None, json: bool, quiet: bool) -> None
         print_findings(result)
         print_expectations([result])
         print_warnings([result])
-        print(f"Stored in {result.runs[0].path.parent}/")
+        print(f"Stored in {result.runs[0].shelf}/")
         if page:
             print(f"The page: {page.resolve()}")

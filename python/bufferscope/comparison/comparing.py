@@ -13,7 +13,7 @@ from bufferscope.comparison.inputs import Input
 from bufferscope.comparison.sides import Meeting, Pool, Side, meetings
 from bufferscope.errors import InputError
 from bufferscope.figures.charts_of import Charts
-from bufferscope.metrics import Estimate, aggregate, compute, definition
+from bufferscope.metrics import Estimate, aggregate, definition, of_each
 from bufferscope.metrics.telling import telling
 from bufferscope.names import closest
 from bufferscope.store.run import Run
@@ -175,8 +175,8 @@ def pool(sides: Sequence[Side]) -> Pool:
 
 
 def _estimates(meeting: Meeting) -> dict[str, dict[str, Estimate]]:
-    """Metrics by side; the records of one run at a time are in memory."""
-    return {side.label: aggregate([compute(Run(run.path)) for run in side.runs]) for side in meeting.sides}
+    """Metrics by side."""
+    return {side.label: aggregate(list(of_each(side.runs))) for side in meeting.sides}
 
 
 def _rows(point: PointComparison) -> list[dict[str, object]]:

@@ -31,14 +31,14 @@ def of(what: What, name: str = "") -> Input:
     if isinstance(what, Run):
         return Input(name, str(what.path), (what,))
     if isinstance(what, Result):
-        return Input(name, str(what.runs[0].path.parent), what.runs)
+        return Input(name, str(what.runs[0].shelf), what.runs)
     if isinstance(what, str | PathLike):
         runs = [run for path in paths(fspath(what)) for run in find_anywhere(path)]
         return Input(name, fspath(what), tuple(runs))
     runs = list(what)
     if not runs:
         raise StoreError("nothing to compare: found a list without runs")
-    return Input(name, str(runs[0].path.parent), tuple(runs))
+    return Input(name, str(runs[0].shelf), tuple(runs))
 
 
 def written(text: str) -> Input:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from bufferscope.engines import guest, host, sim
 from bufferscope.engines.outcome import Outcome
@@ -15,6 +16,16 @@ Progress = Callable[[int, int], bool]
 
 Carry = Callable[[Point, int, Path, Progress], Outcome]
 """Runs a point with a seed, and writes the tables to a directory."""
+
+
+class Together(Protocol):
+    """Runs points one after the other, and writes their tables together into one directory."""
+
+    def run(self, point: Point, seed: int, progress: Progress) -> Outcome:
+        """Run a point with a seed. After an error, the tables are useless."""
+
+    def finish(self) -> None:
+        """Complete the tables."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,8 @@ class Engine:
     gives the same records. None if the engine's runs are never the same."""
     real_time: bool = False
     """Whether its runs follow the machine's clock; then other load on the machine disturbs them."""
+    together: Callable[[Path], Together] | None = None
+    """Begins to write runs together into a directory; None if each run needs a directory of its own."""
     kernel: str | None = None
     """The kernel that the user chose; None if the engine uses its default or offers no choice."""
 
@@ -47,6 +60,7 @@ ENGINES: Mapping[str, Engine] = {
         refusals=sim.refusals,
         memory_bytes=sim.memory_bytes,
         identity=sim.identity,
+        together=sim.Together,
     ),
     "guest": Engine(
         "guest",

@@ -17,10 +17,36 @@ from bufferscope.store.metadata import Summary
 def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
     """Simulate a point; raises `EngineError`, or `_core.Interrupted` after `progress` returned False."""
     try:
-        summary = json.loads(_core.simulate(point.core, seed, directory, progress))
+        summary = _core.simulate(point.core, seed, directory, progress)
     except _core.SimulationError as error:
         raise EngineError(str(error)) from error
-    return outcome(point, summary)
+    return outcome(point, json.loads(summary))
+
+
+class Together:
+    """Simulates run after run, and writes their tables together; raises as `run` does."""
+
+    def __init__(self, directory: Path) -> None:
+        """Write to this directory."""
+        try:
+            self._writer = _core.PartitionWriter(directory)
+        except _core.TablesError as error:
+            raise EngineError(str(error)) from error
+
+    def run(self, point: Point, seed: int, progress: Callable[[int, int], bool]) -> Outcome:
+        """Simulate the next run; after an error, the tables are useless."""
+        try:
+            summary = self._writer.simulate(point.core, seed, progress)
+        except _core.SimulationError as error:
+            raise EngineError(str(error)) from error
+        return outcome(point, json.loads(summary))
+
+    def finish(self) -> None:
+        """Complete the tables."""
+        try:
+            self._writer.finish()
+        except _core.TablesError as error:
+            raise EngineError(str(error)) from error
 
 
 def outcome(point: Point, summary: dict[str, Any]) -> Outcome:

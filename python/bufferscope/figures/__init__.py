@@ -89,13 +89,14 @@ def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
 
 @cache
 def _figure(name: str) -> "Figure":
-    """The function of a figure; it first checks that the tables from which it draws were recorded."""
-    from bufferscope.figures.source import check_recorded
+    """The function of a figure; it first checks the number of points, and that what it draws was recorded."""
+    from bufferscope.figures.source import check_recorded, check_size
 
     function: Figure = getattr(import_module(f"{__name__}.charts.{name}"), name)
 
     @wraps(function)
     def checked(result: "ResultRecords", *arguments: Any, **named: Any) -> "alt.LayerChart":
+        check_size(result, name)
         check_recorded(result, name, NEEDED[name])
         return function(result, *arguments, **named)
 

@@ -6,20 +6,31 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, traffic_ends, traffic_named
-from bufferscope.metrics.queues import mean_delay_s
+from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.recorded import explanation, unrecorded
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.window import Window
 from bufferscope.variation import Variation
 
+MOST_POINTS = 500
+"""The most points that figures, pages and printed tables show; runs of one point count once."""
 TITLES = {"tcp.gso_max_segs": "GSO limit"}
 """Titles of swept keys whose own words would say nothing to a reader."""
 
 
 class NoDataError(ValueError):
     """The records hold no data for the figure; the message says what is missing."""
+
+
+def check_size(result: "ResultRecords", figure: str) -> None:
+    """Raise `NoDataError` if the result has more points than a figure can show."""
+    if (points := size(result)) > MOST_POINTS:
+        raise NoDataError(f"{figure}: {points} points are too many to draw; at most {MOST_POINTS}")
+
+
+def size(result: "ResultRecords") -> int:
+    """The number of a result's points."""
+    return len(set(variation(result).labels))
 
 
 def check_recorded(result: "ResultRecords", figure: str, tables: Sequence[str]) -> None:
@@ -130,10 +141,9 @@ def duration_s(result: ResultRecords) -> float:
 def bottleneck(result: ResultRecords) -> Port:
     """The port in which the packets of all runs together waited longest, with its settings of the first run."""
     waited: dict[str, float] = {}
-    for run in result.runs:
-        samples = Window.of(run).rows(run.queues)
-        for port, capacity in capacities(run).items():
-            waited[port] = waited.get(port, 0.0) + mean_delay_s(capacity, samples.filter(port=port))
+    for delays_s in mean_delays_s(result.runs):
+        for port, delay_s in delays_s.items():
+            waited[port] = waited.get(port, 0.0) + delay_s
     if not waited:
         raise NoDataError("no port of the network has a rate, so nothing can queue")
     name = max(waited, key=lambda port: waited[port])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         metric,
         not_measured,
         not_recorded,
+        of_each,
+        one_of_each,
     )
     from bufferscope.metrics.naming import names
     from bufferscope.metrics.statistics import Estimate
@@ -49,6 +51,8 @@ __all__ = [
     "names",
     "not_measured",
     "not_recorded",
+    "of_each",
+    "one_of_each",
 ]
 
 _HOMES = {
@@ -69,5 +73,7 @@ _HOMES = {
     "names": "naming",
     "not_measured": "measuring",
     "not_recorded": "measuring",
+    "of_each": "measuring",
+    "one_of_each": "measuring",
 }
 __getattr__ = lazy.names(__name__, _HOMES)

@@ -5,7 +5,7 @@ for is in the scenario, and an engine may have set it a moment later.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -27,12 +27,7 @@ class Capacity:
 
     def bits(self, start_ns: int, end_ns: int) -> float:
         """The integral of the rate from `start_ns` to `end_ns`: the bits that fit through."""
-        times: list[int] = self.steps["t_ns"].to_list()
-        rates: list[int] = self.steps["rate_bps"].to_list()
-        return sum(
-            rate * max(0, min(end, end_ns) - max(start, start_ns)) / NANOSECONDS
-            for rate, start, end in zip(rates, times, [*times[1:], end_ns], strict=True)
-        )
+        return bits(self.steps["t_ns"].to_list(), self.steps["rate_bps"].to_list(), start_ns, end_ns)
 
     @property
     def is_constant(self) -> bool:
@@ -42,12 +37,24 @@ class Capacity:
 
 def capacities(run: RunRecords) -> Mapping[str, Capacity]:
     """The capacity of each port that has one, by name, in the order of the scenario's ports."""
-    usable = run.capacity.filter(pl.col("rate_bps") > 0).sort("t_ns", maintain_order=True)
-    found = usable.partition_by("port", as_dict=True)
-    return {name: Capacity(_from_0(found[name,])) for name in ports(run.scenario) if (name,) in found}
+    usable = steps(run.capacity.lazy(), "port").collect(engine="in-memory")
+    found = usable.partition_by("port", as_dict=True, include_key=False)
+    return {name: Capacity(found[name,]) for name in ports(run.scenario) if (name,) in found}
 
 
-def _from_0(rows: pl.DataFrame) -> pl.DataFrame:
-    """The steps of a port; its first rate holds from the start, even if the records say nothing of that time."""
-    first = pl.int_range(pl.len()) == 0
-    return rows.select(pl.when(first).then(0).otherwise("t_ns").alias("t_ns"), "rate_bps")
+def steps(rows: pl.LazyFrame, *port: str) -> pl.LazyFrame:
+    """The steps of every port in order of time, from rows of the table; the columns `port` tell ports apart.
+
+    A port's first rate holds from the start, even if the records say nothing of that time.
+    """
+    usable = rows.filter(pl.col("rate_bps") > 0).sort("t_ns", maintain_order=True)
+    is_first = pl.int_range(pl.len()).over(port) == 0
+    return usable.select(*port, pl.when(is_first).then(0).otherwise("t_ns").alias("t_ns"), "rate_bps")
+
+
+def bits(times_ns: Sequence[int], rates_bps: Sequence[int], start_ns: int, end_ns: int) -> float:
+    """The integral from `start_ns` to `end_ns` of a rate that has these steps."""
+    return sum(
+        rate * max(0, min(end, end_ns) - max(start, start_ns)) / NANOSECONDS
+        for rate, start, end in zip(rates_bps, times_ns, [*times_ns[1:], end_ns], strict=True)
+    )

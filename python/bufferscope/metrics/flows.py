@@ -4,9 +4,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from bufferscope.metrics.network import NANOSECONDS, traffic_named, traffic_of_flow
+from bufferscope.metrics.batch import Batch
+from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.network import traffic_of_flow
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.window import Window, gained
+from bufferscope.metrics.window import gained
+
+MS = 1e6
 
 
 def cwnd_packets(run: RunRecords) -> pl.Expr:
@@ -14,33 +18,44 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
     return (pl.col("cwnd_bytes") / int(run.meta["mss_bytes"])).alias("cwnd_packets")
 
 
-def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
-    """`retransmits.total`, `cwnd.<traffic>.*` and `unsent.<traffic>_ms` of a run with TCP."""
-    entries = traffic_named(run.scenario, "tcp", "web", "bittorrent")
-    if not entries:
-        return
-    window = Window.of(run)
-    flows = run.flows.with_columns(traffic_of_flow())
-    yield "retransmits.total", int(gained(flows, "retransmits", "flow", window)["retransmits"].sum())
-    samples = window.rows(flows).select("traffic", cwnd_packets(run))
-    for entry in entries:
-        cwnd = samples.filter(traffic=entry["name"])["cwnd_packets"].to_numpy()
-        if len(cwnd):
-            yield f"cwnd.{entry['name']}.mean_packets", float(cwnd.mean())
-            yield f"cwnd.{entry['name']}.max_packets", float(cwnd.max())
-    for entry in traffic_named(run.scenario, "tcp"):
-        waited_ms = _unsent_ms(flows.filter(traffic=entry["name"]), window)
-        if waited_ms is not None:
-            yield f"unsent.{entry['name']}_ms", waited_ms
+def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
+    """`retransmits.total`, `cwnd.<traffic>.*` and `unsent.<traffic>_ms` of the runs with TCP."""
+    kinds = ("tcp", "web", "bittorrent")
+    samples = batch.table("flows", "t_ns", "flow", "retransmits")
+    retransmits = gained(samples, batch, "retransmits").group_by("run").agg(pl.col("retransmits").sum())
+    runs = batch.having(*kinds).join(retransmits, on="run", how="left", maintain_order="left")
+    yield long(runs, {"retransmits.total": pl.col("retransmits").fill_null(0)})
+
+    cwnd, mss = pl.col("cwnd_bytes"), pl.col("mss_bytes")
+    segments = batch.frame({"mss_bytes": pl.Int64}, lambda run: [(run.meta["mss_bytes"],)])
+    flows = batch.rows("flows", "flow", "cwnd_bytes").group_by("run", "flow").agg(
+        cwnd.sum(), samples=cwnd.count(), max=cwnd.max()
+    )  # fmt: skip
+    found = flows.group_by("run", traffic_of_flow()).agg(cwnd.sum(), pl.col("samples").sum(), pl.col("max").max())
+    wide = batch.traffic(*kinds).join(found, on=["run", "traffic"], maintain_order="left")
+    sampled = pl.when(pl.col("samples") > 0)
+    windows: dict[str, Measured] = {
+        "cwnd.{}.mean_packets": (sampled.then(cwnd), mss * pl.col("samples")),
+        "cwnd.{}.max_packets": (pl.col("max"), mss),
+    }
+    yield long(wide.join(segments, on="run", maintain_order="left"), windows, "traffic")
+
+    sent = gained(batch.table("flows", "t_ns", "flow", "delivered_bytes"), batch, "delivered_bytes")
+    waits = sent.join(_waits(batch), on=["run", "flow"], how="left").group_by("run", traffic_of_flow())
+    unsent = waits.agg(pl.col("delivered_bytes").sum(), pl.col("byte_ns").sum(), pl.col("intervals").sum())
+    wide = batch.traffic("tcp").join(unsent, on=["run", "traffic"], maintain_order="left")
+    known = pl.when((pl.col("delivered_bytes") != 0) & (pl.col("intervals") > 0))
+    twice_sent = pl.col("delivered_bytes") * 2
+    yield long(wide, {"unsent.{}_ms": (known.then(pl.col("byte_ns")), twice_sent * MS)}, "traffic")
 
 
-def _unsent_ms(samples: pl.DataFrame, window: Window) -> float | None:
-    """By Little's law: the time integral of the waiting bytes, divided by the bytes sent."""
-    sent_bytes = int(gained(samples, "delivered_bytes", "flow", window)["delivered_bytes"].sum())
-    # Flows come and go, and engines need not sample all at the same time, so intervals are computed flow by flow.
-    goes_on = pl.col("flow") == pl.col("flow").shift()
-    since_last_s = pl.col("t_ns").diff() / NANOSECONDS
-    waited_bytes = (pl.col("notsent_bytes") + pl.col("notsent_bytes").shift()) / 2
-    ordered = window.rows(samples).sort("flow", "t_ns")
-    waits = ordered.select(pl.when(goes_on).then(waited_bytes * since_last_s)).to_series().drop_nulls()
-    return 1000 * float(waits.sum()) / sent_bytes if sent_bytes and len(waits) else None
+def _waits(batch: Batch) -> pl.LazyFrame:
+    """Twice the time integral of the bytes that wait to be sent, by the trapezoidal rule: `run, flow, byte_ns`.
+
+    By Little's law, this integral divided by the bytes sent is the mean time that they waited. Flows come and go, and
+    engines need not sample all at the same time, so each flow has its own `intervals`.
+    """
+    samples = batch.rows("flows", "flow", "notsent_bytes").sort("t_ns", maintain_order=True)
+    waiting = pl.col("notsent_bytes")
+    doubled = (waiting + waiting.shift()).cast(pl.Int128) * pl.col("t_ns").diff()
+    return samples.group_by("run", "flow").agg(byte_ns=doubled.sum(), intervals=doubled.count())

@@ -4,46 +4,59 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from bufferscope.metrics.network import traffic_named, traffic_of_flow
+from bufferscope.metrics.batch import Batch
+from bufferscope.metrics.long import long
+from bufferscope.metrics.network import NANOSECONDS, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import jain_index
-from bufferscope.metrics.window import Window, gained
+from bufferscope.metrics.window import gained
 
 MBIT = 1e6
 
 
 def deliveries(run: RunRecords) -> pl.DataFrame:
-    """The bytes that each connection had delivered over time: `flow, t_ns, delivered_bytes`, sorted by time.
-
-    If a connection ends between two samples, the samples lack its last bytes. The rows of the finished transfers add
-    them, except for pages, which may come over several connections, and look-ups, which use none.
-    """
-    samples = run.flows.lazy().select("flow", "t_ns", "delivered_bytes")
-    spread = [entry["name"] for entry in traffic_named(run.scenario, "web") if entry.get("objects")]
-    look_ups = [entry["name"] for entry in traffic_named(run.scenario, "dns")]
-    whole = run.transfers.lazy().filter(
-        pl.col("finished_ns").is_not_null(), ~pl.col("traffic").is_in([*spread, *look_ups])
-    )
-    ends = whole.select("flow", pl.col("finished_ns").alias("t_ns"), pl.col("bytes").alias("delivered_bytes"))
-    rows = pl.concat([samples, ends], how="vertical_relaxed").sort("t_ns", maintain_order=True)
+    """The bytes that each connection had delivered over time: `flow, t_ns, delivered_bytes`, sorted by time."""
+    rows = _deliveries(Batch([run])).drop("run").sort("t_ns", maintain_order=True)
     # The last byte arrives before its acknowledgement: the maximum keeps it from being counted twice.
     return rows.with_columns(pl.col("delivered_bytes").cum_max().over("flow")).collect(engine="in-memory")
 
 
-def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
-    """All `goodput.*` metrics of a run with TCP or UDP flows."""
-    entries = traffic_named(run.scenario, "tcp", "web", "udp", "bittorrent")
-    window = Window.of(run)
-    if not entries or window.seconds <= 0:
-        return
-    scale = 8 / window.seconds / MBIT
-    flows = gained(deliveries(run), "delivered_bytes", "flow", window).with_columns(traffic_of_flow())
-    yield "goodput.total_mbit", float(flows["delivered_bytes"].sum()) * scale
-    for entry in entries:
-        own = flows.filter(traffic=entry["name"])
-        yield f"goodput.{entry['name']}_mbit", float(own["delivered_bytes"].sum()) * scale
+def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
+    """All `goodput.*` metrics of the runs with TCP or UDP flows."""
+    delivered, by_traffic = pl.col("delivered_bytes"), ["run", "traffic"]
+    windows = batch.windows.select("run", window_ns=pl.col("end_ns") - pl.col("start_ns")).filter(
+        pl.col("window_ns") > 0
+    )
+    entries = batch.traffic("tcp", "web", "udp", "bittorrent").join(windows, on="run", maintain_order="left")
+    # A byte per nanosecond is 8000 Mbit/s.
+    rate = delivered.fill_null(0) * round(8 * NANOSECONDS / MBIT), pl.col("window_ns")
+    flows = gained(_deliveries(batch), batch, "delivered_bytes").with_columns(traffic_of_flow())
+
+    total = flows.group_by("run").agg(delivered.sum())
+    runs = entries.select("run", "window_ns").unique(maintain_order=True).join(total, on="run", how="left")
+    yield long(runs, {"goodput.total_mbit": rate})
+
+    own = flows.group_by(by_traffic).agg(delivered.sum())
+    yield long(
+        entries.join(own, on=by_traffic, how="left", maintain_order="left"), {"goodput.{}_mbit": rate}, "traffic"
+    )
+
     # If a flow makes several transfers, each over its own connection, these connections don't compete.
-    bulk = [entry["name"] for entry in entries if entry["kind"] == "tcp" and entry.get("transfers", 1) == 1]
-    shares = flows.filter(pl.col("traffic").is_in(bulk))["delivered_bytes"].to_list()
-    if sum(shares) > 0:
-        yield "goodput.jain", jain_index(shares)
+    bulk = batch.traffic("tcp", only=lambda entry: entry.get("transfers", 1) == 1)
+    shares = flows.join(bulk.join(windows, on="run"), on=by_traffic, how="semi").group_by("run").agg(delivered)
+    jain = delivered.map_elements(lambda shares: jain_index(shares.to_list()), return_dtype=pl.Float64)
+    yield long(shares.filter(delivered.list.sum() > 0), {"goodput.jain": jain})
+
+
+def _deliveries(batch: Batch) -> pl.LazyFrame:
+    """The samples of the connections and the ends of their transfers: `run, flow, t_ns, delivered_bytes`.
+
+    If a connection ends between two samples, the samples lack its last bytes. The rows of the finished transfers add
+    them, except for pages, which may come over several connections, and look-ups, which use none.
+    """
+    samples = batch.table("flows", "flow", "t_ns", "delivered_bytes")
+    others = batch.traffic("web", "dns", only=lambda entry: entry["kind"] == "dns" or bool(entry.get("objects")))
+    finished = batch.table("transfers", "traffic", "flow", "finished_ns", "bytes").drop_nulls("finished_ns")
+    whole = finished.join(others, on=["run", "traffic"], how="anti")
+    ends = whole.select("run", "flow", t_ns="finished_ns", delivered_bytes="bytes")
+    return pl.concat([samples, ends], how="vertical_relaxed")

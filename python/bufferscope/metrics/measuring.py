@@ -3,15 +3,29 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import polars as pl
 
 from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip
+from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
 from bufferscope.metrics.recorded import explanation, missing, unrecorded
 from bufferscope.metrics.records import RunRecords
 from bufferscope.names import closest as closest_name
 
-Family = Callable[[RunRecords], Iterator[tuple[str, float]]]
+Family = Callable[[Batch], Iterator[pl.LazyFrame]]
+"""Queries for the metrics of runs, as `long` gives them, in the order in which tables show them."""
+
+
+class AnyPercentile(Protocol):
+    """A family with percentiles, which can measure others than the usual ones."""
+
+    def __call__(self, batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
+        """The family's metrics, with these percentiles."""
+
 
 FAMILIES: Mapping[str, Family] = {
     "rtt": rtt.measure,
@@ -32,7 +46,7 @@ FAMILIES: Mapping[str, Family] = {
 }
 """For each first word of metrics' names, the function that measures these metrics."""
 
-ANY_PERCENTILE: Mapping[str, Callable[[RunRecords, Sequence[int]], Iterator[tuple[str, float]]]] = {
+ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
     "rtt": rtt.measure,
     "queue": queues.measure,
     "ring": queues.measure,
@@ -109,11 +123,7 @@ def compute(run: RunRecords) -> Metrics:
     >>> compute(run)["rtt.p95_ms"]                                                              # doctest: +SKIP
     98.4
     """
-    values: dict[str, float] = {}
-    empty = unrecorded(run.scenario)
-    for family in dict.fromkeys(FAMILIES.values()):
-        values.update(family(run))
-    return Metrics({name: value for name, value in values.items() if missing(name, empty) is None})
+    return _computed(Batch([run]))[0]
 
 
 def all_of(run: RunRecords) -> Metrics:
@@ -122,26 +132,80 @@ def all_of(run: RunRecords) -> Metrics:
     return compute(run) if kept is None else kept
 
 
+def of_each(runs: Sequence[RunRecords]) -> Iterator[Metrics]:
+    """Every metric of each run, measured together batch by batch; stored runs keep them."""
+    for batch in batches(runs):
+        kept = [_kept(run) for run in batch.runs]
+        if None not in kept:
+            yield from (found for found in kept if found is not None)
+            continue
+        for run, found in zip(batch.runs, _computed(batch), strict=True):
+            if hasattr(type(run), "metrics"):
+                vars(run)["metrics"] = found
+            yield found
+
+
 def metric(run: RunRecords, name: str) -> Value:
     """One metric of a run; in families that have percentiles, this may be any whole percentile.
 
     Raises `UnknownMetricError`, with the closest names, if there is no such metric, port or traffic, and
     `NotMeasuredError` if the run has no records of it.
     """
-    kept: Mapping[str, float] = getattr(run, "__dict__", {}).get("metrics", {})
-    if name in kept:
-        return Value(kept[name])
-    if missing(name, unrecorded(run.scenario)):
-        raise _explanation(run, name)
-    family = name.split(".")[0]
-    percent = PERCENTILE.search(name)
-    if percent and family in ANY_PERCENTILE:
-        measured = dict(ANY_PERCENTILE[family](run, (int(percent[1]),)))
-    else:
-        measured = dict(FAMILIES[family](run)) if family in FAMILIES else {}
-    if name not in measured:
-        raise _explanation(run, name)
-    return Value(float(measured[name]))
+    (value,) = one_of_each([run], name)
+    if isinstance(value, MetricError):
+        raise value
+    return value
+
+
+def one_of_each(runs: Sequence[RunRecords], name: str) -> Iterator[Value | MetricError]:
+    """One metric of each run, measured together batch by batch, as by `metric`; or the error, if a run has none."""
+    for batch in batches(runs):
+        kept = [None if (found := _kept(run)) is None else found.get(name) for run in batch.runs]
+        measured = kept if None not in kept else _one(batch, name)
+        for run, value in zip(batch.runs, measured, strict=True):
+            if value is None or missing(name, unrecorded(run.scenario)):
+                yield _explanation(run, name)
+            else:
+                yield Value(value)
+
+
+def _kept(run: RunRecords) -> Metrics | None:
+    """The metrics that a run has kept since they were computed."""
+    kept: Metrics | None = getattr(run, "__dict__", {}).get("metrics")
+    return kept
+
+
+def _computed(batch: Batch) -> list[Metrics]:
+    """Every metric of each run of a batch, in one query."""
+    values: list[dict[str, float]] = [{} for _ in batch.runs]
+    for number, name, value in _measured(batch, list(dict.fromkeys(FAMILIES.values()))).iter_rows():
+        values[number][name] = value
+    return [Metrics(_recorded(run, found)) for run, found in zip(batch.runs, values, strict=True)]
+
+
+def _recorded(run: RunRecords, found: Mapping[str, float]) -> Mapping[str, float]:
+    """The metrics without those of tables that the run does not record."""
+    empty = unrecorded(run.scenario)
+    return {name: value for name, value in found.items() if not missing(name, empty)} if empty else found
+
+
+def _one(batch: Batch, name: str) -> list[float | None]:
+    """One metric of each run of a batch, whether or not its table is recorded; None if a run has none."""
+    word = name.split(".")[0]
+    values: list[float | None] = [None] * len(batch.runs)
+    if word in FAMILIES:
+        percent = PERCENTILE.search(name) if word in ANY_PERCENTILE else None
+        family = partial(ANY_PERCENTILE[word], percents=(int(percent[1]),)) if percent else FAMILIES[word]
+        for number, value in _measured(batch, [family]).filter(metric=name).select("run", "value").iter_rows():
+            values[number] = value
+    return values
+
+
+def _measured(batch: Batch, families: Sequence[Family]) -> pl.DataFrame:
+    """The metrics of these families: `run, metric, value`, run by run; all in one query."""
+    fractions = pl.concat([frame for family in families for frame in family(batch)])
+    found = fractions.sort("run", maintain_order=True).collect(engine="in-memory")
+    return found.select("run", "metric", pl.Series("value", found["value"].to_numpy() / found["unit"].to_numpy()))
 
 
 def not_measured(run: RunRecords) -> list[str]:

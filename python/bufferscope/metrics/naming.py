@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from bufferscope.metrics.definitions import DEFINITIONS, PERCENT, Definition
 from bufferscope.metrics.network import ports, traffic_named
@@ -31,5 +32,10 @@ def any_percentile(name: str) -> str:
 
 def closest(scenario: Scenario, name: str) -> list[str]:
     """A few names that may have been meant by `name`."""
-    known = names(scenario)
+    return list(_closest(name, tuple(names(scenario))))
+
+
+@lru_cache(maxsize=8)
+def _closest(name: str, known: Sequence[str]) -> Sequence[str]:
+    """Cached, because the runs of a sweep have mostly the same names."""
     return difflib.get_close_matches(name, known, n=4, cutoff=0.5) or known[:4]

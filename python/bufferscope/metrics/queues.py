@@ -1,83 +1,112 @@
 """Metrics of ports: queue lengths, utilization, drops and marks, and each port's share of the queueing delay."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from bufferscope._core import DROP_REASONS
-from bufferscope.metrics.capacity import Capacity, capacities
-from bufferscope.metrics.network import Port, ports
+from bufferscope.metrics.batch import Batch, batches
+from bufferscope.metrics.capacity import bits
+from bufferscope.metrics.long import Measured, long, quotient
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import percentile
-from bufferscope.metrics.window import Window
+from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
 
 LAYERS = {"queue": "qdisc", "ring": "ring"}
 """The metrics' prefixes, each with its layer of a port."""
-Layers = Mapping[tuple[str, str], pl.DataFrame]
-"""The samples of each port and layer; layers without samples are left out."""
 PERCENTILES = (50, 95)
+PORT = ["run", "port"]
 _MARKS = [reason for reason, marks in DROP_REASONS.items() if marks]
 """The reasons for which a packet is marked instead of dropped."""
 
 
-def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
+def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
     """The metrics of every port that has a rate."""
-    rated = [port for port in ports(run.scenario).values() if port.rate]
-    window = Window.of(run)
-    samples = window.rows(run.queues)
-    layers: Layers = samples.partition_by("port", "layer", as_dict=True)
-    capacity = capacities(run)
-    yield from _utilizations(capacity, layers)
-    yield from delay_shares(capacity, samples).items()
-    yield from _drops_and_marks(rated, window.rows(run.drops))
-    for prefix, layer in LAYERS.items():
-        for port in rated:
-            if (port.name, layer) in layers:
-                yield from _lengths(f"{prefix}.{port.name}", layers[port.name, layer], percents)
+    yield _utilizations(batch)
+    yield _delay_shares(batch)
+    yield from _drops_and_marks(batch)
+    yield from _lengths(batch, percents)
 
 
-def delay_shares(capacity: Mapping[str, Capacity], samples: pl.DataFrame) -> dict[str, float]:
-    """`delay_share.<port>` of each port; empty if nothing ever queued."""
-    delays = {port: mean_delay_s(own, samples.filter(port=port)) for port, own in capacity.items()}
-    total = sum(delays.values())
-    return {f"delay_share.{name}": delay / total for name, delay in delays.items()} if total > 0 else {}
+def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
+    """For each run, by port with a recorded rate: the mean over time of how long it takes to send the backlog."""
+    for batch in batches(runs):
+        found: list[dict[str, float]] = [{} for _ in batch.runs]
+        for number, port, delay_s in _mean_delays(batch).collect(engine="in-memory").iter_rows():
+            found[number][port] = delay_s
+        yield from found
 
 
-def mean_delay_s(capacity: Capacity, samples: pl.DataFrame) -> float:
-    """The mean over time of how long it takes to send a port's backlog in all layers."""
-    backlog = samples.lazy().group_by("t_ns").agg(pl.col("bytes").sum()).sort("t_ns")
-    rated = backlog.join_asof(capacity.steps.lazy(), on="t_ns")
-    return _mean(rated.select(pl.col("bytes") * 8 / pl.col("rate_bps")).collect(engine="in-memory").to_series())
+def _mean_delays(batch: Batch) -> pl.LazyFrame:
+    """The mean over time of how long it takes to send the backlog of all layers: `run, port, delay_s`.
+
+    0 for a port without samples.
+    """
+    rates = batch.rates.with_columns(step=pl.col("t_ns")).sort("t_ns")
+    samples = batch.rows("queues", "port", "bytes")
+    at_rate = samples.sort("t_ns").join_asof(rates, on="t_ns", by=PORT, check_sortedness=False).drop_nulls("rate_bps")
+    backlogs = at_rate.group_by(*PORT, "step").agg(pl.col("bytes").sum(), pl.col("rate_bps").first())
+    seconds = quotient(pl.col("bytes") * 8, pl.col("rate_bps"))
+    sums = backlogs.sort("step").with_columns(seconds.alias("delay_s")).group_by(PORT).agg(pl.col("delay_s"))
+    in_order = pl.col("delay_s").map_elements(math.fsum, return_dtype=pl.Float64)
+    times = samples.group_by(PORT).agg(times=pl.col("t_ns").n_unique())
+    delays = sums.join(times, on=PORT).select(*PORT, quotient(in_order, pl.col("times")).alias("delay_s"))
+    known = batch.rated.join(batch.rates, on=PORT, how="semi")
+    found = known.join(delays, on=PORT, how="left", maintain_order="left")
+    return found.with_columns(pl.col("delay_s").fill_null(0.0))
 
 
-def _utilizations(capacity: Mapping[str, Capacity], layers: Layers) -> Iterator[tuple[str, float]]:
-    """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time."""
-    for port, allowed in capacity.items():
-        own = layers.get((port, "ring"), layers.get((port, "qdisc")))
-        if own is None or own.height < 2:
-            continue
-        lowest = own.sort("t_ns")
-        start, end = lowest["t_ns"][0], lowest["t_ns"][-1]
-        sent_bits = (lowest["sent_bytes"][-1] - lowest["sent_bytes"][0]) * 8
-        yield f"utilization.{port}", sent_bits / allowed.bits(start, end)
+def _delay_shares(batch: Batch) -> pl.LazyFrame:
+    """`delay_share.<port>` of each port; none if nothing ever queued."""
+    delay = pl.col("delay_s")
+    total = delay.sum().over("run")
+    return long(_mean_delays(batch), {"delay_share.{}": (pl.when(total > 0).then(delay), total)}, "port")
 
 
-def _drops_and_marks(rated: list[Port], drops: pl.DataFrame) -> Iterator[tuple[str, float]]:
+def _utilizations(batch: Batch) -> pl.LazyFrame:
+    """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time.
+
+    If a port has a ring, its counters are those of the ring.
+    """
+    time, sent = pl.col("t_ns"), pl.col("sent_bytes")
+    samples = batch.rows("queues", "port", "layer", "sent_bytes").group_by(*PORT, "layer").agg(
+        start_ns=time.min(),
+        end_ns=time.max(),
+        bits=(sent.get(time.arg_max()) - sent.get(time.arg_min())) * 8,
+        samples=pl.len(),
+    )  # fmt: skip
+    lowest = samples.sort(pl.col("layer") != "ring").unique(PORT, keep="first", maintain_order=True)
+    rates = batch.rates.group_by(PORT, maintain_order=True).agg(times_ns="t_ns", rates_bps="rate_bps")
+    rated = batch.rated.join(rates, on=PORT, maintain_order="left")
+    found = rated.join(lowest.filter(pl.col("samples") >= 2), on=PORT, maintain_order="left")
+
+    def capacity_bits(interval: Mapping[str, Any]) -> float:
+        return bits(interval["times_ns"], interval["rates_bps"], interval["start_ns"], interval["end_ns"])
+
+    interval = pl.struct("times_ns", "rates_bps", "start_ns", "end_ns")
+    capacity = interval.map_elements(capacity_bits, return_dtype=pl.Float64)
+    return long(found, {"utilization.{}": (pl.col("bits"), capacity)}, "port")
+
+
+def _drops_and_marks(batch: Batch) -> Iterator[pl.LazyFrame]:
     is_mark = pl.col("reason").is_in(_MARKS)
-    counts = drops.group_by("port").agg(is_mark.sum().alias("marks"), is_mark.not_().sum().alias("drops"))
-    by_port = {row["port"]: row for row in counts.iter_rows(named=True)}
+    counts = batch.rows("drops", "port", "reason").group_by(PORT).agg(marks=is_mark.sum(), drops=is_mark.not_().sum())
+    found = batch.rated.join(counts, on=PORT, how="left", maintain_order="left")
     for kind in ("drops", "marks"):
-        for port in rated:
-            yield f"{kind}.{port.name}", by_port.get(port.name, {}).get(kind, 0)
+        yield long(found, {f"{kind}.{{}}": pl.col(kind).fill_null(0)}, "port")
 
 
-def _lengths(name: str, samples: pl.DataFrame, percents: Sequence[int]) -> Iterator[tuple[str, float]]:
-    packets = samples["packets"].cast(pl.Float64)
-    yield f"{name}.mean_packets", _mean(packets)
-    for percent in percents:
-        yield f"{name}.p{percent}_packets", percentile(packets.to_numpy(), percent)
-    yield f"{name}.max_packets", float(packets.to_numpy().max())
-
-
-def _mean(values: pl.Series) -> float:
-    return float(values.to_numpy().mean()) if len(values) else 0.0
+def _lengths(batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
+    packets = pl.col("packets")
+    samples = batch.rows("queues", "port", "layer", "packets").group_by(*PORT, "layer").agg(
+        sum=packets.sum(), samples=pl.len(), max=packets.max(), ordered=packets.sort()
+    )  # fmt: skip
+    for prefix, layer in LAYERS.items():
+        found = batch.rated.join(samples.filter(layer=layer), on=PORT, maintain_order="left")
+        lengths: dict[str, Measured] = {
+            "mean": (pl.col("sum"), pl.col("samples")),
+            **{f"p{percent}": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS) for percent in percents},
+            "max": pl.col("max"),
+        }
+        yield long(found, {f"{prefix}.{{}}.{name}_packets": value for name, value in lengths.items()}, "port")

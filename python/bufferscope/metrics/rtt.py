@@ -2,24 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import polars as pl
 
-from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.batch import Batch
+from bufferscope.metrics.long import long
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import Samples, percentile
+from bufferscope.metrics.statistics import HUNDREDTHS, Samples, percentile_of
 from bufferscope.metrics.window import Window
 
 MS = 1e6
 PERCENTILES = (5, 50, 95, 99)
 
 
-def echoes(run: RunRecords) -> pl.DataFrame:
-    """The rows of `probes` that a `ping` sent. Packets of calls are left out: they have no answer.
+def is_echo() -> pl.Expr:
+    """Whether a `ping` sent the probe. Packets of calls are no echoes: they have no answer.
 
     The names of their probes have a slash, as in `<traffic>/1`.
     """
-    return run.probes.filter(~pl.col("probe").str.contains("/", literal=True))
+    return ~pl.col("probe").str.contains("/", literal=True)
+
+
+def echoes(run: RunRecords) -> pl.DataFrame:
+    """The rows of `probes` that a `ping` sent."""
+    return run.probes.filter(is_echo())
 
 
 def rtts_ms(run: RunRecords) -> Samples:
@@ -28,19 +33,25 @@ def rtts_ms(run: RunRecords) -> Samples:
     return sent.select(pl.col("rtt_ns").cast(pl.Float64).fill_null(float("inf")) / MS).to_series().to_numpy()
 
 
-def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
-    """All `rtt.*` metrics of a run with `ping` traffic; none for other runs."""
-    if not traffic_named(run.scenario, "ping"):
-        return
-    rtts = rtts_ms(run)
-    answered = rtts[np.isfinite(rtts)]
-    if len(answered):
-        yield "rtt.mean_ms", float(answered.mean())
-    if len(rtts):
-        for percent in percents:
-            yield f"rtt.p{percent}_ms", percentile(rtts, percent)
-    if len(answered):
-        yield "rtt.max_ms", float(answered.max())
-    yield "rtt.sent", len(rtts)
-    yield "rtt.lost", len(rtts) - len(answered)
-    yield "rtt.answered", len(answered)
+def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
+    """All `rtt.*` metrics of the runs with `ping` traffic."""
+    rtt = pl.col("rtt_ns")
+    sent = batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
+    found = sent.group_by("run").agg(
+        sent=pl.len(), answered=rtt.count(), sum=rtt.sum(), max=rtt.max(), ordered=rtt.sort(nulls_last=True)
+    )
+    wide = batch.having("ping").join(found, on="run", how="left", maintain_order="left")
+    count = {name: pl.col(name).fill_null(0) for name in ("sent", "answered")}
+    percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
+    answered = pl.when(pl.col("answered") > 0)
+    yield long(
+        wide,
+        {
+            "rtt.mean_ms": (answered.then(pl.col("sum")), pl.col("answered") * MS),
+            **{f"rtt.p{percent}_ms": (value, HUNDREDTHS * MS) for percent, value in percentiles.items()},
+            "rtt.max_ms": (pl.col("max"), MS),
+            "rtt.sent": count["sent"],
+            "rtt.lost": count["sent"] - count["answered"],
+            "rtt.answered": count["answered"],
+        },
+    )

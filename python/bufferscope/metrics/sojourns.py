@@ -4,23 +4,25 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from bufferscope.metrics.network import ports
-from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import weighted_percentile
-from bufferscope.metrics.window import Window
+from bufferscope.metrics.batch import Batch
+from bufferscope.metrics.long import long
+from bufferscope.metrics.statistics import HUNDREDTHS, weighted_percentile_of
 
 PERCENTILES = (50, 95, 99)
 MS = 1e6
 
 
-def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
+def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
     """`sojourn.<port>.*` of every port from which packets left in the window."""
-    rows = Window.of(run).rows(run.sojourns).filter(pl.col("layer") == "qdisc", pl.col("packets") > 0)
-    by_port = rows.partition_by("port", as_dict=True)
-    for port in ports(run.scenario).values():
-        own = by_port.get((port.name,))
-        if own is None:
-            continue
-        values, weights = own["sojourn_ns"].cast(pl.Float64).to_numpy() / MS, own["packets"].to_numpy()
-        for percent in percents:
-            yield f"sojourn.{port.name}.p{percent}_ms", weighted_percentile(values, weights, percent)
+    rows = batch.rows("sojourns", "port", "layer", "sojourn_ns", "packets")
+    rows = rows.filter(pl.col("layer") == "qdisc", pl.col("packets") > 0)
+    names = {percent: f"p{percent}" for percent in percents}
+    found = (
+        rows.group_by("run", "port", "sojourn_ns")
+        .agg(pl.col("packets").sum())
+        .sort("run", "port", "sojourn_ns")
+        .group_by("run", "port")
+        .agg(weighted_percentile_of("sojourn_ns", "packets", percent).alias(name) for percent, name in names.items())
+    )
+    wide = batch.all_ports.join(found, on=["run", "port"], maintain_order="left")
+    yield long(wide, {f"sojourn.{{}}.{name}_ms": (pl.col(name), HUNDREDTHS * MS) for name in names.values()}, "port")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from scipy import special
 
 CONFIDENCE = 0.95
@@ -18,26 +19,53 @@ def percentile(values: Samples, percent: float) -> float:
 
     A lost sample is +inf, longer than any other. The result is +inf (censored) if a lost sample contributes to it.
     """
-    return weighted_percentile(values, np.ones(len(values), dtype=np.int64), percent)
+    if not len(values):
+        raise ValueError("percentile of an empty sample")
+    ordered = [None if math.isinf(value) else value for value in np.sort(values).tolist()]
+    frame = pl.DataFrame({"ordered": [ordered]}, schema={"ordered": pl.List(pl.Float64)})
+    return float(frame.select(percentile_of(pl.col("ordered"), percent)).item()) / HUNDREDTHS
 
 
-def weighted_percentile(values: Samples, weights: npt.NDArray[np.int64], percent: float) -> float:
-    """The percentile of the sample in which each of `values` occurs as often as its weight says."""
+HUNDREDTHS = 100
+"""The number to divide the results of the following functions by: they are whole if the values and `percent` are."""
+
+
+def percentile_of(ordered: pl.Expr, percent: float) -> pl.Expr:
+    """The percentile of lists, in hundredths of their values' unit; null for an empty list.
+
+    The lists are in ascending order, with nulls, which stand for lost samples, at the end.
+    """
+    size = ordered.list.len()
+    low, share = _rank(size, percent)
+    below, above = (ordered.list.get(place, null_on_oob=True) for place in (low, low + 1))
+    return pl.when(size > 0).then(_between(below, above, share))
+
+
+def weighted_percentile_of(value: str, weight: str, percent: float) -> pl.Expr:
+    """The same of a group's sample in which each `value` occurs as often as its positive `weight` says.
+
+    The rows of the group must be in ascending order of `value`; none may be null.
+    """
+    low, share = _rank(pl.col(weight).sum(), percent)
+    ends = pl.col(weight).cum_sum()
+    below, above = (pl.col(value).get((ends <= place).sum(), null_on_oob=True) for place in (low, low + 1))
+    return _between(below, above, share)
+
+
+def _rank(size: pl.Expr, percent: float) -> tuple[pl.Expr, pl.Expr]:
+    """The rank of a percentile among so many samples: the rank of the sample below, from 0, and hundredths."""
     if not 0 <= percent <= 100:
         raise ValueError(f"percentile {percent} is outside 0..100")
-    total = int(weights.sum())
-    if total == 0:
-        raise ValueError("percentile of an empty sample")
-    order = np.argsort(values, kind="stable")
-    ends = np.cumsum(weights[order])
-    rank = (total - 1) * percent / 100
-    below, above = (
-        float(values[order][np.searchsorted(ends, k, side="right")]) for k in (math.floor(rank), math.ceil(rank))
-    )
-    share = rank - math.floor(rank)
-    if math.isinf(above):
-        return above if share > 0 or math.isinf(below) else below
-    return below + (above - below) * share
+    rank = (size.cast(pl.Int64) - 1) * percent
+    low = (rank // HUNDREDTHS).cast(pl.Int64)
+    return low, rank - low * HUNDREDTHS
+
+
+def _between(below: pl.Expr, above: pl.Expr, share: pl.Expr) -> pl.Expr:
+    """The value between two order statistics; a lost sample that has a part in it hides it."""
+    hidden = below.is_null() | ((share > 0) & above.is_null())
+    value = below * HUNDREDTHS + pl.when(share > 0).then((above - below) * share).otherwise(0)
+    return pl.when(hidden).then(math.inf).otherwise(value.cast(pl.Float64))
 
 
 def jain_index(shares: Sequence[float]) -> float:

@@ -1,12 +1,14 @@
 """Metrics as tables: of all runs, aggregated over repetitions, and the definitions themselves."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import cast
 
 import polars as pl
 
+from bufferscope.metrics.batch import RUN
 from bufferscope.metrics.definitions import DEFINITIONS
-from bufferscope.metrics.measuring import Metrics, NotMeasuredError, UnknownMetricError, Value, all_of, metric
+from bufferscope.metrics.measuring import MetricError, Metrics, UnknownMetricError, Value, of_each, one_of_each
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import Estimate, estimate
 
@@ -17,38 +19,43 @@ def aggregate(repetitions: Sequence[Metrics]) -> dict[str, Estimate]:
     return {name: estimate([metrics[name] for metrics in repetitions if name in metrics]) for name in found}
 
 
-def frame(runs: Iterable[RunRecords]) -> pl.DataFrame:
+def frame(runs: Sequence[RunRecords]) -> pl.DataFrame:
     """All metrics of all runs, one per row: `run, seed, metric, value, censored`; a censored metric's value is null."""
+    told = pl.DataFrame(
+        {"run": [run.id for run in runs], "seed": [run.seed for run in runs]}, {"run": pl.String, "seed": pl.Int64}
+    )
+    rows = numbered(runs)
+    return pl.concat([told[rows["run"]], rows.drop("run")], how="horizontal")
+
+
+def numbered(runs: Sequence[RunRecords]) -> pl.DataFrame:
+    """The same with each run's index instead of its name and seed: `run, metric, value, censored`."""
     rows = [
-        (run.id, run.seed, name, None if math.isinf(value) else float(value), math.isinf(value))
-        for run in runs
-        for name, value in all_of(run).items()
+        (index, name, None if math.isinf(value) else value, math.isinf(value))
+        for index, found in enumerate(of_each(runs))
+        for name, value in found.items()
     ]
-    schema = {"run": pl.String, "seed": pl.Int64, "metric": pl.String, "value": pl.Float64, "censored": pl.Boolean}
+    schema = {"run": RUN, "metric": pl.String, "value": pl.Float64, "censored": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def column(runs: Iterable[RunRecords], name: str) -> list[pl.DataFrame]:
-    """One metric of several runs, as a frame of one row for each run: `value, censored`.
+def column(runs: Sequence[RunRecords], name: str) -> pl.DataFrame:
+    """One metric of several runs, one row for each, with its index: `run, value, censored`.
 
     The value is null if a run has no records of the metric. Raises `UnknownMetricError` if no run can have a metric of
     this name.
     """
-    values: list[Value | None] = []
-    unknown: list[UnknownMetricError] = []
-    for run in runs:
-        try:
-            values.append(metric(run, name))
-        except NotMeasuredError:
-            values.append(None)
-        except UnknownMetricError as error:
-            values.append(None)
-            unknown.append(error)
-    if unknown and len(unknown) == len(values):
-        raise unknown[0]
-    schema = {"value": pl.Float64, "censored": pl.Boolean}
-    rows = [(None, False) if v is None else (None if v.censored else v.number, v.censored) for v in values]
-    return [pl.DataFrame([row], schema=schema, orient="row") for row in rows]
+    values = list(one_of_each(runs, name))
+    if all(isinstance(value, UnknownMetricError) for value in values):
+        raise cast(UnknownMetricError, values[0])
+    schema = {"run": RUN, "value": pl.Float64, "censored": pl.Boolean}
+    return pl.DataFrame([(index, *_cells(value)) for index, value in enumerate(values)], schema=schema, orient="row")
+
+
+def _cells(value: Value | MetricError) -> tuple[float | None, bool]:
+    if isinstance(value, MetricError):
+        return None, False
+    return None if value.censored else value.number, value.censored
 
 
 def describe() -> pl.DataFrame:

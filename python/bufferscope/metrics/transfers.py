@@ -2,34 +2,32 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import polars as pl
 
-from bufferscope.metrics.network import NANOSECONDS, traffic_named
-from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import percentile
-from bufferscope.metrics.window import Window
+from bufferscope.metrics.batch import Batch
+from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.network import NANOSECONDS
+from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
 
 PERCENTILES = (95,)
 
 
-def measure(run: RunRecords, percents: Sequence[int] = PERCENTILES) -> Iterator[tuple[str, float]]:
+def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
     """`transfer.<traffic>.*` of every traffic entry that began a transfer in the window."""
-    begun = Window.of(run).rows(run.transfers, "started_ns")
-    for entry in traffic_named(run.scenario):
-        own = begun.filter(traffic=entry["name"])
-        if not own.is_empty():
-            yield from _times(f"transfer.{entry['name']}", own, percents)
-
-
-def _times(name: str, transfers: pl.DataFrame, percents: Sequence[int]) -> Iterator[tuple[str, float]]:
-    took = (pl.col("finished_ns") - pl.col("started_ns")).cast(pl.Float64).fill_null(float("inf")) / NANOSECONDS
-    seconds = transfers.select(took).to_series().to_numpy()
-    finished = seconds[np.isfinite(seconds)]
-    if len(finished):
-        yield f"{name}.mean_s", float(finished.mean())
-    for percent in percents:
-        yield f"{name}.p{percent}_s", percentile(seconds, percent)
-    if len(finished):
-        yield f"{name}.max_s", float(finished.max())
-    yield f"{name}.unfinished", len(seconds) - len(finished)
+    took = pl.col("took_ns")
+    begun = batch.rows("transfers", "traffic", "finished_ns", time="started_ns")
+    found = (
+        begun.select("run", "traffic", took_ns=pl.col("finished_ns") - pl.col("started_ns"))
+        .group_by("run", "traffic")
+        .agg(begun=pl.len(), finished=took.count(), sum=took.sum(), max=took.max(), ordered=took.sort(nulls_last=True))
+    )
+    wide = batch.traffic().join(found, on=["run", "traffic"], maintain_order="left")
+    finished = pl.col("finished")
+    percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
+    times: dict[str, Measured] = {
+        "mean_s": (pl.when(finished > 0).then(pl.col("sum")), finished * NANOSECONDS),
+        **{f"p{percent}_s": (value, HUNDREDTHS * NANOSECONDS) for percent, value in percentiles.items()},
+        "max_s": (pl.col("max"), NANOSECONDS),
+        "unfinished": pl.col("begun") - finished,
+    }
+    yield long(wide, {f"transfer.{{}}.{name}": value for name, value in times.items()}, "traffic")

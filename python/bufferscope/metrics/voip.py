@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from bufferscope.metrics import emodel
-from bufferscope.metrics.network import NANOSECONDS, traffic_named
-from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.batch import RUN, Batch
+from bufferscope.metrics.long import long
+from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.statistics import Samples
-from bufferscope.metrics.window import Window
 
 MS = 1e6
 PACKET_MS = 20.0
@@ -24,21 +24,44 @@ PACKET_MS = 20.0
 PERIOD_NS = 10 * NANOSECONDS
 
 
-def measure(run: RunRecords) -> Iterator[tuple[str, float]]:
+def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     """`voip.<traffic>.*` of every call that sent packets in the window; each metric is that of the worse direction."""
-    sent = Window.of(run).rows(run.probes, "sent_ns").sort("sent_ns")
-    for entry in traffic_named(run.scenario, "voip"):
-        streams = [sent.filter(probe=f"{entry['name']}/{number}") for number in (1, 2)]
-        streams = [stream for stream in streams if not stream.is_empty()]
-        if not streams:
-            continue
-        name, delays = f"voip.{entry['name']}", [delays_ms(stream) for stream in streams]
-        yield f"{name}.mos", min(opinion(stream) for stream in streams)
-        arrived = [ways[np.isfinite(ways)] for ways in delays]
-        if means := [float(ways.mean()) for ways in arrived if len(ways)]:
-            yield f"{name}.delay_ms", max(means)
-            yield f"{name}.jitter_ms", max(jitter_ms(stream) for stream in streams)
-        yield f"{name}.loss_percent", max(100 * (1 - len(a) / len(d)) for a, d in zip(arrived, delays, strict=True))
+    calls = batch.traffic("voip")
+    streams = pl.concat(
+        [calls.with_columns(pl.format("{}/{}", "traffic", pl.lit(way)).alias("probe")) for way in (1, 2)]
+    )
+    sent = batch.rows("probes", "probe", "owd_up_ns", time="sent_ns").join(streams, on=["run", "probe"])
+    ways = sent.sort("sent_ns", maintain_order=True).group_by("run", "traffic", "probe").map_groups(_of_stream, _STREAM)
+    found = ways.group_by("run", "traffic").agg(
+        pl.col("mos").min(), pl.col("delay_ms").max(), pl.col("jitter_ms").max(), pl.col("loss_percent").max()
+    )
+    wide = calls.join(found, on=["run", "traffic"], maintain_order="left")
+    heard = pl.when(pl.col("delay_ms").is_not_null())
+    worse = {name: pl.col(name) for name in ("mos", "delay_ms", "jitter_ms", "loss_percent")}
+    worse["jitter_ms"] = heard.then(worse["jitter_ms"])
+    yield long(wide, {f"voip.{{}}.{name}": value for name, value in worse.items()}, "traffic")
+
+
+_STREAM = {
+    "run": RUN,
+    "traffic": pl.String,
+    **dict.fromkeys(("mos", "delay_ms", "jitter_ms", "loss_percent"), pl.Float64),
+}
+
+
+def _of_stream(stream: pl.DataFrame) -> pl.DataFrame:
+    """The metrics of the packets that one end of a call sent; the delay is null if none arrived."""
+    delays = delays_ms(stream)
+    arrived = delays[np.isfinite(delays)]
+    found = {
+        "run": stream["run"][0],
+        "traffic": stream["traffic"][0],
+        "mos": opinion(stream),
+        "delay_ms": float(arrived.mean()) if len(arrived) else None,
+        "jitter_ms": jitter_ms(stream),
+        "loss_percent": 100 * (1 - len(arrived) / len(delays)),
+    }
+    return pl.DataFrame([found], schema=_STREAM)
 
 
 def delays_ms(stream: pl.DataFrame) -> Samples:

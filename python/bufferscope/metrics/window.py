@@ -1,11 +1,15 @@
 """The part of a run that metrics measure: from the warm-up to the duration, both included."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
+
+if TYPE_CHECKING:
+    from bufferscope.metrics.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -30,17 +34,14 @@ class Window:
         return frame.filter(pl.col(column).is_between(self.start_ns, self.end_ns))
 
 
-def gained(frame: pl.DataFrame, counter: str, key: str, window: Window) -> pl.DataFrame:
-    """How much a cumulative counter grew in the window, for each `key`: a frame `key, counter`.
+def gained(frame: pl.LazyFrame, batch: "Batch", *counters: str) -> pl.LazyFrame:
+    """How much the cumulative counters of each flow grew in its run's window: `run, flow` and the counters.
 
     A counter is 0 before its first sample, and keeps its last value after its last sample.
     """
-    at_end = pl.col(counter).max().cast(pl.Int64)
-    at_start = pl.col(counter).filter(pl.col("t_ns") <= window.start_ns).max().cast(pl.Int64)
-    return (
-        frame.lazy()
-        .filter(pl.col("t_ns") <= window.end_ns)
-        .group_by(key, maintain_order=True)
-        .agg(at_end - at_start.fill_null(0))
-        .collect(engine="in-memory")
-    )
+    grown = [
+        pl.col(counter).max() - pl.col(counter).filter(pl.col("t_ns") <= pl.col("start_ns")).max().fill_null(0)
+        for counter in counters
+    ]
+    until_end = frame.join(batch.windows, on="run").filter(pl.col("t_ns") <= pl.col("end_ns"))
+    return until_end.group_by("run", "flow").agg(grown)

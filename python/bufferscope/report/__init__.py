@@ -9,6 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bufferscope.errors import InputError
+
 if TYPE_CHECKING:
     from bufferscope.result import Result
 
@@ -24,14 +26,18 @@ def build(
 
     The page contains everything it needs, its scripts included. It links to the runs' directories by relative paths, so
     the links keep working if the page and the runs are moved together. `step` is called before each figure and each run
-    with the number that are done and the total number.
+    with the number that are done and the total number. Raises `InputError` if a result has more points than a page can
+    show.
     """
+    from bufferscope.figures.source import MOST_POINTS, size
     from bufferscope.report import printing
     from bufferscope.report.page import page_view
     from bufferscope.report.rendering import render
 
     if not results:
         raise ValueError("a report needs at least one result")
+    if (largest := max(map(size, results))) > MOST_POINTS:
+        raise InputError(f"{path}: a page shows at most {MOST_POINTS} points, and these runs are of {largest}")
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bufferscope.figures.source import Point
-from bufferscope.metrics import Estimate, aggregate, all_of, definition, not_measured, not_recorded
+from bufferscope.metrics import Estimate, aggregate, definition, not_measured, not_recorded, of_each
 from bufferscope.report.words import NBSP, number
 
 MOST_COLUMNS = 9
@@ -75,7 +75,8 @@ class MetricsTable:
 
 def table(points: Sequence[Point]) -> MetricsTable:
     """The metrics of a result's points."""
-    estimates = [aggregate([all_of(run) for run in point.runs]) for point in points]
+    found = of_each([run for point in points for run in point.runs])
+    estimates = [aggregate([next(found) for _ in point.runs]) for point in points]
     names = dict.fromkeys(name for found in estimates for name in found)
     sheets = tuple(_sheet(families, estimates) for families in _sheets(names))
     labels = tuple(point.label for point in points)

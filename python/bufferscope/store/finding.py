@@ -1,10 +1,11 @@
 """Finding stored runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bufferscope.errors import StoreError
 from bufferscope.store import PARTIAL
+from bufferscope.store.partition import Partition, is_partition
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 
@@ -21,7 +22,7 @@ def find(path: Path, overrides: Sequence[str] | None = None, *, newest: bool = F
     """
     if is_run(path) or not path.is_dir():
         return [Run(path)]
-    runs = _inside(path)
+    runs = Run.all_in(Partition(path)) if is_partition(path) else _inside(path)
     if not runs:
         raise StoreError(f"{path}: no run here; {EXPECTED}")
     return _in_order(_of_one_variant(runs, overrides, newest, path))
@@ -29,7 +30,7 @@ def find(path: Path, overrides: Sequence[str] | None = None, *, newest: bool = F
 
 def find_anywhere(path: Path) -> list[Run]:
     """Like `find`; the path may also be a directory of experiments' directories, such as `results/`."""
-    if is_run(path) or not path.is_dir() or _inside(path):
+    if is_run(path) or not path.is_dir() or is_partition(path) or _inside(path):
         return find(path)
     runs = [run for entry in _directories(path) for run in _in_order(_inside(entry))]
     if not runs:
@@ -38,7 +39,21 @@ def find_anywhere(path: Path) -> list[Run]:
 
 
 def _inside(path: Path) -> list[Run]:
-    return [Run(entry) for entry in _directories(path) if is_run(entry)]
+    """The runs in an experiment's directory; of those with the same name, the one that was made last."""
+    found: dict[str, Run] = {}
+    for run in _stored(path):
+        other = found.get(run.id)
+        if other is None or other.meta["started"] <= run.meta["started"]:
+            found[run.id] = run
+    return list(found.values())
+
+
+def _stored(path: Path) -> Iterator[Run]:
+    for entry in _directories(path):
+        if is_run(entry):
+            yield Run(entry)
+        elif is_partition(entry):
+            yield from Run.all_in(Partition(entry))
 
 
 def _directories(path: Path) -> list[Path]:

@@ -230,7 +230,7 @@ _DOCUMENT = table(
     },
 )
 _CHANGE = table({"t_ns": whole(), "set": items(text)})
-_FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
+FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
 
 _REQUIRED: Mapping[str, Check] = {
     "bufferscope": text,
@@ -260,7 +260,7 @@ _OPTIONAL: Mapping[str, tuple[type, Check]] = {
     "overrides": (list, items(text)),
     "position": (int, whole()),
     "engine_identity": (str, text),
-    "files": (dict, mapping(_FILE, _TABLE)),
+    "files": (dict, mapping(FILE, _TABLE)),
 }
 """The keys that may be missing, with their types. A missing key gets an empty value of its type. Records that
 bufferscope did not write come without an experiment file, and some engines have no identity."""

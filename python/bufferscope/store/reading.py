@@ -8,7 +8,7 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bufferscope.errors import StoreError
 from bufferscope.store import FORMAT, METADATA
@@ -23,10 +23,23 @@ DAMAGED = "the run is damaged; delete it and run again"
 def read_metadata(directory: Path) -> Metadata:
     """The `run.json` of a run directory; raises `StoreError` if it is missing or can't be relied on."""
     path = directory / METADATA
+    found = read_json(path, LARGEST_METADATA_BYTES)
+    check_directory(directory)
     try:
-        content = read_file(path, LARGEST_METADATA_BYTES)
+        return checked(found)
+    except Mismatch as mismatch:
+        raise StoreError(f"{path}: {mismatch}: {DAMAGED}") from None
+
+
+def read_json(path: Path, most: int) -> Any:
+    """The content of a `run.json` or its like, of at most `most` bytes: a table of a format that this version reads.
+
+    Raises `StoreError` if it is anything else.
+    """
+    try:
+        content = read_file(path, most)
     except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(_absence(directory)) from None
+        raise StoreError(_absence(path.parent)) from None
     try:
         found = json.loads(content, parse_constant=_refuse_constant)
     except RecursionError:
@@ -34,12 +47,13 @@ def read_metadata(directory: Path) -> Metadata:
     except ValueError as error:
         raise StoreError(f"{path}: not JSON ({error}): {DAMAGED}") from None
     _check_format(found, path)
+    return found
+
+
+def check_directory(directory: Path) -> None:
+    """Raise `StoreError` if the directory's name can't be shown."""
     if not directory.resolve().name.isprintable():
         raise StoreError(f"{directory}: a name with characters that can't be shown: rename the directory")
-    try:
-        return checked(found)
-    except Mismatch as mismatch:
-        raise StoreError(f"{path}: {mismatch}: {DAMAGED}") from None
 
 
 def read_file(path: Path, most: int) -> bytes:
@@ -68,8 +82,13 @@ def read_file(path: Path, most: int) -> bytes:
 
 def is_run(directory: Path) -> bool:
     """Whether the directory holds a run, damaged or not; raises `StoreError` without the permission to look."""
+    return has_file(directory, METADATA)
+
+
+def has_file(directory: Path, name: str) -> bool:
+    """Whether the directory has a file of this name; raises `StoreError` without the permission to look."""
     try:
-        return (directory / METADATA).is_file()
+        return (directory / name).is_file()
     except OSError as error:
         raise StoreError(f"{directory}: not readable ({reason(error)})") from None
 

@@ -1,12 +1,15 @@
 """Reusing stored runs: whether running again would give the same records, and what else has changed."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from bufferscope.errors import StoreError
 from bufferscope.scenario import Scenario
 from bufferscope.store import tables
 from bufferscope.store.metadata import About
+from bufferscope.store.partition import Partition, partitions_in
 from bufferscope.store.reading import is_run, read_metadata
 from bufferscope.store.run import Run
 from bufferscope.store.writing import rewrite_metadata
@@ -39,6 +42,52 @@ def stored(directory: Path, identity: str | None, scenario: Scenario, about: Abo
         except FileNotFoundError:  # another process has just put its own run there
             return None
     return Run(directory)
+
+
+class Wanted(NamedTuple):
+    """A run that is wanted, as `stored` takes it."""
+
+    identity: str | None
+    scenario: Scenario
+    about: Callable[[], About]
+
+
+def stored_together(shelf: Path, wanted: Callable[[str], Wanted | None]) -> dict[str, Run]:
+    """The runs in the partitions of a directory that are wanted, by their names.
+
+    Each is as `stored` says. `wanted` returns what a run of that name has to be, or None.
+    """
+    found: dict[str, Run] = {}
+    for directory in partitions_in(shelf):
+        try:
+            partition = Partition(directory)
+            alike = _alike(partition, wanted)
+            if alike and (damage := partition.damage()):
+                raise StoreError(damage)
+            changed = {
+                name: about
+                for name, about in alike.items()
+                if any(partition.metadata[partition.numbers[name]].get(key) != value for key, value in about.items())
+            }
+            if changed:
+                partition.rewrite(changed)
+        except StoreError as error:
+            _tell(str(error))
+        except FileNotFoundError:  # another process has just put its own partition there
+            continue
+        else:
+            found |= {run.id: run for run in Run.all_in(partition) if run.id in alike}
+    return found
+
+
+def _alike(partition: Partition, wanted: Callable[[str], Wanted | None]) -> dict[str, About]:
+    """The wanted runs of a partition, each with what the experiment's file says now."""
+    alike: dict[str, About] = {}
+    for name, meta in zip(partition.names, partition.metadata, strict=True):
+        want = wanted(name)
+        if want and want.identity and (meta["engine_identity"], meta["scenario"]) == (want.identity, want.scenario):
+            alike[name] = want.about()
+    return alike
 
 
 def _tell(damage: str) -> None:

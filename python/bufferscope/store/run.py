@@ -1,17 +1,20 @@
 """One run, in memory or stored: what was asked for, and what was observed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bufferscope._core import TABLES
+from bufferscope.errors import StoreError
 from bufferscope.scenario import Scenario
 from bufferscope.store import tables
 from bufferscope.store.metadata import Metadata
-from bufferscope.store.reading import read_metadata
+from bufferscope.store.partition import RUN, Partition, is_partition
+from bufferscope.store.reading import is_run, read_metadata
 
 if TYPE_CHECKING:
     import polars as pl
@@ -151,26 +154,72 @@ class Alone:
 
 
 class Run(BaseRun):
-    """A run directory; its files are read when they are needed.
+    """A stored run, in a directory of its own or in a partition; its tables are read when they are needed.
 
     >>> run = Run("results/ucas-reproduce/run-sim-s1-0f3a2b1c")                                 # doctest: +SKIP
     >>> run.probes.filter(pl.col("rtt_ns").is_null())      # the probes that were lost          # doctest: +SKIP
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Open a run directory; raises `StoreError` if it is not a run, or not a complete one."""
+        """Open a run's directory, or its path in a partition; raises `StoreError` if it is not a complete run."""
         self.path = Path(path)
-        self.meta = read_metadata(self.path)
+        self.partition: Partition | None = None
+        """The partition that holds the run's tables; None if it has a directory of its own."""
+        self.number = 0
+        """The run's number in its partition."""
+        if not is_run(self.path) and is_partition(self.path.parent):
+            self._take(Partition(self.path.parent))
+        else:
+            self.meta: Metadata = read_metadata(self.path)
+
+    @classmethod
+    def all_in(cls, partition: Partition) -> "list[Run]":
+        """The runs of a partition."""
+        return [cls._in(partition, name) for name in partition.names]
+
+    @classmethod
+    def _in(cls, partition: Partition, name: str) -> "Run":
+        run = cls.__new__(cls)
+        run.path = partition.path / name
+        run._take(partition)
+        return run
+
+    def _take(self, partition: Partition) -> None:
+        """Be the run of this path in a partition."""
+        if self.path.name not in partition.numbers:
+            raise StoreError(f"{self.path}: no such run; the partition has {partition.names[0]} and others")
+        self.partition, self.number = partition, partition.numbers[self.path.name]
+        self.meta = partition.metadata[self.number]
 
     @property
     def id(self) -> str:
         """The directory's name: point, engine, seed and a digest of the scenario."""
-        return self.path.resolve().name
+        return self.path.name if self.partition else self.path.resolve().name
+
+    @property
+    def shelf(self) -> Path:
+        """The directory of all runs of the experiment."""
+        return self.path.parent.parent if self.partition else self.path.parent
+
+    def read(self, table: str, columns: Sequence[str]) -> "pl.DataFrame":
+        """`run` and some columns of a table; they are not kept in memory. Raises `StoreError` if it is damaged."""
+        if table in vars(self):
+            kept: pl.DataFrame = vars(self)[table]
+            return kept.select("run", *columns)
+        if self.partition:
+            return self._read_from(self.partition, table, columns)
+        if table in self._undecodable:
+            raise tables.unreadable(tables.file_of(self.path, table), self._undecodable[table])
+        return tables.read(self.path, self.id, table, columns, self.meta)
+
+    def _read_from(self, partition: Partition, table: str, columns: Sequence[str]) -> "pl.DataFrame":
+        import polars as pl
+
+        own = partition.scan(table).filter(pl.col(RUN) == self.number).select(pl.lit(self.id).alias("run"), *columns)
+        return tables.collected(partition.path, table, own)
 
     def _table(self, name: str) -> "pl.DataFrame":
-        if name in self._undecodable:
-            raise tables.unreadable(tables.file_of(self.path, name), self._undecodable[name])
-        return tables.read(self.path, self.id, name, self.meta)
+        return self.read(name, TABLES[name])
 
     @cached_property
     def _undecodable(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ reads the file. Records of other origin may have neither; `trial` first decodes 
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,25 +59,46 @@ def undecodable(directory: Path, metadata: Metadata) -> dict[str, str]:
     return {table: failed[file] for table, file in files.items() if file in failed}
 
 
-def read(directory: Path, run: str, table: str, metadata: Metadata) -> "pl.DataFrame":
-    """A table of a run as a frame; its first column, `run`, is the run's id.
+def read(directory: Path, run: str, table: str, columns: Sequence[str], metadata: Metadata) -> "pl.DataFrame":
+    """Some columns of a table of a run as a frame; before them, the column `run` is the run's id.
 
     Raises `StoreError` if the table is not what `metadata` says. The caller must know that a table without a checksum
     can be decoded.
     """
     import polars as pl
 
+    stored = scan(directory, table, _content(directory, table, metadata), metadata["tables"].get(table))
+    return collected(directory, table, stored.select(pl.lit(run).alias("run"), *columns))
+
+
+def scan(directory: Path, table: str, stored: bytes, rows: int | None, number: str | None = None) -> "pl.LazyFrame":
+    """The content of a table's file as a lazy frame.
+
+    Raises `StoreError` if it has not these rows or not the columns of the table, with the integer column `number`
+    before them if the table is of several runs.
+    """
+    import polars as pl
+
     path = file_of(directory, table)
-    content = _content(directory, table, metadata)
-    columns = _columns(table)
+    columns = ({number: pl.Int32} if number else {}) | _columns(table)
     try:
-        _check_columns(path, columns, pl.read_parquet_schema(io.BytesIO(content)))
-        stored = pl.scan_parquet(io.BytesIO(content))
-        rows = int(stored.select(pl.len()).collect().item())
-        _check_rows(path, rows, metadata["tables"].get(table), len(columns))
-        return stored.select(pl.lit(run).alias("run"), *columns).collect()
+        _check_columns(path, columns, pl.read_parquet_schema(io.BytesIO(stored)))
+        frame = pl.scan_parquet(io.BytesIO(stored))
+        found = int(frame.select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, str(error)) from None
+    _check_rows(path, found, rows, len(columns))
+    return frame.select(*columns)
+
+
+def collected(directory: Path, table: str, query: "pl.LazyFrame") -> "pl.DataFrame":
+    """The result of a query of a table; raises `StoreError` if its file can't be decoded."""
+    import polars as pl
+
+    try:
+        return query.collect()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise unreadable(file_of(directory, table), str(error)) from None
 
 
 def unreadable(path: Path, why: str) -> StoreError:
@@ -86,21 +107,28 @@ def unreadable(path: Path, why: str) -> StoreError:
     return StoreError(f"{path}: not readable ({first_line:.200}): {DAMAGED}")
 
 
-def _content(directory: Path, table: str, metadata: Metadata) -> bytes:
-    """The bytes of a table's file; if `metadata` has a checksum, they are the bytes that were written."""
+def content(directory: Path, table: str, written: TableFile | None, cause: Callable[[], str]) -> bytes:
+    """The bytes of a table's file; if size and checksum are given, they are the bytes that were `written`.
+
+    Raises `StoreError` if they are others, with the `cause`.
+    """
     path = file_of(directory, table)
-    written = metadata["files"].get(table)
     try:
-        content = read_file(path, memory_bytes())
+        found = read_file(path, memory_bytes())
     except FileNotFoundError:
         raise StoreError(f"{path}: not there: {DAMAGED}") from None
     except NotADirectoryError:
         raise StoreError(f"{directory}: no such run") from None
-    if written and written != _digest(content):
-        size = f"found {len(content)} bytes; {written['bytes']} were written"
-        found = "not what was written (its SHA-256 is another)" if written["bytes"] == len(content) else size
-        raise StoreError(f"{path}: {found}: {_cause(directory, metadata)}")
-    return content
+    if written and written != _digest(found):
+        size = f"found {len(found)} bytes; {written['bytes']} were written"
+        what = "not what was written (its SHA-256 is another)" if written["bytes"] == len(found) else size
+        raise StoreError(f"{path}: {what}: {cause()}")
+    return found
+
+
+def _content(directory: Path, table: str, metadata: Metadata) -> bytes:
+    """The bytes of the file of a run's table, checked against `metadata`."""
+    return content(directory, table, metadata["files"].get(table), lambda: _cause(directory, metadata))
 
 
 def _cause(directory: Path, metadata: Metadata) -> str:
@@ -110,8 +138,8 @@ def _cause(directory: Path, metadata: Metadata) -> str:
     return DAMAGED
 
 
-def _digest(content: bytes) -> TableFile:
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+def _digest(found: bytes) -> TableFile:
+    return {"bytes": len(found), "sha256": hashlib.sha256(found).hexdigest()}
 
 
 def _columns(table: str) -> "dict[str, type[pl.DataType]]":

@@ -33,9 +33,11 @@ pub(crate) fn split_off_first(packet: PacketId, overhead_bytes: u32, pool: &mut 
 
 #[cfg(test)]
 mod tests {
+    use bufferscope_scenario::sizes::MSS_BYTES;
+
     use super::*;
     use crate::network::packet::{Header, Side, TcpPacket};
-    use crate::network::segment::{Flags, MSS_BYTES, SackBlocks, Segment};
+    use crate::network::segment::{Flags, SackBlocks, Segment};
     use crate::network::traffic_class::{Ecn, TrafficClass};
 
     const HEADERS: u32 = 52;

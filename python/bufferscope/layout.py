@@ -1,0 +1,57 @@
+"""How runs are stored: each in a directory of its own, or many together in partitions."""
+
+from collections.abc import Iterator, Sequence
+
+from bufferscope.errors import InputError
+from bufferscope.job import Task
+from bufferscope.metrics.network import NANOSECONDS
+
+LAYOUTS = ("auto", "single", "sweep")
+"""`single`: a directory for each run. `sweep`: partitions of many runs. `auto`: whichever suits the tasks."""
+LEAST_RUNS = 200
+"""With fewer runs, `auto` gives each a directory of its own."""
+LONGEST_S = 60
+"""Runs that simulate a longer time get a directory of their own: it costs nothing beside the simulation."""
+MOST_RUNS = 250
+"""The most runs of a partition."""
+MOST_S = 3600
+"""The most simulated seconds of a partition, unless one run takes more: this bounds the size of its files."""
+LEAST_PARTITIONS = 8
+"""A sweep has at least so many partitions, so that every processor has its part and an interruption costs little."""
+
+
+def sharing(tasks: Sequence[Task], layout: str) -> set[Task]:
+    """The tasks whose runs are stored in partitions; each of the others gets a directory.
+
+    Only the simulator's runs can be stored together: with other engines, a directory costs nothing beside the run.
+    Raises `InputError` for an unknown layout, and for `sweep` with another engine.
+    """
+    if layout not in LAYOUTS:
+        raise InputError(f"--layout: found {layout!r}; allowed: {', '.join(LAYOUTS)}")
+    able = [task for task in tasks if task.engine.together]
+    if layout == "sweep" and len(able) < len(tasks):
+        unable = next(task.engine.name for task in tasks if not task.engine.together)
+        raise InputError(f"--layout sweep: only for the engine sim; runs of {unable} have directories of their own")
+    return set(able) if layout == "sweep" or (layout == "auto" and _is_large(able)) else set()
+
+
+def _is_large(tasks: Sequence[Task]) -> bool:
+    return len(tasks) >= LEAST_RUNS and all(task.duration_ns <= LONGEST_S * NANOSECONDS for task in tasks)
+
+
+def partitions(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """The tasks in their order, in groups of limited size; a group has tasks of one experiment and one engine."""
+    most = max(1, min(MOST_RUNS, -(-len(tasks) // LEAST_PARTITIONS)))
+    alike: dict[object, list[Task]] = {}
+    for task in tasks:
+        alike.setdefault((task.shelf, task.engine), []).append(task)
+    for own in alike.values():
+        group: list[Task] = []
+        duration_ns = 0
+        for task in own:
+            if group and (len(group) == most or duration_ns + task.duration_ns > MOST_S * NANOSECONDS):
+                yield group
+                group, duration_ns = [], 0
+            group.append(task)
+            duration_ns += task.duration_ns
+        yield group

@@ -1,0 +1,44 @@
+"""Metrics in long frames: one row per run and metric, as a fraction.
+
+Polars divides by a constant, or by a column of one row, less exactly than by a longer column: it multiplies by the
+reciprocal. A run's metrics must not depend on the number of runs beside it, so queries give fractions of exact numbers,
+and NumPy divides.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+Measured = pl.Expr | tuple[pl.Expr, pl.Expr | float]
+"""A metric's value, or its numerator and denominator."""
+
+
+def long(wide: pl.LazyFrame, metrics: Mapping[str, Measured], place: str | None = None) -> pl.LazyFrame:
+    """`run, metric, value, unit`: for each row of `wide` these metrics in this order, as fractions `value / unit`.
+
+    A metric whose value is null is left out. `{}` in its name stands for the row's port or traffic, which is in the
+    column `place`.
+    """
+    names = [pl.lit(name) if place is None else pl.format(name, place) for name in metrics]
+    pairs = [value if isinstance(value, tuple) else (value, 1) for value in metrics.values()]
+    units = [unit if isinstance(unit, pl.Expr) else pl.lit(unit) for _, unit in pairs]
+    lists = wide.select(
+        "run",
+        metric=pl.concat_list(names),
+        value=pl.concat_list([value.cast(pl.Float64) for value, _ in pairs]),
+        unit=pl.concat_list([unit.cast(pl.Float64) for unit in units]),
+    )
+    return lists.explode("metric", "value", "unit").filter(pl.col("value").is_not_null())
+
+
+def quotient(value: pl.Expr, unit: pl.Expr) -> pl.Expr:
+    """`value / unit`, row by row; null if one of them is."""
+
+    def divided(pair: Sequence[pl.Series]) -> pl.Series:
+        value, unit = (each.cast(pl.Float64).fill_null(np.nan).to_numpy() for each in pair)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return pl.Series(value / unit)
+
+    found = pl.map_batches([value, unit], divided, return_dtype=pl.Float64)
+    return pl.when(value.is_not_null() & unit.is_not_null()).then(found)

@@ -1,0 +1,180 @@
+"""Partitions: many short runs in one directory.
+
+    OUT/<experiment>/runs-<engine>-<digest>/
+        runs.json           what `run.json` says of each run; what they have in common, once
+        <table>.parquet     one file a table; its first column, `run`, is a run's place in `runs.json`, from 0
+
+A partition is written, replaced and checked as the directory of a run is. Its runs have paths in it, as if each were a
+directory there; `Run` opens these paths.
+"""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bufferscope import _core
+from bufferscope.errors import StoreError
+from bufferscope.store import FORMAT, PARTIAL, RUNS, tables
+from bufferscope.store.metadata import FILE, Metadata, TableFile, checked
+from bufferscope.store.reading import DAMAGED, check_directory, has_file, read_json
+from bufferscope.store.shape import Check, Mismatch, items, matching
+from bufferscope.store.shape import table as table_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RUN = "run"
+"""The column with the number of a row's run."""
+LARGEST_RUNS_BYTES = 256 << 20
+"""More than the `runs.json` of a few hundred runs of the largest scenarios."""
+_NAME: Check = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,254}", "a name of letters, digits, '.', '_' and '-'")
+_SHAPE = table_of(
+    {
+        "files": table_of(dict.fromkeys(_core.TABLES, FILE)),
+        "names": items(_NAME, least=1),
+        "common": table_of({}),
+        "own": items(table_of({}), least=1),
+    }
+)
+
+
+class Partition:
+    """A directory with the tables of many runs."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a partition; raises `StoreError` if it can't be relied on."""
+        self.path = path
+        found = read_json(path / RUNS, LARGEST_RUNS_BYTES)
+        check_directory(path)
+        try:
+            _SHAPE(found, "")
+            if len(found["own"]) != len(found["names"]) or len(set(found["names"])) < len(found["names"]):
+                raise Mismatch("names", found["names"], f"{len(found['own'])} different names, one for each run")
+            self.metadata: Sequence[Metadata] = [checked(merged(found["common"], own)) for own in found["own"]]
+        except Mismatch as mismatch:
+            raise StoreError(f"{path / RUNS}: {mismatch}: {DAMAGED}") from None
+        except RecursionError:
+            raise StoreError(f"{path / RUNS}: nested too deeply: {DAMAGED}") from None
+        self.names: Sequence[str] = found["names"]
+        """The runs' names, in the order of their numbers."""
+        self.files: Mapping[str, TableFile] = found["files"]
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each run by its name."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    def scan(self, table: str) -> "pl.LazyFrame":
+        """A table of all runs, read as far as a query needs it; raises `StoreError` if it is damaged."""
+        rows = sum(metadata["tables"].get(table, 0) for metadata in self.metadata)
+        return tables.scan(self.path, table, self._content(table), rows, RUN)
+
+    def damage(self) -> str | None:
+        """What is wrong with the files of the tables, in words; None if they are as they were written."""
+        for table in _core.TABLES:
+            try:
+                self._content(table)
+            except StoreError as error:
+                return str(error).removesuffix(f": {DAMAGED}")
+        return None
+
+    def rewrite(self, changed: Mapping[str, Mapping[str, object]]) -> None:
+        """Change some keys of these runs' metadata; other processes read either the old file or the new one."""
+        changes = [changed.get(name, {}) for name in self.names]
+        self.metadata = [
+            checked({**metadata, **change}) for metadata, change in zip(self.metadata, changes, strict=True)
+        ]
+        content = _text(self.names, self.metadata, self.files)
+        place = self.path / f"{PARTIAL}{RUNS}-{secrets.token_hex(4)}"
+        try:
+            place.write_text(content, encoding="utf-8")
+            place.replace(self.path / RUNS)
+        finally:
+            place.unlink(missing_ok=True)
+
+    def _content(self, table: str) -> bytes:
+        return tables.content(self.path, table, self.files.get(table), self._cause)
+
+    def _cause(self) -> str:
+        """Why a table is not the one that was opened."""
+        if Partition(self.path).files != self.files:
+            return "another partition has taken its place since it was loaded; load it again"
+        return DAMAGED
+
+
+def is_partition(directory: Path) -> bool:
+    """Whether the directory holds a partition, damaged or not; raises `StoreError` without the permission to look."""
+    return has_file(directory, RUNS)
+
+
+def partitions_in(shelf: Path) -> list[Path]:
+    """The directories of partitions in the directory of an experiment's runs."""
+    return sorted(entry for entry in shelf.glob("[!.]*") if is_partition(entry)) if shelf.is_dir() else []
+
+
+def directory_of(shelf: Path, engine: str, names: Sequence[str]) -> Path:
+    """The directory in `shelf` for the partition of these runs of an engine."""
+    digest = sha256("\n".join(names).encode()).hexdigest()[:16]
+    return shelf / f"runs-{engine}-{digest}"
+
+
+def write(directory: Path, names: Sequence[str], metadata: Sequence[Mapping[str, Any]]) -> None:
+    """Write `runs.json` beside the tables. It must be the last file of a partition to be written."""
+    (directory / RUNS).write_text(_text(names, metadata, tables.digests(directory)), encoding="utf-8")
+
+
+def merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What runs have in common together with what a run has of its own, at every level.
+
+    >>> merged({"seed": 1, "scenario": {"a": 1}}, {"scenario": {"b": 2}})
+    {'seed': 1, 'scenario': {'a': 1, 'b': 2}}
+    """
+    both = {key: _merged(common[key], own[key]) if key in own else common[key] for key in common}
+    return both | {key: value for key, value in own.items() if key not in common}
+
+
+def _merged(common: Any, own: Any) -> Any:
+    return merged(common, own) if isinstance(common, dict) and isinstance(own, dict) else own
+
+
+def divided(whole: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The opposite of `merged`: what all have in common, and what each has of its own.
+
+    >>> divided([{"seed": 1, "point": {"a": 1, "b": 2}}, {"seed": 1, "point": {"a": 1, "b": 3}}])
+    ({'seed': 1, 'point': {'a': 1}}, [{'point': {'b': 2}}, {'point': {'b': 3}}])
+    """
+    common: dict[str, Any] = {}
+    own: list[dict[str, Any]] = [{} for _ in whole]
+    for key in dict.fromkeys(key for each in whole for key in each):
+        values = [each.get(key, _ABSENT) for each in whole]
+        if all(value == values[0] for value in values):
+            common[key] = values[0]
+        elif all(isinstance(value, dict) for value in values):
+            common[key], parts = divided(values)
+            for each, part in zip(own, parts, strict=True):
+                each.update({key: part} if part else {})
+        else:
+            for each, value in zip(own, values, strict=True):
+                each.update({} if value is _ABSENT else {key: value})
+    return common, own
+
+
+_ABSENT = object()
+
+
+def _text(names: Sequence[str], metadata: Sequence[Mapping[str, Any]], files: Mapping[str, TableFile]) -> str:
+    """The content of `runs.json`: one line for each run."""
+    common, own = divided([{key: value for key, value in each.items() if key != "files"} for each in metadata])
+    head = {"format": FORMAT, "files": files, "names": list(names), "common": common}
+    return "".join(_lines(head, own))
+
+
+def _lines(head: Mapping[str, object], own: Sequence[object]) -> Iterator[str]:
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    yield "{\n" + "".join(f" {encode(key)}: {encode(value)},\n" for key, value in head.items()) + ' "own": [\n'
+    yield ",\n".join(encode(each) for each in own)
+    yield "\n ]\n}\n"
