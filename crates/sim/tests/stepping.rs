@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use bufferscope_records::{MemorySink, Recorder, Table};
 use bufferscope_scenario::testing::arbitrary_scenario;
@@ -100,9 +100,14 @@ fn gaps(times: &[u64]) -> Vec<u64> {
 
 /// The reasons of the drops at a time.
 fn reasons_at(summary: &Summary<MemorySink>, t_ns: u64) -> Vec<String> {
+    reasons_of(summary, t_ns..t_ns + 1)
+}
+
+/// The reasons of the drops within some time.
+fn reasons_of(summary: &Summary<MemorySink>, times: Range<u64>) -> Vec<String> {
     let reasons = words(&summary.output, Table::Drops, "reason").into_iter();
-    let times = numbers(&summary.output, Table::Drops, "t_ns");
-    reasons.zip(times).filter(|drop| drop.1 == t_ns).map(|drop| drop.0).collect()
+    let drops = reasons.zip(numbers(&summary.output, Table::Drops, "t_ns"));
+    drops.filter(|drop| times.contains(&drop.1)).map(|drop| drop.0).collect()
 }
 
 proptest! {
@@ -367,6 +372,45 @@ const FLOWS: &str = r#"
       { name = "file", kind = "tcp", from = "h1", to = "h2", bytes = "100mb", start = "15s" },
     ]
 "#;
+
+#[test]
+fn disciplines_that_keep_time_can_take_the_place_of_others_and_back() {
+    let mut lab = Lab::overloaded("qdisc = 'pfifo', limit = '50p'");
+    lab.advance(2 * SECOND);
+    let state = lab.set("link.line.queue={qdisc='tbf', rate='500kbit', burst='2500b', limit='100000b'}");
+    assert_eq!(port(&state).qdisc, Some("tbf"));
+    // The bucket holds two packets, which leave as fast as the link takes them. Then one leaves every 20 ms.
+    lab.advance(4 * SECOND);
+    lab.set("link.line.queue={qdisc='pie', limit='1000p'}");
+    lab.advance(8 * SECOND);
+    lab.set("link.line.queue={qdisc='pfifo', limit='50p'}");
+    let summary = finish(lab.simulation);
+    let departures = departures(&summary);
+    let between = |from_s: u64, to_s: u64| {
+        let inside = |t_ns: &&u64| (from_s * SECOND..to_s * SECOND).contains(*t_ns);
+        departures.iter().filter(inside).count()
+    };
+    assert!((99..=102).contains(&between(2, 4)), "{}", between(2, 4));
+    assert!((198..=201).contains(&between(6, 8)), "the link sets the pace again: {}", between(6, 8));
+    // Half of what arrives is too much. Without its timer, pie would never drop anything but at its limit.
+    let drops = reasons_of(&summary, 4 * SECOND..8 * SECOND);
+    assert!(drops.iter().filter(|reason| *reason == "pie").count() > 100, "{drops:?}");
+    assert!(reasons_of(&summary, 8 * SECOND + 1..10 * SECOND).iter().all(|reason| reason == "overlimit"));
+}
+
+#[test]
+fn capacity_has_the_rates_that_the_link_had() {
+    let mut lab = Lab::overloaded("qdisc = 'pfifo', limit = '50p'");
+    lab.advance(2 * SECOND + 3);
+    lab.set("link.line.forward.rate=[['0s', '10mbit'], ['5s', '3mbit']]");
+    lab.advance(4 * SECOND);
+    lab.set("link.line.forward.rate=2mbit");
+    let output = finish(lab.simulation).output;
+    let of = |port| ["t_ns", "rate_bps"].map(|column| numbers_where(&output, Table::Capacity, column, ("port", port)));
+    let changed = vec![0, 2 * SECOND + 3, 4 * SECOND];
+    assert_eq!(of("h1>h2"), [changed, vec![1_000_000, 10_000_000, 2_000_000]], "the step at 5 s never came");
+    assert_eq!(of("h2>h1"), [[0], [1_000_000]]);
+}
 
 fn flows(state: &State) -> Vec<&str> {
     state.flows.iter().map(|flow| flow.flow.as_str()).collect()

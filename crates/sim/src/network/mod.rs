@@ -210,9 +210,11 @@ impl Network {
         self.schedule_timer(port);
     }
 
+    /// Schedules the timer of a queue that has one. It is due before what else happens at that time, samples excepted,
+    /// so that it does not matter when it was scheduled.
     fn schedule_timer(&mut self, port: PortIndex) {
         if let Some(at_ns) = self.ports[port as usize].queue.as_ref().and_then(QdiscLayer::timer) {
-            self.events.schedule(self.slots.timer(port), at_ns);
+            self.events.schedule_first(self.slots.timer(port), at_ns);
         }
     }
 
@@ -288,12 +290,16 @@ impl Network {
         (*self.pool.body(packet), header.class.ecn())
     }
 
-    /// Changes the queueing discipline of a port, or its parameters.
+    /// Changes the queueing discipline of a port, or its parameters. At time 0 it is as if the network had been built so.
     pub(crate) fn change_queue<S: Sink>(&mut self, port: PortIndex, to: Qdisc, recording: &mut Recording<S>) {
+        let now_ns = self.now();
         if let Some(queue) = &mut self.ports[port as usize].queue {
-            queue.change(to, &self.pool, &mut self.fates);
-            let due_ns = queue.timer();
-            if self.slots.queues_keep_time() && self.events.scheduled_at(self.slots.timer(port)) != due_ns {
+            if now_ns == 0 {
+                *queue = QdiscLayer::new(to);
+            } else {
+                queue.change(to, &self.pool, &mut self.fates);
+            }
+            if self.slots.queues_keep_time() {
                 self.events.cancel(self.slots.timer(port));
                 self.schedule_timer(port);
             }

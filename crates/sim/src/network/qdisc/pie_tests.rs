@@ -225,3 +225,18 @@ fn the_timer_counts_jiffies() {
         due_ns = next_ns;
     }
 }
+
+/// `pie_change` sets the parameters alone, and drops what a lowered limit leaves no room for.
+#[test]
+fn a_changed_parameter_leaves_the_probability_and_a_lowered_limit_drops_from_the_head() {
+    let mut bench = congested(parameters(), CERTAIN / 10);
+    let due_ns = pie(&mut bench).due_ns;
+    let eager = scenario::Pie { target_ns: 5 * MS, alpha: 4, ..parameters() };
+    assert_eq!(bench.change(&scenario::Qdisc::Pie(eager.clone())), vec![]);
+    let changed = &pie(&mut bench).controller;
+    assert_eq!((changed.probability, changed.delay), (CERTAIN / 10, ticks(20 * MS)));
+    assert_eq!((changed.target, changed.alpha), (ticks(5 * MS), Controller::new(&eager).alpha));
+    assert_eq!(pie(&mut bench).due_ns, due_ns, "the timer goes on");
+    let short = scenario::Pie { limit_packets: 8, ..eager };
+    assert_eq!(bench.change(&scenario::Qdisc::Pie(short)), vec![(0, Reason::OVERLIMIT), (1, Reason::OVERLIMIT)]);
+}

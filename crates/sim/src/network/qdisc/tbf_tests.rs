@@ -102,3 +102,20 @@ fn a_packet_larger_than_the_bucket_is_dropped() {
     let warning = bench.qdisc().warning().expect("no full packet passes");
     assert!(warning.starts_with("tbf: a burst of 1000 bytes"), "{warning}");
 }
+
+/// `tbf_change` sets the tokens of both buckets to their sizes, and gives the inner `bfifo` its limit.
+#[test]
+fn a_changed_filter_keeps_its_packets_and_has_full_buckets() {
+    let mut bench = bench(parameters());
+    fill(&mut bench, 5);
+    bench.dequeue(0);
+    bench.dequeue(0);
+    assert_eq!(bench.not_before(0), Some(FRAME_NS));
+    let slower = scenario::Tbf { rate_bps: 5_000_000, limit_bytes: 2 * u64::from(FRAME), ..parameters() };
+    assert_eq!(bench.change(&scenario::Qdisc::Tbf(slower)), vec![]);
+    assert_eq!(bench.backlog().0, 3, "one more than the new limit");
+    assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), Some(Reason::OVERLIMIT));
+    assert_eq!(bench.dequeue(0).0, Some((2, Ecn::NotEct)), "the bucket is full again");
+    assert_eq!(bench.dequeue(0).0, Some((3, Ecn::NotEct)));
+    assert_eq!(bench.not_before(0), Some(2 * FRAME_NS), "at half the rate");
+}
