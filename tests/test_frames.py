@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from agents import HELLO, frame
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,11 +19,6 @@ from bufferscope.errors import EngineError
 SUMMARY = {"sampling": {"achieved_ns": 10_000_001}, "warnings": ["a CPU was saturated"], "kernel": "6.1"}
 
 
-def frame(kind: int, payload: bytes) -> bytes:
-    return struct.pack("<IB", len(payload), kind) + payload
-
-
-HELLO = frame(0, struct.pack("<I", _core.PROTOCOL))
 PROGRESS = frame(1, json.dumps({"now_ns": 5, "duration_ns": 10}).encode())
 END = frame(3, json.dumps(SUMMARY).encode())
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import packages
 import pytest
+from agents import HELLO, frame
 from hypothesis import given
 from hypothesis import strategies as st
 from packages import RELEASE
@@ -284,7 +285,7 @@ def test_any_bytes_are_no_state(stream: bytes) -> None:
 
 def receive(directory: Path, data: bytes) -> None:
     receiver = Receiver(directory, lambda *_: True)
-    receiver.feed(data)
+    receiver.feed(HELLO + data)
     receiver.finish()
 
 
@@ -294,7 +295,7 @@ def test_any_document_of_an_agent_is_taken_or_refused(
 ) -> None:
     payload = json.dumps(document).encode()
     with pytest.raises(EngineError):
-        receive(tmp_path_factory.mktemp("tables"), struct.pack("<IB", len(payload), kind) + payload)
+        receive(tmp_path_factory.mktemp("tables"), frame(kind, payload))
 
 
 @pytest.mark.parametrize(
@@ -310,10 +311,10 @@ def test_any_document_of_an_agent_is_taken_or_refused(
 def test_a_document_with_values_of_another_kind_is_refused(tmp_path: Path, kind: int, document: object) -> None:
     payload = json.dumps(document).encode()
     with pytest.raises(EngineError, match="malformed"):
-        receive(tmp_path, struct.pack("<IB", len(payload), kind) + payload)
+        receive(tmp_path, frame(kind, payload))
 
 
 def test_a_document_that_never_stops_nesting_is_refused(tmp_path: Path) -> None:
     payload = b"[" * 100_000
     with pytest.raises(EngineError, match="malformed"):
-        receive(tmp_path, struct.pack("<IB", len(payload), 1) + payload)
+        receive(tmp_path, frame(1, payload))
