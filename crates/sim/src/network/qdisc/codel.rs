@@ -72,6 +72,8 @@ impl Discipline for Codel {
         tail_drop(fits, packet, &mut self.queue, pool, fates)
     }
 
+    // A call would return its answer through memory, and make a run with one flow 1.5 % slower.
+    #[inline]
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
         let now = ticks(now_ns);
         let Some(packet) = self.queue.pop(pool) else {
