@@ -276,6 +276,38 @@ def test_download_times() -> None:
     assert found["transfer.web.p95_s"] == math.inf
 
 
+def test_large_runs_fit_into_the_numbers() -> None:
+    many, gb = 5000, 10**9
+    times = [n * 10 * MS for n in range(many)]
+    transfers: Rows = [
+        {"traffic": "web", "flow": f"web/{n}", "started_ns": t_ns, "finished_ns": t_ns + 3 * SECOND, "bytes": gb}
+        for n, t_ns in enumerate(times)
+    ]
+    flows: Rows = [
+        {"t_ns": t_ns, "flow": "bulk/1", "cwnd_bytes": 4 * gb, "delivered_bytes": n * gb, "retransmits": n,
+         "notsent_bytes": 2 * gb}
+        for n, t_ns in enumerate(times)
+    ]  # fmt: skip
+    queues: Rows = [
+        {"t_ns": t_ns, "packets": 10**7, "bytes": 10 * gb, "sent_bytes": n * 12_500_000} for n, t_ns in enumerate(times)
+    ]
+    traffic = {"bulk": TCP, "ping": PING, "web": WEB}
+    run = HandmadeRun(
+        scenario(traffic, duration_s=50, rate=[(0, 10 * gb)]),
+        {"probes": probes([3000.0] * many, interval_ms=10), "flows": flows, "queues": queues, "transfers": transfers},
+    )
+    found = metrics.compute(run)
+    assert (found["transfer.web.mean_s"], found["transfer.web.p95_s"], found["transfer.web.max_s"]) == (3, 3, 3)
+    assert (found["rtt.mean_ms"], found["rtt.p95_ms"], found["rtt.sent"]) == (3000, 3000, many)
+    assert found["cwnd.bulk.mean_packets"] == pytest.approx(4 * gb / MSS)
+    assert (found["queue.r1>h2.mean_packets"], found["queue.r1>h2.p95_packets"]) == (10**7, 10**7)
+    assert found["utilization.r1>h2"] == 1
+    assert found["retransmits.total"] == many - 1
+    # 2 GB wait while 1 GB is sent every 10 ms.
+    assert found["unsent.bulk_ms"] == pytest.approx(20)
+    assert found["goodput.bulk_mbit"] == pytest.approx((many - 1) * gb * 8 / 50 / 1e6)
+
+
 def test_every_computed_metric_is_defined_and_every_definition_is_computed() -> None:
     run = _run_with_everything()
     computed = set(metrics.compute(run))

@@ -22,7 +22,7 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
         .agg(begun=pl.len(), finished=took.count(), sum=took.sum(), max=took.max(), ordered=took.sort(nulls_last=True))
     )
     wide = batch.traffic().join(found, on=["run", "traffic"], maintain_order="left")
-    finished = pl.col("finished")
+    finished = pl.col("finished").cast(pl.Int64)
     percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
     times: dict[str, Measured] = {
         "mean_s": (pl.when(finished > 0).then(pl.col("sum")), finished * NANOSECONDS),
