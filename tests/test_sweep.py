@@ -1,4 +1,4 @@
-"""Many short runs that are stored together are the same runs, and are as safe."""
+"""Runs stored in partitions have the same records as runs in directories of their own, and are stored as safely."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[bs.Result, bs.Result
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of an experiment's runs, of which each partition has several."""
+    """The directory of an experiment's runs, in partitions of several runs."""
     directory = tmp_path_factory.mktemp("stored")
     bs.run(write(directory, SHORT), out=directory / "results", repeat=20, layout="sweep")
     return directory / "results" / "lab"
