@@ -1,4 +1,4 @@
-"""What an agent sends, for tests that take its place."""
+"""An agent's output, for tests that stand in for an agent."""
 
 import struct
 

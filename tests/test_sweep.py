@@ -1,4 +1,4 @@
-"""Many short runs that are stored together are the same runs, and are as safe."""
+"""Runs stored in partitions have the same records as runs in directories of their own, and are stored as safely."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[bs.Result, bs.Result
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of an experiment's runs, of which each partition has several."""
+    """The directory of an experiment's runs, in partitions of several runs."""
     directory = tmp_path_factory.mktemp("stored")
     bs.run(write(directory, SHORT), out=directory / "results", repeat=20, layout="sweep")
     return directory / "results" / "lab"
@@ -166,7 +166,7 @@ def test_a_partition_has_a_limited_size(tmp_path: Path, monkeypatch: pytest.Monk
     [
         (["--layout", "heap"], "--layout: found 'heap'; allowed: auto, single, sweep"),
         (["--layout", "sweep", "--engine", "sim,guest"], "--layout sweep: only for the engine sim; runs of guest have"),
-        (["--layout", "sweep", "--cluster", "local:1"], "--layout sweep: only on this machine"),
+        (["--layout", "sweep", "--cluster", "local:1"], "--layout sweep: not with --cluster"),
     ],
 )
 def test_an_impossible_layout_is_refused(words: list[str], message: str, cli: Cli, tmp_path: Path) -> None:
@@ -419,8 +419,8 @@ def test_more_points_than_can_be_shown_are_refused_by_pages_and_counted_by_table
     write(tmp_path, SHORT + SWEEP)
     ran = cli("run", "lab.toml", "--layout", "sweep")
     assert ran.status == 0
-    assert "1 more points are not shown" in ran.out
-    assert "No page is drawn of 3 points, which are more than 2." in ran.err
+    assert "Points not shown: 1" in ran.out
+    assert "No page is written: it can show 2 points, not 3." in ran.err
     assert not (tmp_path / "report").exists()
     asked = cli("run", "lab.toml", "--reuse", "--report", "page")
     assert (asked.status, asked.err.splitlines()[-1]) == (

@@ -17,7 +17,7 @@ DROP_REASONS: dict[str, bool]
 """Why disciplines drop or mark packets, as the records say it, and whether they mark for that reason."""
 
 PROTOCOL: int
-"""Version of what this package and an agent say to each other."""
+"""Version of the protocol between this package and an agent."""
 
 MSS_BYTES: int
 """TCP payload of a full packet in the simulator."""
@@ -86,9 +86,10 @@ def commands(point: Point, about: list[str]) -> str:
     """A shell script that builds the point's network by hand; it begins with the lines `about`. Raises `PlanError`."""
 
 def path(nodes: int, links: Sequence[Sequence[int]], sender: int, receiver: int) -> list[int] | None:
-    """The ports that a packet crosses from one node to another, as the engines route; None if no path leads there.
+    """The ports that a packet crosses from one node to another, as the engines route it; None if there is no path.
 
-    Nodes are numbers below `nodes`. Link n has the ports 2n, from its first end to its second, and 2n + 1.
+    Nodes are numbered from 0 to `nodes` - 1. Link n has the port 2n, from its first end to its second, and the port
+    2n + 1 in the other direction.
     """
 
 def check_on_linux(point: Point) -> None:
@@ -125,18 +126,18 @@ def simulate(
 
 @final
 class PartitionWriter:
-    """Simulates runs, and writes their tables together into the files of a directory.
+    """Simulates runs and writes their tables into shared files, one per table, in a directory.
 
-    The tables' first column, `run`, is the number of the run, from 0 on in the order of the calls.
+    The first column of each table, `run`, is the number of the run, from 0, in the order of the calls.
     """
 
     def __new__(cls, directory: str | PathLike[str]) -> Self:
         """Create the files in an existing directory; raises `TablesError`."""
 
     def simulate(self, point: Point, seed: int, progress: Callable[[int, int], bool] | None = None) -> str:
-        """Simulate the next run; returns its summary as JSON, and raises, as `simulate` does.
+        """Simulate the next run. Returns its summary as JSON, as `simulate` does, and raises the same errors.
 
-        If it raises, the files are useless: later calls raise `ValueError`.
+        After an error the files are incomplete, and later calls raise `ValueError`.
         """
 
     def finish(self) -> None:
@@ -146,8 +147,8 @@ class PartitionWriter:
 class Simulation:
     """A simulation of a point that is advanced in steps, with its tables in memory.
 
-    Only one thread can use it at a time; any other gets `SimulationError`. Once it is finished, all but the tables
-    raise `ValueError`.
+    Only one thread can use it at a time; any other gets `SimulationError`. Once the simulation is finished, everything
+    but its tables raises `ValueError`.
     """
 
     def __new__(cls, point: Point, seed: int) -> Self:
@@ -159,13 +160,13 @@ class Simulation:
 
     @property
     def scenario(self) -> str:
-        """The scenario as JSON, as it is carried out; a rate that was changed is a schedule."""
+        """The scenario as it is carried out, as JSON; a rate that was changed is a schedule."""
 
     def advance(self, until_ns: int, progress: Callable[[int, int], bool] | None = None) -> None:
-        """Handle everything that happens before `until_ns`, and go there; `progress` as for `simulate`.
+        """Handle all events before `until_ns`, and set the clock to that time; `progress` as for `simulate`.
 
-        Raises `ValueError` for a time in the past or after the duration; `SimulationError`; and `Interrupted`, also in
-        later calls, if `progress` returned False or raised an exception.
+        Raises `ValueError` for a time in the past or after the duration, and `SimulationError` if the run fails. If
+        `progress` returns False or raises an exception, this call and all later ones raise `Interrupted`.
         """
 
     def state(self) -> str:
@@ -174,40 +175,41 @@ class Simulation:
     def change(self, overrides: list[str]) -> None:
         """Change keys (`PATH=VALUE`) from now on.
 
-        Raises `ExperimentError` if they are impossible, and `ValueError` for what can't change during a run.
+        Raises `ExperimentError` for impossible values, and `ValueError` for keys that can't change during a run.
         """
 
     def footprint(self, overrides: list[str]) -> str:
-        """What the simulation would take with these overrides, as `footprint`."""
+        """The memory and rows that the simulation would need with these overrides, as `footprint` returns them."""
 
     def table(self, table: int) -> bytes:
-        """The rows so far of the table of that place in `TABLES`, as an Arrow IPC stream."""
+        """The rows so far of the table with this index in `TABLES`, as an Arrow IPC stream."""
 
     def finish(self, progress: Callable[[int, int], bool] | None = None) -> str:
-        """Run to the end; the summary as from `simulate`."""
+        """Run to the end; returns the summary, as `simulate` does."""
 
     def write(self, directory: str | PathLike[str]) -> None:
-        """Write the tables of the finished simulation into `directory`, as `simulate` would have.
+        """Write the tables of the finished simulation into `directory`, as `simulate` does.
 
-        Raises `ValueError` if it is not finished, and `TablesError`.
+        Raises `ValueError` if it is not finished, and `TablesError` if the tables can't be written.
         """
 
 @final
 class FrameReader:
-    """Puts an agent's frames together from the pieces in which they arrive."""
+    """Reassembles an agent's frames from the pieces in which they arrive."""
 
     def __new__(cls) -> Self: ...
     def feed(self, piece: bytes) -> None:
         """Add the next piece."""
 
     def next_frame(self) -> tuple[str, bytes] | None:
-        """Take the next frame that is complete: its kind (progress, batch, summary or error) and payload.
+        """Take the next complete frame, if any: its kind (progress, batch, summary or error) and its payload.
 
-        Raises `OtherBuildError` for frames of another version of the protocol, and `TablesError` for what is no frame.
+        Raises `OtherBuildError` for frames of another version of the protocol, and `TablesError` for anything that is
+        not a frame.
         """
 
     def is_between_frames(self) -> bool:
-        """Whether the last piece ended with a frame."""
+        """Whether the last piece ended at the end of a frame."""
 
 @final
 class TableWriter:

@@ -65,7 +65,7 @@ class Threads:
     """Carries out tasks in threads of this process; real-time runs after all others, one at a time."""
 
     def __init__(self, jobs: int | None = None, layout: str = "auto") -> None:
-        """Run `jobs` tasks at a time; by default one per processor, or fewer if memory does not hold so many.
+        """Run `jobs` tasks at a time; by default one per processor, or fewer if the memory does not suffice.
 
         Raises `InputError` for an impossible number.
         """
@@ -120,7 +120,7 @@ class Threads:
 
 
 def _fitting(tasks: Sequence[Task]) -> int:
-    """One job per processor; if memory would not hold the largest tasks at the same time, as many as it holds."""
+    """The number of jobs: one per processor, or fewer if the memory does not suffice for the largest tasks together."""
     cpus, available = machine.cpus(), machine.available_bytes()
     needs = {(task.experiment, task.engine, task.position): task.engine.memory_bytes(task.point) for task in tasks}
     largest = sorted((needs[task.experiment, task.engine, task.position] for task in tasks), reverse=True)[:cpus]
@@ -157,7 +157,7 @@ def executor(jobs: int | None = None, cluster: str | None = None, layout: str = 
     if jobs is not None:
         raise InputError(f"--jobs {jobs}: only for runs on this machine; on a cluster, its workers' threads decide")
     if layout == "sweep":
-        raise InputError("--layout sweep: only on this machine; the runs of a cluster get directories of their own")
+        raise InputError("--layout sweep: not with --cluster; the runs of a cluster have directories of their own")
     from bufferscope.cluster import connected
 
     with connected(cluster) as there:
@@ -165,7 +165,7 @@ def executor(jobs: int | None = None, cluster: str | None = None, layout: str = 
 
 
 def _in_partitions(tasks: Sequence[Task], watcher: Watcher) -> dict[Task, Run]:
-    """The tasks' runs that are stored in partitions and would come out the same."""
+    """The stored runs in partitions that have the same results as these tasks would have."""
     found: dict[Task, Run] = {}
     for shelf in dict.fromkeys(task.shelf for task in tasks):
         own = {task.directory.name: task for task in tasks if task.shelf == shelf}
@@ -201,7 +201,7 @@ def _run_alone(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event, r
 def _run_together(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event, reuse: bool) -> Outcomes:
     """Carry out tasks one after the other, in a thread of their own, and store their runs in a partition.
 
-    If some fail, the others are stored.
+    If a task fails, the others are carried out again without it, so that their runs are stored.
     """
     ended: dict[Task, Run | BaseException] = {}
     identity = tasks[0].engine.identity()

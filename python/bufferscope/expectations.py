@@ -179,7 +179,7 @@ def is_in(band: tuple[float, float], measured: float) -> bool:
 
 @dataclass(frozen=True)
 class _Point:
-    """A point with the values of one metric in its runs, or the errors of runs without one."""
+    """A point with the values of one metric in its runs, or with the errors of runs that lack the metric."""
 
     values: Mapping[str, str]
     measured: "Sequence[Value | MetricError]"

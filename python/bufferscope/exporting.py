@@ -68,7 +68,7 @@ def _check(kind: str, tables: Sequence[str]) -> None:
 
 
 def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
-    """A table of all runs in parts, with the same columns for all; no run keeps its records."""
+    """A table of all runs in parts with the same columns; no run keeps its records in memory."""
     import polars as pl
 
     from bufferscope.metrics.batch import RUN, batches
@@ -157,7 +157,7 @@ def _write_rows(frame: "pl.DataFrame", out: BinaryIO, first: bool) -> bool:
 
 
 def _write_parquet(frames: Iterator["pl.DataFrame"], file: Path) -> None:
-    """Write part by part; polars then joins the parts without having all of them in memory."""
+    """Write part by part; polars then joins the parts without loading all of them into memory."""
     import polars as pl
 
     parts = file.with_suffix(".parts")

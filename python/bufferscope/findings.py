@@ -74,7 +74,7 @@ def find(runs: Sequence[RunRecords]) -> Finding | None:
 
 
 def _of_point(runs: Sequence[tuple[RunRecords, Mapping[str, float]]]) -> Finding | None:
-    """The same of runs with the mean delays of their ports."""
+    """The same for runs that are given with the mean delays of their ports."""
     found = [finding for run, delays_s in runs if (finding := _find(run, delays_s))]
     if len(found) < len(runs) or len({finding.port for finding in found}) != 1:
         return None

@@ -139,10 +139,10 @@ def perform(task: Task, identity: str | None, place: Path, progress: Progress) -
 
 
 class Failed(Exception):
-    """A task of several failed."""
+    """One of several tasks failed."""
 
     def __init__(self, task: Task, error: EngineError) -> None:
-        """Remember which, and why."""
+        """Keep the task and its error."""
         super().__init__(str(error))
         self.task = task
         self.error = error
@@ -153,11 +153,12 @@ def perform_together(
 ) -> None:
     """Carry out tasks of one engine: write a partition of their runs to the directory `place`.
 
-    `progress` gets the task and its time. Raises `Failed` if one of the runs failed, `EngineError` if the tables can't
-    be completed, and `OSError` if the directory can't be written.
+    `progress` is called with the task and its simulated time in nanoseconds; False stops the run. Raises `Failed` if
+    one of the runs fails, `EngineError` if the tables can't be completed, and `OSError` if the directory can't be
+    written.
     """
     engine = tasks[0].engine
-    assert engine.together, "the layout has only engines that can"
+    assert engine.together, "the layout shares partitions only among runs of engines that support it"
     writer = engine.together(place)
     metadata = []
     for task in tasks:
@@ -176,7 +177,7 @@ def perform_together(
 
 
 class Clock:
-    """Measures how long something takes, from when it is created."""
+    """Measures elapsed time and CPU time from its creation."""
 
     def __init__(self) -> None:
         """Start."""
@@ -184,11 +185,11 @@ class Clock:
         self._wall, self._cpu = time.perf_counter(), time.thread_time()
 
     def wall_s(self) -> float:
-        """The seconds since then."""
+        """The wall-clock time since the start, in seconds."""
         return round(time.perf_counter() - self._wall, 6)
 
     def cpu_s(self) -> float:
-        """The CPU time of this thread since then."""
+        """The CPU time of this thread since the start, in seconds."""
         return round(time.thread_time() - self._cpu, 6)
 
 

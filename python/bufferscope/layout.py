@@ -11,19 +11,20 @@ LAYOUTS = ("auto", "single", "sweep")
 LEAST_RUNS = 200
 """With fewer runs, `auto` gives each a directory of its own."""
 LONGEST_S = 60
-"""Runs that simulate a longer time get a directory of their own: it costs nothing beside the simulation."""
+"""`auto` stores runs together only if none simulates more than this: beside a longer run, a directory costs little."""
 MOST_RUNS = 250
 """The most runs of a partition."""
 MOST_S = 3600
 """The most simulated seconds of a partition, unless one run takes more: this bounds the size of its files."""
 LEAST_PARTITIONS = 8
-"""A sweep has at least so many partitions, so that every processor has its part and an interruption costs little."""
+"""A sweep is divided into about this many partitions or more, so that all processors are used and an interruption loses
+little."""
 
 
 def sharing(tasks: Sequence[Task], layout: str) -> set[Task]:
     """The tasks whose runs are stored in partitions; each of the others gets a directory.
 
-    Only the simulator's runs can be stored together: with other engines, a directory costs nothing beside the run.
+    Only the simulator's runs can be stored together: with other engines, the cost of a directory does not matter.
     Raises `InputError` for an unknown layout, and for `sweep` with another engine.
     """
     if layout not in LAYOUTS:

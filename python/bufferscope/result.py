@@ -165,7 +165,7 @@ class Result:
         return self._told_apart(column(self.runs, name).lazy()).collect()
 
     def scan(self, name: str) -> "pl.LazyFrame":
-        """One of the tables `probes`, `flows`, ... of all runs, as a lazy frame: a query reads only what it needs.
+        """One of the tables `probes`, `flows`, ... of all runs, as a lazy frame. A query reads only what it needs.
 
         Raises `InputError` for another name, and `StoreError` if a table is damaged.
         """

@@ -63,7 +63,7 @@ def execute(
 ) -> list[Run]:
     """Carry out the tasks, `jobs` at a time; returns the runs in the tasks' order.
 
-    By default, there is a job per processor, or as many as memory holds if those are fewer.
+    By default, there is one job per processor, or fewer if the memory does not suffice.
     Real-time runs come after all others, one at a time, whatever `jobs` is. With `reuse`, a stored run that would come
     out the same is used instead of running again. With `cluster` (`tcp://HOST:PORT`, `local` or `local:N`), the workers
     of that cluster carry out the tasks and send the runs back. `layout` says how the runs are stored: `single`, each in

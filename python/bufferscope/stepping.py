@@ -1,4 +1,4 @@
-"""A simulation that is advanced in steps, observed and changed in between; its records stay in memory."""
+"""A simulation that is advanced in steps, and observed and changed in between. Its records stay in memory."""
 
 import json
 import math
@@ -35,7 +35,7 @@ class PortState:
     port: str
     """`<from>><to>`, as in `r1>h2`."""
     rate_bps: int | None
-    """At which the next frame will be sent; None: nothing is serialised, so nothing queues."""
+    """Rate at which the next frame will be sent; None: frames are not serialised, so nothing queues."""
     delay_ns: int
     """Propagation delay."""
     qdisc: str | None
@@ -62,7 +62,7 @@ class PortState:
 
 @dataclass(frozen=True)
 class FlowState:
-    """The state of the sending side of a flow; quantities are those of the table `flows`, None where there are none."""
+    """The state of the sending side of a flow. The quantities are those of the table `flows`; None: not available."""
 
     flow: str
     """`<traffic>/<number>`."""
@@ -92,7 +92,7 @@ class FlowState:
 
 @dataclass(frozen=True)
 class State:
-    """The state of a network at one time, before anything that happens at that time."""
+    """The state of a network at one time, before any event at that time."""
 
     now_s: float
     ports: dict[str, PortState]
@@ -102,10 +102,10 @@ class State:
 
 
 class Tables(Mapping[str, "pl.DataFrame"]):
-    """The tables of a simulation so far, by name; each look-up copies the rows that there are."""
+    """The tables of a simulation so far, by name. Each look-up copies the rows recorded so far."""
 
     def __init__(self, core: _core.Simulation) -> None:
-        """Look at this simulation."""
+        """Read the tables of this simulation."""
         self._core = core
 
     def __getitem__(self, name: str) -> "pl.DataFrame":
@@ -134,8 +134,8 @@ class UnknownTableError(InputError, KeyError):
 class Simulation:
     """A simulation in steps.
 
-    However a run is cut into steps, its records are the same, and equal calls give equal records. A change takes effect
-    before everything else that happens at that time.
+    The steps do not affect the records: they are the same as for an uninterrupted run, and the same calls give the same
+    records. A change takes effect before all other events at the same time.
 
     >>> simulation = Simulation("ucas-reproduce")                                               # doctest: +SKIP
     >>> simulation.advance(until=10)                                                            # doctest: +SKIP
@@ -172,7 +172,7 @@ class Simulation:
 
     @property
     def now_s(self) -> float:
-        """The current time in seconds; the duration once it is finished."""
+        """The current time in seconds; the duration once the simulation is finished."""
         return self._now_ns / NANOSECONDS
 
     @property
@@ -182,11 +182,11 @@ class Simulation:
 
     @property
     def is_over(self) -> bool:
-        """Whether the duration is reached."""
+        """Whether the current time is the end of the duration."""
         return self._now_ns == self._task.duration_ns
 
     def advance(self, seconds: float | None = None, *, until: float | None = None) -> None:
-        """Advance by this many seconds, or until this time in seconds; nothing that happens at that time is done yet.
+        """Advance by this many seconds, or until this time in seconds. Events at exactly that time are not handled yet.
 
         Ctrl-C ends the simulation; its state and its tables can still be read.
 
@@ -202,7 +202,7 @@ class Simulation:
             self._core.advance(until_ns, _go_on)
 
     def steps(self, seconds: float) -> Iterator[float]:
-        """Advance step by step to the end of the duration; gives the time in seconds after each step."""
+        """Advance step by step to the end of the duration; yields the time in seconds after each step."""
         step_ns = _nanoseconds("seconds", seconds)
         if step_ns == 0:
             raise InputError(f"steps: found {seconds!r} s; allowed: at least 1 ns")
@@ -220,18 +220,18 @@ class Simulation:
         return State(found["now_ns"] / NANOSECONDS, ports, flows)
 
     def set(self, *overrides: str | Mapping[str, object]) -> None:
-        """Change keys of the experiment from now on: texts as for `--set`, or dicts of values by path.
+        """Change keys of the experiment from now on: strings as for `--set`, or dicts of values by path.
 
         Rate, delay and queue of a link can change; traffic can stop (`traffic.bulk.stop=12s`); TCP traffic without
         `bytes` can have more flows or fewer (`traffic.bulk.flows=3`); and traffic can be added (`{"traffic.call":
         {"kind": "voip", "from": "h1", "to": "h2"}}`).
 
-        If anything is wrong, nothing is changed: `ExperimentError` for an impossible value, `InputError` for what can't
-        change during a run, and `EngineError` if the machine lacks the memory.
+        Raises `ExperimentError` for an impossible value, `InputError` for a key that can't change during a run, and
+        `EngineError` if the machine lacks the memory. After an error, nothing is changed.
         """
         texts = [text for each in overrides for text in as_texts([each] if isinstance(each, str) else each)]
         if not texts:
-            raise InputError("set: found nothing; allowed: PATH=VALUE texts, or dicts of values by path")
+            raise InputError("set: found nothing; allowed: PATH=VALUE strings, or dicts of values by path")
         with _told():
             shortage = sim.shortage(json.loads(self._core.footprint(texts)), machine.available_bytes())
             if shortage:
@@ -251,7 +251,7 @@ class Simulation:
                 "files": {},
             }
             if summary.get("changes"):
-                # What the experiment's document says of the outcome does not apply.
+                # The expectations are about the unchanged experiment.
                 meta |= {"scenario": scenario, "expectations": []}
             self._run = MemoryRun(cast(Metadata, meta), self._core)
         return self._run
@@ -281,7 +281,7 @@ def _told() -> Iterator[None]:
 
 
 def _go_on(_now_ns: int, _duration_ns: int) -> bool:
-    """Continue, unless Ctrl-C was pressed: then Python raises `KeyboardInterrupt` in this function."""
+    """Continue. If Ctrl-C was pressed, Python raises `KeyboardInterrupt` in this function."""
     return True
 
 

@@ -27,7 +27,7 @@ pub enum Error {
         other_protocol(*found)
     )]
     Protocol {
-        /// Its version; `None` if it does not tell.
+        /// The request's version; `None` if it has none.
         found: Option<u32>,
     },
     /// Neither root nor a user namespace.

@@ -14,7 +14,7 @@ pub const NUMBER_BYTES: usize = 8;
 /// A datagram that was received.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// Its number; the largest number, which nobody sends, for a datagram that is too short.
+    /// Its number. A datagram that is too short gets the largest number, which is never sent.
     pub number: u64,
     /// Its size.
     pub bytes: usize,

@@ -1,5 +1,5 @@
-//! What an end of a measured path needs of Linux, whether the path is emulated on this machine or leads to another:
-//! sockets, the kernel's stamps of arrival, `TCP_INFO`, and the clock of a run.
+//! What an endpoint of a measured path needs from Linux, whether the path is emulated on this machine or leads to
+//! another: sockets, the kernel's receive timestamps, `TCP_INFO`, and the clock of a run.
 
 pub mod bytes;
 pub mod clock;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::libc::{self, c_int, c_void, socklen_t};
 
-/// Asks the kernel to stamp everything that arrives.
+/// Asks the kernel for a receive timestamp of everything that arrives.
 pub fn stamp_arrivals(socket: &OwnedFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }

@@ -118,7 +118,7 @@ impl Bulk {
         self.stop_ns = stop_ns;
     }
 
-    /// From now on there are this many flows: further ones begin, or the newest end. Only for endless flows.
+    /// Changes the number of flows: further ones begin, or the newest ones end. Only for endless flows.
     pub(crate) fn set_flows<U: Uniform, S: Sockets>(
         &mut self,
         now_ns: u64,

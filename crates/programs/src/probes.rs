@@ -1,4 +1,4 @@
-//! Probes: packets that are sent in order to measure when they arrive. These are the echo requests of a ping and the
+//! Probes: packets that are sent to measure when they arrive. These are the echo requests of a ping and the
 //! packets of a call.
 //!
 //! Each probe has an outcome once it has reached the last stage of its path, was lost on the way, or has timed out.
@@ -22,11 +22,11 @@ pub struct Outcome {
     pub number: u64,
     /// When it was sent.
     pub sent_ns: u64,
-    /// How long it took to be back.
+    /// Round-trip time.
     pub rtt_ns: Option<u64>,
-    /// How long it took to the far host.
+    /// One-way delay to the far host.
     pub owd_up_ns: Option<u64>,
-    /// How long its answer took back from there.
+    /// One-way delay of its answer.
     pub owd_down_ns: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! A call with G.711 over RTP. Each side that speaks sends a packet every 20 ms, without silence suppression.
 //!
-//! [`Probes`](crate::Probes) tell what became of the packets.
+//! [`Probes`](crate::Probes) keep track of the packets.
 
 use bufferscope_scenario::VoipTraffic;
 

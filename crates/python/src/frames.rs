@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 
 use crate::{OtherBuildError, TablesError};
 
-/// Puts frames together from the pieces in which they arrive.
+/// Reassembles frames from the pieces in which they arrive.
 #[pyclass(frozen, module = "bufferscope._core")]
 pub(crate) struct FrameReader(Mutex<frame::FrameReader>);
 

@@ -67,7 +67,7 @@ impl PartitionWriter {
         self.0.lock().expect("nobody panics while holding it")
     }
 
-    /// The partition, which is missing from now on: a run that fails leaves rows in it that belong to no run.
+    /// Takes the partition out. It is put back only after a success: a run that fails leaves rows of no complete run.
     fn take(&self) -> PyResult<Partition> {
         self.partition().take().ok_or_else(|| PyValueError::new_err("the partition is finished, or a run in it failed"))
     }

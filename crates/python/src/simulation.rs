@@ -135,7 +135,8 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// Only one thread at a time can use a simulation. No other waits for it, because the one may wait for Python.
+    /// Only one thread at a time can use a simulation. A second one gets an error: if it waited, it could hold Python's
+    /// lock while the first one waits for that.
     fn lock(&self) -> PyResult<MutexGuard<'_, Inner>> {
         self.inner.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => SimulationError::new_err("another thread is using this simulation"),

@@ -39,7 +39,7 @@ pub enum FrameError {
     /// The writer's version of the protocol is another one.
     #[error("{}", other_protocol(*found))]
     OtherProtocol {
-        /// Its version; `None` if it does not tell.
+        /// The writer's version; `None` if it gave none.
         found: Option<u32>,
     },
     /// Not a frame.
@@ -52,7 +52,7 @@ pub enum FrameError {
     },
 }
 
-/// Why two sides whose versions of the protocol differ cannot talk; `found` is that of the other side.
+/// The message for two sides with different versions of the protocol; `found` is the version of the other side.
 pub fn other_protocol(found: Option<u32>) -> String {
     match found {
         Some(found) => format!("one has version {found} of their protocol, the other version {PROTOCOL}"),
@@ -96,7 +96,7 @@ pub fn write(out: &mut impl Write, kind: FrameKind, payload: &[&[u8]]) -> io::Re
     out.flush()
 }
 
-/// Puts frames together from the pieces in which they arrive.
+/// Reassembles frames from the pieces in which they arrive.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     buffer: Vec<u8>,
@@ -115,7 +115,7 @@ impl FrameReader {
     /// The next frame that is complete, with its payload. A hello is checked and not returned.
     ///
     /// # Errors
-    /// The bytes are no frames, or those of another version. Nothing that follows can be read then.
+    /// The bytes are not frames, or the frames have another version. Then nothing that follows can be read.
     pub fn next_frame(&mut self) -> Result<Option<(FrameKind, Vec<u8>)>, FrameError> {
         while let Some((kind, payload)) = self.take()? {
             if kind != FrameKind::Hello {

@@ -1,9 +1,9 @@
 //! The records of a run: the tables that every engine writes and everything else reads.
 //!
 //! An engine passes typed rows to a [`Recorder`], which collects them into Arrow record batches of a few thousand rows
-//! and passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`Partition`] does so for many runs
-//! together, [`MemorySink`] keeps the batches for tests. Memory stays bounded however long a run is, rows keep the order in which they were recorded, and equal
-//! rows give byte-identical files.
+//! and passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`Partition`] does so for many
+//! runs together, and [`MemorySink`] keeps the batches in memory. The first two use bounded memory however long a run
+//! is. Rows keep the order in which they were recorded, and equal rows give byte-identical files.
 //!
 //! Times are integer nanoseconds since the start of the run; a column's name includes its unit. The fields of a row
 //! ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table, which are defined nowhere else.

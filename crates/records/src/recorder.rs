@@ -106,12 +106,12 @@ impl<S: Sink> Recorder<S> {
         self.output.error.as_ref().map_or(Ok(()), Err)
     }
 
-    /// Where the batches have gone so far.
+    /// The sink that has the batches so far.
     pub fn sink(&self) -> &S {
         &self.output.sink
     }
 
-    /// The rows of a table that no batch has yet, as a batch. They stay where they are.
+    /// The rows of a table that are not in a batch yet, as a batch. They also remain in the recorder.
     pub fn pending(&self, table: Table) -> RecordBatch {
         match table {
             Table::Probes => self.output.batch(&self.probes),

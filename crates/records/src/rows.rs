@@ -247,7 +247,7 @@ row! {
 row! {
     /// The rate of a port's link from a time on: the first, and each change.
     CapacityRow in Capacity {
-        /// From when on; 0 for the first.
+        /// The time from which the rate applies; 0 for the first.
         t_ns: u64,
         /// The port. A port without a rate has no row.
         port: Name,

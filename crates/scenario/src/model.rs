@@ -256,7 +256,7 @@ impl RateSchedule {
         self.steps.iter().rfind(|step| step.from_ns <= now_ns).expect("a step begins at 0").bits_per_second
     }
 
-    /// From `now_ns` on, follows another schedule. What was before stays.
+    /// Follows another schedule from `now_ns` on. The steps before that time stay.
     pub fn follow(&mut self, other: &Self, now_ns: u64) {
         let current = RateStep { from_ns: now_ns, bits_per_second: other.at(now_ns) };
         self.steps.truncate(self.steps.partition_point(|step| step.from_ns < now_ns));

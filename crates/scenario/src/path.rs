@@ -9,7 +9,7 @@ use crate::suggest::{any_of, closest};
 
 /// The tables whose entries have names.
 const NAMED: [&str; 3] = ["link", "host", TRAFFIC];
-/// The one of them to which entries can be added.
+/// The only one of these tables to which entries can be added.
 const TRAFFIC: &str = "traffic";
 /// A key whose plain value stands for a table with this value in each of these keys.
 const SHORT: (&str, [&str; 2]) = ("sample", ["queues", "flows"]);

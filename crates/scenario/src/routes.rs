@@ -44,7 +44,7 @@ impl Exit {
 }
 
 impl Routing {
-    /// The network of so many nodes and of links with these ends, which are indices below the number of nodes.
+    /// The network with this number of nodes, and with links between these ends, given as indices of nodes.
     pub fn new(nodes: usize, links: impl IntoIterator<Item = [NodeIndex; 2]>) -> Self {
         let mut exits = vec![Vec::new(); nodes];
         for (forward, [a, b]) in (0..).step_by(2).zip(links) {

@@ -132,8 +132,8 @@ impl EventQueue {
         self.now_ns = now_ns;
     }
 
-    /// The same clock and events in other slots: `slot` tells where the event of a slot goes. `busy` and `slots` as for
-    /// [`new`](Self::new).
+    /// The same clock with the events in other slots: `slot` maps each old slot to its new one. `busy` and `slots` are
+    /// as for [`new`](Self::new).
     pub(crate) fn renumbered(&self, busy: usize, slots: usize, slot: impl Fn(Slot) -> Slot) -> Self {
         let mut other = Self { now_ns: self.now_ns, sequence: self.sequence, ..Self::new(busy, slots) };
         for old in 0..self.slots as Slot {

@@ -30,8 +30,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// A run in progress, which can be advanced in steps, observed and changed in between.
 ///
-/// However a run is cut into steps, its records are the same. A change takes effect before everything else that happens
-/// at that time, so a change at time 0 gives the run of the changed scenario.
+/// The steps do not affect the records. A change takes effect before all other events at the same time, so a change at
+/// time 0 gives the run of the changed scenario.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -259,7 +259,7 @@ impl<S: Sink> Simulation<S> {
         self.pause(on_progress)
     }
 
-    /// Passes on what the network has noted.
+    /// Handles the losses, departures and closed connections that the network has noted.
     #[inline(always)]
     fn settle(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         self.settle_losses();

@@ -37,7 +37,7 @@ fn assert_same(a: &Summary<MemorySink>, b: &Summary<MemorySink>) {
     assert_eq!(totals(a), totals(b));
 }
 
-/// A run of an experiment with one point, which takes changes in the words of its file.
+/// A run of an experiment with one point, which is changed by overrides (`PATH=VALUE`).
 struct Lab {
     experiment: Experiment,
     set: Vec<String>,
@@ -128,7 +128,7 @@ proptest! {
         for until_ns in times {
             simulation.advance(until_ns, &mut go_on).unwrap();
             prop_assert_eq!(simulation.now_ns(), until_ns);
-            // To look at it changes nothing.
+            // Looking at the state changes nothing.
             let queued = simulation.state().ports.iter().map(|port| port.packets.queued).sum::<u64>();
             let known = simulation.state().ports.iter().map(|port| port.packets.arrived).sum::<u64>();
             prop_assert!(queued <= known);

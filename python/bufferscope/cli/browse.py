@@ -54,7 +54,7 @@ def show(
 
       bufferscope show results/ucas-reproduce/run-sim-s1-0f3a2b1c
     """
-    # Path.is_dir and Path.is_file fail for a name that is too long.
+    # Path.is_dir and Path.is_file raise an exception if the name is too long.
     if isdir(what) or isfile(join(dirname(what), RUNS)):  # noqa: PTH112,PTH113,PTH118,PTH120
         _show_stored(Path(what), json)
     else:

@@ -34,7 +34,7 @@ def _print_experiment(runs: Sequence[Run]) -> None:
 
 
 def _print_table(title: str, headings: list[str], rows: list[list[str]]) -> None:
-    """A table of runs. If it is too wide, their directory stands below it, and keys break between their parts."""
+    """Print a table of runs. If it is too wide, their directory is printed below it, and keys break at their dots."""
     shown, table = console(), plain_table(title)
     if sum(max(map(len, column)) + GAP for column in zip(headings, *rows, strict=True)) > shown.width:
         headings = [heading.replace(".", ".\n") for heading in headings]
@@ -42,7 +42,7 @@ def _print_table(title: str, headings: list[str], rows: list[list[str]]) -> None
         if len(shelves) == 1:
             rows = [[*cells, path.rpartition("/")[2]] for *cells, path in rows]
             table.caption, table.caption_justify = Text(f"in {shelves.pop()}/"), "left"
-    # The time breaks before the name of a run does.
+    # A narrow table breaks the times before it breaks the names of runs.
     is_name = max(len(path) for *_, path in rows) <= shown.width // 2
     for heading in headings:
         justify: Literal["left", "right"] = "right" if heading == "Seed" else "left"

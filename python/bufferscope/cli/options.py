@@ -74,8 +74,8 @@ Jobs = Annotated[
     typer.Option(
         "--jobs",
         metavar="N",
-        help="Runs at the same time; does not change any result. Default: one per processor, "
-        "or as many as memory holds.",
+        help="Number of runs at the same time; does not change any result. Default: one per processor, or fewer if "
+        "the memory does not suffice.",
     ),
 ]
 Cluster = Annotated[
@@ -100,8 +100,8 @@ Layout = Annotated[
     typer.Option(
         "--layout",
         metavar="NAME",
-        help="How the runs are stored: single, each in its own directory; sweep, many together, for the simulator; "
-        "auto, together if there are at least 200 short ones.",
+        help="How the runs are stored: single, each in its own directory; sweep, many together (simulator only); "
+        "auto, together if there are at least 200 short runs of the simulator.",
         autocompletion=complete_layout,
     ),
 ]

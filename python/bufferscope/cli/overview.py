@@ -29,7 +29,7 @@ def print_runs(result: Result) -> None:
         title = f"{result.experiment}: {result.document['title']}" if start == 0 else ""
         console().print(_table(title, result, grouped, names[start : start + MOST_COLUMNS]))
     if more := len(everything) - len(grouped):
-        console().print(Text(f"{more} more points are not shown; `bufferscope export` writes all of them."))
+        console().print(Text(f"Points not shown: {more}. `bufferscope export` writes all points."))
     if any(len(point.runs) > 1 for point in grouped):
         console().print(Text("Means over the repetitions ± half the width of their 95 % confidence interval."))
 

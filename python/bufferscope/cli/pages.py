@@ -17,12 +17,12 @@ Step = Callable[[int, int], None]
 
 
 def is_drawable(result: "Result") -> bool:
-    """Whether a result has few enough points for a page; if it has too many, say so on standard error."""
+    """Whether a page can show all points of a result; if not, a message goes to standard error."""
     from bufferscope.figures.source import MOST_POINTS, size
 
     if (points := size(result)) <= MOST_POINTS:
         return True
-    print(f"No page is drawn of {points} points, which are more than {MOST_POINTS}.", file=sys.stderr, flush=True)
+    print(f"No page is written: it can show {MOST_POINTS} points, not {points}.", file=sys.stderr, flush=True)
     return False
 
 

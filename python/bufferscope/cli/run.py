@@ -31,10 +31,10 @@ def run(
 ) -> None:
     """Run one experiment and show the measurements beside what its document says.
 
-    Every point of the experiment's sweep is run with every seed and stored as a directory of Parquet tables; 200 \
-short runs and more are stored together. The page report/EXPERIMENT/index.html shows the figures that the experiment \
-names, or those that suit its traffic; with --json or --quiet it is written only if --report says where. More than \
-500 points are not drawn.
+    Every point of the experiment's sweep is run with every seed. A run is stored as a directory of Parquet tables; \
+200 or more short runs are stored together (--layout). The page report/EXPERIMENT/index.html shows the figures that \
+the experiment names, or those that suit its traffic. With --json or --quiet, it is written only if --report is given. \
+No page is written for more than 500 points.
 
     [bold]Examples[/bold]
 

@@ -1,7 +1,7 @@
 """The functions that run on a cluster's workers: they report the build and what can run there, and carry out jobs.
 
-They return errors as text. The client could not unpickle an exception of a type that only the worker knows, and Dask
-does not say which worker raised an exception.
+They return errors as text: the client may lack the type of an exception and then can't unpickle it, and Dask does not
+report which worker raised an exception.
 """
 
 import asyncio

@@ -19,10 +19,10 @@ Carry = Callable[[Point, int, Path, Progress], Outcome]
 
 
 class Together(Protocol):
-    """Runs points one after the other, and writes their tables together into one directory."""
+    """Runs points one after the other, and writes their tables into shared files in one directory."""
 
     def run(self, point: Point, seed: int, progress: Progress) -> Outcome:
-        """Run a point with a seed. After an error, the tables are useless."""
+        """Run a point with a seed. After an error, the tables are incomplete and must not be used."""
 
     def finish(self) -> None:
         """Complete the tables."""
@@ -40,14 +40,14 @@ class Engine:
     refusals: Callable[[Sequence[Point]], list[str | None]] = lambda points: [None] * len(points)
     """For each of these points, why the engine cannot run it on this machine; None if it can."""
     memory_bytes: Callable[[Point], int] = lambda point: 0
-    """An estimate of the memory that a run of this point takes; 0 if it is not known."""
+    """An estimate of the memory that a run of this point takes; 0 if there is none."""
     identity: Callable[[], str | None] = lambda: None
     """A digest of everything that a run's records depend on besides scenario and seed: with the same identity, a run
     gives the same records. None if the engine's runs are never the same."""
     real_time: bool = False
     """Whether its runs follow the machine's clock; then other load on the machine disturbs them."""
     together: Callable[[Path], Together] | None = None
-    """Begins to write runs together into a directory; None if each run needs a directory of its own."""
+    """Starts a partition in a directory; None if each run needs a directory of its own."""
     kernel: str | None = None
     """The kernel that the user chose; None if the engine uses its default or offers no choice."""
 

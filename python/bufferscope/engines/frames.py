@@ -1,4 +1,4 @@
-"""Read the agent's output, from this machine or from a guest: frames, as `crates/records/src/frame.rs` defines them."""
+"""Read an agent's output, from this machine or a guest. `crates/records/src/frame.rs` defines its frames."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ class Receiver:
 
 @contextmanager
 def _understood() -> Iterator[None]:
-    """Raise `EngineError` for what the core can't read."""
+    """Turn the core's errors about the frames into `EngineError`."""
     try:
         yield
     except _core.OtherBuildError as error:

@@ -24,7 +24,7 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
 
 
 class Together:
-    """Simulates run after run, and writes their tables together; raises as `run` does."""
+    """Simulates one run after the other, and writes their tables into shared files. Raises the same errors as `run`."""
 
     def __init__(self, directory: Path) -> None:
         """Write to this directory."""
@@ -34,7 +34,7 @@ class Together:
             raise EngineError(str(error)) from error
 
     def run(self, point: Point, seed: int, progress: Callable[[int, int], bool]) -> Outcome:
-        """Simulate the next run; after an error, the tables are useless."""
+        """Simulate the next run; after an error, the tables are incomplete and must not be used."""
         try:
             summary = self._writer.simulate(point.core, seed, progress)
         except _core.SimulationError as error:
@@ -68,7 +68,7 @@ def refusals(points: Sequence[Point]) -> list[str | None]:
 
 
 def memory_bytes(point: Point) -> int:
-    """The memory that a run takes: a rough estimate, more likely too large than too small."""
+    """A rough estimate of the memory that a run takes, more likely too large than too small."""
     return int(json.loads(_core.footprint(point.core))["memory_bytes"])
 
 
@@ -82,7 +82,7 @@ def _refusal(point: Point, available: int | None) -> str | None:
 
 
 def shortage(needs: Mapping[str, Any], available: int | None) -> str | None:
-    """Why this much memory is too little for a simulation with these needs; None if it is enough or not known."""
+    """Why the available memory is too little for a simulation with these needs; None if it suffices or is not known."""
     if available is None or max(needs["memory_bytes"], needs["reading_bytes"]) <= available:
         return None
     here = f"this machine has {machine.gigabytes(available)} left"

@@ -89,7 +89,7 @@ def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
 
 @cache
 def _figure(name: str) -> "Figure":
-    """The function of a figure; it first checks the number of points, and that what it draws was recorded."""
+    """The function of a figure. It first checks the number of points, and that the needed tables were recorded."""
     from bufferscope.figures.source import check_recorded, check_size
 
     function: Figure = getattr(import_module(f"{__name__}.charts.{name}"), name)

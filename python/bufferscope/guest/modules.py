@@ -136,7 +136,7 @@ def _modinfo(content: bytes, path: str) -> list[str]:
     if section is None:
         return []
     start = section["sh_offset"]
-    # Not `section.data()`, which believes whatever size a damaged header names.
+    # Not `section.data()`, which trusts the size in the header, even in a damaged one.
     entries = content[start : start + section["sh_size"]].split(b"\0")
     return [entry.decode(errors="replace") for entry in entries if entry]
 

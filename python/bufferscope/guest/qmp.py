@@ -1,6 +1,6 @@
 """A client for QMP, QEMU's control protocol: one JSON object per line (qemu, docs/interop/qmp-spec.rst).
 
-QEMU's own package, qemu.qmp, does not fit: it needs an event loop for the five commands that save a guest's state,
+QEMU's own package, qemu.qmp, is not suitable: it needs an event loop for the five commands that save a guest's state,
 passes an open file through a private attribute of asyncio, and its synchronous interface is under the GPL.
 """
 

@@ -1,7 +1,7 @@
 """The records of several runs in frames with a column `run`, so that one query measures all of them.
 
-In these frames, `run` is a run's index in the batch. A metric's query groups by it, and a single run is a batch of one.
-Sums are over whole numbers or in a fixed order, so a run's metrics do not depend on the runs beside it.
+In these frames, `run` is a run's index in the batch, and each metric's query groups by it. A single run is a batch of
+one. Sums are over whole numbers or in a fixed order, so a run's metrics do not depend on the other runs of the batch.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "sojourns": ("t_ns", "port", "layer", "sojourn_ns", "packets"),
     "capacity": ("t_ns", "port", "rate_bps"),
 }
-"""The columns that metrics are computed from; no others are read."""
+"""The columns from which metrics are computed; no others are read."""
 
 
 class Partition(Protocol):
@@ -52,7 +52,7 @@ class Batch:
     """Runs that are measured together."""
 
     def __init__(self, runs: Sequence[RunRecords]) -> None:
-        """Take these runs; nothing is read yet."""
+        """Create a batch of these runs; their tables are read when they are needed."""
         self.runs = tuple(runs)
         self._tables: dict[str, pl.LazyFrame] = {}
 
@@ -73,7 +73,7 @@ class Batch:
 
     @cached_property
     def windows(self) -> pl.LazyFrame:
-        """What each run's metrics measure, from warm-up to duration: `run, start_ns, end_ns`."""
+        """The window of each run's metrics, from the warm-up to the duration: `run, start_ns, end_ns`."""
         columns = {"start_ns": pl.Int64, "end_ns": pl.Int64}
         return self.frame(columns, lambda run: [(run.scenario["warmup_ns"], run.scenario["duration_ns"])])
 
@@ -109,7 +109,7 @@ class Batch:
     def frame(
         self, columns: "Mapping[str, type[pl.DataType]]", rows: Callable[[RunRecords], Sequence[tuple[object, ...]]]
     ) -> pl.LazyFrame:
-        """A frame of what is known of each run without its records: `run` and these columns."""
+        """A frame with `run` and these columns, whose `rows` are computed from each run without its tables."""
         found = [(number, *row) for number, run in enumerate(self.runs) for row in rows(run)]
         return pl.LazyFrame(found, schema={"run": RUN, **columns}, orient="row")
 
@@ -124,7 +124,7 @@ class Batch:
 
 
 def _numbered(run: RunRecords, index: int, table: str, columns: Sequence[str]) -> pl.DataFrame:
-    """A run's table with the run's index; a stored run reads it from its file, and does not keep it."""
+    """A run's table with the run's index. A stored run reads it from its file and does not keep it in memory."""
     read: Callable[[str, Sequence[str]], pl.DataFrame] | None = getattr(run, "read", None)
     frame: pl.DataFrame = read(table, columns) if read else getattr(run, table)
     return frame.select(pl.lit(index, RUN).alias("run"), *columns)

@@ -1,7 +1,7 @@
 """The rate of every port over time, as its link recorded it: the table `capacity`.
 
-Everything that needs a rate at some time, or the bits that fit through a port, reads it here. What the experiment asked
-for is in the scenario, and an engine may have set it a moment later.
+Whatever needs the rate of a port at some time, or the number of bits that it can send in an interval, uses this module.
+The scenario has the planned rates only: an engine may have set them a moment later.
 """
 
 from bisect import bisect_right
@@ -26,7 +26,7 @@ class Capacity:
         return int(self.steps["rate_bps"][bisect_right(self.steps["t_ns"], t_ns) - 1])
 
     def bits(self, start_ns: int, end_ns: int) -> float:
-        """The integral of the rate from `start_ns` to `end_ns`: the bits that fit through."""
+        """The integral of the rate from `start_ns` to `end_ns`: the bits that the port can send."""
         return bits(self.steps["t_ns"].to_list(), self.steps["rate_bps"].to_list(), start_ns, end_ns)
 
     @property
@@ -43,9 +43,9 @@ def capacities(run: RunRecords) -> Mapping[str, Capacity]:
 
 
 def steps(rows: pl.LazyFrame, *port: str) -> pl.LazyFrame:
-    """The steps of every port in order of time, from rows of the table; the columns `port` tell ports apart.
+    """The steps of every port in order of time, from rows of the table; the columns `port` identify a port.
 
-    A port's first rate holds from the start, even if the records say nothing of that time.
+    A port's first rate holds from the start, even if its first row is later.
     """
     usable = rows.filter(pl.col("rate_bps") > 0).sort("t_ns", maintain_order=True)
     is_first = pl.int_range(pl.len()).over(port) == 0

@@ -31,7 +31,7 @@ class Definition:
 
     @property
     def tables(self) -> list[str]:
-        """The tables without which it cannot be computed: the main one, and `capacity` if its source names that."""
+        """The tables that the metric needs: the main one, and `capacity` if its source names it."""
         main, *others = (part.strip().partition(":")[0] for part in self.source.split(";"))
         return [main, *(table for table in others if table == "capacity")]
 

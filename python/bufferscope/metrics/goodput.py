@@ -15,7 +15,7 @@ MBIT = 1e6
 
 
 def deliveries(run: RunRecords) -> pl.DataFrame:
-    """The bytes that each connection had delivered over time: `flow, t_ns, delivered_bytes`, sorted by time."""
+    """The bytes that each connection has delivered, over time: `flow, t_ns, delivered_bytes`, sorted by time."""
     rows = _deliveries(Batch([run])).drop("run").sort("t_ns", maintain_order=True)
     # The last byte arrives before its acknowledgement: the maximum keeps it from being counted twice.
     return rows.with_columns(pl.col("delivered_bytes").cum_max().over("flow")).collect(engine="in-memory")

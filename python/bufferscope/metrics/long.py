@@ -1,8 +1,8 @@
 """Metrics in long frames: one row per run and metric, as a fraction.
 
 Polars divides by a constant, or by a column of one row, less exactly than by a longer column: it multiplies by the
-reciprocal. A run's metrics must not depend on the number of runs beside it, so queries give fractions of exact numbers,
-and NumPy divides.
+reciprocal. A run's metrics must not depend on the number of runs beside it, so queries return fractions of exact
+numbers, and NumPy divides them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ Measured = pl.Expr | tuple[pl.Expr, pl.Expr | float]
 
 
 def long(wide: pl.LazyFrame, metrics: Mapping[str, Measured], place: str | None = None) -> pl.LazyFrame:
-    """`run, metric, value, unit`: for each row of `wide` these metrics in this order, as fractions `value / unit`.
+    """`run, metric, value, unit`: these metrics of each row of `wide`, in this order, as fractions `value / unit`.
 
-    A metric whose value is null is left out. `{}` in its name stands for the row's port or traffic, which is in the
+    A metric whose value is null is left out. `{}` in its name is replaced with the row's port or traffic, from the
     column `place`.
     """
     names = [pl.lit(name) if place is None else pl.format(name, place) for name in metrics]

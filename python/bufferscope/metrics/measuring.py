@@ -17,11 +17,11 @@ from bufferscope.metrics.records import RunRecords
 from bufferscope.names import closest as closest_name
 
 Family = Callable[[Batch], Iterator[pl.LazyFrame]]
-"""Queries for the metrics of runs, as `long` gives them, in the order in which tables show them."""
+"""Queries for the metrics of runs, in the form of `long`, in the order in which tables show them."""
 
 
 class AnyPercentile(Protocol):
-    """A family with percentiles, which can measure others than the usual ones."""
+    """A family with percentiles, which can compute any percentiles, not only the usual ones."""
 
     def __call__(self, batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
         """The family's metrics, with these percentiles."""
@@ -133,7 +133,7 @@ def all_of(run: RunRecords) -> Metrics:
 
 
 def of_each(runs: Sequence[RunRecords]) -> Iterator[Metrics]:
-    """Every metric of each run, measured together batch by batch; stored runs keep them."""
+    """Every metric of each run, computed batch by batch; stored runs keep their metrics in memory."""
     for batch in batches(runs):
         kept = [_kept(run) for run in batch.runs]
         if None not in kept:
@@ -170,7 +170,7 @@ def one_of_each(runs: Sequence[RunRecords], name: str) -> Iterator[Value | Metri
 
 
 def _kept(run: RunRecords) -> Metrics | None:
-    """The metrics that a run has kept since they were computed."""
+    """The metrics that a run keeps from an earlier computation."""
     kept: Metrics | None = getattr(run, "__dict__", {}).get("metrics")
     return kept
 

@@ -30,7 +30,7 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
 
 
 def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
-    """For each run, by port with a recorded rate: the mean over time of how long it takes to send the backlog."""
+    """For each run, by port with a recorded rate: the time average of how long the backlog takes to send."""
     for batch in batches(runs):
         found: list[dict[str, float]] = [{} for _ in batch.runs]
         for number, port, delay_s in _mean_delays(batch).collect(engine="in-memory").iter_rows():
@@ -39,7 +39,7 @@ def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
 
 
 def _mean_delays(batch: Batch) -> pl.LazyFrame:
-    """The mean over time of how long it takes to send the backlog of all layers: `run, port, delay_s`.
+    """The time average of how long the backlog of all layers takes to send: `run, port, delay_s`.
 
     0 for a port without samples.
     """

@@ -42,7 +42,7 @@ def percentile_of(ordered: pl.Expr, percent: float) -> pl.Expr:
 
 
 def weighted_percentile_of(value: str, weight: str, percent: float) -> pl.Expr:
-    """The same of a group's sample in which each `value` occurs as often as its positive `weight` says.
+    """The same for a group's sample, in which each `value` occurs `weight` times (a positive number).
 
     The rows of the group must be in ascending order of `value`; none may be null.
     """
@@ -53,7 +53,7 @@ def weighted_percentile_of(value: str, weight: str, percent: float) -> pl.Expr:
 
 
 def _rank(size: pl.Expr, percent: float) -> tuple[pl.Expr, pl.Expr]:
-    """The rank of a percentile among so many samples: the rank of the sample below, from 0, and hundredths."""
+    """The rank of a percentile among this many samples: the rank of the sample below it, from 0, and hundredths."""
     if not 0 <= percent <= 100:
         raise ValueError(f"percentile {percent} is outside 0..100")
     rank = (size.cast(pl.Int64) - 1) * percent
@@ -62,7 +62,7 @@ def _rank(size: pl.Expr, percent: float) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _between(below: pl.Expr, above: pl.Expr, share: pl.Expr) -> pl.Expr:
-    """The value between two order statistics; a lost sample that has a part in it hides it."""
+    """The value between two order statistics; infinite if a lost sample has a weight in it."""
     hidden = below.is_null() | ((share > 0) & above.is_null())
     value = below * HUNDREDTHS + pl.when(share > 0).then((above - below) * share).otherwise(0)
     return pl.when(hidden).then(math.inf).otherwise(value.cast(pl.Float64))

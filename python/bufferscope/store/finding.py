@@ -39,7 +39,7 @@ def find_anywhere(path: Path) -> list[Run]:
 
 
 def _inside(path: Path) -> list[Run]:
-    """The runs in an experiment's directory; of those with the same name, the one that was made last."""
+    """The runs in an experiment's directory; of several with the same name, the latest."""
     found: dict[str, Run] = {}
     for run in _stored(path):
         other = found.get(run.id)

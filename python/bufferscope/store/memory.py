@@ -1,4 +1,4 @@
-"""A run whose records are in memory, as a simulation in steps leaves them."""
+"""A run whose records are in memory: the result of a simulation in steps."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,14 +25,14 @@ class MemoryRun(BaseRun):
 
     @property
     def id(self) -> str:
-        """The name of the directory that the run would be stored in."""
+        """The name of the directory in which the run would be stored."""
         meta = self.meta
         return directory_name(meta["point"], meta["engine"], meta["seed"], meta["scenario"])
 
     def save(self, out: "str | PathLike[str]" = "results") -> Run:
         """Store the run under `out`, as `bufferscope.run` does, and return the stored run.
 
-        Raises `InputError` if `out` can't be written.
+        Raises `InputError` if `out` can't be written, and `EngineError` if writing fails later.
         """
         directory = Path(out) / self.experiment / self.id
         prepare(directory.parent)

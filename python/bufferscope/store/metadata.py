@@ -114,7 +114,7 @@ class Summary(TypedDict, total=False):
     kernel: str
     """The release of the kernel that carried the packets."""
     changes: list[Change]
-    """What was changed during the run, in order, if anything was; the scenario is that of the end."""
+    """The changes made during the run, in order; missing if there were none. The scenario is then that at the end."""
     not_measured: list[str]
     """The tables that stay empty because the engine can't know their content."""
     privilege: str

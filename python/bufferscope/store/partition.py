@@ -1,11 +1,11 @@
 """Partitions: many short runs in one directory.
 
     OUT/<experiment>/runs-<engine>-<digest>/
-        runs.json           what `run.json` says of each run; what they have in common, once
-        <table>.parquet     one file a table; its first column, `run`, is a run's place in `runs.json`, from 0
+        runs.json           the content of `run.json` for each run; what all runs share is stored once
+        <table>.parquet     one file per table; its first column, `run`, is a run's index in `runs.json`, from 0
 
-A partition is written, replaced and checked as the directory of a run is. Its runs have paths in it, as if each were a
-directory there; `Run` opens these paths.
+A partition is written, replaced and checked like the directory of a run. `Run` opens a run in it by the path
+`<partition>/<name>`, as if the run were a directory there.
 """
 
 import json
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RUN = "run"
 """The column with the number of a row's run."""
 LARGEST_RUNS_BYTES = 256 << 20
-"""More than the `runs.json` of a few hundred runs of the largest scenarios."""
+"""A bound above the size of `runs.json` for a few hundred runs of the largest scenarios."""
 _NAME: Check = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,254}", "a name of letters, digits, '.', '_' and '-'")
 _SHAPE = table_of(
     {
@@ -46,7 +46,7 @@ class Partition:
     """A directory with the tables of many runs."""
 
     def __init__(self, path: Path) -> None:
-        """Open a partition; raises `StoreError` if it can't be relied on."""
+        """Open a partition; raises `StoreError` if its `runs.json` is damaged."""
         self.path = path
         found = read_json(path / RUNS, LARGEST_RUNS_BYTES)
         check_directory(path)
@@ -69,7 +69,7 @@ class Partition:
         return {name: number for number, name in enumerate(self.names)}
 
     def scan(self, table: str) -> "pl.LazyFrame":
-        """A table of all runs, read as far as a query needs it; raises `StoreError` if it is damaged."""
+        """A table of all runs as a lazy frame; raises `StoreError` if it is damaged."""
         rows = sum(metadata["tables"].get(table, 0) for metadata in self.metadata)
         return tables.scan(self.path, table, self._content(table), rows, RUN)
 
@@ -83,7 +83,7 @@ class Partition:
         return None
 
     def rewrite(self, changed: Mapping[str, Mapping[str, object]]) -> None:
-        """Change some keys of these runs' metadata; other processes read either the old file or the new one."""
+        """Change some keys of these runs' metadata. The file is replaced atomically."""
         changes = [changed.get(name, {}) for name in self.names]
         self.metadata = [
             checked({**metadata, **change}) for metadata, change in zip(self.metadata, changes, strict=True)
@@ -100,7 +100,7 @@ class Partition:
         return tables.content(self.path, table, self.files.get(table), self._cause)
 
     def _cause(self) -> str:
-        """Why a table is not the one that was opened."""
+        """Why a table is not the one that was there when the partition was opened."""
         if Partition(self.path).files != self.files:
             return "another partition has taken its place since it was loaded; load it again"
         return DAMAGED
@@ -128,7 +128,7 @@ def write(directory: Path, names: Sequence[str], metadata: Sequence[Mapping[str,
 
 
 def merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """What runs have in common together with what a run has of its own, at every level.
+    """The metadata of a run: the part that all runs share, merged recursively with the run's own part.
 
     >>> merged({"seed": 1, "scenario": {"a": 1}}, {"scenario": {"b": 2}})
     {'seed': 1, 'scenario': {'a': 1, 'b': 2}}
@@ -142,7 +142,7 @@ def _merged(common: Any, own: Any) -> Any:
 
 
 def divided(whole: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The opposite of `merged`: what all have in common, and what each has of its own.
+    """The inverse of `merged`: the part that all runs share, and the own part of each run.
 
     >>> divided([{"seed": 1, "point": {"a": 1, "b": 2}}, {"seed": 1, "point": {"a": 1, "b": 3}}])
     ({'seed': 1, 'point': {'a': 1}}, [{'point': {'b': 2}}, {'point': {'b': 3}}])

@@ -32,9 +32,9 @@ def read_metadata(directory: Path) -> Metadata:
 
 
 def read_json(path: Path, most: int) -> Any:
-    """The content of a `run.json` or its like, of at most `most` bytes: a table of a format that this version reads.
+    """The content of a `run.json` or `runs.json` of at most `most` bytes.
 
-    Raises `StoreError` if it is anything else.
+    Raises `StoreError` if it is not a JSON object of a format that this version reads.
     """
     try:
         content = read_file(path, most)
@@ -51,7 +51,7 @@ def read_json(path: Path, most: int) -> Any:
 
 
 def check_directory(directory: Path) -> None:
-    """Raise `StoreError` if the directory's name can't be shown."""
+    """Raise `StoreError` if the directory's name can't be printed."""
     if not directory.resolve().name.isprintable():
         raise StoreError(f"{directory}: a name with characters that can't be shown: rename the directory")
 

@@ -45,7 +45,7 @@ def stored(directory: Path, identity: str | None, scenario: Scenario, about: Abo
 
 
 class Wanted(NamedTuple):
-    """A run that is wanted, as `stored` takes it."""
+    """The requirements for a run, as `stored` takes them."""
 
     identity: str | None
     scenario: Scenario
@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
 def stored_together(shelf: Path, wanted: Callable[[str], Wanted | None]) -> dict[str, Run]:
     """The runs in the partitions of a directory that are wanted, by their names.
 
-    Each is as `stored` says. `wanted` returns what a run of that name has to be, or None.
+    The conditions are those of `stored`. `wanted` returns the requirements for a run of that name, or None.
     """
     found: dict[str, Run] = {}
     for directory in partitions_in(shelf):
@@ -81,7 +81,7 @@ def stored_together(shelf: Path, wanted: Callable[[str], Wanted | None]) -> dict
 
 
 def _alike(partition: Partition, wanted: Callable[[str], Wanted | None]) -> dict[str, About]:
-    """The wanted runs of a partition, each with what the experiment's file says now."""
+    """The wanted runs of a partition, each with the current values from the experiment's file."""
     alike: dict[str, About] = {}
     for name, meta in zip(partition.names, partition.metadata, strict=True):
         want = wanted(name)

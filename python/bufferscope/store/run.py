@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BaseRun(ABC):
-    """The records of a run, wherever they are kept.
+    """The records of a run, in memory or stored.
 
     Tables are polars frames. Their first column is `run`, the run's `id`; the columns of `bufferscope.TABLES` follow.
     Times are integer nanoseconds since the start of the run.
@@ -123,7 +123,7 @@ class BaseRun(ABC):
 
     @cached_property
     def capacity(self) -> "pl.DataFrame":
-        """The rate of each port's link: one row for the first, and one for each change."""
+        """The rate of each port's link: one row for the first rate, and one for each change."""
         return self._table("capacity")
 
     @cached_property
@@ -148,7 +148,7 @@ class BaseRun(ABC):
 
 @dataclass(frozen=True)
 class Alone:
-    """The only run of a result, for figures."""
+    """A single run in the form in which figures take a result."""
 
     runs: tuple[BaseRun]
 
@@ -185,7 +185,7 @@ class Run(BaseRun):
         return run
 
     def _take(self, partition: Partition) -> None:
-        """Be the run of this path in a partition."""
+        """Become the run that this path names in a partition."""
         if self.path.name not in partition.numbers:
             raise StoreError(f"{self.path}: no such run; the partition has {partition.names[0]} and others")
         self.partition, self.number = partition, partition.numbers[self.path.name]

@@ -74,8 +74,8 @@ def read(directory: Path, run: str, table: str, columns: Sequence[str], metadata
 def scan(directory: Path, table: str, stored: bytes, rows: int | None, number: str | None = None) -> "pl.LazyFrame":
     """The content of a table's file as a lazy frame.
 
-    Raises `StoreError` if it has not these rows or not the columns of the table, with the integer column `number`
-    before them if the table is of several runs.
+    Raises `StoreError` if the number of rows is not `rows`, or if the columns are not those of the table. The table of
+    several runs must have the integer column `number` before them.
     """
     import polars as pl
 
@@ -108,9 +108,9 @@ def unreadable(path: Path, why: str) -> StoreError:
 
 
 def content(directory: Path, table: str, written: TableFile | None, cause: Callable[[], str]) -> bytes:
-    """The bytes of a table's file; if size and checksum are given, they are the bytes that were `written`.
+    """The bytes of a table's file, checked against the size and the checksum in `written`, if given.
 
-    Raises `StoreError` if they are others, with the `cause`.
+    Raises `StoreError` with the `cause` if they differ.
     """
     path = file_of(directory, table)
     try:

@@ -19,9 +19,9 @@ pub(super) struct Flow {
     /// The connection's ends, client first, as long as they exist.
     pub(super) ends: [Option<u32>; 2],
     pub(super) data_from: Side,
-    /// What the end that does not send the data under test waits for.
+    /// What the receiver of the data under test waits for.
     awaited: Awaited,
-    /// What the server is asked for.
+    /// The requests that the server will receive.
     requests: Requests,
 }
 

@@ -45,9 +45,9 @@ pub(crate) struct Connection {
     name: Name,
     account: Account,
     sender: Side,
-    /// What the end that does not send the data under test waits for.
+    /// What the receiver of the data under test waits for.
     awaited: Awaited,
-    /// What the server is asked for.
+    /// The requests that the server will receive.
     requests: Requests,
     /// The programs have been told that the connection is established, and that it is over.
     told_stands: bool,

@@ -46,7 +46,7 @@ impl Connections {
         }
     }
 
-    /// Other traffic has got flows.
+    /// Makes room for new flows of other traffic, which come before these.
     pub(crate) fn make_room(&mut self, flows: u32) {
         self.first_flow += flows;
     }

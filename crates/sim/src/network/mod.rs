@@ -191,7 +191,7 @@ impl Network {
         self.settle_fates(port, recording);
     }
 
-    /// The time has come before which a port's queue had no packet to pass on.
+    /// A port's queue may have a packet for the link again, after it answered *not before now*.
     pub(crate) fn queue_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if self.ports[port as usize].is_ready(self.now()) {
             self.link_restarts(port, recording);
@@ -210,8 +210,8 @@ impl Network {
         self.schedule_timer(port);
     }
 
-    /// Schedules the timer of a queue that has one. It is due before what else happens at that time, samples excepted,
-    /// so that it does not matter when it was scheduled.
+    /// Schedules the timer of a queue that has one. It fires before all other events of that time except samples, so it
+    /// does not matter when it was scheduled.
     fn schedule_timer(&mut self, port: PortIndex) {
         if let Some(at_ns) = self.ports[port as usize].queue.as_ref().and_then(QdiscLayer::timer) {
             self.events.schedule_first(self.slots.timer(port), at_ns);
@@ -374,7 +374,7 @@ impl Network {
         self.fates = fates;
     }
 
-    /// Frees a packet that was dropped, and notes who has to know.
+    /// Frees a packet that was dropped, and notes its loss for the sources that must be informed.
     fn drop(&mut self, packet: PacketId) {
         self.note_drop(packet);
         self.note_departure(packet);

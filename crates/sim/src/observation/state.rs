@@ -1,4 +1,4 @@
-//! The state of a simulation in between, as its user asks for it.
+//! The state of a simulation between two steps.
 
 use bufferscope_records::{FlowRow, FlowState, Recorder, Sink};
 use bufferscope_scenario::Scenario;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::summary::{PortPackets, ports};
 use crate::network::port::Port;
 
-/// The state of a network at one time, before anything that happens at that time.
+/// The state of a network at one time, before any event at that time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct State {
     /// The time.

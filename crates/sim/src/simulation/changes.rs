@@ -1,4 +1,4 @@
-//! Changes of a simulation that runs.
+//! Changes to a running simulation.
 //!
 //! A change is the difference between two scenarios: the one that was asked for so far, and the one that is asked for
 //! now. Both are complete, so that every value was checked together with all others.
@@ -21,7 +21,7 @@ use crate::network::routes::PortIndex;
 pub struct Change {
     /// When it took effect: before everything else that happens at that time.
     pub t_ns: u64,
-    /// What was changed, in the words of whoever asked for it, such as `link.bottleneck.rate=2mbit`.
+    /// What was changed, as the caller put it, such as `link.bottleneck.rate=2mbit`.
     pub set: Vec<String>,
 }
 
@@ -36,9 +36,9 @@ impl<S: Sink> Simulation<S> {
     /// - A rate applies to the next frame; the one on the wire is finished at its own rate. A schedule's times count
     ///   from the start of the run.
     /// - A delay applies to the next packet. No packet overtakes an earlier one.
-    /// - Where parameters of a queue's discipline change, it decides what becomes of the waiting packets. Another
-    ///   discipline begins empty: what waits is dropped.
-    /// - Traffic that is new begins now, or when it is planned to begin later.
+    /// - Where parameters of a queue's discipline change, it decides what happens to the waiting packets.
+    ///   Another discipline begins empty: the waiting packets are dropped.
+    /// - New traffic begins now, or at its start if that is later.
     /// - Traffic can stop earlier than planned, and a TCP traffic of endless flows can have more flows, or fewer: then
     ///   the newest end.
     ///

@@ -1,17 +1,17 @@
-//! The first layer of a port: a queueing discipline and what has passed through it.
+//! The first layer of a port: a queueing discipline and its counters.
 
 use super::{Dequeued, Fates, Qdisc};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
-/// A queueing discipline with its counts.
+/// A queueing discipline with its counters.
 #[derive(Debug)]
 pub(crate) struct QdiscLayer {
     qdisc: Qdisc,
     pub(crate) counts: Counts,
 }
 
-/// What has happened in the layer so far.
+/// Packets since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) arrived: u64,

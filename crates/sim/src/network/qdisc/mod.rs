@@ -27,7 +27,7 @@ pub(crate) enum Fate {
     Split(PacketId),
 }
 
-/// What a discipline has for the layer below it.
+/// The answer of a discipline to the layer below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dequeued {
     Packet(PacketId),
