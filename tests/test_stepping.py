@@ -75,6 +75,18 @@ def test_a_run_in_memory_has_charts() -> None:
     assert "rtt.p95_ms" in run._repr_html_()
 
 
+@pytest.mark.parametrize("change", ["link.line.queue.limit=5p", "link.line.delay=1ms"])
+def test_no_equation_is_drawn_of_a_network_that_was_changed(change: str) -> None:
+    simulation = bs.Simulation(SMALL)
+    simulation.advance(1)
+    simulation.set(change)
+    with pytest.raises(bs.figures.NoDataError, match="the run was changed on the way"):
+        _ = simulation.finish().figures["rtt_equation"]
+    unchanged = bs.Simulation(SMALL)
+    unchanged.set(change)
+    _ = unchanged.finish().figures["rtt_equation"]
+
+
 def test_the_state_is_that_of_the_present() -> None:
     simulation = bs.Simulation(OVERLOAD)
     before = simulation.state()

@@ -71,6 +71,8 @@ def predicted_rtt_ms(point: Point) -> float:
         raise NoDataError(f"rtt_equation: the queue of {slowest.name} is not limited in packets")
     if not all(capacity[port.name].is_constant for port in rated):
         raise NoDataError("rtt_equation: the rate changes over time, but the equation assumes a constant rate")
+    if any(change["t_ns"] > 0 for change in point.first.meta["summary"].get("changes", ())):
+        raise NoDataError("rtt_equation: the run was changed on the way, but the equation assumes a constant network")
     packet_bits = (MTU_BYTES + slowest.overhead_bytes) * 8
     queueing = slowest.limit_packets * packet_bits / capacity[slowest.name].at(0)
     propagation = sum(port.delay_ns for port in [*there, *back]) / NANOSECONDS
