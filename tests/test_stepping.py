@@ -16,7 +16,7 @@ import pytest
 from laboratory import SMALL, SWEEP, write
 
 import bufferscope as bs
-from bufferscope import machine
+from bufferscope import findings, machine
 
 LAB = SMALL + SWEEP.replace("[sweep]", "[sweep]\n")
 LONG = SMALL.replace('"2s"', '"86400s"')
@@ -85,6 +85,16 @@ def test_no_equation_is_drawn_of_a_network_that_was_changed(change: str) -> None
     unchanged = bs.Simulation(SMALL)
     unchanged.set(change)
     _ = unchanged.finish().figures["rtt_equation"]
+
+
+def test_no_finding_is_told_of_a_network_that_was_changed() -> None:
+    """The delay of the path, with which the finding compares the round-trip time, was another most of the time."""
+    slow = {"duration": "10s", "link.line.rate": "2mbit"}
+    changed, unchanged = bs.Simulation(SMALL, slow), bs.Simulation(SMALL, slow)
+    changed.advance(9.9)
+    changed.set("link.line.delay=8ms")
+    assert findings.find([unchanged.finish()])
+    assert findings.find([changed.finish()]) is None
 
 
 def test_the_state_is_that_of_the_present() -> None:
