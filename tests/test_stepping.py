@@ -8,13 +8,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from laboratory import SMALL, SWEEP, write
 
 import bufferscope as bs
-from bufferscope import machine
+from bufferscope import findings, machine
 
 LAB = SMALL + SWEEP.replace("[sweep]", "[sweep]\n")
 LONG = SMALL.replace('"2s"', '"86400s"')
@@ -71,6 +73,28 @@ def test_a_run_in_memory_has_charts() -> None:
     assert list(run.figures) == ["rtt"]
     assert run.figures["queue_length"].to_dict()["datasets"]
     assert "rtt.p95_ms" in run._repr_html_()
+
+
+@pytest.mark.parametrize("change", ["link.line.queue.limit=5p", "link.line.delay=1ms"])
+def test_no_equation_is_drawn_of_a_network_that_was_changed(change: str) -> None:
+    simulation = bs.Simulation(SMALL)
+    simulation.advance(1)
+    simulation.set(change)
+    with pytest.raises(bs.figures.NoDataError, match="the run was changed on the way"):
+        _ = simulation.finish().figures["rtt_equation"]
+    unchanged = bs.Simulation(SMALL)
+    unchanged.set(change)
+    _ = unchanged.finish().figures["rtt_equation"]
+
+
+def test_no_finding_is_told_of_a_network_that_was_changed() -> None:
+    """The delay of the path, with which the finding compares the round-trip time, was another most of the time."""
+    slow = {"duration": "10s", "link.line.rate": "2mbit"}
+    changed, unchanged = bs.Simulation(SMALL, slow), bs.Simulation(SMALL, slow)
+    changed.advance(9.9)
+    changed.set("link.line.delay=8ms")
+    assert findings.find([unchanged.finish()])
+    assert findings.find([changed.finish()]) is None
 
 
 def test_the_state_is_that_of_the_present() -> None:
@@ -173,6 +197,7 @@ WRONG: list[tuple[str, Callable[[bs.Simulation], object], str]] = [
     ("the past", lambda s: s.advance(until=0.5), "can't advance to 0.5 s: the simulation is at 1 s, and its duration"),
     ("too far", lambda s: s.advance(1.5), "can't advance to 2.5 s: .* its duration is 2 s"),
     ("much too far", lambda s: s.advance(1e300), "can't advance to "),
+    ("more than a float holds", lambda s: s.advance(10**400), "can't advance to "),
     ("back", lambda s: s.advance(-0.1), "seconds: found -0.1; allowed: a number of seconds, 0 or more"),
     ("not a number", lambda s: s.advance(math.nan), "seconds: found nan"),
     ("for ever", lambda s: s.advance(until=math.inf), "until: found inf"),
@@ -212,10 +237,25 @@ def test_after_the_end_only_the_records_are_left() -> None:
     assert simulation.tables["probes"].height > 0
 
 
-@pytest.mark.parametrize(("seed", "point"), [(-1, 0), (2**64, 0), (1, 1), (1, -1)])
-def test_wrong_arguments_are_refused(seed: int, point: int) -> None:
+@pytest.mark.parametrize(("seed", "point"), [(-1, 0), (2**64, 0), (1, 1), (1, -1), (1.5, 0), ("1", 0), (1, 0.0)])
+def test_wrong_arguments_are_refused(seed: Any, point: Any) -> None:
     with pytest.raises(bs.InputError, match=r"found .*; allowed: "):
         bs.Simulation(SMALL, seed=seed, point=point)
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    simulation = bs.Simulation(SMALL, seed=np.int64(3), point=np.int64(0))  # type: ignore[arg-type]
+    simulation.advance(np.float32(0.5))  # type: ignore[arg-type]
+    simulation.advance(until=np.int64(1))  # type: ignore[arg-type]
+    assert next(simulation.steps(np.float64(0.25))) == 1.25
+    assert simulation.finish().save(tmp_path).seed == 3
+
+
+def test_a_table_whose_name_is_no_text_is_not_there() -> None:
+    tables: Any = bs.Simulation(SMALL).tables
+    assert 1 not in tables
+    with pytest.raises(bs.InputError, match="no table is called 1"):
+        _ = tables[1]
 
 
 def test_what_the_simulator_cannot_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,12 @@ from polars.testing import assert_frame_equal
 import bufferscope as bs
 from bufferscope import layout
 from bufferscope.cli import overview
+from bufferscope.cli.documents import result_document
 from bufferscope.engines import ENGINES, Engine, sim
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
 from bufferscope.figures import source
+from bufferscope.report import build
 from bufferscope.running import RunsFailedError
 
 Cli = Callable[..., Answer]
@@ -142,6 +144,19 @@ def test_measuring_keeps_no_table_in_memory(stored: Path) -> None:
     loaded = bs.load(stored)
     assert loaded.metrics.height
     assert not any(table in vars(run) for run in loaded.runs for table in SCHEMAS)
+
+
+def test_documents_and_pages_measure_a_sweep_together(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alone(run: bs.Run) -> bs.metrics.Metrics:
+        raise AssertionError(f"{run.id} is measured alone, which reads the tables of all runs beside it")
+
+    monkeypatch.setattr(bs.metrics, "compute", alone)
+    loaded = bs.load(stored)
+    printed = [run["metrics"] for run in cast(Any, result_document(loaded))["runs"]]
+    assert printed == [dict(run.metrics) for run in loaded.runs]
+    build([bs.load(stored)], tmp_path / "page")
 
 
 def test_many_short_runs_are_stored_together_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

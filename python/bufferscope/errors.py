@@ -6,6 +6,8 @@ The text is one line; an `ExperimentError` has one line for each problem of the 
 line). `EngineError` means that an engine failed to do something possible (exit status 1).
 """
 
+from numbers import Integral
+
 from bufferscope._core import ExperimentError
 
 __all__ = ["EngineError", "ExperimentError", "InputError", "StoreError", "printable"]
@@ -33,7 +35,9 @@ class EngineError(RuntimeError):
 
 
 def check_number(option: str, value: int, lowest: int, highest: int, why: str = "") -> None:
-    """Raise `InputError` if an option's number is outside its bounds; `why` says where the upper bound comes from."""
+    """Raise `InputError` if an option is no integer within its bounds; `why` says where the upper one comes from."""
+    if not isinstance(value, Integral):
+        raise InputError(f"--{option}: found {value!r:.60}; allowed: a whole number from {lowest} to {highest}")
     if not lowest <= value <= highest:
         reason = f" ({why})" if why and value > highest else ""
         raise InputError(f"--{option}: found {value}; allowed: {lowest} to {highest}{reason}")

@@ -2,6 +2,7 @@
 
 The sentence is printed only if all of this holds for every repetition of a point:
 
+- the run was not changed on its way;
 - one `ping` crosses the network, and its median round-trip time is known: lost probes don't hide it;
 - the median round trip exceeds that of the empty path by at least 10 ms, and by at least half of it;
 - the queues on the ping's path explain that: on average over time, sending their content takes between half and twice
@@ -18,7 +19,7 @@ from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
 from bufferscope.metrics.queues import mean_delays_s
-from bufferscope.metrics.records import RunRecords
+from bufferscope.metrics.records import RunRecords, was_changed
 from bufferscope.metrics.window import Window
 from bufferscope.report.words import NBSP, number
 
@@ -88,7 +89,7 @@ def _of_point(runs: Sequence[tuple[RunRecords, Mapping[str, float]]]) -> Finding
 
 def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
     pings = traffic_named(run.scenario, "ping")
-    if len(pings) != 1:
+    if len(pings) != 1 or was_changed(run):
         return None
     near, far = traffic_ends(run.scenario, pings[0])
     way = [*path(run.scenario, near, far), *path(run.scenario, far, near)]

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -110,7 +111,7 @@ class Tables(Mapping[str, "pl.DataFrame"]):
 
     def __getitem__(self, name: str) -> "pl.DataFrame":
         if name not in _core.TABLES:
-            raise UnknownTableError(f"no table is called {name!r}{closest(name, _core.TABLES)}")
+            raise UnknownTableError(f"no table is called {name!r}{closest(str(name), _core.TABLES)}")
         with _told():
             return frame(self._core, name)
 
@@ -159,6 +160,7 @@ class Simulation:
         self.experiment = _experiment(experiment, overrides)
         check_number("seed", seed, 0, LARGEST_SEED)
         check_number("point", point, 0, len(self.experiment.points) - 1, f"it has {len(self.experiment.points)} points")
+        seed, point = int(seed), int(point)  # NumPy's integers can't be written to `run.json`
         self._task = Task(self.experiment, point, seed, ENGINES["sim"], Path())
         (refusal,) = sim.refusals([self._task.point])
         if refusal:
@@ -296,6 +298,6 @@ def _experiment(given: str | PathLike[str] | Experiment, overrides: Overrides) -
 
 
 def _nanoseconds(name: str, seconds: float) -> int:
-    if not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
-        raise InputError(f"{name}: found {seconds!r}; allowed: a number of seconds, 0 or more")
-    return round(min(seconds, LONGEST_S) * NANOSECONDS)
+    if not isinstance(seconds, Real) or not 0 <= seconds < math.inf:
+        raise InputError(f"{name}: found {seconds!r:.60}; allowed: a number of seconds, 0 or more")
+    return round(float(min(seconds, LONGEST_S)) * NANOSECONDS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.agreement import Agreement, Comparison
 from bufferscope.expectations import Evaluated
-from bufferscope.metrics import Estimate
+from bufferscope.metrics import Estimate, Metrics
 from bufferscope.result import Result
 from bufferscope.store.run import Run
 
@@ -31,7 +31,7 @@ def result_document(result: Result) -> dict[str, object]:
     """A result: its runs with their metrics, and its expectations."""
     return {
         "experiment": result.experiment,
-        "runs": [run_document(run) for run in result.runs],
+        "runs": _run_documents(result.runs),
         "expectations": [_expectation_document(evaluated) for evaluated in result.expectations],
     }
 
@@ -48,7 +48,7 @@ def agreement_document(agreement: Agreement, result: Result) -> dict[str, object
             }
             for point in agreement.points
         ],
-        "runs": [run_document(run) for run in result.runs],
+        "runs": _run_documents(result.runs),
     }
 
 
@@ -123,14 +123,26 @@ def _estimate_document(estimate: Estimate) -> dict[str, object]:
 
 def run_document(run: Run) -> dict[str, object]:
     """A run; the value of a censored metric is null, and its name is in `censored`."""
+    (document,) = _run_documents([run])
+    return document
+
+
+def _run_documents(runs: Sequence[Run]) -> list[dict[str, object]]:
+    """Runs, which are measured together."""
+    from bufferscope.metrics import of_each
+
+    return [_run_document(run, metrics) for run, metrics in zip(runs, of_each(runs), strict=True)]
+
+
+def _run_document(run: Run, metrics: Metrics) -> dict[str, object]:
     from bufferscope.metrics import not_measured, not_recorded
 
     return {
         "engine": run.engine,
         "seed": run.seed,
         "point": run.point,
-        "metrics": {name: _number(value) for name, value in run.metrics.items()},
-        "censored": sorted(run.metrics.censored),
+        "metrics": {name: _number(value) for name, value in metrics.items()},
+        "censored": sorted(metrics.censored),
         "not_measured": not_measured(run),
         "not_recorded": not_recorded(run),
         "warnings": run.warnings,

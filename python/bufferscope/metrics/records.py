@@ -65,3 +65,8 @@ class RunRecords(Protocol):
     @property
     def capacity(self) -> pl.DataFrame:
         """One row per rate of a port's link: `t_ns, port, rate_bps`; the first at 0, and one at each change."""
+
+
+def was_changed(run: RunRecords) -> bool:
+    """Whether the run was changed on its way, so that its scenario does not hold for all of it."""
+    return any(change["t_ns"] > 0 for change in run.meta["summary"].get("changes", ()))

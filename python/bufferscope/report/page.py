@@ -11,6 +11,7 @@ from markupsafe import Markup
 from bufferscope.experiment import Document, teaching_position
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import Point, points
+from bufferscope.metrics import of_each
 from bufferscope.report import drawing, lead, metrics_table, parameters, plotting, reasons, tiles, topology, verdicts
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
@@ -122,9 +123,8 @@ def _drawn(
         for name in figures:
             step(next(done), total)
             drawn[-1].append(drawing.draw(result, name, page, anchor))
-        for run in result.runs:
+        for _ in of_each(result.runs):
             step(next(done), total)
-            _ = run.metrics
     return drawn
 
 

@@ -20,6 +20,7 @@ from bufferscope.figures.source import NoDataError, Point, ResultRecords, points
 from bufferscope.metrics import all_of
 from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.network import NANOSECONDS
+from bufferscope.metrics.records import was_changed
 from bufferscope.metrics.statistics import estimate
 
 MTU_BYTES = 1500
@@ -71,6 +72,8 @@ def predicted_rtt_ms(point: Point) -> float:
         raise NoDataError(f"rtt_equation: the queue of {slowest.name} is not limited in packets")
     if not all(capacity[port.name].is_constant for port in rated):
         raise NoDataError("rtt_equation: the rate changes over time, but the equation assumes a constant rate")
+    if was_changed(point.first):
+        raise NoDataError("rtt_equation: the run was changed on the way, but the equation assumes a constant network")
     packet_bits = (MTU_BYTES + slowest.overhead_bytes) * 8
     queueing = slowest.limit_packets * packet_bits / capacity[slowest.name].at(0)
     propagation = sum(port.delay_ns for port in [*there, *back]) / NANOSECONDS
