@@ -142,7 +142,6 @@ impl<S: Sink> Simulation<S> {
         let mut net = Network::new(&scenario, seed, slots)?;
         net.events.schedule_first(slots.sampler(), 0);
         net.events.schedule_first(slots.second(), SECOND_NS);
-        net.start_timers();
         let sources = Sources::new(&scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots, net.flows.len() as u32);
         let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(&scenario, table));

@@ -76,8 +76,7 @@ struct Duration {
 /// rate applies from the next frame on.
 #[derive(Debug)]
 struct Schedule {
-    steps: Vec<RateStep>,
-    /// The step that applied when the last frame began.
+    /// The step of the link's rates that applied when the last frame began.
     current: usize,
     now: Constant,
 }
@@ -86,7 +85,7 @@ impl Link {
     /// A link with that rate; `None` if frames take no time.
     pub(crate) fn new(rate: Option<&RateSchedule>, delay_ns: u64) -> Self {
         Self {
-            kind: rate.map_or(Kind::Unlimited, Kind::of),
+            kind: rate.map_or(Kind::Unlimited, |rate| Kind::at(rate, 0)),
             free_at_ns: 0,
             delay_ns,
             line: Fifo::new(),
@@ -102,7 +101,7 @@ impl Link {
     pub(crate) fn set_rate(&mut self, rate: &RateSchedule, now_ns: u64) {
         if let Some(rates) = &mut self.rates {
             rates.follow(rate, now_ns);
-            self.kind = Kind::of(rate);
+            self.kind = Kind::at(rates, now_ns);
         }
     }
 
@@ -130,7 +129,7 @@ impl Link {
         let idle = now_ns > self.free_at_ns;
         let duration_ns = match &mut self.kind {
             Kind::Constant(constant) => constant.duration_ns(bytes, idle),
-            Kind::Schedule(schedule) => schedule.duration_ns(now_ns, bytes, idle),
+            Kind::Schedule(schedule) => schedule.duration_ns(steps(self.rates.as_ref()), now_ns, bytes, idle),
             Kind::Unlimited => 0,
         };
         self.free_at_ns = now_ns + duration_ns;
@@ -167,7 +166,7 @@ impl Link {
 
     /// The rates that it has had up to `now_ns` and that were not yet recorded, each with its beginning.
     pub(crate) fn record_rates(&mut self, now_ns: u64) -> &[RateStep] {
-        let steps = self.rates.as_ref().map_or(&[][..], RateSchedule::steps);
+        let steps = steps(self.rates.as_ref());
         let first = self.recorded_rates;
         let begun = steps[first..].iter().take_while(|step| step.from_ns <= now_ns).count();
         self.recorded_rates += begun;
@@ -190,12 +189,17 @@ impl Link {
     }
 }
 
+fn steps(rates: Option<&RateSchedule>) -> &[RateStep] {
+    rates.map_or(&[], RateSchedule::steps)
+}
+
 impl Kind {
-    fn of(rate: &RateSchedule) -> Self {
-        match rate.steps() {
-            [only] => Self::Constant(Constant::new(only.bits_per_second)),
-            steps => Self::Schedule(Schedule::new(steps)),
-        }
+    /// The kind of a link that has had these rates up to `now_ns`, and has the others later.
+    fn at(rates: &RateSchedule, now_ns: u64) -> Self {
+        let steps = rates.steps();
+        let current = steps.partition_point(|step| step.from_ns <= now_ns) - 1;
+        let now = Constant::new(steps[current].bits_per_second);
+        if current + 1 == steps.len() { Self::Constant(now) } else { Self::Schedule(Schedule { current, now }) }
     }
 }
 
@@ -226,13 +230,8 @@ impl Duration {
 }
 
 impl Schedule {
-    fn new(steps: &[RateStep]) -> Self {
-        let first = steps.first().expect("a schedule has a first step").bits_per_second;
-        Self { steps: steps.to_vec(), current: 0, now: Constant::new(first) }
-    }
-
-    fn duration_ns(&mut self, now_ns: u64, bytes: u32, idle: bool) -> u64 {
-        while let Some(next) = self.steps.get(self.current + 1).filter(|next| next.from_ns <= now_ns) {
+    fn duration_ns(&mut self, steps: &[RateStep], now_ns: u64, bytes: u32, idle: bool) -> u64 {
+        while let Some(next) = steps.get(self.current + 1).filter(|next| next.from_ns <= now_ns) {
             self.now = Constant::new(next.bits_per_second);
             self.current += 1;
         }

@@ -110,7 +110,7 @@ impl Network {
             ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed, 0)?));
             ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed, 0)?));
         }
-        Ok(Self {
+        let mut network = Self {
             events: EventQueue::new(slots.ports(), slots.fixed()),
             pool: Pool::new(),
             ports,
@@ -124,7 +124,9 @@ impl Network {
             slots,
             fates: Fates::default(),
             hosts: Random::new(seed, Stream::Hosts),
-        })
+        };
+        (0..network.ports.len() as PortIndex).for_each(|port| network.schedule_timer(port));
+        Ok(network)
     }
 
     /// The current time.
@@ -196,11 +198,6 @@ impl Network {
         if self.ports[port as usize].is_ready(self.now()) {
             self.link_restarts(port, recording);
         }
-    }
-
-    /// Schedules the timers of all queues that have one.
-    pub(crate) fn start_timers(&mut self) {
-        (0..self.ports.len() as PortIndex).for_each(|port| self.schedule_timer(port));
     }
 
     /// The timer of a port's queue is due.

@@ -14,7 +14,7 @@
 use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Dequeued, Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, Fates, Place, drop_surplus, tail_drop};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -108,11 +108,7 @@ impl Discipline for Codel {
         self.interval = to.interval;
         self.ecn = to.ecn;
         self.ce_threshold = to.ce_threshold;
-        while self.queue.packets() > self.limit_packets {
-            if let Some(packet) = self.queue.pop(pool) {
-                fates.drop(packet, Reason::OVERLIMIT);
-            }
-        }
+        drop_surplus(self.limit_packets, &mut self.queue, pool, fates);
     }
 
     fn bands(&self) -> &[Fifo] {

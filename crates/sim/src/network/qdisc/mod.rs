@@ -232,6 +232,15 @@ fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, fa
     }
 }
 
+/// Drops what is over a limit that was lowered, from the head.
+fn drop_surplus(limit_packets: u32, queue: &mut Fifo, pool: &Pool, fates: &mut Fates) {
+    while queue.packets() > limit_packets
+        && let Some(packet) = queue.pop(pool)
+    {
+        fates.drop(packet, Reason::OVERLIMIT);
+    }
+}
+
 impl Fates {
     /// Has this packet been dropped?
     #[inline]

@@ -15,7 +15,7 @@ use bufferscope_programs::Uniform;
 use bufferscope_scenario::sizes::{ETHERNET_HEADER_BYTES, FRAME_BYTES};
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, Fates, Place, drop_surplus};
 use crate::network::pool::{Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -140,11 +140,7 @@ impl Discipline for Pie {
         self.bytemode = to.bytemode;
         self.tupdate_ns = to.tupdate_ns;
         self.controller.change(*to.controller);
-        while self.queue.packets() > self.limit_packets {
-            if let Some(packet) = self.queue.pop(pool) {
-                fates.drop(packet, Reason::OVERLIMIT);
-            }
-        }
+        drop_surplus(self.limit_packets, &mut self.queue, pool, fates);
     }
 
     fn bands(&self) -> &[Fifo] {
