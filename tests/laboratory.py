@@ -41,6 +41,27 @@ to = "h2"
 IDLE = SMALL.split("[[traffic]]")[0] + "[[traffic]]" + SMALL.split("[[traffic]]")[2]
 """The small lab with only its ping."""
 
+MORE = """
+[[traffic]]
+name = "call"
+kind = "voip"
+from = "h1"
+to = "h2"
+
+[[traffic]]
+name = "stream"
+kind = "udp"
+from = "h1"
+to = "h2"
+rate = "100kbit"
+
+[[expect]]
+metric = "rtt.mean_ms"
+says = "about 20 ms"
+band = [15, 60]
+"""
+"""Further traffic, and an expectation, to be added to the small lab."""
+
 SWEEP = """
 [sweep]
 "link.line.queue.limit" = ["10p", "20p", "40p"]
@@ -113,3 +134,16 @@ def until_undisturbed(measure: Callable[[], tuple[bool, str]]) -> None:
 def files(directory: Path) -> dict[str, bytes]:
     """Every file below a directory by its relative path."""
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def flipped(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+
+
+DAMAGE = [(truncated, "bytes"), (flipped, "SHA-256"), (Path.unlink, "not there")]
+"""Ways to damage a table's file, each with a word of the message about it."""

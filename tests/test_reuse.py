@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from laboratory import SMALL, SWEEP, Answer, start, write
+from laboratory import DAMAGE, SMALL, SWEEP, Answer, start, write
 
 import bufferscope as bs
 from bufferscope.engines import ENGINES, Engine, sim
@@ -72,16 +72,7 @@ def test_what_could_come_out_otherwise_is_run(counted: Counting, tmp_path: Path)
     assert counted.runs == 6, "an engine whose runs never come out alike"
 
 
-def truncated(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:-1])
-
-
-def flipped(file: Path) -> None:
-    content = file.read_bytes()
-    file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
-
-
-@pytest.mark.parametrize(("damage", "words"), [(truncated, "bytes"), (flipped, "SHA-256"), (Path.unlink, "not there")])
+@pytest.mark.parametrize(("damage", "words"), DAMAGE)
 def test_a_damaged_run_is_made_again_and_why_is_told(
     damage: Callable[[Path], None], words: str, tmp_path: Path
 ) -> None:

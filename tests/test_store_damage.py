@@ -14,33 +14,13 @@ from typing import Any
 import polars as pl
 import pytest
 from handmade import SCHEMAS
-from laboratory import SMALL, TABLES, Answer, write
+from laboratory import MORE, SMALL, TABLES, Answer, write
 
 import bufferscope as bs
 from bufferscope import report
 from bufferscope.report import runs
 from bufferscope.store import FORMAT, tables, trial
 from bufferscope.store.writing import staged, write_metadata
-
-MORE = """
-[[traffic]]
-name = "call"
-kind = "voip"
-from = "h1"
-to = "h2"
-
-[[traffic]]
-name = "stream"
-kind = "udp"
-from = "h1"
-to = "h2"
-rate = "100kbit"
-
-[[expect]]
-metric = "rtt.mean_ms"
-says = "about 20 ms"
-band = [15, 60]
-"""
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 from handmade import SCHEMAS
-from laboratory import SMALL, SWEEP, Answer, files, start, write
+from laboratory import DAMAGE, MORE, SMALL, SWEEP, Answer, files, start, write
 from polars.testing import assert_frame_equal
 
 import bufferscope as bs
@@ -28,20 +28,7 @@ from bufferscope.running import RunsFailedError
 
 Cli = Callable[..., Answer]
 
-MORE = """
-[[traffic]]
-name = "call"
-kind = "voip"
-from = "h1"
-to = "h2"
-
-[[traffic]]
-name = "stream"
-kind = "udp"
-from = "h1"
-to = "h2"
-rate = "100kbit"
-
+SITE = """
 [[traffic]]
 name = "site"
 kind = "web"
@@ -49,11 +36,6 @@ from = "h2"
 to = "h1"
 interval = "300ms"
 bytes = "20kb"
-
-[[expect]]
-metric = "rtt.mean_ms"
-says = "about 20 ms"
-band = [15, 60]
 """
 SHORT = SMALL.replace('duration = "2s"', 'duration = "500ms"')
 """The tables of a run are a few hundred rows."""
@@ -63,7 +45,7 @@ SHORT = SMALL.replace('duration = "2s"', 'duration = "500ms"')
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[bs.Result, bs.Result]:
     """The same runs, each in its own directory and in partitions."""
     directory = tmp_path_factory.mktemp("sweep")
-    lab = write(directory, SMALL + MORE + SWEEP)
+    lab = write(directory, SMALL + MORE + SITE + SWEEP)
     single = bs.run(lab, out=directory / "single", repeat=4, layout="single")
     return single, bs.run(lab, out=directory / "sweep", repeat=4, layout="sweep")
 
@@ -316,16 +298,7 @@ def test_ctrl_c_keeps_the_complete_partitions_and_a_rerun_goes_on(tmp_path: Path
     assert [run.meta["started"] for run in again.runs[: len(kept)]] == [run.meta["started"] for run in kept]
 
 
-def truncated(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:-1])
-
-
-def flipped(file: Path) -> None:
-    content = file.read_bytes()
-    file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
-
-
-@pytest.mark.parametrize(("damage", "words"), [(truncated, "bytes"), (flipped, "SHA-256"), (Path.unlink, "not there")])
+@pytest.mark.parametrize(("damage", "words"), DAMAGE)
 def test_a_damaged_table_is_told(damage: Callable[[Path], None], words: str, shelf: Path, cli: Cli) -> None:
     table = partitions(shelf)[3] / "probes.parquet"
     damage(table)
@@ -339,7 +312,7 @@ def test_a_damaged_table_is_told(damage: Callable[[Path], None], words: str, she
     assert words in answer.err
 
 
-@pytest.mark.parametrize(("damage", "words"), [(truncated, "bytes"), (flipped, "SHA-256"), (Path.unlink, "not there")])
+@pytest.mark.parametrize(("damage", "words"), DAMAGE)
 def test_the_runs_of_a_damaged_partition_are_made_again(
     damage: Callable[[Path], None],
     words: str,
