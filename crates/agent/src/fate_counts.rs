@@ -48,6 +48,7 @@ mod tests {
     use bufferscope_scenario::Reason;
 
     use super::*;
+    use crate::kernel::qdisc_stats::by_reason;
 
     /// The reasons of the rows that each of these samples adds.
     fn told(samples: &[QdiscStats]) -> Vec<Vec<&'static str>> {
@@ -65,7 +66,7 @@ mod tests {
     fn codel(drops: u64, overlimit: u64) -> QdiscStats {
         let counts =
             [(Reason::OVERLIMIT, overlimit), (Reason::CODEL, drops.saturating_sub(overlimit)), (Reason::CODEL_MARK, 4)];
-        QdiscStats { drops, by_reason: counts.map(Some), ..QdiscStats::default() }
+        QdiscStats { drops, by_reason: by_reason(counts), ..QdiscStats::default() }
     }
 
     #[test]

@@ -272,7 +272,7 @@ impl<S: Sink> Simulation<S> {
         match target {
             Target::Link(port) => self.net.link_restarts(port, &mut self.recording),
             Target::Queue(port) => self.net.queue_is_due(port, &mut self.recording),
-            Target::Timer(port) => self.net.timer_is_due(port),
+            Target::Timer(port) => self.net.timer_is_due(port, &mut self.recording),
             Target::Line(port) => self.arrivals(port, on_progress)?,
             Target::Endpoint(index, side) => {
                 self.connections.timer(index, side, &mut self.net, &mut self.recording);
@@ -547,7 +547,7 @@ mod tests {
             simulation.handle_event(slot, &mut |_| ControlFlow::Continue(())).unwrap();
             let Network { ports, pool, flows, .. } = &simulation.net;
             for (direction, port) in ports.iter().enumerate() {
-                for header in port.packets(pool).map(|packet| pool.header(packet)) {
+                for header in port.packets(pool).into_iter().map(|packet| pool.header(packet)) {
                     let traffic = flows[header.flow as usize].account.traffic as usize;
                     assert_eq!(header.class.dscp(), [8, 34, 46][traffic]);
                     seen[traffic][direction] += 1;

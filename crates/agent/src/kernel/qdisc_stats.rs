@@ -18,6 +18,9 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 
+/// Packets dropped and marked since the start, by reason.
+pub(crate) type ByReason = [Option<(Reason, u64)>; Kind::MOST_COUNTED];
+
 /// One queueing discipline's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QdiscStats {
@@ -33,7 +36,7 @@ pub(crate) struct QdiscStats {
     pub(crate) drops: u64,
     /// Packets dropped and marked since the start, by the reasons that the discipline distinguishes. Empty if the
     /// discipline is not one for ports.
-    pub(crate) by_reason: [Option<(Reason, u64)>; Kind::MOST_COUNTED],
+    pub(crate) by_reason: ByReason,
 }
 
 /// The statistics of one discipline in the socket's namespace, by its device and handle.
@@ -79,8 +82,7 @@ fn parse(payload: &[u8]) -> Result<QdiscStats, Malformed> {
         }
     }
     if let Some(kind) = kind.strip_suffix(b"\0").and_then(|name| str::from_utf8(name).ok()).and_then(Kind::named) {
-        let mut counts = kind.counts(stats.drops, &own_words(kind, own)?);
-        stats.by_reason = std::array::from_fn(|_| counts.next());
+        stats.by_reason = by_reason(kind.counts(stats.drops, &own_words(kind, own)?));
     }
     Ok(stats)
 }
@@ -109,10 +111,16 @@ fn parse_stats<'a>(bytes: &'a [u8], stats: &mut QdiscStats) -> Result<&'a [u8], 
     Ok(own)
 }
 
-/// The words of its own statistics that a discipline reads.
+/// These counts as [`QdiscStats`] holds them.
+pub(crate) fn by_reason(counts: impl IntoIterator<Item = (Reason, u64)>) -> ByReason {
+    let mut counts = counts.into_iter();
+    std::array::from_fn(|_| counts.next())
+}
+
+/// The words of its own statistics, at least as many as the discipline reads.
 fn own_words(kind: &Kind, bytes: &[u8]) -> Result<Vec<u32>, Malformed> {
-    let word = |index: usize| read_u32(bytes, 4 * index).ok_or(Malformed("a qdisc's own statistics are cut off"));
-    (0..kind.own_words).map(word).collect()
+    let words: Vec<u32> = (0..).map_while(|index| read_u32(bytes, 4 * index)).collect();
+    if words.len() < kind.own_words { Err(Malformed("a qdisc's own statistics are cut off")) } else { Ok(words) }
 }
 
 #[cfg(test)]
@@ -159,7 +167,7 @@ mod tests {
             sent_packets: 30,
             sent_bytes: 40_000,
             drops: 5,
-            by_reason: [(Reason::OVERLIMIT, 2), (Reason::CODEL, 3), (Reason::CODEL_MARK, 4)].map(Some),
+            by_reason: by_reason([(Reason::OVERLIMIT, 2), (Reason::CODEL, 3), (Reason::CODEL_MARK, 4)]),
         };
         assert_eq!(parse(&codel_message()), Ok(expected));
     }
@@ -169,7 +177,7 @@ mod tests {
         let whole = codel_message();
         for length in 0..whole.len() {
             if let Ok(stats) = parse(&whole[..length]) {
-                assert_eq!(stats.by_reason, [None; 3], "cut at {length} of {}", whole.len());
+                assert_eq!(stats.by_reason, by_reason([]), "cut at {length} of {}", whole.len());
             }
         }
     }

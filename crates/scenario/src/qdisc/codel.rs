@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting};
+use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Times};
 use crate::units::{MINUTE, MS, US};
@@ -103,7 +103,7 @@ impl Discipline for Codel {
     /// ce_mark, which also counts packets that ecn_mark counts.
     fn counts(drops: u64, own: &[u32]) -> Counts {
         let [overlimit, marked, over_threshold] = [5, 6, 8].map(|index: usize| u64::from(own[index]));
-        [overlimit, drops.saturating_sub(overlimit), marked + over_threshold]
+        counted([overlimit, drops.saturating_sub(overlimit), marked + over_threshold])
     }
 
     #[cfg(feature = "testing")]
@@ -142,8 +142,8 @@ mod tests {
     /// Five drops of which two at the limit; three marks, and one more above `ce_threshold`.
     #[test]
     fn drops_beyond_the_limit_are_told_apart() {
-        assert_eq!(Codel::counts(5, &[0, 1514, 0, 0, 0, 2, 3, 0, 1]), [2, 3, 4]);
+        assert_eq!(Codel::counts(5, &[0, 1514, 0, 0, 0, 2, 3, 0, 1]), counted([2, 3, 4]));
         // A packet was dropped at the limit while the statistics were read: the common count does not include it yet.
-        assert_eq!(Codel::counts(1, &[0, 1514, 0, 0, 0, 2, 0, 0, 0]), [2, 0, 0]);
+        assert_eq!(Codel::counts(1, &[0, 1514, 0, 0, 0, 2, 0, 0, 0]), counted([2, 0, 0]));
     }
 }

@@ -22,6 +22,11 @@ pub(crate) type ByteLimit = Quantity<Sizes, 1, { 10 * GB }>;
 /// Number of packets for each reason that a discipline's counters distinguish. The rest of the array has no meaning.
 pub(crate) type Counts = [u64; Kind::MOST_COUNTED];
 
+/// These counts, and nothing for what is left of the array.
+fn counted<const N: usize>(counts: [u64; N]) -> Counts {
+    std::array::from_fn(|index| counts.get(index).copied().unwrap_or(0))
+}
+
 /// What the file of a discipline defines.
 pub(crate) trait Discipline: Sized {
     /// The table in an experiment file.
@@ -37,7 +42,7 @@ pub(crate) trait Discipline: Sized {
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT];
     /// The reasons that its counters in the kernel distinguish, at most [`Kind::MOST_COUNTED`].
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT];
-    /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that it reads.
+    /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that every kernel has and that it reads.
     const OWN_WORDS: usize = 0;
 
     /// Fills in the defaults that depend on other keys; `None` if the keys of the table at `path` contradict each
@@ -56,9 +61,9 @@ pub(crate) trait Discipline: Sized {
     fn settings(&self) -> Vec<(&'static str, Setting)>;
 
     /// Number of packets since the start for each reason of [`COUNTED`](Self::COUNTED), from the kernel's count of all
-    /// drops and the discipline's own statistics.
+    /// drops and the discipline's own statistics, which have at least [`OWN_WORDS`](Self::OWN_WORDS) words.
     fn counts(drops: u64, _own: &[u32]) -> Counts {
-        [drops, 0, 0]
+        counted([drops])
     }
 
     /// Any valid parameters.
@@ -85,14 +90,14 @@ pub struct Kind {
     pub reasons: &'static [Reason],
     /// The reasons that its counters in the kernel distinguish.
     pub counted: &'static [Reason],
-    /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that are read.
+    /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that every kernel has.
     pub own_words: usize,
     counts: fn(u64, &[u32]) -> Counts,
 }
 
 impl Kind {
     /// The largest number of reasons that the counters of any discipline distinguish.
-    pub const MOST_COUNTED: usize = 3;
+    pub const MOST_COUNTED: usize = 6;
 
     const fn of<D: Discipline>(name: &'static str) -> Self {
         assert!(D::COUNTED.len() <= Self::MOST_COUNTED);
@@ -114,7 +119,8 @@ impl Kind {
     }
 
     /// Number of packets since the start for each of the [counted](Self::counted) reasons, from the kernel's count of
-    /// all drops and the discipline's own statistics, [`own_words`](Self::own_words) long.
+    /// all drops and the discipline's own statistics, at least
+    /// [`own_words`](Self::own_words) long.
     pub fn counts(&self, drops: u64, own: &[u32]) -> impl Iterator<Item = (Reason, u64)> + use<> {
         self.counted.iter().copied().zip((self.counts)(drops, own))
     }

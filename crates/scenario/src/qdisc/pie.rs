@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting};
+use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Times};
 use crate::units::{MINUTE, MS, US};
@@ -136,7 +136,7 @@ impl Discipline for Pie {
     /// includes those at the limit), overlimit, maxq and ecn_mark.
     fn counts(_drops: u64, own: &[u32]) -> Counts {
         let [dropped, overlimit, marked] = [6, 7, 9].map(|index: usize| u64::from(own[index]));
-        [overlimit, dropped.saturating_sub(overlimit), marked]
+        counted([overlimit, dropped.saturating_sub(overlimit), marked])
     }
 
     #[cfg(feature = "testing")]
@@ -181,6 +181,6 @@ mod tests {
     /// Seven drops of which two at the limit, and three marks.
     #[test]
     fn drops_at_the_limit_are_among_all_drops() {
-        assert_eq!(Pie::counts(7, &[0, 0, 900, 0, 0, 500, 7, 2, 40, 3]), [2, 5, 3]);
+        assert_eq!(Pie::counts(7, &[0, 0, 900, 0, 0, 500, 7, 2, 40, 3]), counted([2, 5, 3]));
     }
 }

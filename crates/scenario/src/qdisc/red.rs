@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByteLimit, Counts, Discipline, Limit, Reason, Setting};
+use super::{ByteLimit, Counts, Discipline, Limit, Reason, Setting, counted};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
@@ -162,7 +162,7 @@ impl Discipline for Red {
     /// `struct tc_red_xstats`: early (drops because of the average, below `max` or above it), pdrop (drops at the
     /// limit), other, and marked.
     fn counts(_drops: u64, own: &[u32]) -> Counts {
-        [1, 0, 3].map(|index: usize| own[index].into())
+        counted([1, 0, 3].map(|index: usize| own[index].into()))
     }
 
     /// Thresholds in order, and a burst for which there is an averaging constant that the kernel accepts.

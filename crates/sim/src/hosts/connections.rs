@@ -10,7 +10,7 @@ use super::connection::{Connection, Id, Opening};
 use crate::network::packet::{Body, Side, TcpPacket};
 use crate::network::traffic_class::Ecn;
 use crate::network::xmit::Xmit;
-use crate::network::{Flow, Network, Outbound};
+use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
 use crate::observation::summary::Accounts;
 use crate::slots::Slots;
@@ -64,7 +64,7 @@ impl Connections {
     /// Opens a connection: the client's SYN is sent now. Returns its place.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
         let connection = Connection::new(opening, net, &self.thresholds);
-        let flow = Flow::new(connection.name(), connection.account(), opening.dscp);
+        let flow = net.flow(connection.name(), connection.account(), opening.id.number, opening.dscp);
         let index = match self.free.pop() {
             Some(index) => {
                 net.flows[(self.first_flow + index) as usize] = flow;

@@ -3,7 +3,7 @@
 use bufferscope_records::Name;
 use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
 
-use crate::network::{Account, Flow, Network};
+use crate::network::{Account, Network};
 use crate::random::{Random, Stream};
 use crate::slots::Slots;
 
@@ -34,7 +34,8 @@ impl Setup<'_> {
     pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
         let name = self.name.numbered(number);
         let account = Account { traffic: self.index, number: Some(number) };
-        net.flows.push(Flow::new(name, account, self.traffic.dscp));
+        let flow = net.flow(name, account, number, self.traffic.dscp);
+        net.flows.push(flow);
         (name, net.flows.len() as u32 - 1)
     }
 }

@@ -62,6 +62,7 @@ pub(crate) struct Network {
     slots: Slots,
     fates: Fates,
     hosts: Random,
+    seed: u64,
 }
 
 /// The account of one flow's packets, in both directions together.
@@ -70,7 +71,9 @@ pub(crate) struct Flow {
     pub(crate) name: Name,
     pub(crate) account: Account,
     /// DSCP code point of all the flow's packets.
-    pub(crate) dscp: u8,
+    dscp: u8,
+    /// The hash of all the flow's packets, in both directions.
+    hash: u32,
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
@@ -124,6 +127,7 @@ impl Network {
             slots,
             fates: Fates::default(),
             hosts: Random::new(seed, Stream::Hosts),
+            seed,
         };
         (0..network.ports.len() as PortIndex).for_each(|port| network.schedule_timer(port));
         Ok(network)
@@ -133,6 +137,12 @@ impl Network {
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         self.events.now()
+    }
+
+    /// The account of a new flow. `number` tells it from the others of its traffic.
+    pub(crate) fn flow(&self, name: Name, account: Account, number: u32, dscp: u8) -> Flow {
+        let hash = Random::new(self.seed, Stream::Hash { traffic: account.traffic, number }).next_u32();
+        Flow { name, account, dscp, hash, sent: 0, delivered: 0, dropped: 0 }
     }
 
     /// A host sends a packet. Returns what the host's port did with it.
@@ -145,6 +155,8 @@ impl Network {
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.ip_bytes,
             flow: packet.flow,
+            hash: flow.hash,
+            source: packet.from,
             destination: packet.destination,
             class: TrafficClass::new(flow.dscp, packet.ecn),
             load: Load::of(packet.frames),
@@ -201,10 +213,12 @@ impl Network {
     }
 
     /// The timer of a port's queue is due.
-    pub(crate) fn timer_is_due(&mut self, port: PortIndex) {
+    pub(crate) fn timer_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
-        self.ports[port as usize].queue.as_mut().expect("only queues have timers").on_timer(now_ns);
+        let queue = self.ports[port as usize].queue.as_mut().expect("only queues have timers");
+        queue.on_timer(now_ns, &mut self.pool, &mut self.fates);
         self.schedule_timer(port);
+        self.settle_fates(port, recording);
     }
 
     /// Schedules the timer of a queue that has one. It fires before all other events of that time except samples, so it
@@ -418,10 +432,6 @@ pub(crate) fn qdisc(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u6
 }
 
 impl Flow {
-    pub(crate) fn new(name: Name, account: Account, dscp: u8) -> Self {
-        Self { name, account, dscp, sent: 0, delivered: 0, dropped: 0 }
-    }
-
     /// Packets still in the network.
     pub(crate) fn under_way(&self) -> u64 {
         self.sent - self.delivered - self.dropped

@@ -1,5 +1,6 @@
 //! Packets: each has a small header, which every hop reads, and a body, which only the two hosts read.
 
+use bufferscope_scenario::NodeIndex;
 use bufferscope_scenario::sizes::MSS_BYTES;
 
 use super::segment::Segment;
@@ -16,6 +17,11 @@ pub(crate) struct Header {
     pub(crate) frame_bytes: u32,
     /// Index of the flow in the network's accounts.
     pub(crate) flow: u32,
+    /// Hash of the addresses, ports and protocol, as a Linux host computes it (`skb_get_hash`). Flows have different
+    /// ones, except by chance.
+    pub(crate) hash: u32,
+    /// The node that sent it.
+    pub(crate) source: NodeIndex,
     /// Its destination: a row of the routing table.
     pub(crate) destination: u16,
     pub(crate) class: TrafficClass,

@@ -1,6 +1,8 @@
 //! Storage of packets. They are in one slab and linked into queues by index, so once the slab has grown, packets need
 //! no allocation.
 
+use std::iter::Sum;
+
 use super::packet::{Body, Header};
 
 /// Index of a packet in the [`Pool`]; the holder owns the packet.
@@ -125,5 +127,24 @@ impl Fifo {
     /// Sum of the frames' sizes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.into(), bytes: self.bytes }
+    }
+}
+
+/// What waits in one or several queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    pub(crate) packets: u64,
+    /// Sum of the frames' sizes.
+    pub(crate) bytes: u64,
+}
+
+impl Sum for Backlog {
+    fn sum<I: Iterator<Item = Self>>(each: I) -> Self {
+        let add = |sum: Self, more: Self| Self { packets: sum.packets + more.packets, bytes: sum.bytes + more.bytes };
+        each.fold(Self::default(), add)
     }
 }

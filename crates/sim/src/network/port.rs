@@ -114,9 +114,12 @@ impl Port {
     }
 
     /// Every packet in the port.
-    pub(crate) fn packets(&self, pool: &Pool) -> impl Iterator<Item = PacketId> {
-        let bands = self.queue.as_ref().map_or(&[][..], |queue| queue.bands());
-        bands.iter().chain([self.link.in_flight()]).flat_map(|queue| queue.iter(pool))
+    pub(crate) fn packets(&self, pool: &Pool) -> Vec<PacketId> {
+        let mut packets: Vec<PacketId> = self.link.in_flight().iter(pool).collect();
+        if let Some(queue) = &self.queue {
+            queue.each_packet(pool, &mut |packet| packets.push(packet));
+        }
+        packets
     }
 }
 
@@ -149,6 +152,8 @@ mod tests {
             ip_bytes: 1500,
             frame_bytes: 0,
             flow: 0,
+            hash: 0,
+            source: 0,
             destination: 0,
             class: TrafficClass::new(0, Ecn::NotEct),
             load: crate::network::packet::Load::of(1),

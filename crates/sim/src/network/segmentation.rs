@@ -60,6 +60,8 @@ mod tests {
             ip_bytes: segment.ip_bytes(),
             frame_bytes: segment.ip_bytes() + 3 * 14,
             flow: 0,
+            hash: 0,
+            source: 0,
             destination: 0,
             class: TrafficClass::new(0, Ecn::Ect0),
             load: Load::of(3),

@@ -7,6 +7,7 @@ use bufferscope_records::{
 };
 use bufferscope_scenario::{RateStep, Scenario, SojournDetail};
 
+use crate::network::pool::Backlog;
 use crate::network::port::Port;
 use crate::network::routes::PortIndex;
 
@@ -89,7 +90,7 @@ impl<S: Sink> Recording<S> {
     pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) -> u64 {
         for (queue, name) in ports.iter().zip(&self.ports).filter_map(|(port, name)| Some((port.queue.as_ref()?, name)))
         {
-            let (packets, bytes) = queue.backlog();
+            let Backlog { packets, bytes } = queue.backlog();
             self.recorder.queue(QueueRow {
                 t_ns: now_ns,
                 port: *name,

@@ -90,7 +90,7 @@ pub(crate) fn ports_at(now_ns: u64, scenario: &Scenario, network: &[Port]) -> Ve
     let parameters = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
     let state = |((packets, port), parameters): ((PortPackets, &Port), &bufferscope_scenario::Port)| PortState {
         packets,
-        queued_bytes: port.queue.as_ref().map_or(0, |queue| queue.backlog().1),
+        queued_bytes: port.queue.as_ref().map_or(0, |queue| queue.backlog().bytes),
         sent_bytes: port.queue.as_ref().map_or(0, |queue| queue.counts.sent_bytes),
         rate_bps: parameters.rate.as_ref().map(|rate| rate.at(now_ns)),
         delay_ns: parameters.delay_ns,

@@ -100,7 +100,7 @@ pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
             port: name,
             arrived: queue.map_or(link.accepted(), |queue| queue.counts.arrived),
             dropped: queue_counts.dropped,
-            queued: queue.map_or(0, |queue| queue.backlog().0),
+            queued: queue.map_or(0, |queue| queue.backlog().packets),
             sent: queue.map_or(link.accepted(), |queue| queue.counts.sent_packets),
             in_flight: link.in_flight().packets().into(),
             delivered: link.delivered(),

@@ -15,7 +15,7 @@ use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::{Dequeued, Discipline, Fates, Place, drop_surplus, tail_drop};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
 /// A point or span of time in units of 1024 ns, modulo 2^32.
@@ -111,8 +111,12 @@ impl Discipline for Codel {
         drop_surplus(self.limit_packets, &mut self.queue, pool, fates);
     }
 
-    fn bands(&self) -> &[Fifo] {
-        std::slice::from_ref(&self.queue)
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.queue.iter(pool).for_each(visit);
     }
 }
 

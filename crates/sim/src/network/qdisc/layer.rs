@@ -1,7 +1,7 @@
 //! The first layer of a port: a queueing discipline and its counters.
 
 use super::{Dequeued, Fates, Qdisc};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
 /// A queueing discipline with its counters.
@@ -63,13 +63,13 @@ impl QdiscLayer {
         self.qdisc.is_empty()
     }
 
-    /// Packets and bytes that wait.
-    pub(crate) fn backlog(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> Backlog {
         self.qdisc.backlog()
     }
 
-    pub(crate) fn bands(&self) -> &[Fifo] {
-        self.qdisc.bands()
+    /// Passes every waiting packet to `visit`.
+    pub(crate) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.qdisc.each_packet(pool, visit);
     }
 
     /// When the discipline's timer is due, if it has one.
@@ -78,8 +78,8 @@ impl QdiscLayer {
     }
 
     /// The timer is due.
-    pub(crate) fn on_timer(&mut self, now_ns: u64) {
-        self.qdisc.on_timer(now_ns);
+    pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+        self.qdisc.on_timer(now_ns, pool, fates);
     }
 
     /// The warning that `tc` would give when it configures the discipline.

@@ -7,7 +7,7 @@
 
 use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
-use super::pool::{Fifo, PacketId, Pool};
+use super::pool::{Backlog, Fifo, PacketId, Pool};
 use super::xmit::Xmit;
 
 pub(crate) mod layer;
@@ -76,8 +76,12 @@ trait Discipline: Sized {
     /// Takes the next packet for the layer below out of the queue.
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued;
 
-    /// The waiting packets, in one queue or several, those of inner disciplines included.
-    fn bands(&self) -> &[Fifo];
+    /// What waits, in inner disciplines too. Called for every packet that a link sends and for every sample, so it must
+    /// not count queue by queue where these may be many.
+    fn backlog(&self) -> Backlog;
+
+    /// Passes every waiting packet to `visit`, those of inner disciplines too.
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId));
 
     /// Takes over the parameters of `to`, which is empty, as the kernel's `change` does. Where the kernel keeps the
     /// waiting packets, they stay.
@@ -93,7 +97,7 @@ trait Discipline: Sized {
     }
 
     /// The timer is due.
-    fn on_timer(&mut self, _now_ns: u64) {}
+    fn on_timer(&mut self, _now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {}
 
     /// The warning that `tc` would give when it configures the discipline.
     fn warning(&self) -> Option<String> {
@@ -150,14 +154,20 @@ macro_rules! disciplines {
             /// Is no packet waiting?
             #[inline]
             pub(crate) fn is_empty(&self) -> bool {
+                self.backlog().packets == 0
+            }
+
+            #[inline]
+            pub(crate) fn backlog(&self) -> Backlog {
                 match self {
-                    $(Self::$name(q) => q.bands().iter().all(Fifo::is_empty),)+
+                    $(Self::$name(q) => q.backlog(),)+
                 }
             }
 
-            pub(crate) fn bands(&self) -> &[Fifo] {
+            /// Passes every waiting packet to `visit`.
+            pub(crate) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
                 match self {
-                    $(Self::$name(q) => q.bands(),)+
+                    $(Self::$name(q) => q.each_packet(pool, visit),)+
                 }
             }
 
@@ -167,7 +177,7 @@ macro_rules! disciplines {
                 match (&mut *self, to) {
                     $((Self::$name(q), Self::$name(to)) => q.change(to, pool, fates),)+
                     (_, to) => {
-                        self.bands().iter().for_each(|band| fates.purge(band, pool));
+                        self.each_packet(pool, &mut |packet| fates.drop(packet, Reason::PURGED));
                         *self = to;
                     }
                 }
@@ -186,9 +196,9 @@ macro_rules! disciplines {
                 }
             }
 
-            pub(crate) fn on_timer(&mut self, now_ns: u64) {
+            pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
                 match self {
-                    $(Self::$name(q) => q.on_timer(now_ns),)+
+                    $(Self::$name(q) => q.on_timer(now_ns, pool, fates),)+
                 }
             }
 
@@ -210,14 +220,6 @@ disciplines! {
     codel::Codel,
     pie::Pie,
     tbf::Tbf,
-}
-
-impl Qdisc {
-    /// Packets and bytes that wait.
-    pub(crate) fn backlog(&self) -> (u64, u64) {
-        let sum = |(packets, bytes), band: &Fifo| (packets + u64::from(band.packets()), bytes + band.bytes());
-        self.bands().iter().fold((0, 0), sum)
-    }
 }
 
 /// Queues an arriving packet if it fits, and drops it otherwise.

@@ -6,7 +6,7 @@
 use bufferscope_scenario as scenario;
 
 use super::{Dequeued, Discipline, Fates, Place, tail_drop};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
 #[derive(Debug)]
@@ -36,8 +36,12 @@ impl Discipline for Pfifo {
         self.limit_packets = to.limit_packets;
     }
 
-    fn bands(&self) -> &[Fifo] {
-        std::slice::from_ref(&self.queue)
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.queue.iter(pool).for_each(visit);
     }
 }
 

@@ -14,7 +14,7 @@
 use bufferscope_scenario as scenario;
 
 use super::{Dequeued, Discipline, Fates, Place, tail_drop};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::traffic_class::TrafficClass;
 use crate::network::xmit::Xmit;
 
@@ -65,8 +65,12 @@ impl Discipline for PfifoFast {
     /// There is nothing to change.
     fn change(&mut self, _to: Self, _pool: &Pool, _fates: &mut Fates) {}
 
-    fn bands(&self) -> &[Fifo] {
-        &self.bands
+    fn backlog(&self) -> Backlog {
+        self.bands.iter().map(Fifo::backlog).sum()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.bands.iter().flat_map(|band| band.iter(pool)).for_each(visit);
     }
 }
 

@@ -7,7 +7,7 @@
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::{Dequeued, Discipline, Fates, Place};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
 #[derive(Debug)]
@@ -44,8 +44,12 @@ impl Discipline for PfifoHeadDrop {
         self.limit_packets = to.limit_packets;
     }
 
-    fn bands(&self) -> &[Fifo] {
-        std::slice::from_ref(&self.queue)
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.queue.iter(pool).for_each(visit);
     }
 }
 

@@ -16,7 +16,7 @@ use bufferscope_scenario::sizes::{ETHERNET_HEADER_BYTES, FRAME_BYTES};
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::{Dequeued, Discipline, Fates, Place, drop_surplus};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
 use crate::timers::Timers;
@@ -143,15 +143,19 @@ impl Discipline for Pie {
         drop_surplus(self.limit_packets, &mut self.queue, pool, fates);
     }
 
-    fn bands(&self) -> &[Fifo] {
-        std::slice::from_ref(&self.queue)
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.queue.iter(pool).for_each(visit);
     }
 
     fn timer(&self) -> Option<u64> {
         Some(self.due_ns)
     }
 
-    fn on_timer(&mut self, now_ns: u64) {
+    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {
         self.controller.update(self.queue.bytes() as u32);
         self.due_ns = self.timers.expiry_ns(now_ns, self.tupdate_ns);
     }

@@ -219,7 +219,7 @@ fn the_timer_counts_jiffies() {
     let mut due_ns = bench.qdisc().timer().unwrap();
     assert!(due_ns <= 20 * MS);
     for _ in 0..5 {
-        bench.qdisc_mut().on_timer(due_ns);
+        bench.on_timer(due_ns);
         let next_ns = bench.qdisc().timer().unwrap();
         assert_eq!(next_ns - due_ns, 20 * MS);
         due_ns = next_ns;

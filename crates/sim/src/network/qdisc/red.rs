@@ -17,7 +17,7 @@
 use bufferscope_scenario::{self as scenario, Averaging, IdleTable, Reason};
 
 use super::{Dequeued, Discipline, Fates, Place};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
 
@@ -124,8 +124,12 @@ impl Discipline for Red {
         self.random = random;
     }
 
-    fn bands(&self) -> &[Fifo] {
-        std::slice::from_ref(&self.queue)
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.queue.iter(pool).for_each(visit);
     }
 
     fn warning(&self) -> Option<String> {

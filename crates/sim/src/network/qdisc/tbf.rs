@@ -14,7 +14,7 @@ use bufferscope_scenario::{self as scenario, Reason};
 
 use super::bfifo::Bfifo;
 use super::{Dequeued, Discipline, Fates, Place};
-use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation;
 use crate::network::xmit::Xmit;
 
@@ -102,8 +102,12 @@ impl Discipline for Tbf {
         (self.bucket, self.peak, self.max_bytes) = (bucket, peak, max_bytes);
     }
 
-    fn bands(&self) -> &[Fifo] {
-        self.inner.bands()
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.inner.each_packet(pool, visit);
     }
 
     fn warning(&self) -> Option<String> {

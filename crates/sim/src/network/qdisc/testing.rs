@@ -1,10 +1,10 @@
 //! A test bench for one discipline, with numbered packets and explicit clock values.
 
-use bufferscope_scenario::{self as scenario, Reason};
+use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::{Dequeued, Fate, Fates, Place, Qdisc};
 use crate::network::packet::{Body, Echo, EchoKind, Header};
-use crate::network::pool::{PacketId, Pool};
+use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
 
@@ -14,6 +14,15 @@ pub(super) const FRAME: u32 = 1514;
 
 /// Packets dropped or marked, by number.
 type FatesByNumber = Vec<(u64, Reason)>;
+
+/// What tells a packet's flow from others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flow {
+    pub(super) hash: u32,
+    pub(super) source: NodeIndex,
+    /// Row of the destination in the routing table.
+    pub(super) destination: u16,
+}
 
 pub(super) struct Bench {
     qdisc: Qdisc,
@@ -43,12 +52,25 @@ impl Bench {
 
     /// Enqueues one packet. Returns the result for its sender, and the packets that were dropped or marked.
     pub(super) fn arrive(&mut self, now_ns: u64, frame_bytes: u32, class: TrafficClass) -> (Xmit, FatesByNumber) {
+        self.arrive_of(Flow::default(), now_ns, frame_bytes, class)
+    }
+
+    /// Enqueues one packet of a flow, as [`arrive`](Self::arrive).
+    pub(super) fn arrive_of(
+        &mut self,
+        flow: Flow,
+        now_ns: u64,
+        frame_bytes: u32,
+        class: TrafficClass,
+    ) -> (Xmit, FatesByNumber) {
         let header = Header {
             at_ns: 0,
             ip_bytes: frame_bytes - 14,
             frame_bytes,
-            flow: 0,
-            destination: 0,
+            flow: flow.hash,
+            hash: flow.hash,
+            source: flow.source,
+            destination: flow.destination,
             class,
             load: crate::network::packet::Load::of(1),
         };
@@ -88,7 +110,12 @@ impl Bench {
     }
 
     pub(super) fn backlog(&self) -> (u64, u64) {
-        self.qdisc.backlog()
+        let Backlog { packets, bytes } = self.qdisc.backlog();
+        (packets, bytes)
+    }
+
+    pub(super) fn on_timer(&mut self, now_ns: u64) {
+        self.qdisc.on_timer(now_ns, &mut self.pool, &mut self.fates);
     }
 
     pub(super) fn qdisc(&self) -> &Qdisc {
