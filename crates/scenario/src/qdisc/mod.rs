@@ -249,7 +249,7 @@ macro_rules! disciplines {
 
             /// Any discipline with any valid parameters.
             #[cfg(feature = "testing")]
-            pub(crate) fn any() -> impl proptest::strategy::Strategy<Value = Self> {
+            pub fn any() -> impl proptest::strategy::Strategy<Value = Self> {
                 use proptest::strategy::Strategy;
                 proptest::strategy::Union::new([$($name::any().prop_map(Self::$name).boxed()),+])
             }

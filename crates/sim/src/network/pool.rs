@@ -6,7 +6,7 @@ use std::iter::Sum;
 use super::packet::{Body, Header};
 
 /// Index of a packet in the [`Pool`]; the holder owns the packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PacketId(u32);
 
 /// End of a list.

@@ -276,4 +276,6 @@ impl Fates {
 }
 
 #[cfg(test)]
+mod operations_tests;
+#[cfg(test)]
 mod testing;

@@ -1,0 +1,232 @@
+//! Properties of every discipline under any sequence of operations.
+
+use std::collections::HashMap;
+
+use bufferscope_scenario::sizes::MSS_BYTES;
+use bufferscope_scenario::{self as scenario, Limit};
+use proptest::prelude::*;
+
+use super::{Dequeued, Fate, Fates, Place, Qdisc};
+use crate::network::packet::{Body, Header, Load, Side, TcpPacket};
+use crate::network::pool::{Backlog, PacketId, Pool};
+use crate::network::segment::{Flags, SackBlocks, Segment};
+use crate::network::traffic_class::{Ecn, TrafficClass};
+
+const FLOWS: usize = 6;
+const OVERHEAD_BYTES: u32 = 14;
+
+/// What happens to a discipline.
+#[derive(Clone, Debug)]
+enum Operation {
+    /// Time passes; timers that are due fire.
+    Wait(u64),
+    /// A segment of a flow arrives, with so many bytes of payload.
+    Arrive { flow: usize, payload_bytes: u32, ecn: Ecn },
+    /// The link takes so many packets.
+    Take(usize),
+    /// The discipline is given other parameters, or replaced.
+    Change(scenario::Qdisc),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let wait = prop_oneof![0..20_000_u64, 0..5_000_000_u64, 0..2_000_000_000_u64];
+    let payload = prop_oneof![3 => Just(MSS_BYTES), 2 => 0..=MSS_BYTES, 1 => 0..=10 * MSS_BYTES];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
+    prop_oneof![
+        30 => (0..FLOWS, payload, ecn)
+            .prop_map(|(flow, payload_bytes, ecn)| Operation::Arrive { flow, payload_bytes, ecn }),
+        15 => (1..4_usize).prop_map(Operation::Take),
+        15 => wait.prop_map(Operation::Wait),
+        1 => scenario::Qdisc::any().prop_map(Operation::Change),
+    ]
+}
+
+/// A packet that the discipline holds.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    flow: usize,
+    ecn: Ecn,
+}
+
+/// A discipline, and an account of it that is kept apart.
+struct Account {
+    qdisc: Qdisc,
+    limit: Limit,
+    /// After the last operation.
+    backlog: Backlog,
+    /// Whether packets of a flow stay in order.
+    keeps_order: bool,
+    pool: Pool,
+    fates: Fates,
+    now_ns: u64,
+    held: HashMap<PacketId, Held>,
+    /// First byte of the next segment of each flow to arrive, and the least of the next to leave.
+    next_seq: [u64; FLOWS],
+    least_seq: [u64; FLOWS],
+}
+
+/// A discipline with these parameters at that time, if Linux takes them.
+fn qdisc(parameters: &scenario::Qdisc, now_ns: u64) -> Option<Qdisc> {
+    Qdisc::new(parameters, Place { port: 0, node: 0, overhead_bytes: OVERHEAD_BYTES, seed: 1, now_ns }).ok()
+}
+
+impl Account {
+    fn new(parameters: &scenario::Qdisc) -> Option<Self> {
+        Some(Self {
+            qdisc: qdisc(parameters, 0)?,
+            limit: parameters.limit(),
+            backlog: Backlog::default(),
+            keeps_order: keeps_order(parameters),
+            pool: Pool::new(),
+            fates: Fates::default(),
+            now_ns: 0,
+            held: HashMap::new(),
+            next_seq: [0; FLOWS],
+            least_seq: [0; FLOWS],
+        })
+    }
+
+    fn apply(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Wait(ns) => self.wait_until(self.now_ns + ns),
+            Operation::Arrive { flow, payload_bytes, ecn } => self.arrive(flow, payload_bytes, ecn),
+            Operation::Take(packets) => (0..packets).for_each(|_| self.take()),
+            Operation::Change(ref to) => self.change(to),
+        }
+        self.check();
+    }
+
+    fn wait_until(&mut self, end_ns: u64) {
+        while let Some(due_ns) = self.qdisc.timer().filter(|&due_ns| due_ns <= end_ns) {
+            assert!(due_ns >= self.now_ns, "a timer lies in the past");
+            self.now_ns = due_ns;
+            self.qdisc.on_timer(due_ns, &mut self.pool, &mut self.fates);
+            self.settle();
+            assert!(self.qdisc.timer().is_none_or(|next_ns| next_ns > due_ns), "a timer is due twice at once");
+        }
+        self.now_ns = end_ns;
+    }
+
+    fn arrive(&mut self, flow: usize, payload_bytes: u32, ecn: Ecn) {
+        let seq = self.next_seq[flow];
+        self.next_seq[flow] += u64::from(payload_bytes);
+        let segment = Segment {
+            seq,
+            ack: seq,
+            len: payload_bytes,
+            window_bytes: 1,
+            ts_val: 0,
+            ts_ecr: 0,
+            sack: SackBlocks::NONE,
+            flags: Flags::ACK,
+        };
+        let header = Header {
+            at_ns: 0,
+            ip_bytes: segment.ip_bytes(),
+            frame_bytes: segment.ip_bytes() + OVERHEAD_BYTES * segment.frames(),
+            flow: flow as u32,
+            // The first two flows collide wherever there are fewer than 2^31 queues.
+            hash: [0, 1, 0x4000_0000, 0x8000_0000, 0xc000_0000, u32::MAX][flow],
+            source: flow as u16 % 2,
+            destination: flow as u16 % 3,
+            class: TrafficClass::new([0, 8, 46, 10, 0, 48][flow], ecn),
+            load: Load::of(segment.frames()),
+        };
+        let body = Body::Tcp(TcpPacket { connection: flow as u32, to: Side::Server, segments_before: 0, segment });
+        let id = self.pool.insert(header, body);
+        self.held.insert(id, Held { flow, ecn });
+        let xmit = self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.fates);
+        let split = self.fates.0.iter().any(|fate| matches!(fate, Fate::Split(_)));
+        let dropped = self.fates.has_dropped(id);
+        assert!(split || xmit.is_queued() != dropped, "{xmit:?} of a packet that was dropped: {dropped}");
+        self.settle();
+    }
+
+    fn take(&mut self) {
+        let dequeued = self.qdisc.dequeue(self.now_ns, &mut self.pool, &mut self.fates);
+        self.settle();
+        match dequeued {
+            Dequeued::Packet(id) => {
+                let Held { flow, .. } = self.held.remove(&id).expect("the discipline held it");
+                let Body::Tcp(TcpPacket { segment, .. }) = *self.pool.body(id) else {
+                    unreachable!("all are segments")
+                };
+                assert!(!self.keeps_order || segment.seq >= self.least_seq[flow], "a packet overtook another");
+                self.least_seq[flow] = segment.seq + u64::from(segment.len);
+                self.pool.remove(id);
+            }
+            Dequeued::Nothing => assert_eq!(self.qdisc.backlog(), Backlog::default(), "packets are kept back"),
+            Dequeued::NotBefore(at_ns) => assert!(at_ns > self.now_ns, "not before now"),
+        }
+    }
+
+    fn change(&mut self, to: &scenario::Qdisc) {
+        let Some(qdisc) = qdisc(to, self.now_ns) else { return };
+        self.qdisc.change(qdisc, &self.pool, &mut self.fates);
+        self.limit = to.limit();
+        self.keeps_order = keeps_order(to);
+        self.settle();
+    }
+
+    /// Enters what the discipline decided.
+    fn settle(&mut self) {
+        for fate in std::mem::take(&mut self.fates.0) {
+            match fate {
+                Fate::Dropped(id, reason) => {
+                    assert!(!reason.marks, "{} is not a reason to drop", reason.word);
+                    self.held.remove(&id).expect("the discipline held it");
+                    self.pool.remove(id);
+                }
+                Fate::Marked(id, reason) => {
+                    assert!(reason.marks, "{} is not a reason to mark", reason.word);
+                    assert!(self.held[&id].ecn.is_capable(), "a packet without ECN was marked");
+                    assert_eq!(self.pool.header(id).class.ecn(), Ecn::Ce);
+                }
+                Fate::Split(id) => {
+                    let flow = self.pool.header(id).flow as usize;
+                    let ecn = self.pool.header(id).class.ecn();
+                    assert!(self.held.insert(id, Held { flow, ecn }).is_none(), "it was held before");
+                }
+            }
+        }
+    }
+
+    /// The discipline holds what the account says, and no more than its limit. (Over a limit that was lowered, it holds
+    /// no more than before.)
+    fn check(&mut self) {
+        let (mut packets, mut bytes) = (0, 0);
+        self.qdisc.each_packet(&self.pool, &mut |id| {
+            assert!(self.held.contains_key(&id), "a packet that has left");
+            packets += 1;
+            bytes += u64::from(self.pool.header(id).frame_bytes);
+        });
+        assert_eq!(packets, self.held.len() as u64, "each packet is held once");
+        let backlog = self.qdisc.backlog();
+        assert_eq!(backlog, Backlog { packets, bytes });
+        assert_eq!(self.qdisc.is_empty(), packets == 0);
+        let before = std::mem::replace(&mut self.backlog, backlog);
+        match self.limit {
+            Limit::Packets(limit) => assert!(packets <= limit.max(before.packets), "{packets} of {limit} packets"),
+            Limit::Bytes(limit) => assert!(bytes <= limit.max(before.bytes), "{bytes} of {limit} bytes"),
+        }
+    }
+}
+
+/// Packets of one flow, which all have the same DSCP, leave in the order of their arrival.
+fn keeps_order(parameters: &scenario::Qdisc) -> bool {
+    !matches!(parameters.kind().name, "netem")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn packets_are_conserved_in_order_and_within_limits(
+        parameters in scenario::Qdisc::any(),
+        operations in prop::collection::vec(operation(), 1..150),
+    ) {
+        if let Some(mut account) = Account::new(&parameters) {
+            operations.iter().for_each(|operation| account.apply(operation));
+        }
+    }
+}
