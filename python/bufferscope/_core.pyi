@@ -13,6 +13,12 @@ TABLES: dict[str, list[str]]
 QDISCS: dict[str, tuple[str, bool]]
 """The queueing disciplines, each with the part of the kernel that it is in, and whether that can be a module."""
 
+PURPOSES: dict[str, str]
+"""What each discipline is for, in a sentence."""
+
+SOURCES: dict[str, str]
+"""Where each discipline's behaviour is defined: the kernel's files, then RFCs and papers."""
+
 DROP_REASONS: dict[str, bool]
 """Why disciplines drop or mark packets, as the records say it, and whether they mark for that reason."""
 
@@ -84,6 +90,12 @@ def load(content: bytes, file: str, overrides: list[str]) -> Experiment:
 
 def commands(point: Point, about: list[str]) -> str:
     """A shell script that builds the point's network by hand; it begins with the lines `about`. Raises `PlanError`."""
+
+def queue_arguments(point: Point, port: str) -> str:
+    """The queueing discipline of the port of this name, as arguments of `tc qdisc add`.
+
+    Raises `PlanError`, and `ValueError` if there is no such port.
+    """
 
 def path(nodes: int, links: Sequence[Sequence[int]], sender: int, receiver: int) -> list[int] | None:
     """The ports that a packet crosses from one node to another, as the engines route it; None if there is no path.

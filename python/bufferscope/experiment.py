@@ -35,8 +35,10 @@ TEACHING_ORDER = (
     "mininet-rtt-equation",
     "ucas-mitigate",
     "congestion-controls",
+    "disciplines",
 )
-"""The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, and who fills it."""
+"""The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, who fills it, and all
+cures side by side."""
 LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; a larger file is something else."""
 KINDS = {
@@ -55,6 +57,8 @@ class Document(TypedDict):
     description: str | None
     figures: list[str]
     notes: str | None
+    repeat: int
+    """Runs of each point, if nobody asks for another number."""
     sweep: dict[str, list[str]]
     """The swept keys' paths, each with the labels of its values."""
 

@@ -54,6 +54,7 @@ class Result:
             "description": words.get("description"),
             "figures": words.get("figures") or [],
             "notes": words.get("notes"),
+            "repeat": words.get("repeat", 1),
             "sweep": sweep,
         }
 

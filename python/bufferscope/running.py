@@ -38,8 +38,11 @@ class RunsFailedError(EngineError):
         self.finished = tuple(finished)
 
 
-def plan(experiment: Experiment, engines: Sequence[Engine], out: Path, *, seed: int = 1, repeat: int = 1) -> list[Task]:
-    """Every point on each engine with `repeat` seeds from `seed` on, point by point."""
+def plan(
+    experiment: Experiment, engines: Sequence[Engine], out: Path, *, seed: int = 1, repeat: int | None = None
+) -> list[Task]:
+    """Every point on each engine with `repeat` seeds from `seed` on, point by point; by default as the file says."""
+    repeat = experiment.document["repeat"] if repeat is None else repeat
     apiece = len(experiment.points) * len(engines)
     check_number("repeat", repeat, 1, MOST_RUNS // apiece, f"{MOST_RUNS} runs at a time, {apiece} for each seed")
     check_number("seed", seed, 0, LARGEST_SEED - (repeat - 1), f"--repeat {repeat} goes on counting from it")

@@ -19,7 +19,7 @@ pub fn module(name: &str) -> String {
 }
 
 /// The discipline's name and parameters; `port` is for error messages.
-pub(super) fn arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> {
+pub fn arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> {
     let kind = qdisc.kind();
     let mut arguments = kind.name.to_owned();
     for (name, setting) in qdisc.settings() {

@@ -1,6 +1,7 @@
 //! What is needed to build a point's network on Linux: by hand, or in a virtual machine.
 
-use bufferscope_plan::{Cards, DelayBy, Plan, Script};
+use bufferscope_plan::{Cards, DelayBy, Plan, Script, qdisc_arguments};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::PlanError;
@@ -11,6 +12,18 @@ use crate::experiment::Point;
 pub(crate) fn commands(point: &Bound<'_, Point>, about: Vec<String>) -> PyResult<String> {
     let script = Script::new(&point.get().inner().scenario, &about);
     script.map(|script| script.to_string()).map_err(|error| PlanError::new_err(error.to_string()))
+}
+
+/// The queueing discipline of the port of this name, as arguments of `tc qdisc add`.
+#[pyfunction]
+pub(crate) fn queue_arguments(point: &Bound<'_, Point>, port: &str) -> PyResult<String> {
+    let scenario = &point.get().inner().scenario;
+    let ports = scenario.links.iter().flat_map(|link| link.port_names(&scenario.nodes).into_iter().zip(link.ports()));
+    let (_, found) = ports
+        .into_iter()
+        .find(|(name, _)| name == port)
+        .ok_or_else(|| PyValueError::new_err(format!("no port is called {port:?}")))?;
+    qdisc_arguments(&found.queue, port).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
 /// Raises `PlanError` if no released kernel can run the point.

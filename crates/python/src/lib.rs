@@ -29,12 +29,12 @@ create_exception!(_core, Interrupted, PyException, "The progress callback asked 
 mod _core {
     use bufferscope_records::Table;
     use bufferscope_records::frame::PROTOCOL;
-    use bufferscope_scenario::{Qdisc, Reason, sizes};
+    use bufferscope_scenario::{Kind, Qdisc, Reason, sizes};
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
     #[pymodule_export]
-    use super::commands::{cards, check_on_linux, commands};
+    use super::commands::{cards, check_on_linux, commands, queue_arguments};
     #[pymodule_export]
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]
@@ -57,6 +57,8 @@ mod _core {
         module.add("MSS_BYTES", sizes::MSS_BYTES)?;
         module.add("TABLES", tables(module.py())?)?;
         module.add("QDISCS", qdiscs(module.py())?)?;
+        module.add("PURPOSES", words(module.py(), |kind| kind.purpose)?)?;
+        module.add("SOURCES", words(module.py(), |kind| kind.source)?)?;
         module.add("DROP_REASONS", drop_reasons(module.py())?)
     }
 
@@ -67,6 +69,15 @@ mod _core {
             qdiscs.set_item(kind.name, (kind.module, kind.loadable))?;
         }
         Ok(qdiscs)
+    }
+
+    /// For each discipline, words about it.
+    fn words(py: Python<'_>, about: fn(&Kind) -> &'static str) -> PyResult<Bound<'_, PyDict>> {
+        let words = PyDict::new(py);
+        for kind in Qdisc::KINDS {
+            words.set_item(kind.name, about(kind))?;
+        }
+        Ok(words)
     }
 
     /// For each reason, whether packets are marked for it and not dropped.

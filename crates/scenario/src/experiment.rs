@@ -72,6 +72,8 @@ pub struct Document {
     pub figures: Vec<String>,
     /// Remarks for the report, in Markdown.
     pub notes: Option<String>,
+    /// Runs of each point, if nobody asks for another number.
+    pub repeat: u32,
     /// The swept keys' paths and the labels of their values, in the file's order.
     pub sweep: IndexMap<String, Vec<String>>,
 }
@@ -193,6 +195,7 @@ impl Document {
             description: about.description.map(String::from),
             figures: about.figures.into_iter().map(String::from).collect(),
             notes: about.notes.map(String::from),
+            repeat: about.repeat,
             sweep: axes.iter().map(|axis| (axis.path.to_string(), labels(axis))).collect(),
         }
     }

@@ -55,9 +55,9 @@ impl KeyPath {
         self.parts.len()
     }
 
-    /// Whether it names a list of tables or one of its entries, but no key of it.
+    /// Whether it names a list of tables or one of its entries, but no key of it. The whole traffic is a key.
     pub(crate) fn is_incomplete(&self) -> bool {
-        NAMED.contains(&self.first()) && self.depth() < 3
+        NAMED.contains(&self.first()) && self.depth() < 3 && self.parts != [TRAFFIC]
     }
 
     /// Whether `other` is this key or one inside it.
@@ -65,10 +65,15 @@ impl KeyPath {
         other.parts.starts_with(&self.parts)
     }
 
-    /// Sets the key to this value, creating the tables on the way. A table as `traffic.NAME` is an entry of that name.
+    /// Sets the key to this value, creating the tables on the way. A table as `traffic.NAME` is an entry of that name. A
+    /// list as `traffic` is a list of entries, which join the others; an entry replaces the one of its name.
     pub(crate) fn set(&self, document: &mut Table, value: Value) -> Result<(), Problems> {
         let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
         match parts.as_slice() {
+            [list] if *list == TRAFFIC => match value {
+                Value::Array(entries) => entries.into_iter().try_for_each(|entry| self.join_entry(document, entry)),
+                other => Err(Problem::new(self.to_string(), show(&other), "a list of tables").into()),
+            },
             [list, rest @ ..] if NAMED.contains(list) => match rest {
                 [_, "name"] => {
                     Err(Problem::new(self.to_string(), "a name, which is what paths go by", "any other key").into())
@@ -94,9 +99,15 @@ impl KeyPath {
             }
             table.insert("name".to_owned(), Value::from(name));
         }
+        self.join_entry(document, value)
+    }
+
+    /// Adds traffic, in place of the one that has its name.
+    fn join_entry(&self, document: &mut Table, value: Value) -> Result<(), Problems> {
         let entries = document.entry(TRAFFIC).or_insert_with(|| Value::Array(Vec::new()));
         let Value::Array(entries) = entries else { return Err(self.not_a_key(TRAFFIC).into()) };
-        match entries.iter_mut().find(|entry| name_of(entry) == Some(name)) {
+        let name = name_of(&value);
+        match entries.iter_mut().find(|entry| name.is_some() && name_of(entry) == name) {
             Some(entry) => *entry = value,
             None => entries.push(value),
         }

@@ -145,6 +145,10 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a value twice", "[\"50p\", \"100p\", \"200p\"]", "[\"50p\", \"50p\"]"),
     ("a table among plain values", "[\"50p\", \"100p\", \"200p\"]", "[\"50p\", { a = 1 }]"),
     ("a bad value", "[\"50p\", \"100p\", \"200p\"]", "[\"50p\", \"100q\"]"),
+    ("a load that is no list", "[sweep]", "[sweep]\ntraffic = { none = 5 }"),
+    ("a load of no traffic", "[sweep]", "[sweep]\ntraffic = { none = [5] }"),
+    ("no runs at all", "duration = \"60s\"", "duration = \"60s\"\nrepeat = 0"),
+    ("runs as a text", "duration = \"60s\"", "duration = \"60s\"\nrepeat = \"3\""),
     // Expectations.
     ("an expectation about no point", "= \"200p\" }", "= \"250p\" }"),
     (

@@ -172,6 +172,29 @@ fn a_band_includes_its_ends() {
     assert!(!band.contains(244.9) && !band.contains(320.1) && !band.contains(f64::NAN));
 }
 
+/// Loads: lists of traffic that join the file's own, in which an entry replaces the one of its name.
+#[test]
+fn the_traffic_is_swept_as_lists() {
+    let entry = |load: &str, name: &str, more: &str| {
+        format!("[[sweep.traffic.\"{load}\"]]\nname = \"{name}\"\nfrom = \"h1\"\nto = \"h2\"\n{more}\n")
+    };
+    let text = lab_unswept()
+        + &entry("a call", "call", "kind = \"voip\"")
+        + &entry("many flows", "bulk", "kind = \"tcp\"\nflows = 8")
+        + &entry("many flows", "flood", "kind = \"udp\"\nrate = \"1mbit\"")
+        + "[sweep]\n\"traffic.ping.interval\" = [\"10ms\"]\n";
+    let experiment = load(&text);
+    let names = |point: usize| -> Vec<&str> {
+        experiment.points()[point].scenario.traffic.iter().map(|traffic| traffic.name.as_str()).collect()
+    };
+    assert_eq!(experiment.document().sweep["traffic"], ["a call", "many flows"]);
+    assert_eq!(names(0), ["bulk", "ping", "call"]);
+    assert_eq!(names(1), ["bulk", "ping", "flood"]);
+    let flows =
+        |point: usize| serde_json::to_value(&experiment.points()[point].scenario.traffic[0]).unwrap()["flows"].clone();
+    assert_eq!((flows(0), flows(1)), (1.into(), 8.into()));
+}
+
 /// The lab's "mitigate": whole queues as named values. One of them is red with only `limit 1000000 avpkt 1000`.
 #[test]
 fn red_gets_what_tc_derives() {

@@ -11,11 +11,22 @@ from bufferscope.cli.completion import complete_experiment
 from bufferscope.store import RUNS
 
 
-def list_(json: options.Json = False) -> None:
+def list_(
+    qdiscs: Annotated[
+        bool,
+        typer.Option(
+            "--qdiscs", help="List the queueing disciplines instead: what each is for, and the engines that have it."
+        ),
+    ] = False,
+    json: options.Json = False,
+) -> None:
     """List the experiments that come with bufferscope.
 
     Each is a TOML file. [bold]bufferscope show NAME[/bold] prints it; a copy is a good start for your own.
     """
+    if qdiscs:
+        _list_qdiscs(json)
+        return
     from bufferscope.experiment import catalogue, load
 
     experiments = [load(name) for name in catalogue()]
@@ -29,6 +40,33 @@ def list_(json: options.Json = False) -> None:
 
         rows = [(e.name, str(len(e.points)), e.title) for e in experiments]
         print_rows("The catalogue", ("Name", "Points", "What it shows"), rows)
+
+
+def _list_qdiscs(json: bool) -> None:
+    """The disciplines, with the engines of this machine that have them."""
+    from bufferscope._core import PURPOSES, SOURCES
+    from bufferscope.availability import having, unusable
+
+    known, without = having(), unusable()
+    if json:
+        from bufferscope.cli.documents import print_document
+
+        rows = [
+            {"name": name, "purpose": PURPOSES[name], "source": SOURCES[name], "engines": has}
+            for name, has in known.items()
+        ]
+        print_document({"qdiscs": rows, "unusable_engines": without})
+    else:
+        from bufferscope.cli.tables import print_rows
+
+        words = {True: "yes", False: "no", None: "?"}
+        engines = list(next(iter(known.values())))
+        listed = [(name, PURPOSES[name], *(words[has[engine]] for engine in engines)) for name, has in known.items()]
+        print_rows("The queueing disciplines", ("Name", "What it is for", *engines), listed)
+        if any(has is None for row in known.values() for has in row.values()):
+            print("?: not known before `bufferscope guest build`.")
+        for engine, reason in without.items():
+            print(f"{engine} cannot be used here: {reason}")
 
 
 def show(

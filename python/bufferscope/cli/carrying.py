@@ -8,7 +8,7 @@ from bufferscope.cli.notes import tell
 from bufferscope.cli.progress import shown, steps
 from bufferscope.engines import Engine
 from bufferscope.errors import EngineError
-from bufferscope.experiment import load
+from bufferscope.experiment import Experiment, load
 from bufferscope.result import Result
 from bufferscope.running import Interrupted, RunsFailedError, execute, plan
 from bufferscope.store.run import Run
@@ -20,7 +20,7 @@ def carry_out(
     out: Path,
     overrides: Sequence[str],
     seed: int,
-    repeat: int,
+    repeat: int | None,
     jobs: int | None,
     silent: bool,
     reuse: bool,
@@ -29,6 +29,22 @@ def carry_out(
 ) -> list[Result]:
     """Run the points of all experiments in one pool; return one result per experiment, in the order of `names`."""
     experiments = at_once("reading the experiment", lambda: [load(name, overrides) for name in dict.fromkeys(names)])
+    return carry_out_all(experiments, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout)
+
+
+def carry_out_all(
+    experiments: Sequence[Experiment],
+    chosen: Sequence[Engine],
+    out: Path,
+    seed: int,
+    repeat: int | None,
+    jobs: int | None,
+    silent: bool,
+    reuse: bool,
+    cluster: str | None,
+    layout: str = "auto",
+) -> list[Result]:
+    """The same for experiments that are loaded."""
     if not silent:
         tell(experiments)
     plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]

@@ -69,6 +69,15 @@ OnePoint = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed; equal seeds give equal records.")]
 Repeat = Annotated[int, typer.Option("--repeat", metavar="N", help="Runs of each point, with seeds N, N+1, ...")]
+RepeatAsFiled = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat",
+        metavar="N",
+        help="Runs of each point, with seeds N, N+1, ... Default: as the file says (its key repeat), or 1.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(

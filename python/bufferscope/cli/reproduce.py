@@ -27,7 +27,7 @@ def reproduce(
         Path, typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False)
     ] = Path("report"),
     seed: options.Seed = 1,
-    repeat: options.Repeat = 1,
+    repeat: options.RepeatAsFiled = None,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
     reuse: options.Reuse = False,

@@ -18,7 +18,7 @@ def run(
     out: options.Out = Path("results"),
     overrides: options.Set = None,
     seed: options.Seed = 1,
-    repeat: options.Repeat = 1,
+    repeat: options.RepeatAsFiled = None,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
     reuse: options.Reuse = False,

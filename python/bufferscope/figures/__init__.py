@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.rtt_equation import rtt_equation
     from bufferscope.figures.charts.rtt_matrix import rtt_matrix
     from bufferscope.figures.charts.share_matrix import share_matrix
+    from bufferscope.figures.charts.trade_offs import trade_offs
     from bufferscope.figures.source import NoDataError, ResultRecords
 
-    Figure = Callable[..., alt.LayerChart]
+    Chart = alt.LayerChart | alt.ConcatChart
+    Figure = Callable[..., Chart]
     FIGURES: dict[str, Figure]
 
 NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
-    "goodput_delay",
+    *("goodput_delay", "trade_offs"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -51,6 +53,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "download_time": ("transfers",),
     "rtt_equation": ("probes", "capacity"),
     "goodput_delay": ("flows", "probes"),
+    "trade_offs": ("flows", "probes"),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -78,10 +81,11 @@ __all__ = [
     "rtt_equation",
     "rtt_matrix",
     "share_matrix",
+    "trade_offs",
 ]
 
 
-def draw(result: "ResultRecords", name: str) -> "alt.LayerChart":
+def draw(result: "ResultRecords", name: str) -> "Chart":
     """The figure of this name; raises `NoDataError` if the records hold no data for it."""
     function: Figure = _figure(name)
     return function(result)
@@ -95,7 +99,7 @@ def _figure(name: str) -> "Figure":
     function: Figure = getattr(import_module(f"{__name__}.charts.{name}"), name)
 
     @wraps(function)
-    def checked(result: "ResultRecords", *arguments: Any, **named: Any) -> "alt.LayerChart":
+    def checked(result: "ResultRecords", *arguments: Any, **named: Any) -> "Chart":
         check_size(result, name)
         check_recorded(result, name, NEEDED[name])
         return function(result, *arguments, **named)

@@ -9,12 +9,10 @@ from bufferscope.figures.choosing import chosen
 from bufferscope.names import closest
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from bufferscope.figures.source import ResultRecords
 
 
-class Charts(Mapping[str, "alt.LayerChart"]):
+class Charts(Mapping[str, "figures.Chart"]):
     """Charts of a result: `charts["rtt"]`.
 
     Iteration gives the names that the experiment lists, or those that fit its traffic; other charts can be looked up,
@@ -25,7 +23,7 @@ class Charts(Mapping[str, "alt.LayerChart"]):
         """Make the mapping for this result, without drawing anything yet."""
         self._result = result
 
-    def __getitem__(self, name: str) -> "alt.LayerChart":
+    def __getitem__(self, name: str) -> "figures.Chart":
         if name not in figures.NAMES:
             raise UnknownFigureError(f"no figure is called {name!r}{closest(name, figures.NAMES)}")
         return figures.draw(self._result, name)

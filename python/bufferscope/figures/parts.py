@@ -67,13 +67,14 @@ def framed(
     layers: Sequence[Layer], title: str, subtitle: str, description: str, height: int = style.HEIGHT
 ) -> alt.LayerChart:
     """The layers as one figure with a title, an explanation, and a description for readers who can't see it."""
-    heading = alt.TitleParams(title, subtitle=_lines(subtitle)) if subtitle else alt.TitleParams(title)
+    heading = alt.TitleParams(title, subtitle=lines(subtitle)) if subtitle else alt.TitleParams(title)
     chart = alt.layer(*layers).properties(width=style.WIDTH, height=height, title=heading, description=description)
     configured: alt.LayerChart = chart.configure(**style.config(style.LIGHT))
     return configured
 
 
-def _lines(text: str) -> list[str]:
+def lines(text: str) -> list[str]:
+    """A subtitle in lines that fit above a figure."""
     return textwrap.wrap(text, 105, break_long_words=False, break_on_hyphens=False)
 
 

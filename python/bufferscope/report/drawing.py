@@ -95,7 +95,7 @@ def data_url(svg: str) -> str:
 
 def _for_the_page(spec: dict[str, Any]) -> dict[str, Any]:
     """The specification without the colours (light or dark) and the width, which the page sets."""
-    return {key: value for key, value in spec.items() if key not in ("config", "$schema")} | {
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-    }
+    kept = {key: value for key, value in spec.items() if key not in ("config", "$schema")}
+    if "concat" in kept:  # Vega-Lite fits only single plots to their container; `page.js` sets the width of panels
+        return kept
+    return kept | {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}

@@ -72,7 +72,7 @@ def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") 
     if experiment.startswith("-"):  # a file's name, which must not be taken for an option
         experiment = f"./{experiment}"
     words = ["bufferscope", verb, experiment, "--seed", str(seeds[0])]
-    if len(seeds) > 1:
+    if len(seeds) > 1 or runs[0].meta["document"].get("repeat", 1) > 1:
         words += ["--repeat", str(len(seeds))]
     if engines != UNLESS_SAID:
         words += [option, engines]

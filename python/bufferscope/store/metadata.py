@@ -44,6 +44,7 @@ class FileWords(TypedDict, total=False):
     description: str | None
     figures: list[str] | None
     notes: str | None
+    repeat: int
     sweep: Mapping[str, Axis | list[str]]
     expect: str
     """A digest of all expectations."""
@@ -226,6 +227,7 @@ _DOCUMENT = table(
     {
         **{key: optional(text) for key in ("title", "source", "description", "notes")},
         "figures": optional(items(_FIGURE)),
+        "repeat": whole(),
         "sweep": mapping(_axis),
     },
 )

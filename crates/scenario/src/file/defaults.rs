@@ -12,6 +12,10 @@ use crate::model::Table;
 use crate::sizes::ETHERNET_HEADER_BYTES;
 use crate::units::{KB, MB, MS, SECOND};
 
+pub(super) fn repeat() -> u32 {
+    1
+}
+
 pub(super) fn warmup() -> Moment {
     Moment::new(0)
 }

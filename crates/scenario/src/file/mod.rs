@@ -76,6 +76,10 @@ pub(crate) struct About {
     pub(crate) figures: Vec<Name>,
     /// Remarks for the report, in Markdown.
     pub(crate) notes: Option<Text>,
+    /// Runs of each point, with successive seeds, if the command line does not say how many.
+    #[serde(default = "defaults::repeat")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub(crate) repeat: u32,
 }
 
 /// The keys that say what is tested.

@@ -13,8 +13,8 @@ use super::expect::Label;
 pub(crate) enum SweepValues {
     /// Plain values: each is its own label.
     List(#[schemars(with = "Vec<Label>", length(min = 1))] Vec<Value>),
-    /// Named values; the names become the labels. For tables, such as whole queues, for schedules, and for plain values that
-    /// need an explanation.
+    /// Named values; the names become the labels. For tables, such as whole queues, for schedules, for loads (the path
+    /// `traffic` with lists of traffic, which join the file's own), and for plain values that need an explanation.
     Named(#[schemars(with = "std::collections::BTreeMap<String, Anything>")] IndexMap<String, Value>),
 }
 

@@ -25,6 +25,9 @@ pub struct Bfifo {
 impl Discipline for Bfifo {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Tail drop, bounded in bytes: the delay's limit does not depend on the size of the packets.";
+    const SOURCE: &'static str = "net/sched/sch_fifo.c";
     const MODULE: &'static str = "sch_fifo";
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "bfifo limit 10000";

@@ -68,6 +68,9 @@ impl Reason {
 impl Discipline for Codel {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Drops by how long packets wait, at any rate, without tuning; all flows share one queue.";
+    const SOURCE: &'static str = "net/sched/sch_codel.c, include/net/codel_impl.h; RFC 8289";
     const MODULE: &'static str = "sch_codel";
     const SAMPLE: &'static str = "codel";
     const REASONS: &'static [Reason] = Self::COUNTED;

@@ -32,6 +32,10 @@ pub(crate) trait Discipline: Sized {
     /// The table in an experiment file.
     type Keys;
 
+    /// What it is for, in a sentence of at most a hundred characters.
+    const PURPOSE: &'static str;
+    /// Where its behaviour is defined: the kernel's files, then RFCs and papers.
+    const SOURCE: &'static str;
     /// The part of the kernel that contains it.
     const MODULE: &'static str;
     /// Whether that part can be a module of its own. If not, every kernel with a packet scheduler has it.
@@ -80,6 +84,10 @@ pub(crate) trait Discipline: Sized {
 pub struct Kind {
     /// Its name in experiment files and in Linux.
     pub name: &'static str,
+    /// What it is for, in a sentence.
+    pub purpose: &'static str,
+    /// Where its behaviour is defined: the kernel's files, then RFCs and papers.
+    pub source: &'static str,
     /// The part of the kernel that contains it.
     pub module: &'static str,
     /// Whether that part can be a module of its own. If not, every kernel with a packet scheduler has it.
@@ -103,6 +111,8 @@ impl Kind {
         assert!(D::COUNTED.len() <= Self::MOST_COUNTED);
         Self {
             name,
+            purpose: D::PURPOSE,
+            source: D::SOURCE,
             module: D::MODULE,
             loadable: D::LOADABLE,
             sample: D::SAMPLE,
@@ -282,5 +292,23 @@ disciplines! {
 impl Default for Qdisc {
     fn default() -> Self {
         Self::Pfifo(Pfifo::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_discipline_says_in_one_line_what_it_is_for_and_where_it_is_defined() {
+        for kind in Qdisc::KINDS {
+            let Kind { name, purpose, source, .. } = kind;
+            assert!(purpose.ends_with('.') && purpose.len() <= 100, "{name}: {purpose}");
+            assert!(source.starts_with("net/sched/sch_") && !source.contains('\n'), "{name}: {source}");
+        }
+        let mut purposes: Vec<&str> = Qdisc::KINDS.iter().map(|kind| kind.purpose).collect();
+        purposes.sort_unstable();
+        purposes.dedup();
+        assert_eq!(purposes.len(), Qdisc::KINDS.len());
     }
 }

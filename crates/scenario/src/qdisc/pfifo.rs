@@ -36,6 +36,8 @@ impl Default for Pfifo {
 impl Discipline for Pfifo {
     type Keys = Keys;
 
+    const PURPOSE: &'static str = "Tail drop: one queue, bounded in packets; the yardstick for all others.";
+    const SOURCE: &'static str = "net/sched/sch_fifo.c";
     const MODULE: &'static str = "sch_fifo";
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "pfifo limit 10";

@@ -26,6 +26,8 @@ impl PfifoFast {
 impl Discipline for PfifoFast {
     type Keys = Keys;
 
+    const PURPOSE: &'static str = "Tail drop in three bands by priority; Linux' default where no other is configured.";
+    const SOURCE: &'static str = "net/sched/sch_generic.c";
     const MODULE: &'static str = "sch_generic";
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "pfifo_fast";

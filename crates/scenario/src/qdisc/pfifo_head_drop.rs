@@ -25,6 +25,9 @@ pub struct PfifoHeadDrop {
 impl Discipline for PfifoHeadDrop {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Drops the oldest packet instead of the newest: live data, of which only the latest counts.";
+    const SOURCE: &'static str = "net/sched/sch_fifo.c";
     const MODULE: &'static str = "sch_fifo";
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "pfifo_head_drop limit 10";

@@ -94,6 +94,8 @@ impl Reason {
 impl Discipline for Pie {
     type Keys = Keys;
 
+    const PURPOSE: &'static str = "Keeps an estimated delay near a target by random drops; cheap enough for modems.";
+    const SOURCE: &'static str = "net/sched/sch_pie.c, include/net/pie.h; RFC 8033";
     const MODULE: &'static str = "sch_pie";
     const SAMPLE: &'static str = "pie";
     const REASONS: &'static [Reason] = Self::COUNTED;

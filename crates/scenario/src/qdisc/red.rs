@@ -96,6 +96,10 @@ impl Reason {
 impl Discipline for Red {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Drops or marks early, by the average length of the queue; its thresholds suit one rate.";
+    const SOURCE: &'static str =
+        "net/sched/sch_red.c, include/net/red.h; S. Floyd and V. Jacobson, Random Early Detection, 1993";
     const MODULE: &'static str = "sch_red";
     const SAMPLE: &'static str = "red limit 100000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit";
     const REASONS: &'static [Reason] =

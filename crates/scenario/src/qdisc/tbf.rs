@@ -68,6 +68,9 @@ impl Reason {
 impl Discipline for Tbf {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Shapes to a rate with a bounded burst: moves the queue from a device that cannot manage it.";
+    const SOURCE: &'static str = "net/sched/sch_tbf.c";
     const MODULE: &'static str = "sch_tbf";
     const SAMPLE: &'static str = "tbf rate 1mbit burst 2000 limit 10000";
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::OVERSIZE];

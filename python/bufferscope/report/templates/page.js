@@ -3,6 +3,9 @@
 (() => {
   "use strict";
   const NARROW = 460;
+  const WIDE = 640;
+  // Of a chart on each side, in pixels, as in the configuration.
+  const PADDING = 8;
   // Widths in pixels: a letter in a legend, an entry's symbol with the gaps around it, a chart's axis and padding.
   const CHARACTER = 7.2;
   const SYMBOL = 40;
@@ -30,7 +33,7 @@
 
   // The entries of the legend of colours.
   function legend(figure) {
-    const { layer } = JSON.parse(figure.querySelector("script.spec").textContent);
+    const { layer = [] } = JSON.parse(figure.querySelector("script.spec").textContent);
     const color = layer.map(({ encoding }) => encoding?.color).find((code) => code?.legend);
     return { names: color?.scale?.domain ?? [], title: color?.title ?? "" };
   }
@@ -39,12 +42,22 @@
   // plot.
   function specification(figure) {
     const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+    if (spec.concat) return panels(spec, figure.clientWidth);
     if (figure.clientWidth < NARROW) {
       spec.layer = spec.layer.filter(({ name }) => name !== "names");
     }
     if (figure.parentElement.matches(".stack") && figure.nextElementSibling?.matches("figure")) {
       for (const { encoding } of spec.layer) if (encoding.x?.title) encoding.x.title = null;
     }
+    return spec;
+  }
+
+  // Panels stand side by side if there is room for that. `usermeta.panels` says how much stands beside their plots.
+  function panels(spec, width) {
+    const { beside, between, columns } = spec.usermeta.panels;
+    spec.columns = width < WIDE ? 1 : columns;
+    const whole = (width - 2 * PADDING - (spec.columns - 1) * between) / spec.columns;
+    for (const panel of spec.concat) panel.width = Math.max(80, Math.floor(whole - beside));
     return spec;
   }
 
