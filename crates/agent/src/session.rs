@@ -96,7 +96,8 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let failed = || Error::step("preparing the traffic");
         let recorder: Recorder<BatchSender> = Recorder::new(output.sink()).only(scenario.record);
         let reactor = Reactor::new(RunClock::starting_in(LEAD_NS)).map_err(failed())?;
-        let mut desk = Desk { scenario, network, reactor, recorder, warnings: Warnings::default() };
+        let server_ports = scenario.server_ports();
+        let mut desk = Desk { scenario, server_ports, network, reactor, recorder, warnings: Warnings::default() };
         rates::record_first(&mut desk);
         let sampler = Sampler::open(&mut desk).map_err(failed())?;
         desk.reactor.at(0, Event::Sample);

@@ -8,7 +8,8 @@
 //!   [`Sockets`]. A server only answers: it has the [`Requests`] of a connection, and the end that receives its data
 //!   knows what is still [`Awaited`].
 //! - Over UDP, each end of a flow is a type of its own: [`UdpSender`] and [`UdpReceiver`], [`Resolver`] and
-//!   [`NameServer`], and [`Speaker`], whose packets are [`Probes`] like those of a ping.
+//!   [`NameServer`], and [`Isochronous`], the sender of a call or of round trips to measure, whose packets are
+//!   [`Probes`] like those of a ping.
 //! - [`IputilsPing`] says when `ping -i` sends.
 
 mod agenda;
@@ -18,6 +19,7 @@ mod datagram;
 mod dns;
 mod exchange;
 mod iputils;
+mod isochronous;
 mod probes;
 mod program;
 mod random;
@@ -25,7 +27,6 @@ mod sockets;
 mod starts;
 mod swarm;
 mod udp;
-mod voip;
 mod web;
 mod writer;
 
@@ -33,10 +34,10 @@ pub use datagram::Datagram;
 pub use dns::{Attempt, LookUp, NameServer, Resolver};
 pub use exchange::{Awaited, Requests};
 pub use iputils::{IputilsPing, TIMER_SLACK_NS};
+pub use isochronous::Isochronous;
 pub use probes::{Outcome, Probes, Stage};
 pub use program::{News, Program};
 pub use random::{Random, Uniform, scramble};
 pub use sockets::{Ask, Opening, Side, Sockets, Transfer};
 pub use starts::{START_JITTER_NS, late_ns};
 pub use udp::{UdpReceiver, UdpSender};
-pub use voip::Speaker;

@@ -6,6 +6,7 @@
 //! separate process reads it back from the JSON that it serialises to.
 
 mod datagrams;
+mod servers;
 mod streams;
 mod tables;
 
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::qdisc::Qdisc;
 
-pub use self::datagrams::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+pub use self::datagrams::{DnsTraffic, IrttTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+pub use self::servers::{LAST_SERVER_PORT, Transport};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
 pub use self::tables::{Table, Tables};
 
@@ -166,12 +168,14 @@ pub struct RateStep {
     pub bits_per_second: u64,
 }
 
-/// One entry of the file's `[[traffic]]`.
+/// One entry of the file's `[[traffic]]`, or one part of an entry that stands for several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Its name, which its flows, probes and transfers have in the records.
+    /// Its name, which its flows, probes and transfers have in the records. The parts of an entry are called after it,
+    /// with dots in between, such as `rrul.up.be`. No entry has a dot in its own name.
     pub name: String,
-    /// The node that sends the data (for `web` and `dns` the server; for `ping` the prober; for `voip` the caller).
+    /// The node that sends the data (for `web` and `dns` the server; for `ping` and `irtt` the prober; for `voip` the
+    /// caller).
     pub from: NodeIndex,
     /// The node that receives it.
     pub to: NodeIndex,
@@ -182,6 +186,9 @@ pub struct Traffic {
     /// Differentiated services code point of all its packets, in both directions (RFC 2474), from 0 to 63.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dscp: u8,
+    /// The port of its server, if the file names one (see [`Scenario::server_ports`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// What it is.
     #[serde(flatten)]
     pub kind: TrafficKind,
@@ -203,6 +210,8 @@ pub enum TrafficKind {
     Voip(VoipTraffic),
     /// Look-ups of names.
     Dns(DnsTraffic),
+    /// Round trips over UDP.
+    Irtt(IrttTraffic),
     /// A seed of a torrent and its peers.
     Bittorrent(BittorrentTraffic),
 }
@@ -231,6 +240,13 @@ pub struct PingTraffic {
     /// When requests are sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub timing: PingTiming,
+}
+
+impl Traffic {
+    /// The name of the file's entry that it comes from.
+    pub fn entry(&self) -> &str {
+        self.name.split_once('.').map_or(&self.name, |(entry, _)| entry)
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -5,6 +5,7 @@ use std::fmt;
 use toml::{Table, Value};
 
 use crate::error::{Problem, Problems, quote, shorten, show};
+use crate::model::Traffic;
 use crate::suggest::{any_of, closest};
 
 /// The tables whose entries have names.
@@ -25,6 +26,11 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     let key = if bare { shorten(key) } else { quote(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+/// The path of the entry that traffic comes from.
+pub(crate) fn of_traffic(traffic: &Traffic) -> String {
+    join(TRAFFIC, traffic.entry())
 }
 
 /// Number of keys and items: the value itself and all its contents.

@@ -4,10 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use bufferscope_scenario::LAST_SERVER_PORT;
+
 use crate::network::Network;
 
 /// Ports of clients. They are chosen here instead of by the kernel, so that a seed reproduces them.
-const FIRST_PORT: u16 = 20_000;
+const FIRST_PORT: u16 = LAST_SERVER_PORT + 1;
 const LAST_PORT: u16 = 59_999;
 
 /// One host.

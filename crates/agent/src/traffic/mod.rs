@@ -31,6 +31,8 @@ use streams::Streams;
 /// The shared state with which everything that generates traffic works.
 pub(crate) struct Desk<'a> {
     pub(crate) scenario: &'a Scenario,
+    /// The port of each traffic's server.
+    pub(crate) server_ports: Vec<u16>,
     pub(crate) network: &'a Network,
     pub(crate) reactor: Reactor,
     pub(crate) recorder: Recorder<BatchSender>,

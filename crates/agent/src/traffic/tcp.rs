@@ -19,8 +19,6 @@ use super::outgoing::Outgoing;
 use super::scrutiny::{self, Supply};
 use crate::reactor::Token;
 
-/// Servers listen on this port and those after it, one for each entry of the scenario's traffic.
-const FIRST_SERVER_PORT: u16 = 5001;
 /// A SYN is sent again after one second and again after two more. If a connection still waits after that, there is a
 /// warning.
 const UNANSWERED_NS: u64 = 3_000_000_000;
@@ -243,9 +241,7 @@ impl Tcp {
                 self.hosts[node] = Some(Host::open(desk.network, node)?);
             }
         }
-        let port = u16::try_from(traffic).ok().and_then(|index| FIRST_SERVER_PORT.checked_add(index));
-        let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
-        let address = SocketAddrV4::new(desk.network.plan.addresses[server], port);
+        let address = SocketAddrV4::new(desk.network.plan.addresses[server], desk.server_ports[traffic]);
         desk.network.namespaces[server].enter()?;
         let listener = socket::listener(address, Self::options(sending, desk.scenario.traffic[traffic].dscp))?;
         desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;

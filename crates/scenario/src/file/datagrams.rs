@@ -1,10 +1,10 @@
-//! `[[traffic]]` over UDP: plain datagrams, telephone calls, look-ups.
+//! `[[traffic]]` over UDP: plain datagrams, telephone calls, look-ups, probes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::link::Rate;
-use super::traffic::TrafficCommon;
+use super::traffic::{PingTimeout, Server, TrafficCommon};
 use super::turns::Turns;
 use super::{Interval, defaults};
 use crate::model::Pattern;
@@ -23,6 +23,8 @@ pub(crate) type LookUpTimeout = Quantity<Times, MS, MINUTE>;
 pub(crate) struct Udp {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
     /// Rate of UDP payload that each flow sends while it is on, as with `iperf3 -b`.
     #[schemars(example = &"2mbit")]
     pub(crate) rate: Rate,
@@ -46,6 +48,8 @@ pub(crate) struct Udp {
 pub(crate) struct Voip {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
     /// Whether `to` speaks too, and not only `from`.
     #[serde(default = "defaults::both_ways")]
     pub(crate) both_ways: bool,
@@ -57,6 +61,8 @@ pub(crate) struct Voip {
 pub(crate) struct Dns {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
     /// Time between the starts of two look-ups. With a Poisson process, the mean.
     #[serde(default = "defaults::dns_interval")]
     pub(crate) interval: Interval,
@@ -76,4 +82,24 @@ pub(crate) struct Dns {
     #[serde(default = "defaults::dns_attempts")]
     #[schemars(range(min = 1, max = 10))]
     pub(crate) attempts: u32,
+}
+
+/// Latency probes over UDP at a fixed interval, as `irtt` sends them. `to` answers each at once with a datagram of the same
+/// size.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Irtt {
+    #[serde(flatten)]
+    pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
+    /// Time between two probes, as with `irtt client -i`.
+    #[serde(default = "defaults::irtt_interval")]
+    pub(crate) interval: Interval,
+    /// UDP payload of a probe and of its answer, as with `irtt client -l`. The IP packet is 28 bytes longer.
+    #[serde(default = "defaults::irtt_size")]
+    pub(crate) size: DatagramSize,
+    /// A probe that is not answered within this time counts as lost.
+    #[serde(default = "defaults::ping_timeout")]
+    pub(crate) timeout: PingTimeout,
 }

@@ -78,12 +78,12 @@ pub(super) fn ping_interval() -> Interval {
 }
 
 /// ping(8), `-s`.
-pub(super) fn ping_size() -> Payload {
+pub(crate) fn ping_size() -> Payload {
     Payload::new(56)
 }
 
 /// Longer than any delay that an experiment is expected to cause, so that a late answer does not count as lost.
-pub(super) fn ping_timeout() -> PingTimeout {
+pub(crate) fn ping_timeout() -> PingTimeout {
     PingTimeout::new(60 * SECOND)
 }
 
@@ -127,6 +127,26 @@ pub(super) fn dns_timeout() -> LookUpTimeout {
 /// resolv.conf(5), `attempts`.
 pub(super) fn dns_attempts() -> u32 {
     2
+}
+
+/// irtt-client(1), `-i`.
+pub(super) fn irtt_interval() -> Interval {
+    Interval::new(SECOND)
+}
+
+/// What `irtt client` sends if nothing makes it longer: 16 bytes of header, 12 of the server's counts and 32 of time stamps.
+pub(crate) fn irtt_size() -> DatagramSize {
+    DatagramSize::new(60)
+}
+
+/// Flent's `--delay`.
+pub(super) fn load_delay() -> Moment {
+    Moment::new(5 * SECOND)
+}
+
+/// Flent's `--step-size`.
+pub(super) fn load_interval() -> Interval {
+    Interval::new(200 * MS)
 }
 
 /// As in Chromium and Firefox, to one server over HTTP/1.1.

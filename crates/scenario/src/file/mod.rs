@@ -10,6 +10,7 @@ mod defaults;
 mod expect;
 mod host;
 mod link;
+mod load_tests;
 mod recording;
 mod ring;
 mod streams;
@@ -22,15 +23,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-pub(crate) use datagrams::{Dns, Udp, Voip};
-pub(crate) use defaults::{ledbat_plus_plus_target, ledbat_target, page_connections};
+pub(crate) use datagrams::{Dns, Irtt, Udp, Voip};
+pub(crate) use defaults::{
+    irtt_size, ledbat_plus_plus_target, ledbat_target, page_connections, ping_size, ping_timeout,
+};
 pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
+pub(crate) use load_tests::LoadTest;
 pub(crate) use recording::Sample;
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
-pub(crate) use traffic::{Ping, Traffic, TrafficCommon};
+pub(crate) use traffic::{Ping, Placement, Traffic};
 pub(crate) use turns::Turns;
 
 use crate::model::Table;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::link::Rate;
-use super::traffic::TrafficCommon;
+use super::traffic::{Server, TrafficCommon};
 use super::turns::Turns;
 use super::{Interval, Moment, defaults};
 use crate::congestion::Congestion;
@@ -45,6 +45,8 @@ pub(crate) struct Sending {
 pub(crate) struct Tcp {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
     /// Number of simultaneous connections. 0 disables the traffic, which is useful in a sweep.
     #[serde(default = "defaults::flows")]
     #[schemars(range(min = 0, max = 10_000))]
@@ -76,6 +78,8 @@ pub(crate) struct Tcp {
 pub(crate) struct Web {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
     /// Time between the starts of two fetches.
     #[serde(default = "defaults::web_interval")]
     pub(crate) interval: Interval,
@@ -107,6 +111,8 @@ pub(crate) struct Web {
 pub(crate) struct Bittorrent {
     #[serde(flatten)]
     pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
     /// Number of peers, each with its own connection. 0 disables the traffic.
     #[serde(default = "defaults::peers")]
     #[schemars(range(min = 0, max = 10_000))]

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::datagrams::{Dns, Udp, Voip};
+use super::datagrams::{Dns, Irtt, Udp, Voip};
+use super::load_tests::{LoadTest, Streams};
 use super::streams::{Bittorrent, Tcp, Web};
 use super::{Interval, Moment, defaults};
 use crate::dscp::Dscp;
@@ -28,17 +29,33 @@ pub(crate) enum Traffic {
     Voip(Voip),
     Dns(Dns),
     Bittorrent(Bittorrent),
+    Irtt(Irtt),
+    /// Flent's *Realtime Response Under Load*: four TCP uploads and four downloads, marked BE, BK (CS1), CS5 and EF, under
+    /// probes over UDP (marked EF, BK and BE) and ICMP.
+    Rrul(LoadTest),
+    /// Flent's `rrul_be`: as `rrul`, but without marks.
+    #[serde(rename = "rrul_be")]
+    RrulBe(LoadTest),
+    /// Flent's `tcp_bidirectional`: one TCP upload and one download, and pings.
+    #[serde(rename = "tcp_bidirectional")]
+    TcpBidirectional(LoadTest),
+    /// Flent's `tcp_ndown`: some TCP downloads, and pings.
+    #[serde(rename = "tcp_ndown")]
+    TcpDown(Streams),
+    /// Flent's `tcp_nup`: some TCP uploads, and pings.
+    #[serde(rename = "tcp_nup")]
+    TcpUp(Streams),
 }
 
-/// Keys of every kind of traffic.
+/// Who and when: keys of every kind of traffic.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(crate) struct TrafficCommon {
+pub(crate) struct Placement {
     /// Its name in the records, metrics and key paths (`traffic.NAME.start`).
     #[schemars(example = &"bulk")]
     pub(crate) name: TrafficName,
     /// The node that sends the data: for tcp and udp the sender, for ping the prober, for web and dns the server, for voip the
-    /// caller, for bittorrent the seed.
+    /// caller, for bittorrent the seed, for Flent's tests the client, which uploads.
     #[schemars(example = &"h1")]
     pub(crate) from: Name,
     /// The node that receives it.
@@ -50,11 +67,29 @@ pub(crate) struct TrafficCommon {
     /// When it ends: nothing new starts after that. Default: the experiment's duration.
     #[schemars(example = &"30s")]
     pub(crate) stop: Option<Moment>,
+}
+
+/// Keys of all traffic with one mark.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct TrafficCommon {
+    #[serde(flatten)]
+    pub(crate) placement: Placement,
     /// Differentiated services code point of all its packets in both directions, as a number or a name: `be`, `cs0` to
     /// `cs7`, `af11` to `af43`, `va`, `ef` or `le`.
     #[serde(default)]
     #[schemars(example = &"ef", example = &"cs1", example = 46)]
     pub(crate) dscp: Dscp,
+}
+
+/// The server's end of traffic over TCP or UDP.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Server {
+    /// Port at which its server listens: `to` for tcp, udp, voip, bittorrent and irtt, `from` for web and dns. Clients have
+    /// ports from 20000 on. Default: one from 5001 on that no other traffic has.
+    #[schemars(range(min = 1, max = 19_999), example = 443)]
+    pub(crate) port: Option<u16>,
 }
 
 /// Latency probes (ICMP echo), sent at an interval whether or not earlier ones were answered.
@@ -79,15 +114,41 @@ pub(crate) struct Ping {
 }
 
 impl Traffic {
-    pub(crate) fn common(&self) -> &TrafficCommon {
+    /// Who and when.
+    pub(crate) fn placement(&self) -> &Placement {
         match self {
-            Self::Tcp(tcp) => &tcp.common,
-            Self::Ping(ping) => &ping.common,
-            Self::Web(web) => &web.common,
-            Self::Udp(udp) => &udp.common,
-            Self::Voip(voip) => &voip.common,
-            Self::Dns(dns) => &dns.common,
-            Self::Bittorrent(bittorrent) => &bittorrent.common,
+            Self::Rrul(test) | Self::RrulBe(test) | Self::TcpBidirectional(test) => &test.placement,
+            Self::TcpDown(streams) | Self::TcpUp(streams) => &streams.test.placement,
+            _ => &self.common().expect("the other kinds have one mark").placement,
+        }
+    }
+
+    /// The keys of traffic with one mark.
+    pub(crate) fn common(&self) -> Option<&TrafficCommon> {
+        match self {
+            Self::Tcp(tcp) => Some(&tcp.common),
+            Self::Ping(ping) => Some(&ping.common),
+            Self::Web(web) => Some(&web.common),
+            Self::Udp(udp) => Some(&udp.common),
+            Self::Voip(voip) => Some(&voip.common),
+            Self::Dns(dns) => Some(&dns.common),
+            Self::Bittorrent(bittorrent) => Some(&bittorrent.common),
+            Self::Irtt(irtt) => Some(&irtt.common),
+            Self::Rrul(_) | Self::RrulBe(_) | Self::TcpBidirectional(_) | Self::TcpDown(_) | Self::TcpUp(_) => None,
+        }
+    }
+
+    /// The port of its server, if the file names one.
+    pub(crate) fn port(&self) -> Option<u16> {
+        match self {
+            Self::Tcp(tcp) => tcp.server.port,
+            Self::Web(web) => web.server.port,
+            Self::Udp(udp) => udp.server.port,
+            Self::Voip(voip) => voip.server.port,
+            Self::Dns(dns) => dns.server.port,
+            Self::Bittorrent(bittorrent) => bittorrent.server.port,
+            Self::Irtt(irtt) => irtt.server.port,
+            _ => None,
         }
     }
 }

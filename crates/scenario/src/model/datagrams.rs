@@ -89,3 +89,14 @@ pub struct DnsTraffic {
     /// How many times a question is asked before the look-up fails.
     pub attempts: u32,
 }
+
+/// Round trips over UDP: requests at a fixed interval, answered at once with as many bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IrttTraffic {
+    /// Time between two requests.
+    pub interval_ns: u64,
+    /// UDP payload of a request and of its answer; the IP packet is 28 bytes longer.
+    pub payload_bytes: u32,
+    /// A request that is not answered within this time counts as lost.
+    pub timeout_ns: u64,
+}

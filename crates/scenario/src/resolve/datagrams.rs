@@ -2,8 +2,8 @@
 
 use super::turns;
 use crate::error::Problems;
-use crate::file::{Dns, Udp, Voip};
-use crate::model::{DnsTraffic, UdpTraffic, VoipTraffic};
+use crate::file::{Dns, Irtt, Udp, Voip};
+use crate::model::{DnsTraffic, IrttTraffic, UdpTraffic, VoipTraffic};
 
 /// The keys of the traffic at `path`.
 pub(super) fn udp(keys: &Udp, path: &str, problems: &mut Problems) -> UdpTraffic {
@@ -29,4 +29,8 @@ pub(super) fn dns(keys: &Dns) -> DnsTraffic {
         timeout_ns: keys.timeout.get(),
         attempts: keys.attempts,
     }
+}
+
+pub(super) fn irtt(keys: &Irtt) -> IrttTraffic {
+    IrttTraffic { interval_ns: keys.interval.get(), payload_bytes: keys.size.get_u32(), timeout_ns: keys.timeout.get() }
 }

@@ -3,11 +3,13 @@
 use crate::error::{Problem, Problems};
 use crate::file::Sample;
 use crate::model::{OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
-use crate::path::join;
+use crate::path::{join, of_traffic};
 use crate::sizes::MTU_BYTES;
 
 /// Flows that exist from start to end.
 const MOST_FLOWS: u64 = 10_000;
+/// Entries of traffic, parts of tests included. Each server on a host needs a port of its own.
+const MOST_TRAFFIC: usize = 10_000;
 /// Rows of one table.
 const MOST_ROWS: u64 = 50_000_000;
 /// Connections opened one after the other, in total.
@@ -23,6 +25,10 @@ pub(super) fn check(scenario: &Scenario, sample: Sample, problems: &mut Problems
 }
 
 fn check_flows(scenario: &Scenario, problems: &mut Problems) {
+    let entries = scenario.traffic.len();
+    if entries > MOST_TRAFFIC {
+        problems.add(|| Problem::new("traffic", format!("{entries} in all"), format!("at most {MOST_TRAFFIC} in all")));
+    }
     let flows = flows(scenario);
     if flows > MOST_FLOWS {
         let found = format!("{flows} flows in all");
@@ -50,7 +56,7 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
     for traffic in &scenario.traffic {
         let (interval_ns, most, what) = match &traffic.kind {
             TrafficKind::Tcp(tcp) => {
-                check_transfers(&traffic.name, tcp, problems);
+                check_transfers(traffic, tcp, problems);
                 continue;
             }
             // Even a day of speech has fewer rows than the limit.
@@ -60,6 +66,7 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
                 continue;
             }
             TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
+            TrafficKind::Irtt(irtt) => (irtt.interval_ns, MOST_ROWS, "probes"),
             TrafficKind::Web(web) => {
                 let each = web.objects.map_or(1, |objects| u64::from(objects.connections.min(objects.count)));
                 (web.interval_ns, MOST_CONNECTIONS / each, "pages")
@@ -68,7 +75,7 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
         };
         let starts = (traffic.stop_ns - traffic.start_ns).div_ceil(interval_ns);
         if starts > most {
-            let path = join(&join("traffic", &traffic.name), "interval");
+            let path = join(&of_traffic(traffic), "interval");
             let found = format!("an interval that makes {starts} {what}");
             problems.add(|| Problem::new(path, found, format!("at most {most}")));
         }
@@ -83,17 +90,17 @@ fn check_datagrams(traffic: &Traffic, udp: &UdpTraffic, problems: &mut Problems)
         whole * u128::from(on_ns) / (u128::from(on_ns) + u128::from(off_ns))
     });
     if datagrams > u128::from(MOST_ROWS) {
-        let path = join(&join("traffic", &traffic.name), "rate");
+        let path = join(&of_traffic(traffic), "rate");
         let found = format!("a rate that makes {datagrams} datagrams");
         problems
             .add(|| Problem::new(path, found, format!("at most {MOST_ROWS}")).hint("send less or for a shorter time"));
     }
 }
 
-fn check_transfers(name: &str, tcp: &TcpTraffic, problems: &mut Problems) {
+fn check_transfers(traffic: &Traffic, tcp: &TcpTraffic, problems: &mut Problems) {
     let transfers = u64::from(tcp.flows) * u64::from(tcp.transfers);
     if tcp.transfers > 1 && transfers > MOST_CONNECTIONS {
-        let path = join(&join("traffic", name), "transfers");
+        let path = join(&of_traffic(traffic), "transfers");
         let found = format!("{} for each of {} flows", tcp.transfers, tcp.flows);
         problems.add(|| Problem::new(path, found, format!("at most {MOST_CONNECTIONS} in all")));
     }
@@ -117,7 +124,11 @@ fn flows(scenario: &Scenario) -> u64 {
         TrafficKind::Tcp(tcp) => u64::from(tcp.flows),
         TrafficKind::Udp(udp) => u64::from(udp.flows),
         TrafficKind::Bittorrent(bittorrent) => u64::from(bittorrent.peers),
-        TrafficKind::Ping(_) | TrafficKind::Web(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => 0,
+        TrafficKind::Ping(_)
+        | TrafficKind::Web(_)
+        | TrafficKind::Voip(_)
+        | TrafficKind::Dns(_)
+        | TrafficKind::Irtt(_) => 0,
     };
     scenario.traffic.iter().map(flows).sum()
 }

@@ -6,6 +6,7 @@ mod datagrams;
 mod inheritance;
 mod limits;
 mod links;
+mod load_tests;
 mod nodes;
 mod reachability;
 mod sending;

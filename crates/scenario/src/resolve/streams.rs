@@ -45,7 +45,7 @@ pub(super) fn bittorrent(keys: &Bittorrent, path: &str, problems: &mut Problems)
 /// The last flow too must begin before the traffic stops.
 fn check_stagger(keys: &Tcp, stop_ns: u64, path: &str, problems: &mut Problems) {
     let later = u64::from(keys.flows.saturating_sub(1));
-    let room_ns = stop_ns.saturating_sub(keys.common.start.get());
+    let room_ns = stop_ns.saturating_sub(keys.common.placement.start.get());
     if later.saturating_mul(keys.stagger.get()) < room_ns.max(1) {
         return;
     }

@@ -1,61 +1,100 @@
-//! Traffic: who sends, to whom, and when.
+//! Traffic: who sends, to whom, and when. An entry that stands for a test becomes several.
+
+use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{datagrams, streams};
+use super::{datagrams, load_tests, streams};
 use crate::error::{Problem, Problems};
-use crate::file::{HostTcp, Ping, Setup, Traffic as TrafficTable, TrafficCommon};
+use crate::file::{HostTcp, Ping, Placement, Setup, Traffic as TrafficTable};
 use crate::model::{PingTiming, PingTraffic, Traffic, TrafficKind};
-use crate::path::join;
+use crate::path::{join, of_traffic};
+use crate::text::Name;
 use crate::units::{MS, TIME};
 
 pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
-    let host_of = |table: &TrafficTable| {
-        let from = &table.common().from;
-        setup.host.iter().find(|host| host.name == *from).map_or(&setup.tcp, |host| &host.tcp)
-    };
-    let duration_ns = setup.duration.get();
-    let resolved = |table| traffic(table, host_of(table), duration_ns, nodes, problems);
-    setup.traffic.iter().filter_map(resolved).collect()
+    let resolved: Vec<Traffic> = setup.traffic.iter().flat_map(|table| entry(table, setup, nodes, problems)).collect();
+    check_ports(&resolved, problems);
+    resolved
 }
 
-fn traffic(
-    table: &TrafficTable,
-    host: &HostTcp,
-    duration_ns: u64,
-    nodes: &Nodes<'_>,
-    problems: &mut Problems,
-) -> Option<Traffic> {
-    let common = table.common();
-    let path = join("traffic", common.name.as_str());
-    let stop_ns = check_times(common, duration_ns, &path, problems);
-    if common.from == common.to {
-        let found = format!("\"{}\", which is also from", common.to);
+/// What one entry stands for.
+fn entry(table: &TrafficTable, setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
+    let placement = table.placement();
+    let path = join("traffic", placement.name.as_str());
+    let stop_ns = check_times(placement, setup.duration.get(), &path, problems);
+    if placement.from == placement.to {
+        let found = format!("\"{}\", which is also from", placement.to);
         problems.add(|| Problem::new(join(&path, "to"), found, "another node than from"));
     }
-    let from = nodes.find(&common.from, || join(&path, "from"), problems);
-    let to = nodes.find(&common.to, || join(&path, "to"), problems);
-    let name = common.name.to_string();
-    let kind = kind(table, stop_ns, host, &path, problems);
-    Some(Traffic { name, from: from?, to: to?, start_ns: common.start.get(), stop_ns, dscp: common.dscp.get(), kind })
+    let from = nodes.find(&placement.from, || join(&path, "from"), problems);
+    let to = nodes.find(&placement.to, || join(&path, "to"), problems);
+    let host_of = |name: &Name| setup.host.iter().find(|host| host.name == *name).map_or(&setup.tcp, |host| &host.tcp);
+    let hosts = [&placement.from, &placement.to].map(host_of);
+    let parts = match kind(table, stop_ns, hosts[0], &path, problems) {
+        Some(kind) => {
+            let dscp = table.common().map_or(0, |common| common.dscp.get());
+            vec![Part { name: None, dscp, reverse: false, late_ns: 0, kind }]
+        }
+        None => load_tests::parts(table, stop_ns, hosts, &path, problems),
+    };
+    let (Some(from), Some(to)) = (from, to) else { return Vec::new() };
+    let traffic = |part: Part| {
+        let name = part.name.map_or_else(|| placement.name.to_string(), |part| format!("{}.{part}", placement.name));
+        let [from, to] = if part.reverse { [to, from] } else { [from, to] };
+        let (start_ns, stop_ns) = (placement.start.get() + part.late_ns, stop_ns.saturating_sub(part.late_ns));
+        Traffic { name, from, to, start_ns, stop_ns, dscp: part.dscp, port: table.port(), kind: part.kind }
+    };
+    parts.into_iter().map(traffic).collect()
+}
+
+/// One of the traffics that an entry stands for.
+pub(super) struct Part {
+    /// Its name after that of the entry; `None`: it is all that the entry stands for.
+    pub(super) name: Option<String>,
+    pub(super) dscp: u8,
+    /// Whether it goes from the entry's `to` to its `from`.
+    pub(super) reverse: bool,
+    /// How much later than the entry it starts, and how much earlier it stops.
+    pub(super) late_ns: u64,
+    pub(super) kind: TrafficKind,
+}
+
+/// Refuses two servers on the same port of a node.
+fn check_ports(traffic: &[Traffic], problems: &mut Problems) {
+    let mut servers = HashMap::new();
+    for entry in traffic {
+        let Some(port) = entry.port else { continue };
+        if let Some(other) = servers.insert((entry.transport(), entry.server(), port), entry) {
+            let found = format!("{port}, at which the same node serves {}", of_traffic(other));
+            let path = join(&of_traffic(entry), "port");
+            problems.add(|| Problem::new(path, found, "a port of its own for each server of a node"));
+        }
+    }
 }
 
 /// Checks when the traffic starts and stops; returns the time at which it stops.
-fn check_times(common: &TrafficCommon, duration_ns: u64, path: &str, problems: &mut Problems) -> u64 {
-    let (start_ns, stop_ns) = (common.start.get(), common.stop.map_or(duration_ns, |stop| stop.get()));
+fn check_times(placement: &Placement, duration_ns: u64, path: &str, problems: &mut Problems) -> u64 {
+    let (start_ns, stop_ns) = (placement.start.get(), placement.stop.map_or(duration_ns, |stop| stop.get()));
     let duration = TIME.display(duration_ns);
     if start_ns >= duration_ns {
         let allowed = format!("a time before the end, duration = {duration}");
-        problems.add(|| Problem::new(join(path, "start"), common.start.to_string(), allowed));
+        problems.add(|| Problem::new(join(path, "start"), placement.start.to_string(), allowed));
     } else if stop_ns <= start_ns || stop_ns > duration_ns {
-        let allowed = format!("a time after start = {} and up to duration = {duration}", common.start);
+        let allowed = format!("a time after start = {} and up to duration = {duration}", placement.start);
         problems.add(|| Problem::new(join(path, "stop"), TIME.display(stop_ns), allowed));
     }
     stop_ns
 }
 
-/// What is sent; `host` are the settings of the host that sends it.
-fn kind(table: &TrafficTable, stop_ns: u64, host: &HostTcp, path: &str, problems: &mut Problems) -> TrafficKind {
-    match table {
+/// What is sent; `host` are the settings of the host that sends it. `None` if it is a test of several parts.
+fn kind(
+    table: &TrafficTable,
+    stop_ns: u64,
+    host: &HostTcp,
+    path: &str,
+    problems: &mut Problems,
+) -> Option<TrafficKind> {
+    Some(match table {
         TrafficTable::Tcp(tcp) => TrafficKind::Tcp(streams::tcp(tcp, stop_ns, host, path, problems)),
         TrafficTable::Web(web) => TrafficKind::Web(streams::web(web, host, path, problems)),
         TrafficTable::Bittorrent(keys) => TrafficKind::Bittorrent(streams::bittorrent(keys, path, problems)),
@@ -63,7 +102,13 @@ fn kind(table: &TrafficTable, stop_ns: u64, host: &HostTcp, path: &str, problems
         TrafficTable::Udp(udp) => TrafficKind::Udp(datagrams::udp(udp, path, problems)),
         TrafficTable::Voip(voip) => TrafficKind::Voip(datagrams::voip(voip)),
         TrafficTable::Dns(dns) => TrafficKind::Dns(datagrams::dns(dns)),
-    }
+        TrafficTable::Irtt(irtt) => TrafficKind::Irtt(datagrams::irtt(irtt)),
+        TrafficTable::Rrul(_)
+        | TrafficTable::RrulBe(_)
+        | TrafficTable::TcpBidirectional(_)
+        | TrafficTable::TcpDown(_)
+        | TrafficTable::TcpUp(_) => return None,
+    })
 }
 
 fn ping(keys: &Ping, path: &str, problems: &mut Problems) -> PingTraffic {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+use crate::model::{DnsTraffic, IrttTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
 use crate::units::MS;
 
 pub(super) fn udp() -> impl Strategy<Value = UdpTraffic> {
@@ -30,6 +30,14 @@ pub(super) fn dns() -> impl Strategy<Value = DnsTraffic> {
             attempts,
         },
     )
+}
+
+pub(super) fn irtt() -> impl Strategy<Value = IrttTraffic> {
+    (1..=500_u64, 16..=1472_u32, 10..=5000_u64).prop_map(|(interval_ms, payload_bytes, timeout_ms)| IrttTraffic {
+        interval_ns: interval_ms * MS,
+        payload_bytes,
+        timeout_ns: timeout_ms * MS,
+    })
 }
 
 fn pattern() -> impl Strategy<Value = Pattern> {

@@ -150,6 +150,12 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ("timeout", time(dns.timeout_ns)),
             ("attempts", number(dns.attempts)),
         ]),
+        TrafficKind::Irtt(irtt) => table([
+            ("kind", Value::from("irtt")),
+            ("interval", time(irtt.interval_ns)),
+            ("size", size(irtt.payload_bytes)),
+            ("timeout", time(irtt.timeout_ns)),
+        ]),
         TrafficKind::Bittorrent(bittorrent) => {
             let keys = table([
                 ("kind", Value::from("bittorrent")),
@@ -164,6 +170,7 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     keys = with(keys, "to", Some(name(traffic.to)));
     keys = with(keys, "start", Some(time(traffic.start_ns)));
     keys = with(keys, "stop", Some(time(traffic.stop_ns)));
+    keys = with(keys, "port", traffic.port.map(|port| number(port.into())));
     with(keys, "dscp", Some(number(traffic.dscp.into())))
 }
 

@@ -25,13 +25,19 @@ pub(super) fn traffic(nodes: usize, duration_ns: u64) -> impl Strategy<Value = T
             start_ns,
             stop_ns: stop_ms * MS,
             dscp,
+            port: None,
             kind,
         })
     })
 }
 
 pub(super) fn named(traffic: Vec<Traffic>) -> Vec<Traffic> {
-    (1..).zip(traffic).map(|(number, traffic)| Traffic { name: format!("t{number}"), ..traffic }).collect()
+    let named = |(number, traffic): (u16, Traffic)| {
+        // Some servers have a port of their own, which may be one that another server would have got.
+        let port = traffic.transport().filter(|_| number.is_multiple_of(2)).map(|_| 5000 + number);
+        Traffic { name: format!("t{number}"), port, ..traffic }
+    };
+    (1..).zip(traffic).map(named).collect()
 }
 
 /// Any kind of traffic, for traffic that lasts for `stream_ns`.
@@ -43,6 +49,7 @@ fn kind(stream_ns: u64) -> impl Strategy<Value = TrafficKind> {
         2 => datagrams::udp().prop_map(TrafficKind::Udp),
         1 => datagrams::voip().prop_map(TrafficKind::Voip),
         1 => datagrams::dns().prop_map(TrafficKind::Dns),
+        1 => datagrams::irtt().prop_map(TrafficKind::Irtt),
         1 => bittorrent().prop_map(TrafficKind::Bittorrent),
     ]
 }

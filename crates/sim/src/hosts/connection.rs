@@ -6,7 +6,7 @@ use bufferscope_scenario::NodeIndex;
 
 use crate::network::packet::{Side, TcpPacket};
 use crate::network::traffic_class::Ecn;
-use crate::network::{Account, Network};
+use crate::network::{Account, Labels, Network};
 use crate::tcp::{self, Egress, Ending, Endpoint, Role, Sample, Thresholds, Way};
 
 /// The parameters of a connection.
@@ -16,8 +16,7 @@ pub(crate) struct Opening {
     /// Name of the flow.
     pub(crate) name: Name,
     pub(crate) account: Account,
-    /// DSCP code point of all the connection's packets.
-    pub(crate) dscp: u8,
+    pub(crate) labels: Labels,
     /// The end that sends the data under test.
     pub(crate) sender: Side,
     /// Payload bytes that the other end waits for.

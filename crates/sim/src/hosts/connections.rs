@@ -64,7 +64,7 @@ impl Connections {
     /// Opens a connection: the client's SYN is sent now. Returns its place.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
         let connection = Connection::new(opening, net, &self.thresholds);
-        let flow = net.flow(connection.name(), connection.account(), opening.id.number, opening.dscp);
+        let flow = net.flow(connection.name(), connection.account(), opening.id.number, opening.labels);
         let index = match self.free.pop() {
             Some(index) => {
                 net.flows[(self.first_flow + index) as usize] = flow;

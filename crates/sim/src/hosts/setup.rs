@@ -3,7 +3,7 @@
 use bufferscope_records::Name;
 use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
 
-use crate::network::{Account, Network};
+use crate::network::{Account, Labels, Network};
 use crate::random::{Random, Stream};
 use crate::slots::Slots;
 
@@ -15,6 +15,8 @@ pub(crate) struct Setup<'a> {
     /// Its index in the scenario.
     pub(crate) index: u32,
     pub(crate) name: Name,
+    /// The port of its server.
+    pub(crate) port: u16,
     pub(crate) seed: u64,
     pub(crate) slots: Slots,
 }
@@ -23,6 +25,11 @@ impl Setup<'_> {
     /// The traffic's own random numbers.
     pub(crate) fn random(&self) -> Random {
         Random::new(self.seed, Stream::Traffic(self.index))
+    }
+
+    /// What the headers of its packets say.
+    pub(crate) fn labels(&self) -> Labels {
+        Labels { dscp: self.traffic.dscp, port: self.port }
     }
 
     /// `from` and `to`, each with its row in the routing table.
@@ -34,7 +41,7 @@ impl Setup<'_> {
     pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
         let name = self.name.numbered(number);
         let account = Account { traffic: self.index, number: Some(number) };
-        let flow = net.flow(name, account, number, self.traffic.dscp);
+        let flow = net.flow(name, account, number, self.labels());
         net.flows.push(flow);
         (name, net.flows.len() as u32 - 1)
     }

@@ -2,10 +2,10 @@
 
 use bufferscope_programs::News;
 use bufferscope_records::{FlowRow, Sink};
-use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, Traffic, TrafficKind, WebTraffic};
+use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, TrafficKind, WebTraffic};
 
 use super::connection::Id;
-use super::datagrams::{Datagrams, Dns, Udp, Voip};
+use super::datagrams::{Datagrams, Dns, Isochronous, Udp};
 use super::ping::Ping;
 use super::setup::Setup;
 use super::streams::{Streams, Surroundings};
@@ -35,23 +35,25 @@ impl Sources {
         recording: &mut Recording<S>,
     ) -> Self {
         let mut sources = Self(Vec::new());
-        scenario.traffic.iter().for_each(|traffic| sources.add(traffic, scenario, seed, slots, net, recording));
+        sources.add(scenario, seed, slots, net, recording);
         sources
     }
 
-    /// Adds the traffic that follows those that there are.
+    /// Adds the scenario's traffic that there is not yet, which follows the rest.
     pub(crate) fn add<S: Sink>(
         &mut self,
-        traffic: &Traffic,
         scenario: &Scenario,
         seed: u64,
         slots: Slots,
         net: &mut Network,
         recording: &mut Recording<S>,
     ) {
-        let name = recording.recorder.intern(&traffic.name);
-        let setup = Setup { scenario, traffic, index: self.0.len() as u32, name, seed, slots };
-        self.0.push(Source::new(&setup, net));
+        let ports = scenario.server_ports();
+        for (index, (traffic, &port)) in scenario.traffic.iter().zip(&ports).enumerate().skip(self.0.len()) {
+            let name = recording.recorder.intern(&traffic.name);
+            let setup = Setup { scenario, traffic, index: index as u32, name, port, seed, slots };
+            self.0.push(Source::new(&setup, net));
+        }
     }
 
     /// It is time for something that a traffic has planned.
@@ -194,7 +196,12 @@ impl Source {
         match &setup.traffic.kind {
             TrafficKind::Ping(parameters) => Self::Ping(Ping::new(setup, parameters, net)),
             TrafficKind::Udp(parameters) => Self::Datagrams(Datagrams::Udp(Udp::new(setup, parameters, net))),
-            TrafficKind::Voip(parameters) => Self::Datagrams(Datagrams::Voip(Voip::new(setup, parameters, net))),
+            TrafficKind::Voip(parameters) => {
+                Self::Datagrams(Datagrams::Isochronous(Isochronous::voip(setup, parameters, net)))
+            }
+            TrafficKind::Irtt(parameters) => {
+                Self::Datagrams(Datagrams::Isochronous(Isochronous::irtt(setup, parameters, net)))
+            }
             TrafficKind::Dns(parameters) => Self::Datagrams(Datagrams::Dns(Dns::new(setup, parameters, net))),
             TrafficKind::Tcp(TcpTraffic { sending, .. })
             | TrafficKind::Web(WebTraffic { sending, .. })

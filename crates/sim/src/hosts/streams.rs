@@ -10,7 +10,7 @@ use super::connection::{Connection, Id, Opening};
 use super::connections::Connections;
 use super::setup::Setup;
 use crate::network::packet::Side;
-use crate::network::{Account, Network};
+use crate::network::{Account, Labels, Network};
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
 use crate::slots::Slots;
@@ -28,7 +28,7 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 struct Opened {
     traffic: (u32, Name),
-    dscp: u8,
+    labels: Labels,
     /// Client, then server.
     nodes: [NodeIndex; 2],
     configs: [tcp::Config; 2],
@@ -68,7 +68,7 @@ impl Streams {
         }
         let opened = Opened {
             traffic: (index, setup.name),
-            dscp: traffic.dscp,
+            labels: setup.labels(),
             nodes: [client, server],
             configs: [client, server].map(|node| setup.config(node, sending)),
             remember: [client, server].map(|node| setup.scenario.nodes[usize::from(node)].tcp.remember_ssthresh),
@@ -162,7 +162,7 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
             id: Id { traffic, number },
             name: opened.traffic.1.numbered(number),
             account: Account { traffic, number: opened.separate_accounts.then_some(number) },
-            dscp: opened.dscp,
+            labels: opened.labels,
             sender: match opening.data_from {
                 programs::Side::Client => Side::Client,
                 programs::Side::Server => Side::Server,

@@ -70,13 +70,21 @@ pub(crate) struct Network {
 pub(crate) struct Flow {
     pub(crate) name: Name,
     pub(crate) account: Account,
-    /// DSCP code point of all the flow's packets.
-    dscp: u8,
+    labels: Labels,
     /// The hash of all the flow's packets, in both directions.
     hash: u32,
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
+}
+
+/// What the headers of all packets of a flow say, in both directions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Labels {
+    /// DSCP code point.
+    pub(crate) dscp: u8,
+    /// The server's port.
+    pub(crate) port: u16,
 }
 
 /// How the [`Summary`](crate::Summary) identifies a flow.
@@ -140,9 +148,9 @@ impl Network {
     }
 
     /// The account of a new flow. `number` tells it from the others of its traffic.
-    pub(crate) fn flow(&self, name: Name, account: Account, number: u32, dscp: u8) -> Flow {
+    pub(crate) fn flow(&self, name: Name, account: Account, number: u32, labels: Labels) -> Flow {
         let hash = Random::new(self.seed, Stream::Hash { traffic: account.traffic, number }).next_u32();
-        Flow { name, account, dscp, hash, sent: 0, delivered: 0, dropped: 0 }
+        Flow { name, account, labels, hash, sent: 0, delivered: 0, dropped: 0 }
     }
 
     /// A host sends a packet. Returns what the host's port did with it.
@@ -158,7 +166,8 @@ impl Network {
             hash: flow.hash,
             source: packet.from,
             destination: packet.destination,
-            class: TrafficClass::new(flow.dscp, packet.ecn),
+            port: flow.labels.port,
+            class: TrafficClass::new(flow.labels.dscp, packet.ecn),
             load: Load::of(packet.frames),
         };
         let id = self.pool.insert(header, packet.body);

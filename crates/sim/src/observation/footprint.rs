@@ -179,7 +179,7 @@ impl Load {
                 let demand = per_second(bits_per_second, lasts_ns) / packet_bits + flows;
                 Self { sampled: flows, demand, bits_per_second, packet_bits, is_tcp: false, ..load }
             }
-            TrafficKind::Ping(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) => {
+            TrafficKind::Ping(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) | TrafficKind::Irtt(_) => {
                 Self { is_tcp: false, bits_per_second: 0, ..load }
             }
         }

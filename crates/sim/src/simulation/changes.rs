@@ -122,9 +122,7 @@ impl<S: Sink> Simulation<S> {
         self.set_slots();
         let Self { scenario, sources, recording, seed, slots, .. } = self;
         let flows = self.net.insert_flows(self.connections.first_flow(), |net| {
-            for traffic in &scenario.traffic[before..] {
-                sources.add(traffic, scenario, *seed, *slots, net, recording);
-            }
+            sources.add(scenario, *seed, *slots, net, recording);
         });
         self.connections.make_room(flows);
     }
@@ -159,7 +157,7 @@ fn check(from: &Scenario, to: &Scenario, now_ns: u64) -> Result<(), SimError> {
     from.traffic.iter().zip(&to.traffic).try_for_each(|(from, to)| check_traffic(from, to, now_ns))?;
     let too_late = to.traffic[from.traffic.len()..].iter().find(|added| added.stop_ns <= now_ns);
     too_late.map_or(Ok(()), |added| {
-        refuse(&[("stop", true)], &format!("traffic.{}.", added.name), "what begins now must stop later")
+        refuse(&[("stop", true)], &format!("traffic.{}.", added.entry()), "what begins now must stop later")
     })
 }
 
@@ -184,13 +182,14 @@ fn check_link(from: &Link, to: &Link) -> Result<(), SimError> {
 }
 
 fn check_traffic(from: &Traffic, to: &Traffic, now_ns: u64) -> Result<(), SimError> {
-    let prefix = format!("traffic.{}.", from.name);
+    let prefix = format!("traffic.{}.", from.entry());
     let parts = [
         ("name", from.name != to.name),
         ("from", from.from != to.from),
         ("to", from.to != to.to),
         ("start", from.start_ns != to.start_ns),
         ("dscp", from.dscp != to.dscp),
+        ("port", from.port != to.port),
         ("kind", std::mem::discriminant(&from.kind) != std::mem::discriminant(&to.kind)),
     ];
     refuse(&parts, &prefix, OF_TRAFFIC)?;

@@ -1,29 +1,27 @@
 //! Traffic over UDP: programs on the hosts that send datagrams, hold a call or look up names.
 
 mod dns;
+mod isochronous;
 mod udp;
-mod voip;
 
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
 use bufferscope_endpoint::socket;
-use bufferscope_scenario::TrafficKind;
+use bufferscope_scenario::{LAST_SERVER_PORT, TrafficKind};
 use nix::sys::epoll::EpollFlags;
 
 use super::Desk;
 use crate::reactor::Token;
 use bufferscope_programs::Random;
 use dns::Dns;
+use isochronous::Isochronous;
 use udp::Udp;
-use voip::Voip;
 
-/// Sockets that others send to use this port and those after it, one for each entry of the scenario's traffic.
-const FIRST_PORT: u16 = 5001;
-/// The other sockets use this port and those after it, in the order in which they are opened. So each flow has ports of
-/// its own.
-const FIRST_SENDER_PORT: u16 = 20_000;
+/// Sockets that others do not send to first use this port and those after it, in the order in which they are opened. So
+/// each flow has ports of its own.
+const FIRST_SENDER_PORT: u16 = LAST_SERVER_PORT + 1;
 /// The largest datagram; a packet of 1500 bytes holds less.
 const DATAGRAM_BYTES: usize = 2048;
 /// Number of datagrams that are read from a socket, or sent late, in a row before others get their turn.
@@ -33,7 +31,7 @@ const AT_ONCE: usize = 256;
 #[derive(Debug)]
 pub(super) enum Datagrams {
     Udp(Udp),
-    Voip(Voip),
+    Isochronous(Isochronous),
     Dns(Dns),
 }
 
@@ -54,7 +52,8 @@ impl Opener {
         let scenario = desk.scenario;
         Ok(Some(match &scenario.traffic[index].kind {
             TrafficKind::Udp(parameters) => Datagrams::Udp(Udp::open(index, parameters, self, desk)?),
-            TrafficKind::Voip(parameters) => Datagrams::Voip(Voip::open(index, parameters, self, desk)?),
+            TrafficKind::Voip(parameters) => Datagrams::Isochronous(Isochronous::voip(index, parameters, self, desk)?),
+            TrafficKind::Irtt(parameters) => Datagrams::Isochronous(Isochronous::irtt(index, parameters, self, desk)?),
             TrafficKind::Dns(parameters) => Datagrams::Dns(Dns::open(index, parameters, self, desk)?),
             TrafficKind::Tcp(_) | TrafficKind::Bittorrent(_) | TrafficKind::Ping(_) | TrafficKind::Web(_) => {
                 return Ok(None);
@@ -76,11 +75,8 @@ impl Opener {
 }
 
 /// The address at which a node receives the traffic with that index.
-fn address(index: usize, node: usize, desk: &Desk<'_>) -> io::Result<SocketAddrV4> {
-    let port = u16::try_from(index).ok().and_then(|index| FIRST_PORT.checked_add(index));
-    let port = port.filter(|port| *port < FIRST_SENDER_PORT);
-    let port = port.ok_or_else(|| io::Error::other("more traffic than there are ports"))?;
-    Ok(SocketAddrV4::new(desk.network.plan.addresses[node], port))
+fn address(index: usize, node: usize, desk: &Desk<'_>) -> SocketAddrV4 {
+    SocketAddrV4::new(desk.network.plan.addresses[node], desk.server_ports[index])
 }
 
 /// Two sockets that send to each other, at `from` and at `to`. The one at the end `fixed` uses the port that others
@@ -92,7 +88,7 @@ fn open_pair(index: usize, fixed: End, opener: &mut Opener, desk: &Desk<'_>) -> 
         End::From => (nodes[0], nodes[1]),
         End::To => (nodes[1], nodes[0]),
     };
-    let address = address(index, here, desk)?;
+    let address = address(index, here, desk);
     let away = SocketAddrV4::new(desk.network.plan.addresses[there], opener.next_port);
     let sender = opener.sender(there, address, entry.dscp, desk)?;
     desk.network.namespaces[here].enter()?;
@@ -118,7 +114,7 @@ impl Datagrams {
     pub(super) fn send(&mut self, flow: u32, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
             Self::Udp(udp) => udp.send(flow, desk),
-            Self::Voip(voip) => voip.send(flow as usize, desk),
+            Self::Isochronous(senders) => senders.send(flow as usize, desk),
             Self::Dns(dns) => dns.begin(desk),
         }
     }
@@ -126,7 +122,7 @@ impl Datagrams {
     /// A look-up may have timed out.
     pub(super) fn check(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
-            Self::Udp(_) | Self::Voip(_) => Ok(()),
+            Self::Udp(_) | Self::Isochronous(_) => Ok(()),
             Self::Dns(dns) => dns.ask(number, desk),
         }
     }
@@ -135,7 +131,7 @@ impl Datagrams {
     pub(super) fn ready(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
             Self::Udp(udp) => udp.receive(),
-            Self::Voip(voip) => voip.receive(end, desk),
+            Self::Isochronous(senders) => senders.receive(end, desk),
             Self::Dns(dns) => dns.receive(end, desk),
         }
     }
@@ -151,8 +147,8 @@ impl Datagrams {
     pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
             Self::Udp(udp) => udp.end(desk),
-            Self::Voip(voip) => {
-                voip.end(desk);
+            Self::Isochronous(senders) => {
+                senders.end(desk);
                 Ok(())
             }
             Self::Dns(dns) => dns.end(desk),
@@ -163,7 +159,7 @@ impl Datagrams {
     pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
         match self {
             Self::Udp(_) | Self::Dns(_) => Ok(false),
-            Self::Voip(voip) => voip.is_waiting(desk),
+            Self::Isochronous(senders) => senders.is_waiting(desk),
         }
     }
 
@@ -171,7 +167,7 @@ impl Datagrams {
     pub(super) fn times_out_ns(&self) -> Option<u64> {
         match self {
             Self::Udp(_) | Self::Dns(_) => None,
-            Self::Voip(voip) => voip.times_out_ns(),
+            Self::Isochronous(senders) => senders.times_out_ns(),
         }
     }
 
@@ -179,7 +175,7 @@ impl Datagrams {
     pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
         match self {
             Self::Udp(_) | Self::Dns(_) => Ok(()),
-            Self::Voip(voip) => voip.give_up(desk),
+            Self::Isochronous(senders) => senders.give_up(desk),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Udp {
     ) -> io::Result<Self> {
         let entry = &desk.scenario.traffic[index];
         let [from, to] = [entry.from, entry.to].map(usize::from);
-        let address = address(index, to, desk)?;
+        let address = address(index, to, desk);
         desk.network.namespaces[to].enter()?;
         let receiver = socket::udp(address, None, entry.dscp)?;
         desk.reactor.watch(&receiver, EpollFlags::EPOLLIN, Token::DatagramsAtTo(index as u32))?;

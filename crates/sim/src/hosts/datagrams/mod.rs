@@ -3,8 +3,8 @@
 
 mod agenda;
 mod dns;
+mod isochronous;
 mod udp;
-mod voip;
 
 use bufferscope_programs as programs;
 use bufferscope_records::{FlowRow, Sink};
@@ -17,14 +17,14 @@ use crate::network::traffic_class::Ecn;
 use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
 pub(crate) use dns::Dns;
+pub(crate) use isochronous::Isochronous;
 pub(crate) use udp::Udp;
-pub(crate) use voip::Voip;
 
 /// One traffic.
 #[derive(Debug)]
 pub(crate) enum Datagrams {
     Udp(Udp),
-    Voip(Voip),
+    Isochronous(Isochronous),
     Dns(Dns),
 }
 
@@ -41,7 +41,7 @@ impl Datagrams {
     pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         match self {
             Self::Udp(udp) => udp.begin(net, recording),
-            Self::Voip(voip) => voip.begin(net, recording),
+            Self::Isochronous(sender) => sender.begin(net, recording),
             Self::Dns(dns) => dns.begin(net, recording),
         }
     }
@@ -50,7 +50,7 @@ impl Datagrams {
     pub(crate) fn bring_stop_forward(&mut self, stop_ns: u64) {
         match self {
             Self::Udp(udp) => udp.bring_stop_forward(stop_ns),
-            Self::Voip(voip) => voip.bring_stop_forward(stop_ns),
+            Self::Isochronous(sender) => sender.bring_stop_forward(stop_ns),
             Self::Dns(dns) => dns.bring_stop_forward(stop_ns),
         }
     }
@@ -59,7 +59,7 @@ impl Datagrams {
     pub(crate) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
         match self {
             Self::Udp(udp) => udp.receive(datagram),
-            Self::Voip(voip) => voip.receive(datagram, net, recording),
+            Self::Isochronous(sender) => sender.receive(datagram, net, recording),
             Self::Dns(dns) => dns.receive(datagram, net, recording),
         }
     }
@@ -69,7 +69,7 @@ impl Datagrams {
         match self {
             // Their hosts detect the loss themselves.
             Self::Udp(_) | Self::Dns(_) => {}
-            Self::Voip(voip) => voip.lose(datagram, net, recording),
+            Self::Isochronous(sender) => sender.lose(datagram, net, recording),
         }
     }
 
@@ -77,7 +77,7 @@ impl Datagrams {
     pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         match self {
             Self::Udp(_) | Self::Dns(_) => {}
-            Self::Voip(voip) => voip.time_out(net, recording),
+            Self::Isochronous(sender) => sender.time_out(net, recording),
         }
     }
 
@@ -85,7 +85,7 @@ impl Datagrams {
     pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
         match self {
             Self::Udp(udp) => udp.rows(now_ns).map(|row| recording.recorder.flow(row)).count() as u64,
-            Self::Voip(_) | Self::Dns(_) => 0,
+            Self::Isochronous(_) | Self::Dns(_) => 0,
         }
     }
 
@@ -93,14 +93,14 @@ impl Datagrams {
     pub(crate) fn rows(&self, now_ns: u64) -> Vec<FlowRow> {
         match self {
             Self::Udp(udp) => udp.rows(now_ns).collect(),
-            Self::Voip(_) | Self::Dns(_) => Vec::new(),
+            Self::Isochronous(_) | Self::Dns(_) => Vec::new(),
         }
     }
 
     /// Records as unfinished everything that has not arrived by the end of the duration.
     pub(crate) fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
         match self {
-            Self::Udp(_) | Self::Voip(_) => {}
+            Self::Udp(_) | Self::Isochronous(_) => {}
             Self::Dns(dns) => dns.give_up(recording),
         }
     }
@@ -109,7 +109,7 @@ impl Datagrams {
     pub(crate) fn is_waiting(&self) -> bool {
         match self {
             Self::Udp(_) | Self::Dns(_) => false,
-            Self::Voip(voip) => voip.is_waiting(),
+            Self::Isochronous(sender) => sender.is_waiting(),
         }
     }
 }

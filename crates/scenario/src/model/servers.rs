@@ -1,0 +1,62 @@
+//! The ports at which the servers of traffic listen.
+
+use std::collections::HashSet;
+
+use super::{NodeIndex, Scenario, Traffic, TrafficKind};
+
+/// Servers without a port in the file listen on this port and those after it.
+const FIRST_SERVER_PORT: u16 = 5001;
+/// The last port that a server may have. Clients use those above.
+pub const LAST_SERVER_PORT: u16 = 19_999;
+
+/// What carries a traffic's data. TCP and UDP have ports of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl Traffic {
+    /// What carries it; `None` for ICMP, which has no ports.
+    pub fn transport(&self) -> Option<Transport> {
+        match &self.kind {
+            TrafficKind::Tcp(_) | TrafficKind::Web(_) | TrafficKind::Bittorrent(_) => Some(Transport::Tcp),
+            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) | TrafficKind::Irtt(_) => {
+                Some(Transport::Udp)
+            }
+            TrafficKind::Ping(_) => None,
+        }
+    }
+
+    /// The node of its server, which waits for the other to begin.
+    pub fn server(&self) -> NodeIndex {
+        match &self.kind {
+            TrafficKind::Web(_) | TrafficKind::Dns(_) => self.from,
+            _ => self.to,
+        }
+    }
+}
+
+impl Scenario {
+    /// The port of each traffic's server, by index; 0 for traffic without ports. It is the one in the file, or else
+    /// 5001 and the traffic's index, or the next that is free on that node.
+    pub fn server_ports(&self) -> Vec<u16> {
+        let place = |traffic: &Traffic, port| (traffic.transport(), traffic.server(), port);
+        let named = self.traffic.iter().filter_map(|traffic| Some(place(traffic, traffic.port?)));
+        let mut taken: HashSet<_> = named.collect();
+        let range = u32::from(LAST_SERVER_PORT - FIRST_SERVER_PORT) + 1;
+        let mut port = |(index, traffic): (u32, &Traffic)| match (traffic.transport(), traffic.port) {
+            (None, _) => 0,
+            (_, Some(port)) => port,
+            (Some(_), None) => {
+                let candidates = (index..index.saturating_add(range)).map(|n| FIRST_SERVER_PORT + (n % range) as u16);
+                let is_free = |port: &u16| taken.insert(place(traffic, *port));
+                // The loader refuses so much traffic that none is free.
+                candidates.into_iter().find(is_free).unwrap_or(LAST_SERVER_PORT)
+            }
+        };
+        (0..).zip(&self.traffic).map(&mut port).collect()
+    }
+}
