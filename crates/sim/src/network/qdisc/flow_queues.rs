@@ -8,6 +8,7 @@
 //! Departures: none known.
 
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
+use crate::network::truesize::truesize;
 
 /// The end of a list, as a link.
 const LAST: u32 = u32::MAX;
@@ -22,7 +23,15 @@ pub(super) struct FlowQueues<S> {
     new: List,
     /// Flows that have had a turn already.
     old: List,
+    total: Total,
+}
+
+/// What waits in all queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct Total {
     backlog: Backlog,
+    /// Memory that the packets would take in Linux.
+    memory_bytes: u64,
 }
 
 /// One queue of the table.
@@ -54,14 +63,14 @@ pub(super) struct Turn<'a, S> {
 #[derive(Debug)]
 pub(super) struct TurnQueue<'a> {
     queue: &'a mut Fifo,
-    total: &'a mut Backlog,
+    total: &'a mut Total,
 }
 
 impl<S> FlowQueues<S> {
     /// A table of `count` flows.
     pub(super) fn new(count: u32, mut state: impl FnMut() -> S) -> Self {
         let flow = |_| Flow { queue: Fifo::new(), deficit: 0, link: UNLISTED, state: state() };
-        Self { flows: (0..count).map(flow).collect(), new: List::EMPTY, old: List::EMPTY, backlog: Backlog::default() }
+        Self { flows: (0..count).map(flow).collect(), new: List::EMPTY, old: List::EMPTY, total: Total::default() }
     }
 
     /// The flow of a packet with this hash (`reciprocal_scale`). Flows may share a queue by chance.
@@ -74,10 +83,10 @@ impl<S> FlowQueues<S> {
     #[inline]
     pub(super) fn push(&mut self, flow: u32, packet: PacketId, quantum: u32, pool: &mut Pool) {
         let Flow { queue, deficit, link, .. } = &mut self.flows[flow as usize];
-        let before = queue.bytes();
         queue.push(packet, pool);
-        self.backlog.packets += 1;
-        self.backlog.bytes += queue.bytes() - before;
+        self.total.backlog.packets += 1;
+        self.total.backlog.bytes += u64::from(pool.header(packet).frame_bytes);
+        self.total.memory_bytes += u64::from(truesize(packet, pool));
         if *link == UNLISTED {
             *deficit = quantum.cast_signed();
             self.new.append(flow, &mut self.flows);
@@ -105,7 +114,7 @@ impl<S> FlowQueues<S> {
     #[inline]
     pub(super) fn turn(&mut self, flow: u32) -> Turn<'_, S> {
         let Flow { queue, state, .. } = &mut self.flows[flow as usize];
-        Turn { state, queue: TurnQueue { queue, total: &mut self.backlog } }
+        Turn { state, queue: TurnQueue { queue, total: &mut self.total } }
     }
 
     /// The flow that was [next](Self::next) has sent so many bytes.
@@ -143,7 +152,13 @@ impl<S> FlowQueues<S> {
     /// What waits in all queues.
     #[inline]
     pub(super) fn backlog(&self) -> Backlog {
-        self.backlog
+        self.total.backlog
+    }
+
+    /// Memory that the waiting packets would take in Linux.
+    #[inline]
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.total.memory_bytes
     }
 
     /// Passes every waiting packet to `visit`.
@@ -151,9 +166,14 @@ impl<S> FlowQueues<S> {
         self.flows.iter().for_each(|flow| flow.queue.iter(pool).for_each(&mut *visit));
     }
 
-    /// The states of the flows.
-    pub(super) fn states_mut(&mut self) -> impl Iterator<Item = (&mut S, &Fifo)> {
-        self.flows.iter_mut().map(|flow| (&mut flow.state, &flow.queue))
+    /// Number of flows.
+    pub(super) fn len(&self) -> u32 {
+        self.flows.len() as u32
+    }
+
+    /// The states of the flows, and what waits in their queues.
+    pub(super) fn states_mut(&mut self) -> impl Iterator<Item = (&mut S, Backlog)> {
+        self.flows.iter_mut().map(|flow| (&mut flow.state, flow.queue.backlog()))
     }
 }
 
@@ -162,8 +182,9 @@ impl TurnQueue<'_> {
     #[inline]
     pub(super) fn pop(&mut self, pool: &Pool) -> Option<PacketId> {
         let packet = self.queue.pop(pool)?;
-        self.total.packets -= 1;
-        self.total.bytes -= u64::from(pool.header(packet).frame_bytes);
+        self.total.backlog.packets -= 1;
+        self.total.backlog.bytes -= u64::from(pool.header(packet).frame_bytes);
+        self.total.memory_bytes -= u64::from(truesize(packet, pool));
         Some(packet)
     }
 
@@ -176,7 +197,7 @@ impl TurnQueue<'_> {
     /// What all queues hold.
     #[inline]
     pub(super) fn total(&self) -> Backlog {
-        *self.total
+        self.total.backlog
     }
 }
 
