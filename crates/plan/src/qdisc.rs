@@ -29,6 +29,7 @@ pub fn arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> {
             Setting::Flag => continue,
             Setting::Number(value) => format!(" {}", within_u32(value, name, kind.module, port)?),
             Setting::Probability(value) => format!(" {value}"),
+            Setting::DsFilter(filter) => format!(" {filter}"),
             Setting::Rate(bits_per_second) => format!(" {}", units::rate(bits_per_second)),
             Setting::Time(ns) if ns % 1000 == 0 => format!(" {}", units::time(ns)),
             Setting::Time(value_ns) => {

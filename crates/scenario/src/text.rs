@@ -7,6 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::qdisc::DsFilter;
+
 /// Characters in the longest name or line.
 const LONGEST: usize = 200;
 
@@ -26,6 +28,8 @@ pub(crate) enum TextRule {
     Line,
     /// Paragraphs.
     Text,
+    /// A [choice of packets](DsFilter).
+    DsFilter,
 }
 
 impl TextRule {
@@ -36,11 +40,13 @@ impl TextRule {
             Self::TrafficName => "traffic-name",
             Self::Line => "line",
             Self::Text => "text",
+            Self::DsFilter => "ds-filter",
         }
     }
 
     pub(crate) fn from_format(format: &str) -> Option<Self> {
-        [Self::Name, Self::TrafficName, Self::Line, Self::Text].into_iter().find(|rule| rule.format() == format)
+        let mut rules = [Self::Name, Self::TrafficName, Self::Line, Self::Text, Self::DsFilter].into_iter();
+        rules.find(|rule| rule.format() == format)
     }
 
     pub(crate) fn accepts(self, text: &str) -> bool {
@@ -53,6 +59,7 @@ impl TextRule {
             Self::TrafficName => Self::Name.accepts(text) && !METRICS_OWN.contains(&text),
             Self::Line => !text.trim().is_empty() && !text.contains(char::is_control) && short(),
             Self::Text => !text.trim().is_empty(),
+            Self::DsFilter => DsFilter::read(text).is_some(),
         }
     }
 
@@ -65,10 +72,11 @@ impl TextRule {
             }
             Self::Line => "a line of text (at most 200 characters)",
             Self::Text => "a text that is not empty",
+            Self::DsFilter => "VALUE/MASK, two numbers up to 255, such as 0x01/0x03",
         }
     }
 
-    fn to_schema(self) -> Schema {
+    pub(crate) fn to_schema(self) -> Schema {
         match self {
             Self::Name => json_schema!({
                 "type": "string", "format": self.format(), "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*$", "maxLength": LONGEST,
@@ -83,6 +91,7 @@ impl TextRule {
                 "type": "string", "format": self.format(), "pattern": "^[^\\n\\r]*\\S[^\\n\\r]*$", "maxLength": LONGEST,
             }),
             Self::Text => json_schema!({ "type": "string", "format": self.format(), "pattern": "\\S" }),
+            Self::DsFilter => json_schema!({ "type": "string", "format": self.format(), "pattern": DsFilter::PATTERN }),
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::error::Problems;
 use crate::quantity::{Packets, Quantity, Sizes};
 use crate::units::GB;
 
+mod ds_filter;
+
+pub use ds_filter::DsFilter;
 pub use red::{Averaging, AveragingError, IdleTable};
 pub use tbf::Peak;
 
@@ -189,6 +192,8 @@ pub enum Setting {
     Rate(u64),
     /// A number in (0, 1].
     Probability(f64),
+    /// A choice of packets.
+    DsFilter(DsFilter),
     /// No value: the parameter consists of its name alone.
     Flag,
 }
@@ -284,6 +289,7 @@ disciplines! {
     bfifo::Bfifo,
     red::Red,
     codel::Codel,
+    fq_codel::FqCodel,
     pie::Pie,
     tbf::Tbf,
 }

@@ -1,7 +1,7 @@
 //! Ports, routes and the packets in them: everything between two hosts.
 //!
 //! [`packet`] defines packets, [`segment`] the TCP segments that they carry, and [`traffic_class`] the DSCP and ECN
-//! fields that queues read. [`pool`] stores packets. A [`port`] is a pipeline of a queueing discipline ([`qdisc`]) and a
+//! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A [`port`] is a pipeline of a queueing discipline ([`qdisc`]) and a
 //! [`link`]; [`xmit`] has the results that it reports to the sending host. [`routes`] has each packet's next port.
 
 pub(crate) mod link;
@@ -13,6 +13,7 @@ pub(crate) mod routes;
 pub(crate) mod segment;
 mod segmentation;
 pub(crate) mod traffic_class;
+mod truesize;
 pub(crate) mod xmit;
 
 use bufferscope_programs::Uniform;

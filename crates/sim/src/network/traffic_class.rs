@@ -33,6 +33,12 @@ impl TrafficClass {
         Ecn::from_bits(self.0 & ECN_MASK)
     }
 
+    /// The byte on the wire.
+    #[inline]
+    pub(crate) fn byte(self) -> u8 {
+        self.0
+    }
+
     /// The code point.
     #[inline]
     pub(crate) fn dscp(self) -> u8 {

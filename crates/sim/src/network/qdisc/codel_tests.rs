@@ -1,3 +1,5 @@
+use bufferscope_scenario::Reason;
+
 use super::super::testing::{Bench, FRAME, MS};
 use super::*;
 use crate::network::traffic_class::Ecn;

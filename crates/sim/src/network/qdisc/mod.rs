@@ -10,6 +10,8 @@ use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 use super::pool::{Backlog, Fifo, PacketId, Pool};
 use super::xmit::Xmit;
 
+mod codel_law;
+mod flow_queues;
 pub(crate) mod layer;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
@@ -218,6 +220,7 @@ disciplines! {
     bfifo::Bfifo,
     red::Red,
     codel::Codel,
+    fq_codel::FqCodel,
     pie::Pie,
     tbf::Tbf,
 }
