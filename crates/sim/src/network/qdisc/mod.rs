@@ -11,6 +11,7 @@ use super::pool::{Backlog, Fifo, PacketId, Pool};
 use super::segmentation;
 use super::xmit::Xmit;
 
+mod flow_queues;
 pub(crate) mod layer;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.

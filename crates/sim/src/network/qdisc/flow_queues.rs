@@ -1,0 +1,213 @@
+//! Flow queues: a fixed table of queues that are served by deficit round robin, queues that have just become active
+//! before the others. `fq_codel` and `fq_pie` manage each of them by their own rules.
+//!
+//! Source: RFC 8290 (sections 4.1 and 4.2), as implemented in Linux (`net/sched/sch_fq_codel.c`, `sch_fq_pie.c`). The
+//! lists are threaded through the table, so a packet costs no allocation, and its cost does not depend on the number of
+//! flows. Linux only ever takes the first flow off a list; the lists are therefore linked in one direction.
+//!
+//! Departures: none known.
+
+use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
+
+/// The end of a list, as a link.
+const LAST: u32 = u32::MAX;
+/// The link of a flow that is on no list.
+const UNLISTED: u32 = u32::MAX - 1;
+
+/// Flow queues with a state `S` each.
+#[derive(Debug)]
+pub(super) struct FlowQueues<S> {
+    flows: Box<[Flow<S>]>,
+    /// Flows that have become active, in this order.
+    new: List,
+    /// Flows that have had a turn already.
+    old: List,
+    backlog: Backlog,
+}
+
+/// One queue of the table.
+#[derive(Debug)]
+struct Flow<S> {
+    queue: Fifo,
+    /// How many bytes it may still send in its turn. A turn begins while this is positive, so it can become negative.
+    deficit: i32,
+    link: u32,
+    state: S,
+}
+
+/// A list of flows.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+/// The flow whose turn it is.
+#[derive(Debug)]
+pub(super) struct Turn<'a, S> {
+    /// The state that the discipline keeps for the flow.
+    pub(super) state: &'a mut S,
+    pub(super) queue: TurnQueue<'a>,
+}
+
+/// The queue of one flow, as a part of the whole.
+#[derive(Debug)]
+pub(super) struct TurnQueue<'a> {
+    queue: &'a mut Fifo,
+    total: &'a mut Backlog,
+}
+
+impl<S> FlowQueues<S> {
+    /// A table of `count` flows.
+    pub(super) fn new(count: u32, mut state: impl FnMut() -> S) -> Self {
+        let flow = |_| Flow { queue: Fifo::new(), deficit: 0, link: UNLISTED, state: state() };
+        Self { flows: (0..count).map(flow).collect(), new: List::EMPTY, old: List::EMPTY, backlog: Backlog::default() }
+    }
+
+    /// The flow of a packet with this hash (`reciprocal_scale`). Flows may share a queue by chance.
+    #[inline]
+    pub(super) fn index_of(&self, hash: u32) -> u32 {
+        ((u64::from(hash) * self.flows.len() as u64) >> 32) as u32
+    }
+
+    /// Enqueues a packet of a flow. A flow that was on no list is new, and has a whole quantum.
+    #[inline]
+    pub(super) fn push(&mut self, flow: u32, packet: PacketId, quantum: u32, pool: &mut Pool) {
+        let Flow { queue, deficit, link, .. } = &mut self.flows[flow as usize];
+        let before = queue.bytes();
+        queue.push(packet, pool);
+        self.backlog.packets += 1;
+        self.backlog.bytes += queue.bytes() - before;
+        if *link == UNLISTED {
+            *deficit = quantum.cast_signed();
+            self.new.append(flow, &mut self.flows);
+        }
+    }
+
+    /// The next flow with a turn, though its queue may be empty. Flows that have used up their deficits get another
+    /// quantum and are put at the end of the old flows. `None` if no flow is on a list.
+    #[inline]
+    pub(super) fn next(&mut self, quantum: u32) -> Option<u32> {
+        loop {
+            let list = if self.new.is_empty() { &mut self.old } else { &mut self.new };
+            let first = list.first()?;
+            let flow = &mut self.flows[first as usize];
+            if flow.deficit > 0 {
+                return Some(first);
+            }
+            flow.deficit = flow.deficit.saturating_add_unsigned(quantum);
+            list.remove_first(&mut self.flows);
+            self.old.append(first, &mut self.flows);
+        }
+    }
+
+    /// Begins the turn of a flow.
+    #[inline]
+    pub(super) fn turn(&mut self, flow: u32) -> Turn<'_, S> {
+        let Flow { queue, state, .. } = &mut self.flows[flow as usize];
+        Turn { state, queue: TurnQueue { queue, total: &mut self.backlog } }
+    }
+
+    /// The flow that was [next](Self::next) has sent so many bytes.
+    #[inline]
+    pub(super) fn spend(&mut self, flow: u32, bytes: u32) {
+        let deficit = &mut self.flows[flow as usize].deficit;
+        *deficit = deficit.saturating_sub_unsigned(bytes);
+    }
+
+    /// The flow that was [next](Self::next) has nothing to send. If it was new, it has to wait for the old flows before
+    /// it can be new again.
+    #[inline]
+    pub(super) fn retire(&mut self) {
+        if let Some(first) = self.new.first() {
+            self.new.remove_first(&mut self.flows);
+            if !self.old.is_empty() {
+                self.old.append(first, &mut self.flows);
+            }
+        } else {
+            self.old.remove_first(&mut self.flows);
+        }
+    }
+
+    /// The flow with the most bytes in its queue, the first of several. Looks at every flow.
+    pub(super) fn fattest(&self) -> u32 {
+        let mut fattest = (0, 0);
+        for (index, flow) in self.flows.iter().enumerate() {
+            if flow.queue.bytes() > fattest.1 {
+                fattest = (index as u32, flow.queue.bytes());
+            }
+        }
+        fattest.0
+    }
+
+    /// What waits in all queues.
+    #[inline]
+    pub(super) fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// Passes every waiting packet to `visit`.
+    pub(super) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.flows.iter().for_each(|flow| flow.queue.iter(pool).for_each(&mut *visit));
+    }
+
+    /// The states of the flows.
+    pub(super) fn states_mut(&mut self) -> impl Iterator<Item = (&mut S, &Fifo)> {
+        self.flows.iter_mut().map(|flow| (&mut flow.state, &flow.queue))
+    }
+}
+
+impl TurnQueue<'_> {
+    /// Takes the oldest packet of the flow.
+    #[inline]
+    pub(super) fn pop(&mut self, pool: &Pool) -> Option<PacketId> {
+        let packet = self.queue.pop(pool)?;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(pool.header(packet).frame_bytes);
+        Some(packet)
+    }
+
+    /// What the flow's own queue holds.
+    #[inline]
+    pub(super) fn own(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    /// What all queues hold.
+    #[inline]
+    pub(super) fn total(&self) -> Backlog {
+        *self.total
+    }
+}
+
+impl List {
+    const EMPTY: Self = Self { first: LAST, last: LAST };
+
+    fn is_empty(self) -> bool {
+        self.first == LAST
+    }
+
+    fn first(self) -> Option<u32> {
+        (self.first != LAST).then_some(self.first)
+    }
+
+    fn append<S>(&mut self, flow: u32, flows: &mut [Flow<S>]) {
+        flows[flow as usize].link = LAST;
+        if self.is_empty() {
+            self.first = flow;
+        } else {
+            flows[self.last as usize].link = flow;
+        }
+        self.last = flow;
+    }
+
+    /// Takes the first flow off the list, which is not empty.
+    fn remove_first<S>(&mut self, flows: &mut [Flow<S>]) {
+        let link = &mut flows[self.first as usize].link;
+        self.first = std::mem::replace(link, UNLISTED);
+    }
+}
+
+#[cfg(test)]
+#[path = "flow_queues_tests.rs"]
+mod tests;
