@@ -85,8 +85,8 @@ pub(crate) struct Keys {
     split_gso: bool,
 }
 
-/// The step threshold in an experiment file.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// A time, or a number of packets with its unit.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum StepKey {
     Time(Time),

@@ -77,7 +77,10 @@ fn the_step_threshold_is_a_time_or_a_number_of_packets_and_says_which() {
     assert_eq!(step(", step_thresh = '500us'"), StepThreshold::Time(500 * US));
     assert_eq!(step(", step_thresh = '7p'"), StepThreshold::Packets(7));
     assert_eq!(step(", step_thresh = '7packets'"), StepThreshold::Packets(7));
-    assert!(refusal(", step_thresh = 7").contains("step_thresh"));
+    for unclear in ["7", "'7'", "'0p'", "'5px'"] {
+        let message = refusal(&format!(", step_thresh = {unclear}"));
+        assert!(message.contains("step_thresh: found") && message.contains("a number of packets from 1p"), "{message}");
+    }
     let settings = loaded(", step_thresh = '7p'").unwrap().settings();
     assert!(settings.contains(&("step_thresh", Setting::Packets(7))), "{settings:?}");
 }
