@@ -14,6 +14,7 @@ use crate::units::GB;
 mod ds_filter;
 
 pub use ds_filter::DsFilter;
+pub use dualpi2::{Pi2, StepThreshold};
 pub use red::{Averaging, AveragingError, IdleTable};
 pub use tbf::Peak;
 
@@ -194,6 +195,10 @@ pub enum Setting {
     Probability(f64),
     /// A choice of packets.
     DsFilter(DsFilter),
+    /// A number with a fraction.
+    Decimal(f64),
+    /// A number of packets where `tc` would read a bare number as a time.
+    Packets(u32),
     /// No value: the parameter consists of its name alone.
     Flag,
 }
@@ -291,6 +296,7 @@ disciplines! {
     codel::Codel,
     fq_codel::FqCodel,
     pie::Pie,
+    dualpi2::Dualpi2,
     tbf::Tbf,
 }
 
