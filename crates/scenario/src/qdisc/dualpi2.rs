@@ -186,6 +186,9 @@ impl Reason {
 impl Discipline for Dualpi2 {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Two coupled queues: scalable senders (L4S) wait under a millisecond beside classic ones.";
+    const SOURCE: &'static str = "net/sched/sch_dualpi2.c; RFC 9332";
     const MODULE: &'static str = "sch_dualpi2";
     const SAMPLE: &'static str = "dualpi2";
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::DUALPI2, Reason::DUALPI2_MARK, Reason::STEP_MARK];

@@ -119,6 +119,9 @@ impl Reason {
 impl Discipline for FqCodel {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "A queue for each flow, each with CoDel, and light flows first: the sound default on most links.";
+    const SOURCE: &'static str = "net/sched/sch_fq_codel.c, include/net/codel_impl.h; RFC 8290";
     const MODULE: &'static str = "sch_fq_codel";
     const SAMPLE: &'static str = "fq_codel";
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::OVERMEMORY, Reason::CODEL, Reason::CODEL_MARK];
