@@ -15,8 +15,7 @@ use crate::kernel::tool::{self, ToolError};
 
 /// The queueing disciplines that scenarios may need for ports and wires, each with arguments that it accepts.
 fn qdiscs() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let ports = Qdisc::KINDS.iter().map(|kind| (kind.name, kind.sample));
-    [("htb", "htb")].into_iter().chain(ports).chain([("netem", "netem delay 1ms")])
+    Qdisc::KINDS.iter().map(|kind| (kind.name, kind.sample))
 }
 
 /// What this kernel can do.

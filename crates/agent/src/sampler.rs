@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bufferscope_plan::LEAF_HANDLE;
+use bufferscope_plan::{InnerQdisc, LEAF_HANDLE};
 use bufferscope_records::{Layer, Name, QueueRow};
 use bufferscope_scenario::Scenario;
 use nix::net::if_::if_nametoindex;
@@ -36,9 +36,22 @@ struct Port {
     sent_packets: Counter,
     fates: FateCounts,
     label: String,
-    check: WireCheck,
+    /// `None` if its queue may hold packets back at will.
+    check: Option<WireCheck>,
+    /// The disciplines inside its own.
+    inner: Vec<Inner>,
     /// Counts what has left its ring, if it has one.
     gauge: Option<Gauge>,
+}
+
+/// A discipline inside a port's own. What it drops and marks is known from its own counters; the port's count its drops
+/// again.
+#[derive(Clone, Copy, Debug)]
+struct Inner {
+    handle: u32,
+    /// What holds it: 0 for the port's own discipline, or the number, counted from 1, of another inner one.
+    holder: usize,
+    fates: FateCounts,
 }
 
 /// A count that continues when the kernel's 32-bit counter wraps around. The counter of a fast port does so within
@@ -70,6 +83,7 @@ impl Sampler {
                 fates: FateCounts::default(),
                 label: port.name.clone(),
                 check: wire_check(desk.scenario, port.place),
+                inner: port.inner.iter().map(Inner::new).collect(),
                 gauge: port.ring.map(|ring| desk.network.cards.gauge(ring)).transpose()?,
             });
         }
@@ -82,7 +96,8 @@ impl Sampler {
             for port in ports {
                 let t_ns = desk.now_ns();
                 let stats = qdisc_stats::read_one(netlink, port.interface, LEAF_HANDLE)?;
-                port.record(t_ns, &stats, desk)?;
+                let inner = port.read_inner(netlink)?;
+                port.record(t_ns, &stats, &inner, desk)?;
             }
         }
         Ok(())
@@ -91,29 +106,44 @@ impl Sampler {
     /// Warns of ports that did not keep their rates.
     pub(crate) fn conclude(&self, warnings: &mut Warnings) {
         for port in self.hosts.iter().flat_map(|host| &host.ports) {
-            port.check.conclude(&port.label, warnings);
+            if let Some(check) = &port.check {
+                check.conclude(&port.label, warnings);
+            }
         }
     }
 }
 
-fn wire_check(scenario: &Scenario, (link, side): (usize, usize)) -> WireCheck {
+fn wire_check(scenario: &Scenario, (link, side): (usize, usize)) -> Option<WireCheck> {
     let link = &scenario.links[link];
     let port = if side == 0 { &link.forward } else { &link.reverse };
     let segments = scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1);
-    WireCheck::new(port.rate.as_ref().map_or(&[], |rate| rate.steps()), segments, port.queue.shaper())
+    let rates = port.rate.as_ref().map_or(&[][..], |rate| rate.steps());
+    port.queue.has_steady_rate().then(|| WireCheck::new(rates, segments, port.queue.shaper()))
 }
 
 impl Port {
-    fn record(&mut self, t_ns: u64, stats: &QdiscStats, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.fates.tell(stats, t_ns, self.name, |row| desk.recorder.dropped(row));
+    /// Reads the counters of the inner disciplines, after those of the discipline that holds them: so a drop that these
+    /// count is always among theirs.
+    fn read_inner(&self, netlink: &mut Netlink) -> io::Result<Vec<QdiscStats>> {
+        self.inner.iter().map(|inner| qdisc_stats::read_one(netlink, self.interface, inner.handle)).collect()
+    }
+
+    /// `inner` are the counters of the inner disciplines, each before those inside it.
+    fn record(&mut self, t_ns: u64, stats: &QdiscStats, inner: &[QdiscStats], desk: &mut Desk<'_>) -> io::Result<()> {
+        let mut drops_inside = vec![0; 1 + inner.len()];
+        for (index, (own, stats)) in self.inner.iter_mut().zip(inner).enumerate().rev() {
+            own.fates.tell(&without(stats, drops_inside[1 + index]), t_ns, self.name, |row| desk.recorder.dropped(row));
+            drops_inside[own.holder] += stats.drops.max(drops_inside[1 + index]);
+        }
+        self.fates.tell(&without(stats, drops_inside[0]), t_ns, self.name, |row| desk.recorder.dropped(row));
         let row = QueueRow {
             t_ns,
             port: self.name,
             layer: Layer::Qdisc,
             packets: stats.packets,
             bytes: stats.bytes,
-            dropped: stats.drops,
-            marked: fate_counts::marked(stats),
+            dropped: stats.drops.max(drops_inside[0]),
+            marked: [stats].into_iter().chain(inner).map(fate_counts::marked).sum(),
             sent_packets: self.sent_packets.advance(stats.sent_packets as u32),
             sent_bytes: stats.sent_bytes,
         };
@@ -127,8 +157,21 @@ impl Port {
                 arrived.packets * gauge.frame_bytes
             }
         };
-        self.check.see(Seen { t_ns, packets: stats.packets, sent_bytes: wire_bytes });
+        if let Some(check) = &mut self.check {
+            check.see(Seen { t_ns, packets: stats.packets, sent_bytes: wire_bytes });
+        }
         Ok(())
+    }
+}
+
+/// Counters without the drops of inner disciplines. What is left is the discipline's own.
+fn without(stats: &QdiscStats, drops_inside: u64) -> QdiscStats {
+    QdiscStats { drops: stats.drops.saturating_sub(drops_inside), ..*stats }
+}
+
+impl Inner {
+    fn new(place: &InnerQdisc) -> Self {
+        Self { handle: place.handle, holder: place.holder, fates: FateCounts::default() }
     }
 }
 

@@ -35,7 +35,7 @@ use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{NodeIndex, Scenario, Unreachable};
 
-pub use qdisc::{arguments as qdisc_arguments, module, needed as needed_qdiscs};
+pub use qdisc::{own_arguments as qdisc_arguments, module, needed as needed_qdiscs};
 pub use ring::{Cards, PortRing};
 pub use script::Script;
 pub use shaper::LEAF_HANDLE;
@@ -144,8 +144,19 @@ pub struct ShapedPort {
     pub place: (usize, usize),
     /// The rate in bits per second with which the experiment begins.
     pub rate_bps: u64,
+    /// The disciplines inside its queueing discipline, each before those inside it in turn.
+    pub inner: Vec<InnerQdisc>,
     /// Its ring, if it has one.
     pub ring: Option<PortRing>,
+}
+
+/// A queueing discipline inside another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InnerQdisc {
+    /// Its handle.
+    pub handle: u32,
+    /// What holds it: 0 for the port's own discipline, or the number, counted from 1, in [`ShapedPort::inner`].
+    pub holder: usize,
 }
 
 /// A change of a port's rate.

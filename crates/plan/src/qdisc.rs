@@ -2,15 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use bufferscope_scenario::{Kind, Qdisc, Scenario, Setting};
+use bufferscope_scenario::{Kind, Part, Port, Qdisc, Scenario, Setting};
 
-use super::{PlanError, units};
+use super::shaper::LEAF_HANDLE;
+use super::{InnerQdisc, PlanError, units};
 
 /// The queueing disciplines that a scenario's ports need, including the shaper but not the propagation delay.
 pub fn needed(scenario: &Scenario) -> BTreeSet<&'static str> {
     let ports = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
     let rated = ports.filter(|port| port.rate.is_some());
-    rated.flat_map(|port| [Some(port.queue.kind().name), port.ring.is_none().then_some("htb")]).flatten().collect()
+    let names = |port: &Port| {
+        let queues = port.queue.all().into_iter().map(|qdisc| qdisc.kind().name);
+        queues.chain(port.ring.is_none().then_some("htb")).collect::<Vec<_>>()
+    };
+    rated.flat_map(names).collect()
 }
 
 /// The kernel module that contains a queueing discipline.
@@ -18,15 +23,73 @@ pub fn module(name: &str) -> String {
     Kind::named(name).map_or_else(|| format!("sch_{name}"), |kind| kind.module.to_owned())
 }
 
-/// The discipline's name and parameters; `port` is for error messages.
-pub fn arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> {
-    let kind = qdisc.kind();
+/// Attaches disciplines to a device.
+#[derive(Debug)]
+pub(super) struct Attaching<'a> {
+    device: &'a str,
+    /// For error messages.
+    port: &'a str,
+    /// Arguments of `tc`, one command a line.
+    pub(super) lines: Vec<String>,
+    /// The disciplines, each before those inside it.
+    pub(super) attached: Vec<InnerQdisc>,
+}
+
+impl<'a> Attaching<'a> {
+    pub(super) fn new(device: &'a str, port: &'a str) -> Self {
+        Self { device, port, lines: Vec::new(), attached: Vec::new() }
+    }
+
+    /// Attaches a discipline, and all that it holds, at a place such as `root` or `parent 1:1`, inside the discipline
+    /// `holder`. `table` is what the size table adds to the command.
+    pub(super) fn attach(&mut self, qdisc: &Qdisc, holder: usize, place: &str, table: &str) -> Result<(), PlanError> {
+        let Self { device, port, .. } = *self;
+        let index = self.attached.len();
+        let number = (LEAF_HANDLE >> 16) + index as u32;
+        self.attached.push(InnerQdisc { handle: number << 16, holder });
+        let kind = qdisc.kind();
+        let settings = arguments(kind, qdisc.settings(), port)?;
+        self.lines.push(format!("qdisc add dev {device} {place} handle {number:x}:{table} {settings}"));
+        let id = |class: u16| if class == 0 { format!("{number:x}:") } else { format!("{number:x}:{class:x}") };
+        let mut filters = 0;
+        for part in qdisc.parts() {
+            match part {
+                Part::Class { class, parent, settings } => {
+                    let (class, parent, settings) = (id(class), id(parent), arguments(kind, settings, port)?);
+                    self.lines.push(format!("class add dev {device} parent {parent} classid {class} {settings}"));
+                }
+                Part::Inner { class, qdisc } => self.attach(qdisc, index, &format!("parent {}", id(class)), "")?,
+                Part::Filter { dscp, class } => {
+                    filters += 1;
+                    self.lines.push(format!(
+                        "filter add dev {device} parent {} protocol ip prio {filters} u32 match ip dsfield {:#04x} 0xfc \
+                         flowid {}",
+                        id(0),
+                        dscp << 2,
+                        id(class),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name and the parameters of a discipline as `tc qdisc add` takes them, without what it holds; `port` is for error
+/// messages.
+pub fn own_arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> {
+    arguments(qdisc.kind(), qdisc.settings(), port)
+}
+
+/// The name of a discipline and parameters of it or of its class; `port` is for error messages.
+fn arguments(kind: &Kind, settings: Vec<(&'static str, Setting)>, port: &str) -> Result<String, PlanError> {
     let mut arguments = kind.name.to_owned();
-    for (name, setting) in qdisc.settings() {
+    for (name, setting) in settings {
         arguments += " ";
         arguments += name;
         arguments += &match setting {
             Setting::Flag => continue,
+            Setting::Words(words) => format!(" {words}"),
             Setting::Number(value) => format!(" {}", within_u32(value, name, kind.module, port)?),
             Setting::DsFilter(filter) => format!(" {filter}"),
             Setting::Probability(value) | Setting::Decimal(value) => format!(" {value}"),

@@ -6,17 +6,16 @@ use bufferscope_scenario::{Port, RateStep, Scenario};
 
 use super::network::node_device;
 use super::{
-    Cable, DelayBy, Device, Plan, PlanError, PortRing, RateChange, ShapedPort, Wire, qdisc, ring, units, wire,
+    Cable, DelayBy, Device, InnerQdisc, Plan, PlanError, PortRing, RateChange, ShapedPort, Wire, qdisc, ring, units,
+    wire,
 };
 
 /// The shaper may catch up on this much time when the kernel wakes late. After an idle time it is ahead of its rate by
 /// the same amount. So the burst is not a whole packet: with that, the queue would be one packet shorter than in
 /// reality.
 const CATCH_UP_NS: u64 = 250_000;
-/// The leaf's handle as `tc` writes it, see [`LEAF_HANDLE`].
-const LEAF: &str = "10:";
-
-/// Handle of every port's own queueing discipline (`10:0`), by which its statistics are found.
+/// Handle of every port's own queueing discipline (`10:0`), by which its statistics are found. Disciplines inside it have
+/// the following ones.
 pub const LEAF_HANDLE: u32 = 0x10 << 16;
 
 /// Adds every port that has a rate.
@@ -41,22 +40,34 @@ fn add_port(
 ) -> Result<(), PlanError> {
     let Some([first, later @ ..]) = port.rate.as_ref().map(|rate| rate.steps()) else { return Ok(()) };
     let device = node_device(scenario, place.0, place.1);
-    let leaf = qdisc::arguments(&port.queue, &name)?;
     let (on, node, rate_bps) = (&device.name, device.namespace as u16, first.bits_per_second);
     let table = wire::size_table(wire::more_bytes(port));
     if let Some(ring) = port_ring(plan, port, &device) {
-        plan.namespaces[device.namespace].tc.push(format!("qdisc add dev {on} root handle {LEAF}{table} {leaf}"));
-        plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, ring: Some(ring) });
+        let inner = attach(plan, port, &device, (&name, "root", &table))?;
+        plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: Some(ring) });
         return Ok(());
     }
     plan.namespaces[device.namespace].tc.extend([
         format!("qdisc add dev {on} root handle 1:{table} htb default 1"),
         format!("class add {}", class(on, first)),
-        format!("qdisc add dev {on} parent 1:1 handle {LEAF} {leaf}"),
     ]);
+    let inner = attach(plan, port, &device, (&name, "parent 1:1", ""))?;
     plan.rate_changes.extend(rate_changes(plan, place, &device, delay_by, later));
-    plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, ring: None });
+    plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: None });
     Ok(())
+}
+
+/// Attaches a port's discipline at a place. Returns the disciplines inside it.
+fn attach(
+    plan: &mut Plan,
+    port: &Port,
+    device: &Device,
+    (name, place, table): (&str, &str, &str),
+) -> Result<Vec<InnerQdisc>, PlanError> {
+    let mut attaching = qdisc::Attaching::new(&device.name, name);
+    attaching.attach(&port.queue, 0, place, table)?;
+    plan.namespaces[device.namespace].tc.extend(attaching.lines);
+    Ok(attaching.attached.split_off(1))
 }
 
 /// The changes of the rate of the port that is added next. Each changes the wire first, so that its new rate is in force

@@ -38,6 +38,49 @@ fn the_lab_as_a_script() {
     insta::assert_snapshot!(script(LAB));
 }
 
+/// A discipline inside others has the next handle; classes come before what is in them, and filters come last.
+#[test]
+fn disciplines_inside_others_become_classes_and_filters() {
+    let queue = r#"{
+        qdisc = "htb", default = "rest", filter = [{ dscp = "ef", class = "voice" }], class = {
+            all = { rate = "8mbit" },
+            voice = { parent = "all", rate = "1mbit", ceil = "8mbit", prio = 1, quantum = "3000b", inner = {
+                qdisc = "prio", inner = [{ qdisc = "pfifo", limit = "10p" }, { qdisc = "codel" }],
+                filter = [{ dscp = 1, band = 2 }],
+            } },
+            rest = { parent = "all", rate = "7mbit", inner = { qdisc = "pfifo", limit = "20p" } },
+        },
+    }"#;
+    let scenario = scenario(&LAB.replace(r#"{ qdisc = "pfifo", limit = "100p" }"#, queue));
+    let plan = Plan::new(&scenario, DelayBy::Netem).unwrap();
+    let port = plan.ports.iter().find(|port| port.name == "r1>h2").unwrap();
+    let lines = plan.namespaces[usize::from(port.node)]
+        .tc
+        .iter()
+        .filter(|line| line.contains(" 1") && line.contains(&port.device));
+    let lines: Vec<&str> = lines.skip(2).map(|line| line.as_str()).collect();
+    let on = &port.device;
+    let expected = [
+        format!("qdisc add dev {on} parent 1:1 handle 10: htb default 3 r2q 10 direct_qlen 1000"),
+        format!("class add dev {on} parent 10: classid 10:1 htb rate 8mbit ceil 8mbit burst 1600 cburst 1600 prio 0"),
+        format!(
+            "class add dev {on} parent 10:1 classid 10:2 htb rate 1mbit ceil 8mbit burst 1600 cburst 1600 prio 1 quantum 3000"
+        ),
+        format!("class add dev {on} parent 10:1 classid 10:3 htb rate 7mbit ceil 7mbit burst 1600 cburst 1600 prio 0"),
+        format!("qdisc add dev {on} parent 10:2 handle 11: prio bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"),
+        format!("qdisc add dev {on} parent 11:1 handle 12: pfifo limit 10"),
+        format!("qdisc add dev {on} parent 11:2 handle 13: codel limit 1000 target 5ms interval 100ms"),
+        format!("filter add dev {on} parent 11: protocol ip prio 1 u32 match ip dsfield 0x04 0xfc flowid 11:3"),
+        format!("qdisc add dev {on} parent 10:3 handle 14: pfifo limit 20"),
+        format!("filter add dev {on} parent 10: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc flowid 10:2"),
+    ];
+    assert_eq!(lines, expected);
+    let inner: Vec<(u32, usize)> = port.inner.iter().map(|inner| (inner.handle >> 16, inner.holder)).collect();
+    assert_eq!(inner, [(0x11, 0), (0x12, 1), (0x13, 1), (0x14, 0)]);
+    let needed = bufferscope_plan::needed_qdiscs(&scenario);
+    assert_eq!(needed.into_iter().collect::<Vec<_>>(), ["codel", "htb", "pfifo", "prio"]);
+}
+
 #[test]
 fn the_lab_with_delays_by_the_relay_differs_in_the_delay_namespaces_only() {
     let (netem, relay) = (namespaces(LAB, DelayBy::Netem), namespaces(LAB, DelayBy::Relay));

@@ -68,6 +68,13 @@ impl Walk {
                     place.pop();
                 }
             }
+            Value::Table(table) if node["additionalProperties"].is_object() => {
+                for (key, value) in table {
+                    place.push(Step::Key(key.clone()));
+                    self.visit(&format!("{pointer}/additionalProperties"), value, place);
+                    place.pop();
+                }
+            }
             Value::Array(items) if node["items"].is_object() => {
                 for (i, item) in items.iter().enumerate() {
                     place.push(Step::Item(i));

@@ -26,6 +26,7 @@ impl Shape {
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Number(range) => range.describe(),
             Self::Boolean => "true or false".to_owned(),
+            Self::Recursive(shape) => shape.describe(),
             Self::Plain => "a string, number, true or false".to_owned(),
             Self::Anything => "any value".to_owned(),
         }
@@ -41,7 +42,7 @@ impl Range {
 }
 
 fn describe_array(items: &Shape, at_least: usize) -> String {
-    let (several, each) = match items {
+    let (several, each) = match items.itself() {
         Shape::Table(_) | Shape::Tagged { .. } => ("tables, each headed by the key in double brackets, [[ ]]", None),
         item => ("an array", Some(item.describe())),
     };

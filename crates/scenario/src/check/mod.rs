@@ -26,6 +26,7 @@ impl Shape {
     pub(crate) fn check(&self, value: &Value, path: &str, problems: &mut Problems) {
         match (self, value) {
             (Self::Anything, _) => {}
+            (Self::Recursive(shape), _) => shape.check(value, path, problems),
             (Self::Table(keys), Value::Table(table)) => keys.check(table, path, problems),
             (Self::Tagged { tag, variants }, Value::Table(table)) => check_tagged(tag, variants, table, path, problems),
             (Self::Map(values), Value::Table(table)) => {
@@ -109,6 +110,7 @@ impl Shape {
     /// Whether a scalar value fits.
     fn accepts_plain(&self, value: &Value) -> bool {
         match (self, value) {
+            (Self::Recursive(shape), _) => shape.accepts_plain(value),
             (Self::Boolean, Value::Boolean(_)) => true,
             (Self::Choice(words), Value::String(word)) => words.contains(word),
             (Self::Quantity(bounds), _) => bounds.read(value).is_ok(),
@@ -133,6 +135,7 @@ impl Shape {
             Self::Integer { .. } => value.is_integer(),
             Self::Number(_) => value.is_integer() || value.is_float(),
             Self::Boolean => value.is_bool(),
+            Self::Recursive(shape) => shape.suits_kind(value),
             Self::Plain => !value.is_table() && !value.is_array(),
             Self::Either(shapes) => shapes.iter().any(|shape| shape.suits_kind(value)),
             Self::Anything => true,

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value as Json};
 
 use crate::file::{About, File, Setup, Study};
+use crate::qdisc::Queue;
 use crate::quantity::{Bounds, SCHEMA_KEY};
 use crate::schema::schema_of;
 use crate::text::TextRule;
@@ -18,6 +19,8 @@ pub(crate) static FILE: LazyLock<Shape> = LazyLock::new(Shape::of::<File>);
 pub(crate) static ABOUT: LazyLock<Shape> = LazyLock::new(Shape::of::<About>);
 pub(crate) static SETUP: LazyLock<Shape> = LazyLock::new(Shape::of::<Setup>);
 pub(crate) static STUDY: LazyLock<Shape> = LazyLock::new(Shape::of::<Study>);
+/// The shape of a queueing discipline, which contains itself: a discipline may hold others.
+static QUEUE: LazyLock<Shape> = LazyLock::new(Shape::of::<Queue>);
 
 /// What a value may be.
 #[derive(Debug)]
@@ -45,6 +48,8 @@ pub(crate) enum Shape {
     },
     Number(Range),
     Boolean,
+    /// A shape that contains itself.
+    Recursive(&'static LazyLock<Self>),
     /// A string, number or boolean.
     Plain,
     Anything,
@@ -85,6 +90,14 @@ impl Shape {
         };
         keys.iter().map(|key| key.name.as_str())
     }
+
+    /// The shape itself, where it is one that contains itself.
+    pub(super) fn itself(&self) -> &Self {
+        match self {
+            Self::Recursive(shape) => shape,
+            shape => shape,
+        }
+    }
 }
 
 impl Keys {
@@ -112,6 +125,9 @@ impl Reader<'_> {
         }
         if let Some(Json::String(reference)) = node.get("$ref") {
             let name = reference.rsplit('/').next().unwrap_or_default();
+            if name == Queue::schema_name() {
+                return Shape::Recursive(&QUEUE);
+            }
             return self.shape(&self.definitions[name]);
         }
         if let Some(Json::Array(branches)) = node.get("anyOf") {

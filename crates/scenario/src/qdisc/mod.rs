@@ -7,14 +7,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Problems;
+use crate::error::{Problem, Problems};
 use crate::quantity::{Packets, Quantity, Sizes};
+use crate::sizes::FRAME_BYTES;
 use crate::units::GB;
 
 mod ds_filter;
 
 pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
+pub use htb::{ClassFilter, HtbClass};
+pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, IdleTable};
 pub use tbf::Peak;
 
@@ -50,6 +53,8 @@ pub(crate) trait Discipline: Sized {
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT];
     /// The reasons that its counters in the kernel distinguish, at most [`Kind::MOST_COUNTED`].
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT];
+    /// Whether it may hold packets back although the layer below is ready.
+    const HOLDS_BACK: bool = false;
     /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that every kernel has and that it reads.
     const OWN_WORDS: usize = 0;
 
@@ -67,6 +72,11 @@ pub(crate) trait Discipline: Sized {
 
     /// Its parameters as `tc` takes them, in order.
     fn settings(&self) -> Vec<(&'static str, Setting)>;
+
+    /// The classes, disciplines and filters inside it as `tc` takes them, in order.
+    fn parts(&self) -> Vec<Part<'_>> {
+        Vec::new()
+    }
 
     /// Number of packets since the start for each reason of [`COUNTED`](Self::COUNTED), from the kernel's count of all
     /// drops and the discipline's own statistics, which have at least [`OWN_WORDS`](Self::OWN_WORDS) words.
@@ -102,6 +112,8 @@ pub struct Kind {
     pub reasons: &'static [Reason],
     /// The reasons that its counters in the kernel distinguish.
     pub counted: &'static [Reason],
+    /// Whether it may hold packets back although the layer below is ready.
+    pub holds_back: bool,
     /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that every kernel has.
     pub own_words: usize,
     counts: fn(u64, &[u32]) -> Counts,
@@ -122,6 +134,7 @@ impl Kind {
             sample: D::SAMPLE,
             reasons: D::REASONS,
             counted: D::COUNTED,
+            holds_back: D::HOLDS_BACK,
             own_words: D::OWN_WORDS,
             counts: D::counts,
         }
@@ -173,6 +186,25 @@ pub enum Limit {
     Bytes(u64),
 }
 
+impl Limit {
+    /// What several queues hold together. Where one of them counts bytes and another packets, a packet counts as a full
+    /// frame.
+    fn sum(limits: impl Iterator<Item = Self>) -> Self {
+        let add = |sum: Self, limit: Self| match (sum, limit) {
+            (Self::Packets(sum), Self::Packets(more)) => Self::Packets(sum.saturating_add(more)),
+            (sum, limit) => Self::Bytes(sum.bytes().saturating_add(limit.bytes())),
+        };
+        limits.fold(Self::Packets(0), add)
+    }
+
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Packets(packets) => packets.saturating_mul(FRAME_BYTES.into()),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
 /// How fast a discipline passes packets on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shaper {
@@ -183,7 +215,7 @@ pub struct Shaper {
 }
 
 /// The value of a parameter of `tc`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Setting {
     /// A number that the kernel holds in 32 bits.
     Number(u64),
@@ -201,7 +233,41 @@ pub enum Setting {
     Packets(u32),
     /// No value: the parameter consists of its name alone.
     Flag,
+    /// Words as they are.
+    Words(String),
 }
+
+/// A part of a discipline that holds others. Classes are known by the minor numbers of their identifiers; 0 is the
+/// discipline itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part<'a> {
+    /// A class, with its parameters.
+    Class {
+        /// Its number.
+        class: u16,
+        /// The number of the class that contains it.
+        parent: u16,
+        /// Its parameters, in order.
+        settings: Vec<(&'static str, Setting)>,
+    },
+    /// The discipline of a class.
+    Inner {
+        /// The class.
+        class: u16,
+        /// Its discipline.
+        qdisc: &'a Qdisc,
+    },
+    /// Packets with this code point go to that class.
+    Filter {
+        /// The code point.
+        dscp: u8,
+        /// The class.
+        class: u16,
+    },
+}
+
+/// How deep disciplines may be nested.
+const MOST_DEPTH: usize = 4;
 
 /// Declares the modules of the listed disciplines, and the enums over these.
 macro_rules! disciplines {
@@ -260,8 +326,15 @@ macro_rules! disciplines {
                 }
             }
 
+            /// The classes, disciplines and filters inside it as `tc` takes them, in order.
+            pub fn parts(&self) -> Vec<Part<'_>> {
+                match self {
+                    $(Self::$name(discipline) => discipline.parts(),)+
+                }
+            }
+
             /// The discipline in the table at `path`; `None` if its parameters contradict each other.
-            pub(crate) fn resolve(queue: &Queue, path: &str, problems: &mut Problems) -> Option<Self> {
+            fn resolve(queue: &Queue, path: &str, problems: &mut Problems) -> Option<Self> {
                 match queue {
                     $(Queue::$name(keys) => $name::resolve(keys, path, problems).map(Self::$name),)+
                 }
@@ -298,6 +371,63 @@ disciplines! {
     pie::Pie,
     dualpi2::Dualpi2,
     tbf::Tbf,
+    prio::Prio,
+    htb::Htb,
+}
+
+impl Qdisc {
+    /// This discipline and all that it holds, each before those inside it.
+    pub fn all(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        for part in self.parts() {
+            if let Part::Inner { qdisc, .. } = part {
+                all.extend(qdisc.all());
+            }
+        }
+        all
+    }
+
+    /// The discipline of a port, from the table at `path`; `None` if its parameters contradict each other, or if
+    /// disciplines are nested too deeply.
+    pub(crate) fn of_port(queue: &Queue, path: &str, problems: &mut Problems) -> Option<Self> {
+        let qdisc = Self::resolve(queue, path, problems)?;
+        let depth = qdisc.depth();
+        if depth > MOST_DEPTH {
+            let found = format!("{depth} disciplines inside each other");
+            problems.add(|| Problem::new(path, found, format!("at most {MOST_DEPTH}")));
+            return None;
+        }
+        Some(qdisc)
+    }
+
+    /// Whether packets leave at the rate of its [shaper](Self::shaper), or the link's, for as long as some wait.
+    pub fn has_steady_rate(&self) -> bool {
+        let is_shaped = self.shaper().is_some() || !self.kind().holds_back;
+        is_shaped && self.all().iter().skip(1).all(|inner| !inner.kind().holds_back)
+    }
+
+    fn depth(&self) -> usize {
+        let inner = self.parts().into_iter().map(|part| match part {
+            Part::Inner { qdisc, .. } => qdisc.depth(),
+            Part::Class { .. } | Part::Filter { .. } => 0,
+        });
+        1 + inner.max().unwrap_or(0)
+    }
+
+    /// Any discipline that is not made of others, as the inner one of those that are.
+    #[cfg(feature = "testing")]
+    fn any_inner() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::prelude::*;
+        prop_oneof![
+            Pfifo::any().prop_map(Self::Pfifo),
+            Bfifo::any().prop_map(Self::Bfifo),
+            PfifoHeadDrop::any().prop_map(Self::PfifoHeadDrop),
+            Codel::any().prop_map(Self::Codel),
+            Red::any().prop_map(Self::Red),
+            Pie::any().prop_map(Self::Pie),
+        ]
+        .boxed()
+    }
 }
 
 /// The discipline of a port for which the experiment file names none.

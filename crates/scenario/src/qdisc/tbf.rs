@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByteLimit, Discipline, Limit, Reason, Setting, Shaper};
+use super::{ByteLimit, Discipline, Limit, Part, Qdisc, Queue, Reason, Setting, Shaper};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
@@ -16,7 +16,7 @@ type Burst = Quantity<Sizes, 1, { GB }>;
 type Latency = Quantity<Times, US, MINUTE>;
 
 /// A token bucket filter, as Linux' sch_tbf: passes packets on at a rate of its own, after idle times a burst at once.
-/// What waits is in a bfifo.
+/// What waits is in a bfifo, or in another discipline.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -36,6 +36,8 @@ pub(crate) struct Keys {
     peakrate: Option<Rate>,
     /// Size of the second bucket. It must be given with peakrate.
     mtu: Option<Burst>,
+    /// The discipline in which packets wait. Default: a bfifo of this limit; with another one, the limit has no effect.
+    inner: Option<Box<Queue>>,
 }
 
 /// Parameters of `tbf`.
@@ -47,8 +49,11 @@ pub struct Tbf {
     pub burst_bytes: u32,
     /// The second bucket, if there is one.
     pub peak: Option<Peak>,
-    /// A packet that would raise the backlog above this is dropped.
+    /// A packet that would raise the backlog above this is dropped, unless there is an inner discipline.
     pub limit_bytes: u64,
+    /// The discipline in which packets wait; a `bfifo` if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Box<Qdisc>>,
 }
 
 /// The second bucket of `tbf`.
@@ -73,6 +78,7 @@ impl Discipline for Tbf {
     const SOURCE: &'static str = "net/sched/sch_tbf.c";
     const MODULE: &'static str = "sch_tbf";
     const SAMPLE: &'static str = "tbf rate 1mbit burst 2000 limit 10000";
+    const HOLDS_BACK: bool = true;
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::OVERSIZE];
 
     fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
@@ -108,11 +114,15 @@ impl Discipline for Tbf {
                 return None;
             }
         };
-        Some(Self { rate_bps, burst_bytes, peak, limit_bytes })
+        let inner = match &keys.inner {
+            Some(inner) => Some(Box::new(Qdisc::resolve(inner, &join(path, "inner"), problems)?)),
+            None => None,
+        };
+        Some(Self { rate_bps, burst_bytes, peak, limit_bytes, inner })
     }
 
     fn limit(&self) -> Limit {
-        Limit::Bytes(self.limit_bytes)
+        self.inner.as_ref().map_or(Limit::Bytes(self.limit_bytes), |inner| inner.limit())
     }
 
     fn shaper(&self) -> Option<Shaper> {
@@ -130,16 +140,21 @@ impl Discipline for Tbf {
         settings
     }
 
+    fn parts(&self) -> Vec<Part<'_>> {
+        self.inner.iter().map(|qdisc| Part::Inner { class: 1, qdisc }).collect()
+    }
+
     /// Mostly buckets that hold a packet of any size.
     #[cfg(feature = "testing")]
     fn any() -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;
         let size = || prop_oneof![9 => 1600..=100_000_u32, 1 => 1..=1600_u32];
         let peak = prop::option::of((1_000_000..=50_000_000_u64, size()));
-        (300_000..=50_000_000_u64, size(), peak, 1..=300_000_u64)
-            .prop_map(|(rate_bps, burst_bytes, peak, limit_bytes)| {
+        let inner = prop::option::weighted(0.3, Qdisc::any_inner().prop_map(Box::new));
+        (300_000..=50_000_000_u64, size(), peak, 1..=300_000_u64, inner)
+            .prop_map(|(rate_bps, burst_bytes, peak, limit_bytes, inner)| {
                 let peak = peak.map(|(more_bps, mtu_bytes)| Peak { rate_bps: rate_bps + more_bps, mtu_bytes });
-                Self { rate_bps, burst_bytes, peak, limit_bytes }
+                Self { rate_bps, burst_bytes, peak, limit_bytes, inner }
             })
             .boxed()
     }
@@ -153,6 +168,7 @@ impl Discipline for Tbf {
             keys.push(("peakrate", rate(peak.rate_bps)));
             keys.push(("mtu", size(peak.mtu_bytes)));
         }
+        keys.extend(self.inner.iter().map(|inner| ("inner", inner.written().into())));
         keys
     }
 }

@@ -74,7 +74,7 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         delay_ns: own.delay.unwrap_or(table.delay).get(),
         overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
         queue: match queue {
-            Some(queue) => Qdisc::resolve(queue, &queue_path, problems)?,
+            Some(queue) => Qdisc::of_port(queue, &queue_path, problems)?,
             None => Qdisc::default(),
         },
     })

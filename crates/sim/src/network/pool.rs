@@ -142,6 +142,15 @@ pub(crate) struct Backlog {
     pub(crate) bytes: u64,
 }
 
+impl Backlog {
+    /// One of the queues held `before`, and now holds `after`.
+    #[inline]
+    pub(crate) fn adjust(&mut self, before: Self, after: Self) {
+        self.packets = self.packets + after.packets - before.packets;
+        self.bytes = self.bytes + after.bytes - before.bytes;
+    }
+}
+
 impl Sum for Backlog {
     fn sum<I: Iterator<Item = Self>>(each: I) -> Self {
         let add = |sum: Self, more: Self| Self { packets: sum.packets + more.packets, bytes: sum.bytes + more.bytes };

@@ -18,6 +18,12 @@ pub enum Ecn {
     Ce,
 }
 
+/// Linux' `TC_PRIO_*`.
+const BEST_EFFORT: u8 = 0;
+const BULK: u8 = 2;
+const INTERACTIVE_BULK: u8 = 4;
+const INTERACTIVE: u8 = 6;
+
 const ECN_BITS: u32 = 2;
 const ECN_MASK: u8 = 0b11;
 
@@ -43,6 +49,13 @@ impl TrafficClass {
     #[inline]
     pub(crate) fn dscp(self) -> u8 {
         self.0 >> ECN_BITS
+    }
+
+    /// The priority that Linux gives the packet when it forwards it (`rt_tos2priority` in `net/ipv4/route.c`): two bits of
+    /// the old type of service say whether the packet asks for low delay, throughput, both or neither.
+    #[inline]
+    pub(crate) fn priority(self) -> u8 {
+        [BEST_EFFORT, BULK, INTERACTIVE, INTERACTIVE_BULK][usize::from(self.dscp() >> 1 & 0b11)]
     }
 
     /// Sets Congestion Experienced and leaves the code point unchanged.

@@ -41,15 +41,12 @@ impl Discipline for Bfifo {
         self.queue.backlog()
     }
 
+    fn peek(&self) -> Option<PacketId> {
+        self.queue.front()
+    }
+
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.queue.iter(pool).for_each(visit);
-    }
-}
-
-impl Bfifo {
-    /// The packet that leaves next (`qdisc_peek_head`).
-    pub(crate) fn peek(&self) -> Option<PacketId> {
-        self.queue.front()
     }
 }
 

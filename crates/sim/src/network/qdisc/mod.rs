@@ -5,6 +5,7 @@
 //! that it drops, marks or splits off through [`Fates`], and the caller does the bookkeeping. Lengths are those of frames,
 //! the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
 
+use bufferscope_programs::scramble;
 use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::pool::{Backlog, Fifo, PacketId, Pool};
@@ -13,7 +14,9 @@ use super::xmit::Xmit;
 
 mod codel_law;
 mod flow_queues;
+mod inner;
 pub(crate) mod layer;
+mod rate;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
 #[derive(Debug, Default)]
@@ -40,6 +43,16 @@ pub(crate) enum Dequeued {
     NotBefore(u64),
 }
 
+impl Dequeued {
+    /// The answer of two disciplines of which neither has a packet now.
+    fn or_before(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NotBefore(a), Self::NotBefore(b)) => Self::NotBefore(a.min(b)),
+            (Self::Nothing, answer) | (answer, _) => answer,
+        }
+    }
+}
+
 impl From<Option<PacketId>> for Dequeued {
     #[inline]
     fn from(packet: Option<PacketId>) -> Self {
@@ -62,6 +75,13 @@ pub(crate) struct Place {
     pub(crate) now_ns: u64,
 }
 
+impl Place {
+    /// The place of the inner discipline of that number, with random numbers of its own.
+    fn inner(self, number: u16) -> Self {
+        Self { seed: scramble(self.seed ^ (1 + u64::from(number))), ..self }
+    }
+}
+
 /// A queueing discipline of a port.
 trait Discipline: Sized {
     /// Its parameters.
@@ -78,6 +98,17 @@ trait Discipline: Sized {
 
     /// Takes the next packet for the layer below out of the queue.
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued;
+
+    /// Whether it has a timer or ever answers [`Dequeued::NotBefore`] with these parameters.
+    fn keeps_time(_parameters: &Self::Parameters) -> bool {
+        Self::KEEPS_TIME
+    }
+
+    /// The packet that leaves next, where it can be told without taking it out of the queue. The kernel's disciplines
+    /// that peek with `qdisc_peek_dequeued` cannot tell.
+    fn peek(&self) -> Option<PacketId> {
+        None
+    }
 
     /// What waits, in inner disciplines too. Called for every packet that a link sends and for every sample, so it must
     /// not count queue by queue where these may be many.
@@ -143,7 +174,7 @@ macro_rules! disciplines {
             /// Does a discipline with these parameters have a timer, or ever answer [`Dequeued::NotBefore`]?
             pub(crate) fn keeps_time(parameters: &scenario::Qdisc) -> bool {
                 match parameters {
-                    $(scenario::Qdisc::$name(_) => $file::$name::KEEPS_TIME,)+
+                    $(scenario::Qdisc::$name(parameters) => $file::$name::keeps_time(parameters),)+
                 }
             }
 
@@ -151,6 +182,13 @@ macro_rules! disciplines {
             pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
                 match self {
                     $(Self::$name(q) => q.dequeue(now_ns, pool, fates),)+
+                }
+            }
+
+            /// The packet that leaves next, where it can be told without taking it out of the queue.
+            fn peek(&self) -> Option<PacketId> {
+                match self {
+                    $(Self::$name(q) => q.peek(),)+
                 }
             }
 
@@ -225,6 +263,8 @@ disciplines! {
     pie::Pie,
     dualpi2::Dualpi2,
     tbf::Tbf,
+    prio::Prio,
+    htb::Htb,
 }
 
 /// Queues an arriving packet if it fits, and drops it otherwise.

@@ -40,6 +40,10 @@ impl Discipline for Pfifo {
         self.queue.backlog()
     }
 
+    fn peek(&self) -> Option<PacketId> {
+        self.queue.front()
+    }
+
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.queue.iter(pool).for_each(visit);
     }

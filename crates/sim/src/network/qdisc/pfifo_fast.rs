@@ -69,6 +69,10 @@ impl Discipline for PfifoFast {
         self.bands.iter().map(Fifo::backlog).sum()
     }
 
+    fn peek(&self) -> Option<PacketId> {
+        self.bands.iter().find_map(Fifo::front)
+    }
+
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.bands.iter().flat_map(|band| band.iter(pool)).for_each(visit);
     }
@@ -90,16 +94,9 @@ impl Ring {
     }
 }
 
-/// The queue of a packet: `ip_tos2prio`, then `prio2band`.
+/// The queue of a packet (`prio2band`).
 fn band(class: TrafficClass) -> usize {
-    match class.dscp() >> 1 & 0b11 {
-        // Best effort, or interactive and bulk at the same time.
-        0b00 | 0b11 => 1,
-        // Bulk: it asks for throughput.
-        0b01 => 2,
-        // Interactive: it asks for low delay.
-        _ => 0,
-    }
+    scenario::Prio::PRIOMAP[usize::from(class.priority())].into()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Source: Linux `net/sched/sch_tbf.c`, with the conversion of lengths to times in `net/sched/sch_generic.c`
 //! (`psched_ratecfg_precompute`):
 //! - tokens are nanoseconds; a packet takes as many as its length lasts at the rate;
-//! - what waits is in an inner `bfifo`, and only its first packet is looked at;
+//! - what waits is in an inner discipline, and only its first packet is looked at;
 //! - a packet that is larger than the bucket is dropped; one of several segments is segmented if these fit, and the
 //!   sender is told what became of them together.
 //!
@@ -12,16 +12,15 @@
 use bufferscope_scenario::sizes::{FRAME_BYTES, MTU_BYTES};
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::bfifo::Bfifo;
+use super::inner::Inner;
+use super::rate::Rate;
 use super::{Dequeued, Discipline, Fates, Place, each_segment};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
-const NS_PER_S: u64 = 1_000_000_000;
-
 #[derive(Debug)]
 pub(crate) struct Tbf {
-    inner: Bfifo,
+    inner: Inner,
     bucket: Bucket,
     peak: Option<Bucket>,
     /// Largest packet that finds enough tokens in a full bucket.
@@ -40,22 +39,18 @@ struct Bucket {
     tokens_ns: i64,
 }
 
-/// A rate as the kernel computes with it: a length times `multiplier >> shift` is a time in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rate {
-    multiplier: u32,
-    shift: u8,
-}
-
 impl Discipline for Tbf {
     type Parameters = scenario::Tbf;
 
     const KEEPS_TIME: bool = true;
 
     fn new(parameters: &scenario::Tbf, place: Place) -> Result<Self, String> {
-        let peak = parameters.peak.as_ref();
+        let (peak, limit_bytes) = (parameters.peak.as_ref(), parameters.limit_bytes);
         Ok(Self {
-            inner: Bfifo::new(&scenario::Bfifo { limit_bytes: parameters.limit_bytes }, place)?,
+            inner: match &parameters.inner {
+                Some(inner) => Inner::new(inner, place.inner(0))?,
+                None => Inner::new(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes }), place)?,
+            },
             bucket: Bucket::new(parameters.rate_bps, parameters.burst_bytes),
             peak: peak.map(|peak| Bucket::new(peak.rate_bps, peak.mtu_bytes)),
             max_bytes: peak.map_or(u32::MAX, |peak| peak.mtu_bytes).min(parameters.burst_bytes),
@@ -80,7 +75,10 @@ impl Discipline for Tbf {
     }
 
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
-        let Some(first) = self.inner.peek() else { return Dequeued::Nothing };
+        let first = match self.inner.peek(now_ns, pool, fates) {
+            Dequeued::Packet(first) => first,
+            nothing => return nothing,
+        };
         let frame_bytes = pool.header(first).frame_bytes;
         let arrived_ns = i64::try_from(now_ns - self.updated_at_ns).unwrap_or(i64::MAX).min(self.bucket.size_ns);
         let left_ns = self.bucket.left_ns(arrived_ns, frame_bytes);
@@ -97,7 +95,7 @@ impl Discipline for Tbf {
         self.inner.dequeue(now_ns, pool, fates)
     }
 
-    /// `tbf_change`: the inner `bfifo` keeps its packets, and the buckets are full.
+    /// `tbf_change`: an inner discipline of the same kind keeps its packets, and the buckets are full.
     fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
         let Self { inner, bucket, peak, max_bytes, overhead_bytes: _, updated_at_ns: _ } = to;
         self.inner.change(inner, pool, fates);
@@ -110,6 +108,18 @@ impl Discipline for Tbf {
 
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.inner.each_packet(pool, visit);
+    }
+
+    fn idle_since(&mut self, at_ns: u64) {
+        self.inner.qdisc.idle_since(at_ns);
+    }
+
+    fn timer(&self) -> Option<u64> {
+        self.inner.qdisc.timer()
+    }
+
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+        self.inner.qdisc.on_timer(now_ns, pool, fates);
     }
 
     fn warning(&self) -> Option<String> {
@@ -133,27 +143,6 @@ impl Bucket {
     /// The tokens that are left if `arrived_ns` have arrived and a frame takes its own; negative if they are too few.
     fn left_ns(&self, arrived_ns: i64, frame_bytes: u32) -> i64 {
         (self.tokens_ns + arrived_ns).min(self.size_ns) - self.rate.duration_ns(frame_bytes)
-    }
-}
-
-impl Rate {
-    /// The largest multiplier of 32 bits (`psched_ratecfg_precompute__`).
-    fn new(bits_per_second: u64) -> Self {
-        let bytes_per_second = (bits_per_second / 8).max(1);
-        let (mut factor, mut shift) = (NS_PER_S, 0);
-        loop {
-            let multiplier = (factor / bytes_per_second) as u32;
-            if multiplier >> 31 == 1 || factor >> 63 == 1 {
-                return Self { multiplier, shift };
-            }
-            factor <<= 1;
-            shift += 1;
-        }
-    }
-
-    /// How long so many bytes last (`psched_l2t_ns`).
-    fn duration_ns(self, bytes: u32) -> i64 {
-        ((u64::from(bytes) * u64::from(self.multiplier)) >> self.shift) as i64
     }
 }
 

@@ -1,4 +1,4 @@
-use super::super::testing::{Bench, FRAME};
+use super::super::testing::{Bench, FRAME, MS};
 use super::*;
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -6,7 +6,7 @@ use crate::network::traffic_class::{Ecn, TrafficClass};
 const FRAME_NS: u64 = 1_211_200;
 
 fn parameters() -> scenario::Tbf {
-    scenario::Tbf { rate_bps: 10_000_000, burst_bytes: 2 * FRAME, peak: None, limit_bytes: 100_000 }
+    scenario::Tbf { rate_bps: 10_000_000, burst_bytes: 2 * FRAME, peak: None, limit_bytes: 100_000, inner: None }
 }
 
 fn bench(parameters: scenario::Tbf) -> Bench {
@@ -118,4 +118,37 @@ fn a_changed_filter_keeps_its_packets_and_has_full_buckets() {
     assert_eq!(bench.dequeue(0).0, Some((2, Ecn::NotEct)), "the bucket is full again");
     assert_eq!(bench.dequeue(0).0, Some((3, Ecn::NotEct)));
     assert_eq!(bench.not_before(0), Some(2 * FRAME_NS), "at half the rate");
+}
+
+/// `qdisc_peek_dequeued`: CoDel passes its first packet on as soon as the filter looks at it. So only what is left in it
+/// can become old there. FIFOs show their first packet, which stays in their account.
+#[test]
+fn what_waits_may_be_in_another_discipline() {
+    let inner = |inner| scenario::Tbf { burst_bytes: FRAME, inner: Some(Box::new(inner)), ..parameters() };
+    let mut bench = bench(inner(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 2 })));
+    for _ in 0..2 {
+        assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None);
+    }
+    assert_eq!(bench.dequeue(0).0, Some((0, Ecn::NotEct)));
+    // A full frame at 10 Mbit/s takes 1.2112 ms.
+    assert_eq!(bench.not_before(0), Some(1_211_200));
+    assert_eq!(bench.enqueue(1, FRAME, Ecn::NotEct), None);
+    assert_eq!(bench.enqueue(2, FRAME, Ecn::NotEct), Some(Reason::OVERLIMIT), "the limit is in packets now");
+    assert_eq!(bench.backlog().0, 2);
+    let codel = scenario::Codel {
+        limit_packets: 100,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        ecn: false,
+        ce_threshold_ns: None,
+    };
+    let mut bench = self::bench(inner(scenario::Qdisc::Codel(codel)));
+    for _ in 0..3 {
+        bench.enqueue(0, FRAME, Ecn::NotEct);
+    }
+    assert_eq!(bench.dequeue(0).0, Some((0, Ecn::NotEct)));
+    assert_eq!(bench.not_before(0), Some(1_211_200));
+    assert_eq!(bench.backlog(), (2, 2 * u64::from(FRAME)), "the one that was looked at still waits");
+    assert_eq!(bench.not_before(MS), Some(1_211_200), "and is not looked for again");
+    assert_eq!(bench.dequeue(1_211_200).0, Some((1, Ecn::NotEct)));
 }

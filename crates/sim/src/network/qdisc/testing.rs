@@ -105,6 +105,17 @@ impl Bench {
         }
     }
 
+    /// The answer of the discipline, whatever it is. A packet must [leave](Self::leave) then.
+    pub(super) fn answer(&mut self, now_ns: u64) -> Dequeued {
+        self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates)
+    }
+
+    /// Frees a packet that the discipline has passed on. Returns its number.
+    pub(super) fn leave(&mut self, packet: PacketId) -> u64 {
+        self.pool.remove(packet);
+        self.number(packet)
+    }
+
     pub(super) fn idle_since(&mut self, at_ns: u64) {
         self.qdisc.idle_since(at_ns);
     }

@@ -1,0 +1,478 @@
+//! `htb`: a hierarchical token bucket (`sch_htb`). Bursts have the defaults of iproute2's `tc/q_htb.c`.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Discipline, Limit, PacketLimit, Part, Qdisc, Queue, Setting};
+use crate::dscp::Dscp;
+use crate::error::{Problem, Problems, quote};
+use crate::file::Rate;
+use crate::path::join;
+use crate::quantity::{Quantity, Sizes};
+use crate::suggest::any_of;
+use crate::text::TextRule;
+use crate::units::{GB, MB};
+
+/// Size of a bucket.
+type Burst = Quantity<Sizes, 1, { GB }>;
+/// Bytes that a class may send in its turn.
+type Quantum = Quantity<Sizes, 1, { 100 * MB }>;
+
+/// Largest number of classes in the simulator's and the plan's tables.
+const MOST_CLASSES: usize = 256;
+
+/// A hierarchical token bucket, as Linux' sch_htb: a tree of classes, each with a rate of its own up to which it may send,
+/// and a ceiling up to which it may borrow what its parent has to spare.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Keys {
+    /// The classes by name. A parent comes before its children.
+    #[serde(default)]
+    class: IndexMap<String, ClassKeys>,
+    /// Code points that have a class of their own. The first that fits decides.
+    #[serde(default)]
+    filter: Vec<FilterKeys>,
+    /// The class of all other packets. Default: none; they pass unshaped, before all classes.
+    #[schemars(with = "Option<crate::text::Name>")]
+    default: Option<String>,
+    /// The quantum of a class is its rate in bytes a second divided by this.
+    #[serde(default = "r2q")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    r2q: u32,
+    /// Number of waiting packets at which an arriving packet that has no class is dropped.
+    #[serde(default = "super::pfifo::limit")]
+    direct_qlen: PacketLimit,
+}
+
+/// A class of htb.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields, inline)]
+struct ClassKeys {
+    /// The class that contains it. Default: none; it is at the root.
+    #[schemars(with = "Option<crate::text::Name>")]
+    parent: Option<String>,
+    /// Rate that it has of its own.
+    #[schemars(example = &"1mbit")]
+    rate: Rate,
+    /// Rate up to which it may borrow. Default: its own rate.
+    ceil: Option<Rate>,
+    /// How much it may send at once at any speed, before its rate counts. Default: 1600 bytes and what its rate sends in a
+    /// nanosecond.
+    burst: Option<Burst>,
+    /// How much it may send at once at any speed, before its ceiling counts. Default: 1600 bytes and what its ceiling
+    /// sends in a nanosecond.
+    cburst: Option<Burst>,
+    /// How much it may send in its turn, among classes of the same prio. Default: its rate in bytes a second divided by
+    /// r2q, from 1000 to 200,000 bytes.
+    quantum: Option<Quantum>,
+    /// Classes of a lower number are served first, and are offered first what their parent has to spare.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 7))]
+    prio: u8,
+    /// The discipline in which its packets wait. Default: a pfifo of 1000 packets.
+    inner: Option<Queue>,
+}
+
+/// Packets with one code point go to a class.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields, inline)]
+struct FilterKeys {
+    /// The code point, by its name or number.
+    dscp: Dscp,
+    /// The class, which has no children.
+    #[schemars(with = "crate::text::Name")]
+    class: String,
+}
+
+/// iproute2's `tc/q_htb.c`.
+fn r2q() -> u32 {
+    10
+}
+
+/// Parameters of `htb`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Htb {
+    /// The classes, parents before their children.
+    pub classes: Vec<HtbClass>,
+    /// The class of packets with a code point, in order.
+    pub filters: Vec<ClassFilter>,
+    /// The class of all other packets.
+    pub default: Option<u16>,
+    /// The quantum of a class is its rate divided by this.
+    pub r2q: u32,
+    /// Number of waiting packets at which one that has no class is dropped.
+    pub direct_qlen_packets: u32,
+}
+
+/// A class of `htb`. Classes are known by their indices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HtbClass {
+    /// The class that contains it.
+    pub parent: Option<u16>,
+    /// Rate of its own.
+    pub rate_bps: u64,
+    /// Rate up to which it may borrow.
+    pub ceil_bps: u64,
+    /// The bucket of its rate.
+    pub burst_bytes: u32,
+    /// The bucket of its ceiling.
+    pub cburst_bytes: u32,
+    /// Bytes it may send in its turn, unless they follow from the rate.
+    pub quantum_bytes: Option<u32>,
+    /// Classes of a lower number come first.
+    pub prio: u8,
+    /// The discipline in which its packets wait; a `pfifo` if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Box<Qdisc>>,
+}
+
+/// Packets with one code point go to a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassFilter {
+    /// The code point.
+    pub dscp: u8,
+    /// The class.
+    pub class: u16,
+}
+
+impl Htb {
+    /// Number of prios that a class may have (`TC_HTB_NUMPRIO`).
+    pub const PRIOS: usize = 8;
+    /// Number of classes that may be inside each other (`TC_HTB_MAXDEPTH`).
+    pub const MOST_DEPTH: usize = 8;
+    /// Limit of a class that is given no discipline: `txqueuelen` of an Ethernet device.
+    pub const LEAF_PACKETS: u32 = 1000;
+
+    /// Whether a class contains no others.
+    pub fn is_leaf(&self, class: u16) -> bool {
+        usize::from(class) < self.classes.len() && self.classes.iter().all(|each| each.parent != Some(class))
+    }
+
+    /// How many classes contain each other there, from the root.
+    fn depth(&self, class: u16) -> usize {
+        let parent = |class: &u16| self.classes.get(usize::from(*class))?.parent;
+        std::iter::successors(Some(class), parent).take(self.classes.len()).count()
+    }
+}
+
+impl HtbClass {
+    /// The bucket of the rate as the kernel holds it, in nanoseconds.
+    pub fn buffer_ns(&self) -> u64 {
+        bucket_ns(self.rate_bps, self.burst_bytes)
+    }
+
+    /// The bucket of the ceiling as the kernel holds it, in nanoseconds.
+    pub fn cbuffer_ns(&self) -> u64 {
+        bucket_ns(self.ceil_bps, self.cburst_bytes)
+    }
+}
+
+/// The time that a bucket lasts. `tc` counts it in ticks of 64 ns and rounds down (`tc_calc_xmittime` up to iproute2 6.13;
+/// later ones round up).
+fn bucket_ns(bits_per_second: u64, bytes: u32) -> u64 {
+    const TICKS_PER_US: f64 = 15.625;
+    let us = 1e6 * (f64::from(bytes) / (bits_per_second / 8).max(1) as f64);
+    ((us * TICKS_PER_US) as u64) << 6
+}
+
+/// What `tc` gives a class that is given no burst: `rate / hz + mtu`, at the 10^9 ticks a second of a kernel with
+/// high-resolution timers.
+fn default_burst(bits_per_second: u64) -> u32 {
+    (bits_per_second / 8 / 1_000_000_000 + 1600) as u32
+}
+
+impl Discipline for Htb {
+    type Keys = Keys;
+
+    const MODULE: &'static str = "sch_htb";
+    const SAMPLE: &'static str = "htb";
+    const HOLDS_BACK: bool = true;
+
+    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+        let classes = keys.class.iter().map(|(name, class)| resolve_class(name, class, keys, path, problems));
+        let classes: Vec<Option<HtbClass>> = classes.collect();
+        let (path_of, names) = (join(path, "class"), || any_of(keys.class.keys().map(String::as_str)));
+        let mut is_sound = true;
+        if classes.len() > MOST_CLASSES {
+            let found = format!("{} classes", classes.len());
+            problems.add(|| Problem::new(&path_of, found, format!("at most {MOST_CLASSES}")));
+            return None;
+        }
+        let mut index = |name: &String, path: String, problems: &mut Problems| {
+            let index = keys.class.get_index_of(name);
+            if index.is_none() {
+                is_sound = false;
+                problems.add(|| Problem::new(path, format!("{}, which is no class", quote(name)), names()));
+            }
+            index.map(|index| index as u16)
+        };
+        let default = keys.default.as_ref().map(|name| index(name, join(path, "default"), problems));
+        let mut filters = Vec::new();
+        for (filter, number) in keys.filter.iter().zip(1..) {
+            let here = join(&format!("{}[{number}]", join(path, "filter")), "class");
+            filters.extend(
+                index(&filter.class, here, problems).map(|class| ClassFilter { dscp: filter.dscp.get(), class }),
+            );
+        }
+        if !is_sound {
+            return None;
+        }
+        let classes = classes.into_iter().collect::<Option<Vec<_>>>()?;
+        let direct_qlen_packets = keys.direct_qlen.get_u32();
+        let htb = Self { classes, filters, default: default.flatten(), r2q: keys.r2q, direct_qlen_packets };
+        htb.check(keys, path, problems).then_some(htb)
+    }
+
+    fn limit(&self) -> Limit {
+        let leaves = (0..).zip(&self.classes).filter(|(index, _)| self.is_leaf(*index));
+        let limit = |(_, class): (u16, &HtbClass)| {
+            class.inner.as_ref().map_or(Limit::Packets(Self::LEAF_PACKETS.into()), |inner| inner.limit())
+        };
+        Limit::sum(leaves.map(limit).chain([Limit::Packets(self.direct_qlen_packets.into())]))
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Setting)> {
+        let default = self.default.map(|class| ("default", Setting::Words(format!("{:x}", class + 1))));
+        let others = [
+            ("r2q", Setting::Number(self.r2q.into())),
+            ("direct_qlen", Setting::Number(self.direct_qlen_packets.into())),
+        ];
+        default.into_iter().chain(others).collect()
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        for (class, number) in self.classes.iter().zip(1..) {
+            let mut settings = vec![
+                ("rate", Setting::Rate(class.rate_bps)),
+                ("ceil", Setting::Rate(class.ceil_bps)),
+                ("burst", Setting::Number(class.burst_bytes.into())),
+                ("cburst", Setting::Number(class.cburst_bytes.into())),
+                ("prio", Setting::Number(class.prio.into())),
+            ];
+            settings.extend(class.quantum_bytes.map(|quantum| ("quantum", Setting::Number(quantum.into()))));
+            parts.push(Part::Class { class: number, parent: class.parent.map_or(0, |parent| parent + 1), settings });
+        }
+        let inner = self.classes.iter().zip(1..).filter_map(|(class, number)| Some((class.inner.as_ref()?, number)));
+        parts.extend(inner.map(|(qdisc, class)| Part::Inner { class, qdisc }));
+        parts.extend(self.filters.iter().map(|filter| Part::Filter { dscp: filter.dscp, class: filter.class + 1 }));
+        parts
+    }
+
+    /// Trees of two or three levels.
+    #[cfg(feature = "testing")]
+    fn any() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::prelude::*;
+        let class = || {
+            let rates = (300_000..=20_000_000_u64, 0..=20_000_000_u64);
+            let bursts = (1600..=50_000_u32, 1600..=50_000_u32);
+            let inner = prop::option::weighted(0.5, Qdisc::any_inner().prop_map(Box::new));
+            (rates, bursts, prop::option::of(1000..=60_000_u32), 0..8_u8, inner).prop_map(
+                |((rate_bps, more_bps), (burst_bytes, cburst_bytes), quantum_bytes, prio, inner)| {
+                    let ceil_bps = rate_bps + more_bps;
+                    let parent = None;
+                    HtbClass { parent, rate_bps, ceil_bps, burst_bytes, cburst_bytes, quantum_bytes, prio, inner }
+                },
+            )
+        };
+        let classes = prop::collection::vec((class(), any::<u16>()), 1..=5);
+        let filters = prop::collection::vec((0..64_u8, any::<u16>()), 0..4);
+        (classes, filters, prop::option::of(any::<u16>()), 1..=50_u32, 1..=500_u32)
+            .prop_map(|(classes, filters, default, r2q, direct_qlen_packets)| {
+                let mut tree: Vec<HtbClass> = Vec::new();
+                for (class, parent) in classes {
+                    let parent =
+                        parent.checked_rem(tree.len() as u16 + 1).filter(|parent| usize::from(*parent) < tree.len());
+                    if let Some(parent) = parent {
+                        tree[usize::from(parent)].inner = None;
+                    }
+                    tree.push(HtbClass { parent, ..class });
+                }
+                let mut htb = Self { classes: tree, filters: Vec::new(), default: None, r2q, direct_qlen_packets };
+                let leaves: Vec<u16> = (0..htb.classes.len() as u16).filter(|class| htb.is_leaf(*class)).collect();
+                let leaf = |any: u16| leaves[usize::from(any) % leaves.len()];
+                htb.default = default.map(leaf);
+                htb.filters = filters.into_iter().map(|(dscp, any)| ClassFilter { dscp, class: leaf(any) }).collect();
+                htb
+            })
+            .boxed()
+    }
+
+    #[cfg(feature = "testing")]
+    fn written(&self) -> Vec<(&'static str, toml::Value)> {
+        use toml::{Table, Value};
+
+        use crate::testing::text::{packets, rate, size};
+        let name = |class: u16| format!("c{class}");
+        let table = |keys: Vec<(&str, Value)>| {
+            Value::Table(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        };
+        let class = |class: &HtbClass| {
+            let mut keys = vec![
+                ("rate", rate(class.rate_bps)),
+                ("ceil", rate(class.ceil_bps)),
+                ("burst", size(class.burst_bytes)),
+                ("cburst", size(class.cburst_bytes)),
+                ("prio", i64::from(class.prio).into()),
+            ];
+            keys.extend(class.parent.map(|parent| ("parent", name(parent).into())));
+            keys.extend(class.quantum_bytes.map(|quantum| ("quantum", size(quantum))));
+            keys.extend(class.inner.iter().map(|inner| ("inner", inner.written().into())));
+            table(keys)
+        };
+        let filter = |filter: &ClassFilter| {
+            table(vec![("dscp", i64::from(filter.dscp).into()), ("class", name(filter.class).into())])
+        };
+        let classes: Table = (0..).zip(&self.classes).map(|(index, each)| (name(index), class(each))).collect();
+        let mut keys = vec![
+            ("class", Value::Table(classes)),
+            ("filter", Value::Array(self.filters.iter().map(filter).collect())),
+            ("r2q", i64::from(self.r2q).into()),
+            ("direct_qlen", packets(self.direct_qlen_packets)),
+        ];
+        keys.extend(self.default.map(|class| ("default", name(class).into())));
+        keys
+    }
+}
+
+impl Htb {
+    /// Refuses trees that Linux refuses, and settings of classes that would have no effect.
+    fn check(&self, keys: &Keys, path: &str, problems: &mut Problems) -> bool {
+        let class_path = |class: u16| {
+            let name = keys.class.get_index(class.into()).map_or("", |(name, _)| name.as_str());
+            join(&join(path, "class"), name)
+        };
+        let mut is_sound = true;
+        let mut refuse = |problem: Problem| {
+            is_sound = false;
+            problems.add(|| problem);
+        };
+        for (index, class) in (0..).zip(&self.classes) {
+            if self.depth(index) > Self::MOST_DEPTH {
+                let found = format!("a class inside {} others", self.depth(index) - 1);
+                refuse(Problem::new(
+                    class_path(index),
+                    found,
+                    format!("a tree of at most {} levels", Self::MOST_DEPTH),
+                ));
+            }
+            if class.inner.is_some() && !self.is_leaf(index) {
+                let key = join(&class_path(index), "inner");
+                refuse(Problem::new(key, "a discipline of a class that contains others", "one of a class without"));
+            }
+            for (key, ns) in [("burst", class.buffer_ns()), ("cburst", class.cbuffer_ns())] {
+                if ns >> 6 > u64::from(u32::MAX) {
+                    let found = format!("a bucket that lasts {} s at its rate", ns / 1_000_000_000);
+                    refuse(Problem::new(join(&class_path(index), key), found, "less than 274 s"));
+                }
+            }
+        }
+        let named = (self.filters.iter().zip(1..))
+            .map(|(filter, number)| (filter.class, join(&format!("{}[{number}]", join(path, "filter")), "class")))
+            .chain(self.default.map(|class| (class, join(path, "default"))));
+        for (class, key) in named {
+            if !self.is_leaf(class) {
+                refuse(Problem::new(key, "a class that contains others", "a class without children"));
+            }
+        }
+        is_sound
+    }
+}
+
+fn resolve_class(name: &str, keys: &ClassKeys, all: &Keys, path: &str, problems: &mut Problems) -> Option<HtbClass> {
+    let here = join(&join(path, "class"), name);
+    if !TextRule::Name.accepts(name) {
+        problems.add(|| Problem::new(here, format!("a class named {}", quote(name)), TextRule::Name.describe()));
+        return None;
+    }
+    let parent = match &keys.parent {
+        None => None,
+        Some(parent) => {
+            let index = all.class.get_index_of(parent).filter(|index| Some(*index) < all.class.get_index_of(name));
+            if index.is_none() {
+                problems
+                    .add(|| Problem::new(join(&here, "parent"), quote(parent), "a class that comes before this one"));
+                return None;
+            }
+            index.map(|index| index as u16)
+        }
+    };
+    let (rate_bps, ceil_bps) = (keys.rate.get(), keys.ceil.unwrap_or(keys.rate).get());
+    let inner = match &keys.inner {
+        Some(inner) => Some(Box::new(Qdisc::resolve(inner, &join(&here, "inner"), problems)?)),
+        None => None,
+    };
+    Some(HtbClass {
+        parent,
+        rate_bps,
+        ceil_bps,
+        burst_bytes: keys.burst.map_or(default_burst(rate_bps), Burst::get_u32),
+        cburst_bytes: keys.cburst.map_or(default_burst(ceil_bps), Burst::get_u32),
+        quantum_bytes: keys.quantum.map(Quantum::get_u32),
+        prio: keys.prio,
+        inner,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(keys: &str) -> Result<Htb, String> {
+        let keys: Keys = toml::from_str(keys).unwrap();
+        let mut problems = Problems::default();
+        let resolved = Htb::resolve(&keys, "queue", &mut problems);
+        let problems = problems.into_result();
+        assert_eq!(resolved.is_some(), problems.is_ok());
+        resolved.ok_or_else(|| problems.unwrap_err().to_string())
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_tc() {
+        let htb =
+            read("class = { a = { rate = \"8mbit\" }, b = { parent = \"a\", rate = \"1mbit\", ceil = \"16gbit\" } }")
+                .unwrap();
+        assert_eq!((htb.r2q, htb.direct_qlen_packets, htb.default), (10, 1000, None));
+        let [a, b] = &htb.classes[..] else { panic!() };
+        assert_eq!((a.parent, a.ceil_bps, a.burst_bytes, a.cburst_bytes), (None, 8_000_000, 1600, 1600));
+        assert_eq!((a.quantum_bytes, a.prio), (None, 0));
+        // 2 * 10^9 bytes a second are 2 in a nanosecond.
+        assert_eq!((b.parent, b.cburst_bytes), (Some(0), 1602));
+        // 1600 bytes at 10^6 bytes a second last 1.6 ms, which are 25,000 ticks; at 125,000 bytes a second, 12.8 ms.
+        assert_eq!((a.buffer_ns(), b.buffer_ns()), (1_600_000, 12_800_000));
+        // 1602 bytes at 2 * 10^9 a second last 801 ns, which are 12.5 ticks.
+        assert_eq!(b.cbuffer_ns(), 12 * 64);
+    }
+
+    #[test]
+    fn a_tree_that_makes_no_sense_is_refused() {
+        for (keys, expected) in [
+            ("class = { a = { parent = \"b\", rate = \"1mbit\" }, b = { rate = \"1mbit\" } }", "queue.class.a.parent"),
+            ("class = { a = { parent = \"a\", rate = \"1mbit\" } }", "queue.class.a.parent"),
+            ("default = \"x\"", "which is no class"),
+            ("class = { a = { rate = \"1mbit\" } }\nfilter = [{ dscp = 1, class = \"b\" }]", "which is no class"),
+            (
+                "default = \"a\"\nclass = { a = { rate = \"1mbit\" }, b = { parent = \"a\", rate = \"1mbit\" } }",
+                "a class that contains others",
+            ),
+            (
+                "class = { a = { rate = \"1mbit\", inner = { qdisc = \"codel\" } }, b = { parent = \"a\", rate = \"1mbit\" } }",
+                "queue.class.a.inner",
+            ),
+            ("class = { a = { rate = \"1kbit\", burst = \"1mb\" } }", "a bucket that lasts 8388 s"),
+        ] {
+            let refusal = read(keys).unwrap_err();
+            assert!(refusal.contains(expected), "{refusal}");
+        }
+        let deep = |levels: usize| {
+            let class = |level: usize| {
+                let parent = if level > 0 { format!("parent = \"c{}\", ", level - 1) } else { String::new() };
+                format!("c{level} = {{ {parent}rate = \"1mbit\" }}")
+            };
+            format!("class = {{ {} }}", (0..levels).map(class).collect::<Vec<_>>().join(", "))
+        };
+        assert!(read(&deep(8)).is_ok());
+        assert!(read(&deep(9)).unwrap_err().contains("at most 8 levels"));
+    }
+}

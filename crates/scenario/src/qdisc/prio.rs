@@ -1,0 +1,201 @@
+//! `prio`: several disciplines in order of priority (`sch_prio`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Discipline, Limit, Part, Qdisc, Queue, Setting};
+use crate::dscp::Dscp;
+use crate::error::{Problem, Problems};
+use crate::path::join;
+
+/// Number of priorities that a packet can have (`TC_PRIO_MAX` and 0).
+const PRIORITIES: usize = 16;
+
+/// Several disciplines, each in a band of its own. A band is served only while those before it are empty.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Keys {
+    /// Number of bands.
+    #[serde(default = "bands")]
+    #[schemars(range(min = 2, max = 16))]
+    bands: u8,
+    /// The band, counted from 0, of each of the 16 priorities that Linux derives from a packet's code point: 0 best effort,
+    /// 2 bulk, 4 interactive bulk, 6 interactive; no code point leads to any other.
+    #[serde(default = "priomap")]
+    priomap: [Band; PRIORITIES],
+    /// The disciplines of the bands, in order. A band for which there is none has a pfifo of 1000 packets.
+    #[serde(default)]
+    inner: Vec<Queue>,
+    /// Code points that have a band of their own, whatever the priority. The first that fits decides.
+    #[serde(default)]
+    filter: Vec<FilterKeys>,
+}
+
+/// A band, counted from 0.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Band(#[schemars(range(min = 0, max = 15))] u8);
+
+/// Packets with one code point go to a band.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields, inline)]
+struct FilterKeys {
+    /// The code point, by its name or number.
+    dscp: Dscp,
+    /// The band, counted from 0.
+    #[schemars(range(min = 0, max = 15))]
+    band: u8,
+}
+
+/// iproute2's `tc/q_prio.c`.
+fn bands() -> u8 {
+    3
+}
+
+/// iproute2's `tc/q_prio.c`, the same as that of `pfifo_fast`.
+fn priomap() -> [Band; PRIORITIES] {
+    Prio::PRIOMAP.map(Band)
+}
+
+/// Parameters of `prio`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prio {
+    /// Number of bands.
+    pub bands: u8,
+    /// The band of each priority.
+    pub priomap: [u8; PRIORITIES],
+    /// The disciplines of the first bands. The others have a `pfifo` of [`BAND_PACKETS`](Self::BAND_PACKETS).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<Qdisc>,
+    /// The band of packets with a code point, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<BandFilter>,
+}
+
+/// Packets with one code point go to a band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BandFilter {
+    /// The code point.
+    pub dscp: u8,
+    /// The band, counted from 0.
+    pub band: u8,
+}
+
+impl Prio {
+    /// The band of each priority, if nothing else is given.
+    pub const PRIOMAP: [u8; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+    /// Limit of a band that is given no discipline: `txqueuelen` of an Ethernet device.
+    pub const BAND_PACKETS: u32 = 1000;
+}
+
+impl Discipline for Prio {
+    type Keys = Keys;
+
+    const MODULE: &'static str = "sch_prio";
+    const SAMPLE: &'static str = "prio";
+
+    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+        let bands = keys.bands;
+        let (from, to) = (format!("{bands} bands"), format!("a band from 0 to {}", bands.saturating_sub(1)));
+        let mut sound = true;
+        let mut check = |band: u8, key: String| {
+            if band >= bands {
+                sound = false;
+                problems.add(|| Problem::new(join(path, &key), format!("band {band} of {from}"), to.clone()));
+            }
+        };
+        keys.priomap.iter().zip(1..).for_each(|(band, number)| check(band.0, format!("priomap[{number}]")));
+        keys.filter.iter().zip(1..).for_each(|(filter, number)| check(filter.band, format!("filter[{number}]")));
+        if keys.inner.len() > usize::from(bands) {
+            sound = false;
+            let found = format!("{} disciplines for {from}", keys.inner.len());
+            problems.add(|| Problem::new(join(path, "inner"), found, "at most one for each band"));
+        }
+        let resolve = |(queue, number): (&Queue, u32)| {
+            Qdisc::resolve(queue, &format!("{}[{number}]", join(path, "inner")), problems)
+        };
+        let inner: Vec<Option<Qdisc>> = keys.inner.iter().zip(1..).map(resolve).collect();
+        let inner = inner.into_iter().collect::<Option<Vec<Qdisc>>>()?;
+        let filters = keys.filter.iter().map(|filter| BandFilter { dscp: filter.dscp.get(), band: filter.band });
+        sound.then(|| Self { bands, priomap: keys.priomap.map(|band| band.0), inner, filters: filters.collect() })
+    }
+
+    fn limit(&self) -> Limit {
+        let others = u64::from(self.bands).saturating_sub(self.inner.len() as u64) * u64::from(Self::BAND_PACKETS);
+        Limit::sum(self.inner.iter().map(Qdisc::limit).chain([Limit::Packets(others)]))
+    }
+
+    fn settings(&self) -> Vec<(&'static str, Setting)> {
+        let bands: Vec<String> = self.priomap.iter().map(u8::to_string).collect();
+        vec![("bands", Setting::Number(self.bands.into())), ("priomap", Setting::Words(bands.join(" ")))]
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
+        let inner = (1..).zip(&self.inner).map(|(class, qdisc)| Part::Inner { class, qdisc });
+        let filters = self.filters.iter();
+        let filters = filters.map(|filter| Part::Filter { dscp: filter.dscp, class: u16::from(filter.band) + 1 });
+        inner.chain(filters).collect()
+    }
+
+    #[cfg(feature = "testing")]
+    fn any() -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::prelude::*;
+        (2..=16_u8)
+            .prop_flat_map(|bands| {
+                let filter = (0..64_u8, 0..bands).prop_map(|(dscp, band)| BandFilter { dscp, band });
+                let priomap = proptest::array::uniform16(0..bands);
+                let inner = prop::collection::vec(Qdisc::any_inner(), 0..=usize::from(bands.min(3)));
+                (Just(bands), priomap, inner, prop::collection::vec(filter, 0..3))
+            })
+            .prop_map(|(bands, priomap, inner, filters)| Self { bands, priomap, inner, filters })
+            .boxed()
+    }
+
+    #[cfg(feature = "testing")]
+    fn written(&self) -> Vec<(&'static str, toml::Value)> {
+        use toml::Value;
+        let filter = |filter: &BandFilter| {
+            let keys = [("dscp", filter.dscp), ("band", filter.band)];
+            Value::Table(keys.into_iter().map(|(key, value)| (key.to_owned(), i64::from(value).into())).collect())
+        };
+        vec![
+            ("bands", i64::from(self.bands).into()),
+            ("priomap", Value::Array(self.priomap.iter().map(|band| i64::from(*band).into()).collect())),
+            ("inner", Value::Array(self.inner.iter().map(|inner| inner.written().into()).collect())),
+            ("filter", Value::Array(self.filters.iter().map(filter).collect())),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(keys: &str) -> Result<Prio, String> {
+        let keys: Keys = toml::from_str(keys).unwrap();
+        let mut problems = Problems::default();
+        let resolved = Prio::resolve(&keys, "queue", &mut problems);
+        let problems = problems.into_result();
+        assert_eq!(resolved.is_some(), problems.is_ok());
+        resolved.ok_or_else(|| problems.unwrap_err().to_string())
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_tc() {
+        let prio = read("").unwrap();
+        assert_eq!((prio.bands, prio.priomap), (3, [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]));
+        assert_eq!((prio.inner.len(), prio.filters.len(), prio.limit()), (0, 0, Limit::Packets(3000)));
+    }
+
+    /// The kernel refuses a map to a band that there is not, such as tc's own with two bands.
+    #[test]
+    fn a_band_that_there_is_not_is_refused() {
+        let refusal = read("bands = 2").unwrap_err();
+        assert!(refusal.contains("queue.priomap[2]: found band 2 of 2 bands"), "{refusal}");
+        let refusal = read("filter = [{ dscp = \"ef\", band = 3 }]").unwrap_err();
+        assert!(refusal.contains("filter[1]\": found band 3 of 3 bands") || refusal.contains("filter[1]"), "{refusal}");
+        let four = vec!["{ qdisc = \"codel\" }"; 4].join(", ");
+        let refusal = read(&format!("inner = [{four}]")).unwrap_err();
+        assert!(refusal.contains("queue.inner: found 4 disciplines for 3 bands"), "{refusal}");
+    }
+}
