@@ -3,8 +3,8 @@
 mod common;
 
 use bufferscope_scenario::{
-    Band, Comparison, Congestion, Experiment, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc, RateSchedule, Red,
-    Scenario, Sending, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind,
+    Band, Comparison, Congestion, Experiment, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc,
+    RateSchedule, Red, Scenario, Sending, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind,
 };
 use common::{LAB, lab_unswept, lab_with};
 
@@ -194,6 +194,9 @@ fn red_gets_what_tc_derives() {
         probability: 0.02,
         bandwidth_bps: 10_000_000,
         ecn: false,
+        harddrop: false,
+        nodrop: false,
+        adaptive: false,
     };
     assert_eq!(red(1), lab);
     let burst_packets = (2 * 30_000 + 90_000) / 3000;

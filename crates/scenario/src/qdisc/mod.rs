@@ -11,7 +11,7 @@ use crate::error::Problems;
 use crate::quantity::{Packets, Quantity, Sizes};
 use crate::units::GB;
 
-pub use red::{Averaging, AveragingError, IdleTable};
+pub use red::{Averaging, AveragingError, Curve, IdleTable};
 pub use tbf::Peak;
 
 /// Limit of a queue in packets.

@@ -10,6 +10,7 @@ use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 use super::pool::{Backlog, Fifo, PacketId, Pool};
 use super::xmit::Xmit;
 
+mod early;
 pub(crate) mod layer;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
@@ -66,6 +67,11 @@ trait Discipline: Sized {
 
     /// Whether it has a timer or ever answers [`Dequeued::NotBefore`]. Only then are there events for it.
     const KEEPS_TIME: bool = false;
+
+    /// The same for a discipline for which it depends on the parameters.
+    fn keeps_time(_parameters: &Self::Parameters) -> bool {
+        Self::KEEPS_TIME
+    }
 
     /// Creates the discipline. The error says why Linux would reject the parameters.
     fn new(parameters: &Self::Parameters, place: Place) -> Result<Self, String>;
@@ -140,7 +146,7 @@ macro_rules! disciplines {
             /// Does a discipline with these parameters have a timer, or ever answer [`Dequeued::NotBefore`]?
             pub(crate) fn keeps_time(parameters: &scenario::Qdisc) -> bool {
                 match parameters {
-                    $(scenario::Qdisc::$name(_) => $file::$name::KEEPS_TIME,)+
+                    $(scenario::Qdisc::$name(parameters) => $file::$name::keeps_time(parameters),)+
                 }
             }
 
@@ -277,3 +283,6 @@ impl Fates {
 
 #[cfg(test)]
 mod testing;
+
+#[cfg(test)]
+mod property_tests;
