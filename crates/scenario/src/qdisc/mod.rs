@@ -276,6 +276,7 @@ disciplines! {
     codel::Codel,
     pie::Pie,
     tbf::Tbf,
+    choke::Choke,
 }
 
 /// The discipline of a port for which the experiment file names none.

@@ -60,7 +60,8 @@ pub(crate) struct Keys {
     #[serde(default)]
     nodrop: bool,
     /// Adapt `probability` every half second, so that the average stays around the middle between `min` and `max`: it
-    /// grows to 50 % while the average is long, and falls to 1 % while it is short.
+    /// grows to 50 % while the average is long, and falls to 1 % while it is short. It works in the simulator; Linux since
+    /// 5.7 does not find the flag where tc since 5.7 passes it on, and leaves `probability` alone.
     #[serde(default)]
     adaptive: bool,
 }
@@ -264,7 +265,7 @@ fn contradiction(red: &Red, keys: &Keys, path: &str) -> Option<Problem> {
         min: (red.min_bytes, keys.min.is_some()),
         max: (red.max_bytes, keys.max.is_some()),
     };
-    if red.max_bytes == red.limit_bytes {
+    if red.max_bytes >= red.limit_bytes {
         return Some(thresholds.max_refused(path, "less than"));
     }
     if let Some(problem) = thresholds.contradiction(path) {

@@ -226,6 +226,7 @@ disciplines! {
     codel::Codel,
     pie::Pie,
     tbf::Tbf,
+    choke::Choke,
 }
 
 /// Queues an arriving packet if it fits, and drops it otherwise.

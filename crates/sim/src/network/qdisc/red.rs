@@ -4,6 +4,10 @@
 //! Source: Linux' `net/sched/sch_red.c`; the average and the choice of packets are in [`super::early`]. The hard limit
 //! is that of the inner `bfifo`. With `adaptive`, a timer adapts the probability every half second (125 jiffies).
 //!
+//! The timer is that of `tc` and kernels before 5.7. Since then, `tc` passes flags on in an attribute of their own
+//! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old place, and never starts the timer: there,
+//! `adaptive` changes nothing. A warning says so.
+//!
 //! Departures: a packet that is marked and then finds no room counts only as dropped. Packets are not shown to the
 //! filters that `qevent` may name.
 
@@ -19,6 +23,9 @@ use crate::timers::Timers;
 
 /// How often the probability is adapted (`HZ / 2`).
 const ADAPTED_EVERY_NS: u64 = 500_000_000;
+
+const ADAPTS: &str = "red: `adaptive` has an effect in the simulator but none on Linux since 5.7, which does not find the \
+                      flag where tc since 5.7 passes it on";
 
 #[derive(Debug)]
 pub(crate) struct Red {
@@ -127,7 +134,8 @@ impl Discipline for Red {
     }
 
     fn warning(&self) -> Option<String> {
-        self.early.warning("red")
+        let adapts = self.timer.is_some().then(|| ADAPTS.to_owned());
+        adapts.into_iter().chain(self.early.warning("red")).reduce(|both, warning| format!("{both}; {warning}"))
     }
 }
 

@@ -228,6 +228,13 @@ fn the_probability_is_adapted_every_half_second() {
 }
 
 #[test]
+fn a_warning_says_that_linux_does_not_adapt() {
+    assert_eq!(bench(parameters()).qdisc().warning(), None);
+    let adaptive = bench(scenario::Red { adaptive: true, ..parameters() }).qdisc().warning();
+    assert!(adaptive.is_some_and(|warning| warning.contains("none on Linux since 5.7")));
+}
+
+#[test]
 fn a_change_starts_the_timer_and_stops_it() {
     let mut bench = bench(parameters());
     assert_eq!(bench.qdisc().timer(), None);
