@@ -12,6 +12,7 @@ use crate::quantity::{Packets, Quantity, Sizes};
 use crate::units::GB;
 
 pub use red::{Averaging, AveragingError, Curve, IdleTable};
+pub use sfq::FlowRed;
 pub use tbf::Peak;
 
 /// Limit of a queue in packets.
@@ -277,6 +278,7 @@ disciplines! {
     pie::Pie,
     tbf::Tbf,
     choke::Choke,
+    sfq::Sfq,
 }
 
 /// The discipline of a port for which the experiment file names none.

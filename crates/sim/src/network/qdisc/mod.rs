@@ -227,6 +227,7 @@ disciplines! {
     pie::Pie,
     tbf::Tbf,
     choke::Choke,
+    sfq::Sfq,
 }
 
 /// Queues an arriving packet if it fits, and drops it otherwise.
