@@ -185,6 +185,12 @@ def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
         ('qdisc = "pfifo", limit = "20p"', {"overlimit"}),
         ('qdisc = "codel", limit = "20p"', {"overlimit", "codel"}),
         ('qdisc = "red", limit = "60kb", min = "3kb", max = "9kb", avpkt = "1000b"', {"red"}),
+        (
+            'qdisc = "choke", limit = "400p", min = "4p", max = "80p", probability = 0.0001, bandwidth = "10mbit"',
+            {"choke_matched"},
+        ),
+        ('qdisc = "choke", limit = "20p", min = "18p", max = "19p", burst = 99, bandwidth = "10mbit"', {"overlimit"}),
+        ('qdisc = "sfq", limit = "20p"', {"overlimit"}),
         ('qdisc = "pie", limit = "20p"', {"overlimit"}),
         ('qdisc = "pie", target = "1ms", tupdate = "4ms", alpha = 32, beta = 32', {"pie"}),
         ('qdisc = "tbf", rate = "1mbit", burst = "3kb", limit = "20kb"', {"overlimit"}),

@@ -3,8 +3,8 @@
 mod common;
 
 use bufferscope_scenario::{
-    Band, Comparison, Congestion, Experiment, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc, RateSchedule, Red,
-    Scenario, Sending, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind,
+    Band, Choke, Comparison, Congestion, Experiment, FlowRed, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc,
+    RateSchedule, Red, Scenario, Sending, Sfq, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind,
 };
 use common::{LAB, lab_unswept, lab_with};
 
@@ -217,12 +217,69 @@ fn red_gets_what_tc_derives() {
         probability: 0.02,
         bandwidth_bps: 10_000_000,
         ecn: false,
+        harddrop: false,
+        nodrop: false,
+        adaptive: false,
     };
     assert_eq!(red(1), lab);
     let burst_packets = (2 * 30_000 + 90_000) / 3000;
     assert_eq!(red(2), Red { min_bytes: 30_000, max_bytes: 90_000, burst_packets, ..lab.clone() });
     let burst_packets = (2 * 300_000 + 800_000) / 3000;
     assert_eq!(red(3), Red { min_bytes: 300_000, max_bytes: 800_000, burst_packets, ..lab });
+}
+
+/// The queue of the lab's bottleneck with these keys.
+fn queue(keys: &str) -> Qdisc {
+    let text = lab_unswept() + &format!("[sweep.\"link.bottleneck.queue\"]\nonly = {{ {keys} }}\n");
+    load(&text).points()[0].scenario.links[1].forward.queue.clone()
+}
+
+/// `tc`'s and the kernel's defaults: of the limit come max, min and burst, in packets.
+#[test]
+fn choke_gets_what_tc_derives() {
+    let choke = Choke {
+        limit_packets: 1000,
+        min_packets: 83,  // max / 3
+        max_packets: 250, // limit / 4
+        avpkt_bytes: 1000,
+        burst_packets: 138, // (2 min + max) / 3
+        probability: 0.02,
+        bandwidth_bps: 10_000_000,
+        ecn: false,
+    };
+    assert_eq!(queue("qdisc = 'choke', limit = '1000p', bandwidth = '10mbit'"), Qdisc::Choke(choke));
+}
+
+/// The defaults of sch_sfq, how it cuts numbers down, and what `tc` derives for RED.
+#[test]
+fn sfq_gets_what_tc_and_the_kernel_derive() {
+    let default = Sfq {
+        limit_packets: 127,
+        depth_packets: 127,
+        divisor: 1024,
+        flows: 128,
+        quantum_bytes: 1514,
+        perturb_s: None,
+        headdrop: false,
+        red: None,
+    };
+    assert_eq!(queue("qdisc = 'sfq'"), Qdisc::Sfq(default.clone()));
+    let fewer = Sfq { limit_packets: 50, flows: 50, ..default.clone() };
+    assert_eq!(queue("qdisc = 'sfq', limit = '50p'"), Qdisc::Sfq(fewer));
+    let small = Sfq { limit_packets: 64, depth_packets: 8, divisor: 8, flows: 8, ..default.clone() };
+    assert_eq!(queue("qdisc = 'sfq', limit = '1000p', depth = '8p', divisor = 8"), Qdisc::Sfq(small));
+    let red = FlowRed {
+        limit_bytes: 120_000,
+        min_bytes: 10_000, // max / 3
+        max_bytes: 30_000, // redflowlimit / 4
+        avpkt_bytes: 1000,
+        burst_packets: 16, // (2 min + max) / (3 avpkt)
+        probability: 0.02,
+        ecn: false,
+        harddrop: false,
+    };
+    let with_red = Sfq { perturb_s: Some(10), red: Some(red), ..default };
+    assert_eq!(queue("qdisc = 'sfq', perturb = '10s', redflowlimit = 120000"), Qdisc::Sfq(with_red));
 }
 
 /// `reverse` and `forward` contain only the differences; keys that they omit are those of the link.

@@ -18,7 +18,8 @@ pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
 pub use htb::{ClassFilter, HtbClass};
 pub use prio::BandFilter;
-pub use red::{Averaging, AveragingError, IdleTable};
+pub use red::{Averaging, AveragingError, Curve, IdleTable};
+pub use sfq::FlowRed;
 pub use tbf::Peak;
 
 /// Limit of a queue in packets.
@@ -370,6 +371,8 @@ disciplines! {
     fq_codel::FqCodel,
     pie::Pie,
     dualpi2::Dualpi2,
+    choke::Choke,
+    sfq::Sfq,
     tbf::Tbf,
     prio::Prio,
     htb::Htb,

@@ -1,5 +1,7 @@
 //! `red`: random early detection (`sch_red`). Omitted parameters are derived as iproute2's `tc` derives them.
 
+use std::fmt::Display;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +10,19 @@ use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
 use crate::quantity::{Quantity, Sizes};
-use crate::units::{KB, SIZE};
+use crate::units::{Dimension, KB, SIZE};
 
+mod curve;
 mod idle;
-mod shifts;
 
+pub(super) use curve::Wanted;
+pub use curve::{Averaging, AveragingError, Curve};
 pub use idle::IdleTable;
-pub use shifts::{Averaging, AveragingError};
 
 /// Size of a packet.
-type PacketSize = Quantity<Sizes, 1, { 64 * KB - 1 }>;
+pub(super) type PacketSize = Quantity<Sizes, 1, { 64 * KB - 1 }>;
 /// In (0, 1].
-type Probability = f64;
+pub(super) type Probability = f64;
 
 /// Random early detection, as in Linux' sch_red. Missing keys are derived as in tc-red(8).
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,10 +52,22 @@ pub(crate) struct Keys {
     /// Mark ECN-capable packets instead of dropping them early.
     #[serde(default)]
     ecn: bool,
+    /// Drop even ECN-capable packets while the average is above `max`. Without `ecn` it changes nothing.
+    #[serde(default)]
+    harddrop: bool,
+    /// Queue packets that should be marked but are not ECN-capable, instead of dropping them. It requires `ecn`, and
+    /// Linux 5.7.
+    #[serde(default)]
+    nodrop: bool,
+    /// Adapt `probability` every half second, so that the average stays around the middle between `min` and `max`: it
+    /// grows to 50 % while the average is long, and falls to 1 % while it is short. It works in the simulator; Linux since
+    /// 5.7 does not find the flag where tc since 5.7 passes it on, and leaves `probability` alone.
+    #[serde(default)]
+    adaptive: bool,
 }
 
 /// tc-red(8).
-fn probability() -> Probability {
+pub(super) fn probability() -> Probability {
     0.02
 }
 
@@ -80,6 +95,30 @@ pub struct Red {
     pub bandwidth_bps: u64,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
+    /// Drop even ECN-capable packets above `max`.
+    pub harddrop: bool,
+    /// Queue packets that are not ECN-capable instead of dropping them.
+    pub nodrop: bool,
+    /// Adapt `probability` so that the average stays between the thresholds.
+    pub adaptive: bool,
+}
+
+impl Red {
+    /// How the kernel averages the queue.
+    ///
+    /// # Errors
+    /// Parameters that `tc` or the kernel refuses.
+    pub fn averaging(&self) -> Result<Averaging, AveragingError> {
+        let wanted = Wanted {
+            min: self.min_bytes,
+            max: self.max_bytes,
+            unit_bytes: 1,
+            avpkt_bytes: self.avpkt_bytes,
+            burst_packets: self.burst_packets,
+            probability: self.probability,
+        };
+        wanted.averaging(self.bandwidth_bps)
+    }
 }
 
 impl Reason {
@@ -135,6 +174,9 @@ impl Discipline for Red {
             probability: keys.probability,
             bandwidth_bps: keys.bandwidth.get(),
             ecn: keys.ecn,
+            harddrop: keys.harddrop,
+            nodrop: keys.nodrop,
+            adaptive: keys.adaptive,
         };
         match contradiction(&red, keys, path) {
             None => Some(red),
@@ -159,7 +201,9 @@ impl Discipline for Red {
             ("probability", Setting::Probability(self.probability)),
             ("bandwidth", Setting::Rate(self.bandwidth_bps)),
         ];
-        settings.extend(self.ecn.then_some(("ecn", Setting::Flag)));
+        let flags =
+            [("ecn", self.ecn), ("harddrop", self.harddrop), ("nodrop", self.nodrop), ("adaptive", self.adaptive)];
+        settings.extend(flags.into_iter().filter(|flag| flag.1).map(|(name, _)| (name, Setting::Flag)));
         settings
     }
 
@@ -175,21 +219,27 @@ impl Discipline for Red {
         use proptest::prelude::*;
         let thresholds = (3..=50_u32, 1..=200_000_u64, 1..=200_000_u64);
         let averaging = (100..=2000_u32, 0..=50_u32);
-        (thresholds, averaging, 0.001..=1.0_f64, 1_000_000..=50_000_000_u64, any::<bool>())
-            .prop_map(|((min_packets, span, room), (avpkt_bytes, extra_burst), probability, bandwidth_bps, ecn)| {
-                let min_bytes = u64::from(min_packets * avpkt_bytes);
-                Self {
-                    limit_bytes: min_bytes + span + room,
-                    min_bytes,
-                    max_bytes: min_bytes + span,
-                    avpkt_bytes,
-                    burst_packets: min_packets + 1 + extra_burst,
-                    probability,
-                    bandwidth_bps,
-                    ecn,
-                }
-            })
-            .prop_filter("the kernel refuses it", |red| red.averaging().is_ok() && red.probability_shift().is_some())
+        let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+        (thresholds, averaging, 0.001..=1.0_f64, 1_000_000..=50_000_000_u64, switches)
+            .prop_map(
+                |((min_packets, span, room), (avpkt_bytes, extra_burst), probability, bandwidth_bps, switches)| {
+                    let min_bytes = u64::from(min_packets * avpkt_bytes);
+                    Self {
+                        limit_bytes: min_bytes + span + room,
+                        min_bytes,
+                        max_bytes: min_bytes + span,
+                        avpkt_bytes,
+                        burst_packets: min_packets + 1 + extra_burst,
+                        probability,
+                        bandwidth_bps,
+                        ecn: switches.0,
+                        harddrop: switches.1,
+                        nodrop: switches.0 && switches.2,
+                        adaptive: switches.3,
+                    }
+                },
+            )
+            .prop_filter("the kernel refuses it", |red| red.averaging().is_ok())
             .boxed()
     }
 
@@ -205,48 +255,99 @@ impl Discipline for Red {
             ("probability", self.probability.into()),
             ("bandwidth", rate(self.bandwidth_bps)),
             ("ecn", self.ecn.into()),
+            ("harddrop", self.harddrop.into()),
+            ("nodrop", self.nodrop.into()),
+            ("adaptive", self.adaptive.into()),
         ]
     }
 }
 
 fn contradiction(red: &Red, keys: &Keys, path: &str) -> Option<Problem> {
-    let (limit, min, max) = (SIZE.display(red.limit_bytes), SIZE.display(red.min_bytes), SIZE.display(red.max_bytes));
-    let derived = |is_given: bool| if is_given { "" } else { " (derived)" };
+    let thresholds = Thresholds {
+        dimension: &SIZE,
+        limit: ("limit", red.limit_bytes),
+        min: (red.min_bytes, keys.min.is_some()),
+        max: (red.max_bytes, keys.max.is_some()),
+    };
     if red.max_bytes >= red.limit_bytes {
-        let found = format!("{max}{}", derived(keys.max.is_some()));
-        return Some(Problem::new(join(path, "max"), found, format!("less than limit = {limit}")));
+        return Some(thresholds.max_refused(path, "less than"));
     }
-    if red.min_bytes == 0 || red.min_bytes >= red.max_bytes {
-        let found = format!("{min}{}", derived(keys.min.is_some()));
-        return Some(Problem::new(join(path, "min"), found, format!("more than 0b and less than max = {max}")));
+    if let Some(problem) = thresholds.contradiction(path) {
+        return Some(problem);
     }
-    if let Err(error) = red.averaging() {
-        let found = format!("{}{}", red.burst_packets, derived(keys.burst.is_some()));
-        return Some(averaging_refused(found, keys, error, path));
+    if red.nodrop && !red.ecn {
+        let allowed = "ecn = true beside it: Linux takes nodrop only with ECN";
+        return Some(Problem::new(join(path, "nodrop"), "true without ecn", allowed));
     }
-    if red.probability_shift().is_none() {
-        let allowed = "a probability that is not vanishingly small beside max - min";
-        return Some(Problem::new(join(path, "probability"), red.probability.to_string(), allowed));
-    }
-    None
+    let error = red.averaging().err()?;
+    let burst = shown(&red.burst_packets, keys.burst.is_some());
+    Some(refused(error, burst, red.probability, Some(keys.bandwidth), path))
 }
 
-fn averaging_refused(found: String, keys: &Keys, error: AveragingError, path: &str) -> Problem {
-    let burst = join(path, "burst");
+/// Where RED starts to drop, and where it drops everything; of the thresholds, whether they were given.
+pub(super) struct Thresholds {
+    pub(super) dimension: &'static Dimension,
+    /// The key of the limit above them, and its value.
+    pub(super) limit: (&'static str, u64),
+    pub(super) min: (u64, bool),
+    pub(super) max: (u64, bool),
+}
+
+impl Thresholds {
+    /// What `tc` refuses: a max above the limit, and a min that is not below max.
+    pub(super) fn contradiction(&self, path: &str) -> Option<Problem> {
+        let (max, min) = (self.max.0, self.min.0);
+        if max > self.limit.1 {
+            return Some(self.max_refused(path, "at most"));
+        }
+        (min == 0 || min >= max).then(|| {
+            let show = |value| self.dimension.display(value);
+            let allowed = format!("more than {} and less than max = {}", show(0), show(max));
+            Problem::new(join(path, "min"), shown(&show(min), self.min.1), allowed)
+        })
+    }
+
+    /// A max that is not `below` the limit.
+    fn max_refused(&self, path: &str, below: &str) -> Problem {
+        let (key, limit) = self.limit;
+        let found = shown(&self.dimension.display(self.max.0), self.max.1);
+        Problem::new(join(path, "max"), found, format!("{below} {key} = {}", self.dimension.display(limit)))
+    }
+}
+
+/// A value, and whether it was derived from others.
+pub(super) fn shown(value: &impl Display, is_given: bool) -> String {
+    if is_given { value.to_string() } else { format!("{value} (derived)") }
+}
+
+/// What is wrong with RED's parameters in the table at `path`, from which the kernel cannot compute its constants.
+pub(super) fn refused(
+    error: AveragingError,
+    burst: String,
+    probability: f64,
+    bandwidth: Option<Rate>,
+    path: &str,
+) -> Problem {
+    let problem = |key, found, allowed: String| Problem::new(join(path, key), found, allowed);
     match error {
         AveragingError::BurstTooSmall { least_packets } => {
             let allowed = format!("at least 1 + min / avpkt = {least_packets} packets, with a min above avpkt");
-            Problem::new(burst, found, allowed)
+            problem("burst", burst, allowed)
         }
         AveragingError::TooSlow { shift } => {
-            let found = format!("{found}, for which each packet moves the average by 2^-{shift}");
+            let found = format!("{burst}, for which each packet moves the average by 2^-{shift}");
             let allowed =
                 "faster averages where max is large (the bits of max and the exponent below 32, as in the kernel)";
-            Problem::new(burst, found, allowed).hint("give a larger min or a smaller burst")
+            problem("burst", found, allowed.to_owned()).hint("give a larger min or a smaller burst")
         }
         AveragingError::NeverAges => {
+            let found = bandwidth.map_or_else(String::new, |rate| rate.to_string());
             let allowed = "a rate at which the average ages while the queue is empty; tc's default is 10mbit";
-            Problem::new(join(path, "bandwidth"), keys.bandwidth.to_string(), allowed)
+            problem("bandwidth", found, allowed.to_owned())
+        }
+        AveragingError::Flat => {
+            let allowed = "a probability that is not vanishingly small beside max - min";
+            problem("probability", probability.to_string(), allowed.to_owned())
         }
     }
 }

@@ -105,6 +105,20 @@ impl Fifo {
         Some(id)
     }
 
+    /// Takes the newest packet out. As packets only know the one behind them, this walks through the queue.
+    pub(crate) fn pop_back(&mut self, pool: &mut Pool) -> Option<PacketId> {
+        if self.packets < 2 {
+            return self.pop(pool);
+        }
+        let last = PacketId(self.tail);
+        let before = self.iter(pool).nth(self.packets as usize - 2)?;
+        pool.next[before.0 as usize] = NIL;
+        self.tail = before.0;
+        self.packets -= 1;
+        self.bytes -= u64::from(pool.header(last).frame_bytes);
+        Some(last)
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<PacketId> {
         (self.packets > 0).then_some(PacketId(self.head))

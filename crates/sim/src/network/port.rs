@@ -215,6 +215,9 @@ mod tests {
             probability: 0.02,
             bandwidth_bps: 10_000_000,
             ecn: false,
+            harddrop: false,
+            nodrop: false,
+            adaptive: false,
         };
         let (mut pool, mut fates) = (Pool::new(), Fates::default());
         let mut port = port(scenario::Qdisc::Red(red));

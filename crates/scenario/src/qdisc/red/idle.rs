@@ -3,8 +3,6 @@
 //! Source: iproute2 `tc/tc_red.c`, checked against the messages that `tc` 6.1 sends. The logarithm is computed as a
 //! sum, because additions and multiplications round the same way on all machines, while mathematical libraries differ.
 
-use super::Red;
-
 /// `tc` measures transmission times in the packet scheduler's ticks of 64 ns (`/proc/net/psched`).
 const TICKS_PER_SECOND: f64 = 15_625_000.0;
 /// The average is halved at most this many times in one step.
@@ -23,9 +21,9 @@ pub struct IdleTable {
 impl IdleTable {
     /// The table of an average with W = 2^-`weight_log`; `None` if `bandwidth` is too small: then no table of 256 cells
     /// covers the time in which the average falls to nothing.
-    pub(super) fn new(red: &Red, weight_log: u32) -> Option<Self> {
-        let bytes_per_second = (red.bandwidth_bps / 8).max(1) as f64;
-        let packet_ticks = (TICKS_PER_SECOND * f64::from(red.avpkt_bytes) / bytes_per_second).ceil();
+    pub(super) fn new(avpkt_bytes: u32, bandwidth_bps: u64, weight_log: u32) -> Option<Self> {
+        let bytes_per_second = (bandwidth_bps / 8).max(1) as f64;
+        let packet_ticks = (TICKS_PER_SECOND * f64::from(avpkt_bytes) / bytes_per_second).ceil();
         let fade_per_tick = minus_ln_of_one_minus(1.0 / f64::from(1_u32 << weight_log)) / packet_ticks;
         let longest = f64::from(LARGEST_SHIFT) / fade_per_tick;
         let cell_log = (0..32).find(|&log| longest / f64::from(1_u32 << log) < 512.0)?;
@@ -57,21 +55,15 @@ fn minus_ln_of_one_minus(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Wanted;
     use super::*;
 
     const MBIT: u64 = 1_000_000;
 
-    fn red(min_bytes: u64, max_bytes: u64, burst_packets: u32, bandwidth_bps: u64) -> Red {
-        Red {
-            limit_bytes: 1_000_000,
-            min_bytes,
-            max_bytes,
-            avpkt_bytes: 1000,
-            burst_packets,
-            probability: 0.02,
-            bandwidth_bps,
-            ecn: false,
-        }
+    /// The table for packets of 1000 bytes on average.
+    fn table(min: u64, max: u64, burst_packets: u32, bandwidth_bps: u64) -> IdleTable {
+        let wanted = Wanted { min, max, unit_bytes: 1, avpkt_bytes: 1000, burst_packets, probability: 0.02 };
+        wanted.averaging(bandwidth_bps).unwrap().idle
     }
 
     /// The cells at which the table's value rises, except the jump in the last cell.
@@ -85,9 +77,7 @@ mod tests {
     #[test]
     fn constants_are_those_of_tc_for_limit_1000000_avpkt_1000() {
         // min = 83333, max = 250000, burst = (2 min + max) / 3000 = 138.
-        let parameters = red(83_333, 250_000, 138, 10 * MBIT);
-        assert_eq!(parameters.averaging_shift(), Ok(6));
-        let table = IdleTable::new(&parameters, 6).unwrap();
+        let table = table(83_333, 250_000, 138, 10 * MBIT);
         assert_eq!(table.cell_log, 16);
         assert_eq!(steps(&table)[..9], [13, 25, 37, 49, 61, 73, 85, 97, 110]);
         assert_eq!((table.shifts[254], table.shifts[255]), (20, 31));
@@ -95,9 +85,7 @@ mod tests {
 
     #[test]
     fn constants_are_those_of_tc_for_a_faster_link_and_a_larger_burst() {
-        let parameters = red(300_000, 800_000, 500, 100 * MBIT);
-        assert_eq!(parameters.averaging_shift(), Ok(8));
-        let table = IdleTable::new(&parameters, 8).unwrap();
+        let table = table(300_000, 800_000, 500, 100 * MBIT);
         assert_eq!(table.cell_log, 15);
         assert_eq!(steps(&table)[..5], [10, 20, 30, 39, 49]);
         assert_eq!((table.shifts[254], table.shifts[255]), (26, 31));
@@ -105,16 +93,14 @@ mod tests {
 
     #[test]
     fn constants_are_those_of_tc_for_its_manual_pages_example() {
-        let parameters = red(30_000, 90_000, 55, 10 * MBIT);
-        assert_eq!(parameters.averaging_shift(), Ok(5));
-        let table = IdleTable::new(&parameters, 5).unwrap();
+        let table = table(30_000, 90_000, 55, 10 * MBIT);
         assert_eq!(table.cell_log, 15);
         assert_eq!((table.shifts[254], table.shifts[255]), (21, 31));
     }
 
     #[test]
     fn an_idle_average_fades_linearly_at_first_then_by_halves() {
-        let table = IdleTable::new(&red(83_333, 250_000, 138, 10 * MBIT), 6).unwrap();
+        let table = table(83_333, 250_000, 138, 10 * MBIT);
         // Half a cell, 2^15 us, removes half of the value, as does any longer time up to the first halving at 13 cells.
         assert_eq!(table.aged(1_000_000, 0), 1_000_000);
         assert_eq!(table.aged(1_000_000, 1 << 14), 750_000);

@@ -15,6 +15,7 @@ use super::xmit::Xmit;
 mod codel_law;
 mod flow_queues;
 mod inner;
+mod early;
 pub(crate) mod layer;
 mod rate;
 
@@ -89,6 +90,11 @@ trait Discipline: Sized {
 
     /// Whether it has a timer or ever answers [`Dequeued::NotBefore`]. Only then are there events for it.
     const KEEPS_TIME: bool = false;
+
+    /// The same for a discipline for which it depends on the parameters.
+    fn keeps_time(_parameters: &Self::Parameters) -> bool {
+        Self::KEEPS_TIME
+    }
 
     /// Creates the discipline. The error says why Linux would reject the parameters.
     fn new(parameters: &Self::Parameters, place: Place) -> Result<Self, String>;
@@ -262,6 +268,8 @@ disciplines! {
     fq_codel::FqCodel,
     pie::Pie,
     dualpi2::Dualpi2,
+    choke::Choke,
+    sfq::Sfq,
     tbf::Tbf,
     prio::Prio,
     htb::Htb,
@@ -342,3 +350,6 @@ impl Fates {
 mod operations_tests;
 #[cfg(test)]
 mod testing;
+
+#[cfg(test)]
+mod property_tests;

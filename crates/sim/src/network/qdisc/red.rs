@@ -1,109 +1,99 @@
 //! `red`: random early detection. Drops arriving packets at random; the larger the *average* backlog, the more it
 //! drops.
 //!
-//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as implemented in
-//! Linux (`include/net/red.h`, `net/sched/sch_red.c`), with the constants that `tc red` computes ([`Averaging`]):
-//! - every arriving packet updates the average with the backlog that it finds; the average is a fixed-point number with
-//!   `Wlog` fraction bits;
-//! - while the average is between `min` and `max`, one uniform random number decides how many packets pass until the
-//!   next drop, so that drops are spaced evenly and not clustered;
-//! - from `max` on, every packet is dropped; there is no "gentle" part;
-//! - the first packet after an idle time ages the average by a table and adds nothing to it;
-//! - the hard limit is that of the inner `bfifo`.
+//! Source: Linux' `net/sched/sch_red.c`; the average and the choice of packets are in [`super::early`]. The hard limit
+//! is that of the inner `bfifo`. With `adaptive`, a timer adapts the probability every half second (125 jiffies).
 //!
-//! Departures: `harddrop`, `nodrop` and `adaptive` are not offered; a packet that is marked and then finds no room
-//! counts only as dropped.
+//! The timer is that of `tc` and kernels before 5.7. Since then, `tc` passes flags on in an attribute of their own
+//! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old place, and never starts the timer: there,
+//! `adaptive` changes nothing. A warning says so.
+//!
+//! Departures: a packet that is marked and then finds no room counts only as dropped. Packets are not shown to the
+//! filters that `qevent` may name.
 
-use bufferscope_scenario::{self as scenario, Averaging, IdleTable, Reason};
+use bufferscope_programs::Uniform;
+use bufferscope_scenario::{self as scenario, Averaging, Reason};
 
+use super::early::{Early, Idle, Verdict, Watch};
 use super::{Dequeued, Discipline, Fates, Place};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
+use crate::timers::Timers;
+
+/// How often the probability is adapted (`HZ / 2`).
+const ADAPTED_EVERY_NS: u64 = 500_000_000;
+
+const ADAPTS: &str = "red: `adaptive` has an effect in the simulator but none on Linux since 5.7, which does not find the \
+                      flag where tc since 5.7 passes it on";
 
 #[derive(Debug)]
 pub(crate) struct Red {
     queue: Fifo,
     limit_bytes: u64,
     ecn: bool,
-    average: Average,
-    /// Thresholds of the average, as fixed-point numbers.
-    min: u64,
-    max: u64,
-    /// The inverse slope of the marking probability: `2^32 P / (max - min)`.
-    probability_per_byte: u32,
+    harddrop: bool,
+    nodrop: bool,
+    early: Early,
+    watch: Watch,
+    idle: Idle,
     random: Random,
-    /// Packets since the last drop; `None` while the average is not between the thresholds.
-    since_drop: Option<u64>,
-    /// A random number, uniform in `[0, (max - min) / P)`.
-    next_drop: u64,
+    /// If the probability is adapted. Boxed to keep the discipline small.
+    timer: Option<Box<Timer>>,
 }
 
-/// The exponentially weighted moving average of the backlog.
 #[derive(Debug)]
-struct Average {
-    /// The average in bytes, with `weight_log` fraction bits.
-    value: u64,
-    /// The newest backlog weighs `2^-weight_log`.
-    weight_log: u32,
-    /// Boxed to keep the discipline small.
-    idle_table: Box<IdleTable>,
-    /// Since when the queue has been empty and the wire free.
-    idle_since_ns: Option<u64>,
-}
-
-/// What the average requires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Pass,
-    Early,
-    Forced,
+struct Timer {
+    timers: Timers,
+    due_ns: u64,
 }
 
 impl Discipline for Red {
     type Parameters = scenario::Red;
 
+    fn keeps_time(parameters: &scenario::Red) -> bool {
+        parameters.adaptive
+    }
+
     fn new(parameters: &scenario::Red, place: Place) -> Result<Self, String> {
-        let Averaging { shift: weight_log, idle } = parameters.averaging().map_err(|error| format!("red: {error}"))?;
-        let range_bytes = parameters.max_bytes.saturating_sub(parameters.min_bytes).max(1);
-        // As in the kernel, P is a 32-bit fraction, which is divided first and then inverted.
-        let probability = (parameters.probability * 4_294_967_296.0).min(f64::from(u32::MAX)) as u64;
+        let Averaging { curve, idle } = parameters.averaging().map_err(|error| format!("red: {error}"))?;
+        let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
+        let timer = parameters.adaptive.then(|| Box::new(Timer::new(place, &mut random)));
         Ok(Self {
             queue: Fifo::new(),
             limit_bytes: parameters.limit_bytes,
             ecn: parameters.ecn,
-            average: Average { value: 0, weight_log, idle_table: Box::new(idle), idle_since_ns: Some(0) },
-            min: parameters.min_bytes << weight_log,
-            max: parameters.max_bytes << weight_log,
-            probability_per_byte: (probability / range_bytes).max(1) as u32,
-            random: Random::new(place.seed, Stream::Qdisc(place.port)),
-            since_drop: None,
-            next_drop: 0,
+            harddrop: parameters.harddrop,
+            nodrop: parameters.nodrop,
+            early: Early::new(curve),
+            watch: Watch::default(),
+            idle: Idle::new(idle, 0),
+            random,
+            timer,
         })
     }
 
     fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
-        self.average.update(now_ns, self.queue.bytes());
-        let verdict = self.verdict();
-        let capable = self.ecn && pool.header(packet).class.ecn().is_capable();
-        let fits = self.queue.bytes() + u64::from(pool.header(packet).frame_bytes) <= self.limit_bytes;
-        match verdict {
-            Verdict::Early if !capable => {
-                fates.drop(packet, Reason::RED_EARLY);
-                return Xmit::Congested;
-            }
-            Verdict::Forced if !capable => {
-                fates.drop(packet, Reason::RED_FORCED);
-                return Xmit::Congested;
-            }
-            _ if !fits => {
-                fates.drop(packet, Reason::OVERLIMIT);
-                return Xmit::Dropped;
-            }
-            Verdict::Pass => {}
-            Verdict::Early | Verdict::Forced => {
-                fates.mark(packet, Reason::RED_MARK, pool);
-            }
+        self.idle.end(&self.early, &mut self.watch, self.queue.bytes(), now_ns);
+        let header = pool.header(packet);
+        let fits = self.queue.bytes() + u64::from(header.frame_bytes) <= self.limit_bytes;
+        let (reason, marks) = match self.early.verdict(&mut self.watch, &mut self.random) {
+            Verdict::Pass => (None, false),
+            Verdict::Early => (Some(Reason::RED_EARLY), self.ecn),
+            Verdict::Forced => (Some(Reason::RED_FORCED), self.ecn && !self.harddrop),
+        };
+        if let Some(reason) = reason
+            && !(marks && (self.nodrop || header.class.ecn().is_capable()))
+        {
+            fates.drop(packet, reason);
+            return Xmit::Congested;
+        }
+        if !fits {
+            fates.drop(packet, Reason::OVERLIMIT);
+            return Xmit::Dropped;
+        }
+        if marks {
+            fates.mark(packet, Reason::RED_MARK, pool);
         }
         self.queue.push(packet, pool);
         Xmit::Queued
@@ -114,7 +104,7 @@ impl Discipline for Red {
     }
 
     fn idle_since(&mut self, at_ns: u64) {
-        self.average.idle_since_ns.get_or_insert(at_ns);
+        self.idle.begin(at_ns);
     }
 
     /// `__red_change`: the average begins anew, and so does the inner `bfifo`. The packets of the old one are dropped.
@@ -136,51 +126,29 @@ impl Discipline for Red {
         self.queue.iter(pool).for_each(visit);
     }
 
+    fn timer(&self) -> Option<u64> {
+        self.timer.as_ref().map(|timer| timer.due_ns)
+    }
+
+    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {
+        self.early.adapt(self.idle.aged(self.watch.average, now_ns));
+        if let Some(timer) = &mut self.timer {
+            timer.due_ns = timer.timers.expiry_ns(now_ns, ADAPTED_EVERY_NS);
+        }
+    }
+
     fn warning(&self) -> Option<String> {
-        let weight_log = self.average.weight_log;
-        (weight_log >= 10).then(|| {
-            format!("red: `burst` seems too large: the average follows the queue with a weight of 1/2^{weight_log}")
-        })
+        let adapts = self.timer.is_some().then(|| ADAPTS.to_owned());
+        adapts.into_iter().chain(self.early.warning("red")).reduce(|both, warning| format!("{both}; {warning}"))
     }
 }
 
-impl Red {
-    fn verdict(&mut self) -> Verdict {
-        if self.average.value < self.min {
-            self.since_drop = None;
-            return Verdict::Pass;
-        }
-        if self.average.value >= self.max {
-            self.since_drop = None;
-            return Verdict::Forced;
-        }
-        let Some(since_drop) = &mut self.since_drop else {
-            self.since_drop = Some(0);
-            self.draw();
-            return Verdict::Pass;
-        };
-        *since_drop += 1;
-        let excess_bytes = (self.average.value - self.min) >> self.average.weight_log;
-        if excess_bytes * *since_drop < self.next_drop {
-            return Verdict::Pass;
-        }
-        *since_drop = 0;
-        self.draw();
-        Verdict::Early
-    }
-
-    fn draw(&mut self) {
-        self.next_drop = u64::from(self.random.next_u32() / self.probability_per_byte);
-    }
-}
-
-impl Average {
-    /// Updates the average with the backlog that an arriving packet finds.
-    fn update(&mut self, now_ns: u64, backlog_bytes: u64) {
-        match self.idle_since_ns.take() {
-            None => self.value = self.value - (self.value >> self.weight_log) + backlog_bytes,
-            Some(since_ns) => self.value = self.idle_table.aged(self.value, (now_ns - since_ns) / 1000),
-        }
+impl Timer {
+    /// If the network was built with the discipline, its timer has been running since then, so its phase is arbitrary.
+    fn new(place: Place, random: &mut Random) -> Self {
+        let timers = Timers::of_node(place.node, place.seed);
+        let after_ns = if place.now_ns == 0 { random.below(ADAPTED_EVERY_NS) } else { ADAPTED_EVERY_NS };
+        Self { timers, due_ns: timers.expiry_ns(place.now_ns, after_ns) }
     }
 }
 

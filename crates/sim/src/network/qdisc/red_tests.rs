@@ -14,6 +14,9 @@ fn parameters() -> scenario::Red {
         probability: 0.02,
         bandwidth_bps: 10_000_000,
         ecn: false,
+        harddrop: false,
+        nodrop: false,
+        adaptive: false,
     }
 }
 
@@ -24,7 +27,7 @@ fn bench(parameters: scenario::Red) -> Bench {
 /// The average, with its five fraction bits.
 fn average(bench: &Bench) -> u64 {
     match bench.qdisc() {
-        Qdisc::Red(red) => red.average.value,
+        Qdisc::Red(red) => red.watch.average,
         other => unreachable!("{other:?}"),
     }
 }
@@ -106,7 +109,7 @@ fn between_min_and_max_drops_are_spaced_uniformly() {
 #[test]
 fn above_max_every_packet_is_dropped() {
     // No packet leaves, so the average rises towards the backlog until it crosses `max`. From then on no packet enters.
-    let mut bench = bench(scenario::Red { probability: 1e-9, ..parameters() });
+    let mut bench = bench(scenario::Red { probability: 1e-4, ..parameters() });
     let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::NotEct)).collect();
     let first = fates.iter().position(Option::is_some).expect("the average crosses max");
     assert!(average(&bench) >> 5 >= 90_000);
@@ -138,7 +141,7 @@ fn an_average_that_the_kernel_has_no_room_for_is_refused() {
     // Min, avpkt and burst give a weight of 2^-5. The kernel accepts up to 31 bits of max and exponent together and
     // rejects 32.
     let of_max = |max_bytes| {
-        let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, ..parameters() };
+        let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, probability: 0.5, ..parameters() };
         Qdisc::new(&scenario::Qdisc::Red(red), Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 })
     };
     assert!(of_max((1 << 26) - 1).is_ok());
@@ -154,4 +157,89 @@ fn a_changed_parameter_empties_the_queue_and_the_average() {
     let expected: Vec<(u64, Reason)> = (0..20).map(|number| (number, Reason::PURGED)).collect();
     assert_eq!(bench.change(&changed), expected);
     assert_eq!((bench.backlog(), average(&bench)), ((0, 0), 0));
+}
+
+/// Fills the queue until the average is above `max`, with packets that are marked on the way.
+fn congested(parameters: scenario::Red) -> Bench {
+    let mut bench = bench(parameters);
+    (0..250).for_each(|_| {
+        bench.enqueue(0, 1000, Ecn::Ect0);
+    });
+    assert!(average(&bench) >> 5 >= 90_000);
+    bench
+}
+
+#[test]
+fn harddrop_drops_capable_packets_above_max_and_marks_them_below() {
+    let marking = scenario::Red { ecn: true, harddrop: true, ..parameters() };
+    let mut bench = bench(marking.clone());
+    let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::Ect0)).collect();
+    let first = fates.iter().position(|fate| *fate == Some(Reason::RED_FORCED)).expect("the average crosses max");
+    assert!(fates[..first].iter().flatten().all(|reason| *reason == Reason::RED_MARK));
+    assert!(fates[..first].iter().any(Option::is_some));
+    assert!(fates[first..].iter().all(|fate| *fate == Some(Reason::RED_FORCED)));
+    assert_eq!(
+        congested(scenario::Red { harddrop: false, ..marking }).enqueue(0, 1000, Ecn::Ect0),
+        Some(Reason::RED_MARK)
+    );
+}
+
+#[test]
+fn nodrop_queues_what_cannot_be_marked_up_to_the_hard_limit() {
+    let mut bench = congested(scenario::Red { ecn: true, nodrop: true, ..parameters() });
+    assert!((250..400).all(|_| bench.enqueue(0, 1000, Ecn::NotEct).is_none()));
+    assert_eq!(bench.enqueue(0, 1000, Ecn::NotEct), Some(Reason::OVERLIMIT));
+    let both = scenario::Red { ecn: true, nodrop: true, harddrop: true, ..parameters() };
+    let mut bench = self::bench(both);
+    let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::NotEct)).collect();
+    let first = fates.iter().position(Option::is_some).expect("the average crosses max");
+    assert!(fates[first..].iter().all(|fate| *fate == Some(Reason::RED_FORCED)), "harddrop wins above max");
+}
+
+/// `max_P` of the adaptive algorithm.
+fn probability(bench: &Bench) -> u32 {
+    match bench.qdisc() {
+        Qdisc::Red(red) => red.early.probability(),
+        other => unreachable!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_probability_is_adapted_every_half_second() {
+    let adaptive = scenario::Red { ecn: true, adaptive: true, ..parameters() };
+    let mut bench = congested(adaptive.clone());
+    let due_ns = bench.qdisc().timer().expect("there is a timer");
+    assert!((1..=536 * MS).contains(&due_ns), "{due_ns}");
+    assert_eq!(probability(&bench), 85_899_345);
+    bench.on_timer(due_ns);
+    // A quarter more, which is less than 1 %.
+    assert_eq!(probability(&bench), 85_899_345 + 21_474_836);
+    // 125 jiffies, and up to a bucket of 8 more.
+    let passed_ns = bench.qdisc().timer().expect("there is a timer") - due_ns;
+    assert!((500 * MS + 1..=532 * MS).contains(&passed_ns), "{passed_ns}");
+    // After 10 idle seconds the average would be low, although no packet has brought it down.
+    while bench.dequeue(due_ns).0.is_some() {}
+    bench.idle_since(due_ns);
+    bench.on_timer(due_ns + 10_000 * MS);
+    assert!(average(&bench) >> 5 >= 90_000);
+    assert_eq!(probability(&bench), 107_374_181 / 10 * 9);
+    let timeless = |parameters| !Qdisc::keeps_time(&scenario::Qdisc::Red(parameters));
+    assert!(timeless(parameters()) && !timeless(adaptive));
+}
+
+#[test]
+fn a_warning_says_that_linux_does_not_adapt() {
+    assert_eq!(bench(parameters()).qdisc().warning(), None);
+    let adaptive = bench(scenario::Red { adaptive: true, ..parameters() }).qdisc().warning();
+    assert!(adaptive.is_some_and(|warning| warning.contains("none on Linux since 5.7")));
+}
+
+#[test]
+fn a_change_starts_the_timer_and_stops_it() {
+    let mut bench = bench(parameters());
+    assert_eq!(bench.qdisc().timer(), None);
+    bench.change(&scenario::Qdisc::Red(scenario::Red { adaptive: true, ..parameters() }));
+    assert!(bench.qdisc().timer().is_some());
+    bench.change(&scenario::Qdisc::Red(parameters()));
+    assert_eq!(bench.qdisc().timer(), None);
 }

@@ -83,17 +83,23 @@ impl Bench {
 
     /// Dequeues one packet. Returns its number and ECN field, and the packets that were dropped or marked.
     pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
+        let (passed, fates) = self.dequeue_or_wait(now_ns);
+        (passed.unwrap_or_else(|at_ns| unreachable!("there is none before {at_ns}")), fates)
+    }
+
+    /// Dequeues one packet, as [`dequeue`](Self::dequeue), or returns as an error when one may leave at the earliest.
+    pub(super) fn dequeue_or_wait(&mut self, now_ns: u64) -> (Result<Option<(u64, Ecn)>, u64>, FatesByNumber) {
         let packet = match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
             Dequeued::Packet(packet) => Some(packet),
             Dequeued::Nothing => None,
-            Dequeued::NotBefore(at_ns) => unreachable!("there is none before {at_ns}"),
+            Dequeued::NotBefore(at_ns) => return (Err(at_ns), self.take_fates()),
         };
         let fates = self.take_fates();
         let passed = packet.map(|id| (self.number(id), self.pool.header(id).class.ecn()));
         if let Some(id) = packet {
             self.pool.remove(id);
         }
-        (passed, fates)
+        (Ok(passed), fates)
     }
 
     /// When the next packet may leave at the earliest, if it may not leave now.
@@ -125,8 +131,20 @@ impl Bench {
         (packets, bytes)
     }
 
-    pub(super) fn on_timer(&mut self, now_ns: u64) {
+    /// The numbers of the waiting packets, and the sum of their sizes.
+    pub(super) fn waiting(&self) -> (Vec<u64>, u64) {
+        let (mut numbers, mut bytes) = (Vec::new(), 0);
+        self.qdisc.each_packet(&self.pool, &mut |id| {
+            numbers.push(self.number(id));
+            bytes += u64::from(self.pool.header(id).frame_bytes);
+        });
+        (numbers, bytes)
+    }
+
+    /// Returns the packets that were dropped.
+    pub(super) fn on_timer(&mut self, now_ns: u64) -> FatesByNumber {
         self.qdisc.on_timer(now_ns, &mut self.pool, &mut self.fates);
+        self.take_fates()
     }
 
     pub(super) fn qdisc(&self) -> &Qdisc {

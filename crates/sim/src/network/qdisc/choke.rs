@@ -1,0 +1,235 @@
+//! `choke`: CHOKe, choose and keep or kill. While the average queue is long, it compares each arriving packet with a
+//! random one that waits, and drops both if they are of one flow; otherwise it does what RED would do. A flow that has
+//! more packets in the queue than others loses more, although nothing is stored about flows.
+//!
+//! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair
+//! Bandwidth Allocation" (2000), as implemented in Linux (`net/sched/sch_choke.c`):
+//! - packets wait in a ring of a power of two of places, in which a packet dropped from the middle leaves a hole. Three
+//!   draws that find holes are followed by a look at the head;
+//! - the queue is counted in packets. The average must exceed `min` for a comparison, and `max` for a forced drop;
+//! - the average and the choice of packets are those of RED, in [`super::early`].
+//!
+//! Departures:
+//! - flows are those of [`Header`](crate::network::packet::Header): the hash of addresses and ports, source and
+//!   destination. Linux takes all pings between two hosts for one flow here;
+//! - Linux loses track of its packets where holes fill the ring, because a full ring looks like an empty one. Here a
+//!   packet that would fill it is dropped (`overlimit`);
+//! - a packet that is marked and then finds no room counts only as dropped.
+
+use bufferscope_scenario::{self as scenario, Averaging, Reason};
+
+use super::early::{Early, Idle, Watch};
+use super::{Dequeued, Discipline, Fates, Place};
+use crate::network::pool::{Backlog, PacketId, Pool};
+use crate::network::xmit::Xmit;
+use crate::random::{Random, Stream};
+
+/// How many places are looked at for a packet to compare with.
+const DRAWS: u32 = 3;
+
+#[derive(Debug)]
+pub(crate) struct Choke {
+    ring: Ring,
+    backlog: Backlog,
+    limit_packets: u32,
+    ecn: bool,
+    early: Early,
+    watch: Watch,
+    idle: Idle,
+    random: Random,
+}
+
+/// A queue from whose middle packets may be taken. Neither its first nor its only place is a hole.
+#[derive(Debug)]
+struct Ring {
+    /// A power of two of them, of which one stays free.
+    places: Box<[Option<PacketId>]>,
+    head: u32,
+    /// The first place behind the queue.
+    tail: u32,
+}
+
+impl Discipline for Choke {
+    type Parameters = scenario::Choke;
+
+    fn new(parameters: &scenario::Choke, place: Place) -> Result<Self, String> {
+        let Averaging { curve, idle } = parameters.averaging().map_err(|error| format!("choke: {error}"))?;
+        Ok(Self {
+            ring: Ring::new(parameters.limit_packets),
+            backlog: Backlog::default(),
+            limit_packets: parameters.limit_packets,
+            ecn: parameters.ecn,
+            early: Early::new(curve),
+            watch: Watch::default(),
+            idle: Idle::new(idle, 0),
+            random: Random::new(place.seed, Stream::Qdisc(place.port)),
+        })
+    }
+
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        self.idle.end(&self.early, &mut self.watch, self.backlog.packets, now_ns);
+        let mut marks = false;
+        if self.watch.average <= self.early.min {
+            self.watch.since_drop = None;
+        } else {
+            if let Some(place) = self.match_of(packet, pool) {
+                self.drop_at(place, pool, fates);
+                fates.drop(packet, Reason::CHOKE_MATCHED);
+                return Xmit::Congested;
+            }
+            let reason = if self.watch.average > self.early.max {
+                self.watch.since_drop = None;
+                Some(Reason::RED_FORCED)
+            } else {
+                self.early.is_next(&mut self.watch, &mut self.random).then_some(Reason::RED_EARLY)
+            };
+            marks = reason.is_some() && self.ecn && pool.header(packet).class.ecn().is_capable();
+            if let Some(reason) = reason.filter(|_| !marks) {
+                fates.drop(packet, reason);
+                return Xmit::Congested;
+            }
+        }
+        if self.backlog.packets >= self.limit_packets.into() || !self.ring.push(packet) {
+            fates.drop(packet, Reason::OVERLIMIT);
+            return Xmit::Dropped;
+        }
+        if marks {
+            fates.mark(packet, Reason::RED_MARK, pool);
+        }
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(pool.header(packet).frame_bytes);
+        Xmit::Queued
+    }
+
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+        let Some(packet) = self.ring.take(self.ring.head) else { return Dequeued::Nothing };
+        self.forget(packet, pool);
+        Dequeued::Packet(packet)
+    }
+
+    fn idle_since(&mut self, at_ns: u64) {
+        self.idle.begin(at_ns);
+    }
+
+    /// `choke_change`: the average begins anew. Packets stay, as far as a smaller ring has places for them.
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        let Self { ring, random, .. } = std::mem::replace(self, to);
+        self.random = random;
+        if ring.places.len() == self.ring.places.len() {
+            self.ring = ring;
+        } else {
+            for packet in ring.iter() {
+                if !self.ring.push(packet) {
+                    fates.drop(packet, Reason::OVERLIMIT);
+                }
+            }
+        }
+        let bytes = self.ring.iter().map(|packet| u64::from(pool.header(packet).frame_bytes));
+        self.backlog = bytes.map(|bytes| Backlog { packets: 1, bytes }).sum();
+        if self.backlog.packets > 0 {
+            self.idle.interrupt();
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn each_packet(&self, _pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.ring.iter().for_each(visit);
+    }
+
+    fn warning(&self) -> Option<String> {
+        self.early.warning("choke")
+    }
+}
+
+impl Choke {
+    /// The place of a packet of the same flow, if the one drawn is of it.
+    fn match_of(&mut self, packet: PacketId, pool: &Pool) -> Option<u32> {
+        let place = self.draw()?;
+        let flow = |packet| {
+            let header = pool.header(packet);
+            (header.hash, header.source, header.destination)
+        };
+        let drawn = self.ring.places[place as usize]?;
+        (flow(drawn) == flow(packet)).then_some(place)
+    }
+
+    /// A random place with a packet, unless the queue is empty (`choke_peek_random`).
+    fn draw(&mut self) -> Option<u32> {
+        let length = self.ring.length();
+        if length == 0 {
+            return None;
+        }
+        let mut places = (0..DRAWS).map(|_| {
+            let number = (u64::from(self.random.next_u32()) * u64::from(length)) >> 32;
+            self.ring.place(number as u32)
+        });
+        let drawn = places.find(|&place| self.ring.places[place as usize].is_some());
+        Some(drawn.unwrap_or(self.ring.head))
+    }
+
+    fn drop_at(&mut self, place: u32, pool: &Pool, fates: &mut Fates) {
+        if let Some(packet) = self.ring.take(place) {
+            self.forget(packet, pool);
+            fates.drop(packet, Reason::CHOKE_MATCHED);
+        }
+    }
+
+    /// A packet has left the ring.
+    fn forget(&mut self, packet: PacketId, pool: &Pool) {
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(pool.header(packet).frame_bytes);
+    }
+}
+
+impl Ring {
+    fn new(limit_packets: u32) -> Self {
+        let places = vec![None; (limit_packets as usize + 1).next_power_of_two()];
+        Self { places: places.into_boxed_slice(), head: 0, tail: 0 }
+    }
+
+    /// Number of places from the head to the tail, holes among them.
+    fn length(&self) -> u32 {
+        self.wrapped(self.tail.wrapping_sub(self.head))
+    }
+
+    /// The place that is so many behind the head.
+    fn place(&self, number: u32) -> u32 {
+        self.wrapped(self.head.wrapping_add(number))
+    }
+
+    fn wrapped(&self, place: u32) -> u32 {
+        place & (self.places.len() as u32 - 1)
+    }
+
+    /// Returns whether there was room.
+    fn push(&mut self, packet: PacketId) -> bool {
+        let next = self.wrapped(self.tail + 1);
+        if next == self.head {
+            return false;
+        }
+        self.places[self.tail as usize] = Some(packet);
+        self.tail = next;
+        true
+    }
+
+    /// Takes the packet at `place`, which becomes a hole. Holes at the head are skipped.
+    fn take(&mut self, place: u32) -> Option<PacketId> {
+        let packet = self.places[place as usize].take()?;
+        while self.head != self.tail && self.places[self.head as usize].is_none() {
+            self.head = self.wrapped(self.head + 1);
+        }
+        Some(packet)
+    }
+
+    /// The packets, oldest first.
+    fn iter(&self) -> impl Iterator<Item = PacketId> {
+        (0..self.length()).filter_map(|number| self.places[self.place(number) as usize])
+    }
+}
+
+#[cfg(test)]
+#[path = "choke_tests.rs"]
+mod tests;
