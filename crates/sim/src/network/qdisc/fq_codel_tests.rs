@@ -179,12 +179,13 @@ fn fq_codel_counts_the_memory_that_linux_would_need() {
     let class = TrafficClass::new(0, Ecn::NotEct);
     let mut bench = bench(scenario::FqCodel { memory_limit_bytes: 3 * 2304, ..parameters() });
     arrive(&mut bench, 3, 3, 0, Ecn::NotEct);
+    // Flow 3 has 4542 bytes. One packet is less than half of them.
     let (_, fates) = bench.arrive_of(flow(9), 0, FRAME, class);
-    assert_eq!(fates, [(0, Reason::OVERMEMORY)]);
+    assert_eq!(fates, [(0, Reason::OVERMEMORY), (1, Reason::OVERMEMORY)]);
     // What leaves makes room again.
-    assert_eq!(dequeue(&mut bench, 1, 0).len(), 1);
-    arrive(&mut bench, 9, 1, 0, Ecn::NotEct);
-    assert_eq!(bench.arrive_of(flow(9), 0, FRAME, class).1.len(), 1);
+    assert_eq!(dequeue(&mut bench, 1, 0), [2]);
+    arrive(&mut bench, 9, 2, 0, Ecn::NotEct);
+    assert_eq!(bench.arrive_of(flow(5), 0, FRAME, class).1, [(3, Reason::OVERMEMORY), (4, Reason::OVERMEMORY)]);
 }
 
 #[test]
