@@ -28,6 +28,7 @@ pub(super) fn arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> 
         arguments += &match setting {
             Setting::Flag => continue,
             Setting::Number(value) => format!(" {}", within_u32(value, name, kind.module, port)?),
+            Setting::Integer(value) => format!(" {value}"),
             Setting::Probability(value) => format!(" {value}"),
             Setting::Rate(bits_per_second) => format!(" {}", units::rate(bits_per_second)),
             Setting::Time(ns) if ns % 1000 == 0 => format!(" {}", units::time(ns)),

@@ -199,6 +199,16 @@ const QUEUES: &[(&str, &str)] = &[
     ),
     ("red, probability tiny", r#"{ qdisc = "red", limit = "1mb", avpkt = 1000, probability = 1e-12 }"#),
     ("codel, target in packets", r#"{ qdisc = "codel", target = "5p" }"#),
+    ("cake, rtt and preset", r#"{ qdisc = "cake", rtt = "1ms", preset = "lan" }"#),
+    ("cake, an unknown preset", r#"{ qdisc = "cake", preset = "moon" }"#),
+    ("cake, overhead too large", r#"{ qdisc = "cake", overhead = 257 }"#),
+    ("cake, overhead too small", r#"{ qdisc = "cake", overhead = -65 }"#),
+    ("cake, mpu too large", r#"{ qdisc = "cake", mpu = 257 }"#),
+    (
+        "cake, framings too long",
+        r#"{ qdisc = "cake", framing = ["conservative", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet"] }"#,
+    ),
+    ("cake with fwmark", r#"{ qdisc = "cake", fwmark = 1 }"#),
     ("bfifo without limit", r#"{ qdisc = "bfifo" }"#),
     ("bfifo of a terabyte", r#"{ qdisc = "bfifo", limit = "1024gb" }"#),
 ];

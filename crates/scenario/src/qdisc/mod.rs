@@ -11,6 +11,7 @@ use crate::error::Problems;
 use crate::quantity::{Packets, Quantity, Sizes};
 use crate::units::GB;
 
+pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset};
 pub use red::{Averaging, AveragingError, IdleTable};
 pub use tbf::Peak;
 
@@ -173,6 +174,8 @@ pub struct Shaper {
 pub enum Setting {
     /// A number that the kernel holds in 32 bits.
     Number(u64),
+    /// A small number that may be negative.
+    Integer(i64),
     /// A time in nanoseconds that the kernel counts in microseconds.
     Time(u64),
     /// A rate in bits per second.
@@ -276,6 +279,7 @@ disciplines! {
     codel::Codel,
     pie::Pie,
     tbf::Tbf,
+    cake::Cake,
 }
 
 /// The discipline of a port for which the experiment file names none.

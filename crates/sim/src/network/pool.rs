@@ -105,6 +105,22 @@ impl Fifo {
         Some(id)
     }
 
+    /// Takes the packet that follows `previous` out of the queue, or the first.
+    pub(crate) fn take_after(&mut self, previous: Option<PacketId>, pool: &mut Pool) -> Option<PacketId> {
+        let Some(previous) = previous else { return self.pop(pool) };
+        let taken = pool.next[previous.0 as usize];
+        if taken == NIL {
+            return None;
+        }
+        pool.next[previous.0 as usize] = pool.next[taken as usize];
+        if self.tail == taken {
+            self.tail = previous.0;
+        }
+        self.packets -= 1;
+        self.bytes -= u64::from(pool.header(PacketId(taken)).frame_bytes);
+        Some(PacketId(taken))
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<PacketId> {
         (self.packets > 0).then_some(PacketId(self.head))

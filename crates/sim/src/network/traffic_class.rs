@@ -39,6 +39,12 @@ impl TrafficClass {
         self.0 >> ECN_BITS
     }
 
+    /// Clears the code point and leaves the ECN field unchanged.
+    #[inline]
+    pub(crate) fn wash(&mut self) {
+        self.0 &= ECN_MASK;
+    }
+
     /// Sets Congestion Experienced and leaves the code point unchanged.
     #[inline]
     pub(crate) fn mark(&mut self) {
@@ -90,6 +96,8 @@ mod tests {
         assert_eq!(class.0, 0xba);
         class.mark();
         assert_eq!((class.0, class.ecn(), class.dscp()), (0xbb, Ecn::Ce, 46));
+        class.wash();
+        assert_eq!((class.0, class.ecn(), class.dscp()), (0x03, Ecn::Ce, 0));
     }
 
     #[test]

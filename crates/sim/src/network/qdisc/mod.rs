@@ -220,6 +220,7 @@ disciplines! {
     codel::Codel,
     pie::Pie,
     tbf::Tbf,
+    cake::Cake,
 }
 
 /// Queues an arriving packet if it fits, and drops it otherwise.

@@ -81,12 +81,12 @@ impl Bench {
         (xmit, self.take_fates())
     }
 
-    /// Dequeues one packet. Returns its number and ECN field, and the packets that were dropped or marked.
+    /// Dequeues one packet, if one may leave now. Returns its number and ECN field, and the packets that were dropped or
+    /// marked.
     pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
         let packet = match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
             Dequeued::Packet(packet) => Some(packet),
-            Dequeued::Nothing => None,
-            Dequeued::NotBefore(at_ns) => unreachable!("there is none before {at_ns}"),
+            Dequeued::Nothing | Dequeued::NotBefore(_) => None,
         };
         let fates = self.take_fates();
         let passed = packet.map(|id| (self.number(id), self.pool.header(id).class.ecn()));
@@ -103,6 +103,13 @@ impl Bench {
             Dequeued::Nothing => None,
             Dequeued::Packet(packet) => unreachable!("number {} leaves", self.number(packet)),
         }
+    }
+
+    /// The traffic classes of the waiting packets.
+    pub(super) fn classes(&self) -> Vec<TrafficClass> {
+        let mut classes = Vec::new();
+        self.qdisc.each_packet(&self.pool, &mut |packet| classes.push(self.pool.header(packet).class));
+        classes
     }
 
     pub(super) fn idle_since(&mut self, at_ns: u64) {
