@@ -194,6 +194,7 @@ def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
         ('qdisc = "pie", limit = "20p"', {"overlimit"}),
         ('qdisc = "pie", target = "1ms", tupdate = "4ms", alpha = 32, beta = 32', {"pie"}),
         ('qdisc = "tbf", rate = "1mbit", burst = "3kb", limit = "20kb"', {"overlimit"}),
+        ('qdisc = "cake", bandwidth = "1mbit", rtt = "20ms"', {"cake"}),
         # The average of a hundred packets' memory stays below `min` when slow start overruns the limit.
         ('qdisc = "red", limit = "20kb", min = "18kb", max = "19kb", avpkt = "1000b", burst = 99', {"overlimit"}),
     ],

@@ -94,6 +94,7 @@ fn arguments(kind: &Kind, settings: Vec<(&'static str, Setting)>, port: &str) ->
             Setting::DsFilter(filter) => format!(" {filter}"),
             Setting::Probability(value) | Setting::Decimal(value) => format!(" {value}"),
             Setting::Packets(number) => format!(" {number}p"),
+            Setting::Integer(value) => format!(" {value}"),
             Setting::Rate(bits_per_second) => format!(" {}", units::rate(bits_per_second)),
             Setting::Time(ns) if ns % 1000 == 0 => format!(" {}", units::time(ns)),
             Setting::Time(value_ns) => {

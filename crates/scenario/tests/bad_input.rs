@@ -222,6 +222,16 @@ const QUEUES: &[(&str, &str)] = &[
     ("sfq, min above max", r#"{ qdisc = "sfq", redflowlimit = "100kb", min = "30kb" }"#),
     ("sfq, burst too small", r#"{ qdisc = "sfq", redflowlimit = "100kb", burst = 3 }"#),
     ("codel, target in packets", r#"{ qdisc = "codel", target = "5p" }"#),
+    ("cake, rtt and preset", r#"{ qdisc = "cake", rtt = "1ms", preset = "lan" }"#),
+    ("cake, an unknown preset", r#"{ qdisc = "cake", preset = "moon" }"#),
+    ("cake, overhead too large", r#"{ qdisc = "cake", overhead = 257 }"#),
+    ("cake, overhead too small", r#"{ qdisc = "cake", overhead = -65 }"#),
+    ("cake, mpu too large", r#"{ qdisc = "cake", mpu = 257 }"#),
+    (
+        "cake, framings too long",
+        r#"{ qdisc = "cake", framing = ["conservative", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet"] }"#,
+    ),
+    ("cake with fwmark", r#"{ qdisc = "cake", fwmark = 1 }"#),
     ("bfifo without limit", r#"{ qdisc = "bfifo" }"#),
     ("bfifo of a terabyte", r#"{ qdisc = "bfifo", limit = "1024gb" }"#),
 ];

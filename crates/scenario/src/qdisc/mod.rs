@@ -20,6 +20,7 @@ pub use htb::{ClassFilter, HtbClass};
 pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, Curve, IdleTable};
 pub use sfq::FlowRed;
+pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset};
 pub use tbf::Peak;
 
 /// Limit of a queue in packets.
@@ -220,6 +221,8 @@ pub struct Shaper {
 pub enum Setting {
     /// A number that the kernel holds in 32 bits.
     Number(u64),
+    /// A small number that may be negative.
+    Integer(i64),
     /// A time in nanoseconds that the kernel counts in microseconds.
     Time(u64),
     /// A rate in bits per second.
@@ -373,6 +376,7 @@ disciplines! {
     dualpi2::Dualpi2,
     choke::Choke,
     sfq::Sfq,
+    cake::Cake,
     tbf::Tbf,
     prio::Prio,
     htb::Htb,

@@ -107,16 +107,24 @@ impl Fifo {
 
     /// Takes the newest packet out. As packets only know the one behind them, this walks through the queue.
     pub(crate) fn pop_back(&mut self, pool: &mut Pool) -> Option<PacketId> {
-        if self.packets < 2 {
-            return self.pop(pool);
+        let before = (self.packets as usize).checked_sub(2).and_then(|place| self.iter(pool).nth(place));
+        self.take_after(before, pool)
+    }
+
+    /// Takes the packet that follows `previous` out of the queue, or the first.
+    pub(crate) fn take_after(&mut self, previous: Option<PacketId>, pool: &mut Pool) -> Option<PacketId> {
+        let Some(previous) = previous else { return self.pop(pool) };
+        let taken = pool.next[previous.0 as usize];
+        if taken == NIL {
+            return None;
         }
-        let last = PacketId(self.tail);
-        let before = self.iter(pool).nth(self.packets as usize - 2)?;
-        pool.next[before.0 as usize] = NIL;
-        self.tail = before.0;
+        pool.next[previous.0 as usize] = pool.next[taken as usize];
+        if self.tail == taken {
+            self.tail = previous.0;
+        }
         self.packets -= 1;
-        self.bytes -= u64::from(pool.header(last).frame_bytes);
-        Some(last)
+        self.bytes -= u64::from(pool.header(PacketId(taken)).frame_bytes);
+        Some(PacketId(taken))
     }
 
     #[inline]

@@ -58,6 +58,12 @@ impl TrafficClass {
         [BEST_EFFORT, BULK, INTERACTIVE, INTERACTIVE_BULK][usize::from(self.dscp() >> 1 & 0b11)]
     }
 
+    /// Clears the code point and leaves the ECN field unchanged.
+    #[inline]
+    pub(crate) fn wash(&mut self) {
+        self.0 &= ECN_MASK;
+    }
+
     /// Sets Congestion Experienced and leaves the code point unchanged.
     #[inline]
     pub(crate) fn mark(&mut self) {
@@ -109,6 +115,8 @@ mod tests {
         assert_eq!(class.0, 0xba);
         class.mark();
         assert_eq!((class.0, class.ecn(), class.dscp()), (0xbb, Ecn::Ce, 46));
+        class.wash();
+        assert_eq!((class.0, class.ecn(), class.dscp()), (0x03, Ecn::Ce, 0));
     }
 
     #[test]

@@ -270,6 +270,7 @@ disciplines! {
     dualpi2::Dualpi2,
     choke::Choke,
     sfq::Sfq,
+    cake::Cake,
     tbf::Tbf,
     prio::Prio,
     htb::Htb,

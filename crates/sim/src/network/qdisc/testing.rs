@@ -81,10 +81,11 @@ impl Bench {
         (xmit, self.take_fates())
     }
 
-    /// Dequeues one packet. Returns its number and ECN field, and the packets that were dropped or marked.
+    /// Dequeues one packet, if one may leave now. Returns its number and ECN field, and the packets that were dropped or
+    /// marked.
     pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
         let (passed, fates) = self.dequeue_or_wait(now_ns);
-        (passed.unwrap_or_else(|at_ns| unreachable!("there is none before {at_ns}")), fates)
+        (passed.unwrap_or(None), fates)
     }
 
     /// Dequeues one packet, as [`dequeue`](Self::dequeue), or returns as an error when one may leave at the earliest.
@@ -120,6 +121,13 @@ impl Bench {
     pub(super) fn leave(&mut self, packet: PacketId) -> u64 {
         self.pool.remove(packet);
         self.number(packet)
+    }
+
+    /// The traffic classes of the waiting packets.
+    pub(super) fn classes(&self) -> Vec<TrafficClass> {
+        let mut classes = Vec::new();
+        self.qdisc.each_packet(&self.pool, &mut |packet| classes.push(self.pool.header(packet).class));
+        classes
     }
 
     pub(super) fn idle_since(&mut self, at_ns: u64) {

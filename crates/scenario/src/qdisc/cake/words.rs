@@ -1,0 +1,198 @@
+//! What `tc` expresses by one word of several, and how long packets are on the link.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::qdisc::Setting;
+use crate::units::{MS, SECOND, US};
+
+/// Declares an enum over words of `tc`, the first of which is the default.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum $name {
+            $($(#[doc = $doc])+ #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// Every one; the first is the default.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// Its word in `tc`.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::ALL[0]
+            }
+        }
+    };
+}
+
+pub(crate) use words;
+
+words! {
+    /// How code points choose a tin.
+    Diffserv {
+        /// Three tins: bulk, best effort and voice.
+        Diffserv3 = "diffserv3",
+        /// Four tins: bulk, best effort, video and voice.
+        Diffserv4 = "diffserv4",
+        /// Eight tins by code point.
+        Diffserv8 = "diffserv8",
+        /// One tin for all.
+        Besteffort = "besteffort",
+        /// Eight tins by the upper three bits of the code point.
+        Precedence = "precedence",
+    }
+}
+
+words! {
+    /// What has a queue of its own, and between what the rate is shared fairly.
+    FlowMode {
+        /// A queue for each flow. Hosts share fairly on either side, and flows within a host.
+        TripleIsolate = "triple-isolate",
+        /// One queue for all.
+        Flowblind = "flowblind",
+        /// A queue for each sending host.
+        Srchost = "srchost",
+        /// A queue for each receiving host.
+        Dsthost = "dsthost",
+        /// A queue for each pair of hosts.
+        Hosts = "hosts",
+        /// A queue for each flow.
+        Flows = "flows",
+        /// A queue for each flow. Sending hosts share fairly, and flows within a host.
+        DualSrchost = "dual-srchost",
+        /// A queue for each flow. Receiving hosts share fairly, and flows within a host.
+        DualDsthost = "dual-dsthost",
+    }
+}
+
+words! {
+    /// Which acknowledgements in the queue are dropped when a later one arrives.
+    AckFilter {
+        /// None.
+        None = "no-ack-filter",
+        /// One if two are replaced.
+        Filter = "ack-filter",
+        /// One even if it is the only one.
+        Aggressive = "ack-filter-aggressive",
+    }
+}
+
+words! {
+    /// The cells of a link.
+    Cells {
+        /// No cells.
+        None = "noatm",
+        /// 48 bytes in a cell of 53.
+        Atm = "atm",
+        /// 64 bytes in 65.
+        Ptm = "ptm",
+    }
+}
+
+words! {
+    /// Round-trip times by name.
+    Preset {
+        /// 100 ms.
+        Internet = "internet",
+        /// 100 us.
+        Datacentre = "datacentre",
+        /// 1 ms.
+        Lan = "lan",
+        /// 10 ms.
+        Metro = "metro",
+        /// 30 ms.
+        Regional = "regional",
+        /// 300 ms.
+        Oceanic = "oceanic",
+        /// 1 s.
+        Satellite = "satellite",
+        /// 1000 s.
+        Interplanetary = "interplanetary",
+    }
+}
+
+impl FlowMode {
+    /// The bits of the kernel's number: sender, receiver, flow.
+    fn bits(self) -> u8 {
+        match self {
+            Self::Flowblind => 0b000,
+            Self::Srchost => 0b001,
+            Self::Dsthost => 0b010,
+            Self::Hosts => 0b011,
+            Self::Flows => 0b100,
+            Self::DualSrchost => 0b101,
+            Self::DualDsthost => 0b110,
+            Self::TripleIsolate => 0b111,
+        }
+    }
+
+    /// Does each flow have a queue of its own?
+    pub fn by_flow(self) -> bool {
+        self.bits() & 0b100 != 0
+    }
+
+    /// Do sending hosts matter?
+    pub fn by_source(self) -> bool {
+        self.bits() & 0b001 != 0
+    }
+
+    /// Do receiving hosts matter?
+    pub fn by_destination(self) -> bool {
+        self.bits() & 0b010 != 0
+    }
+}
+
+impl Preset {
+    pub(crate) fn rtt_ns(self) -> u64 {
+        match self {
+            Self::Datacentre => 100 * US,
+            Self::Lan => MS,
+            Self::Metro => 10 * MS,
+            Self::Regional => 30 * MS,
+            Self::Internet => 100 * MS,
+            Self::Oceanic => 300 * MS,
+            Self::Satellite => SECOND,
+            Self::Interplanetary => 1000 * SECOND,
+        }
+    }
+}
+
+/// How long packets are on the link, as the shaper counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkLayer {
+    /// Overhead is added to the lengths that Linux counts, not to those of IP packets.
+    pub raw: bool,
+    /// What the link adds to each packet.
+    pub overhead_bytes: i16,
+    /// How the link carries packets.
+    pub cells: Cells,
+    /// The shortest packet, overhead included.
+    pub mpu_bytes: u16,
+}
+
+impl Default for LinkLayer {
+    fn default() -> Self {
+        Self { raw: true, overhead_bytes: 0, cells: Cells::None, mpu_bytes: 0 }
+    }
+}
+
+impl LinkLayer {
+    /// For `tc`, in which `raw` comes first: it sets the overhead to 0.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static str, Setting)> {
+        let raw = self.raw.then_some(("raw", Setting::Flag));
+        let overhead = ("overhead", Setting::Integer(self.overhead_bytes.into()));
+        let overhead = (!self.raw || self.overhead_bytes != 0).then_some(overhead);
+        let mpu = (self.mpu_bytes > 0).then_some(("mpu", Setting::Number(self.mpu_bytes.into())));
+        [raw, overhead, Some((self.cells.word(), Setting::Flag)), mpu].into_iter().flatten()
+    }
+}

@@ -1,0 +1,307 @@
+//! The queues of a tin: which queue a flow has, how hosts are counted, and the lists in which queues wait for service
+//! (`cake_hash`, `cake_get_flow_quantum` and the bulk flow counts of `net/sched/sch_cake.c`).
+//!
+//! A flow's hash chooses a set of eight queues. It gets the one that is reserved for it or else a free one, and shares one
+//! only if all eight are taken. Sending and receiving hosts are found likewise in tables of their own.
+//!
+//! Departs: the hash of a host is computed from its number, not from its address.
+
+use bufferscope_programs::{Uniform, scramble};
+use bufferscope_scenario::FlowMode;
+
+use super::cobalt::{Cobalt, Parameters};
+use crate::network::packet::Header;
+use crate::network::pool::Fifo;
+use crate::random::Random;
+
+/// Number of queues, and of hosts on either side.
+pub(super) const QUEUES: usize = 1024;
+/// Queues in a set.
+const WAYS: usize = 8;
+
+/// Where a queue is in the rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    /// In no list.
+    Free,
+    /// It has not used up its first quantum.
+    Sparse,
+    /// Counted as sparse, but in the list of bulk queues: it used up its quantum and was empty.
+    SparseWait,
+    Bulk,
+    /// Empty, and COBALT's state is not at rest.
+    Decaying,
+}
+
+/// The lists of queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    New,
+    Old,
+    Decaying,
+}
+
+/// One queue.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) queue: Fifo,
+    pub(super) cobalt: Cobalt,
+    pub(super) deficit: i32,
+    pub(super) set: Set,
+    /// Rows in the table of hosts.
+    source: u16,
+    destination: u16,
+}
+
+/// A row of the table of hosts, which serves both sides.
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    tags: [u32; 2],
+    bulk_flows: [u16; 2],
+}
+
+/// A member of a list, or its head. Lists are circular.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    next: u16,
+    previous: u16,
+}
+
+/// What has a queue of its own, as bits that are looked at for each packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Isolation {
+    by_flow: bool,
+    /// Hosts on either side tell queues apart or, with `by_flow`, share fairly.
+    by_host: [bool; 2],
+}
+
+/// The queues of a tin.
+#[derive(Debug)]
+pub(super) struct Flows {
+    pub(super) flows: Vec<Flow>,
+    /// The flows' hashes.
+    tags: Vec<u32>,
+    hosts: Vec<Host>,
+    links: Vec<Link>,
+    pub(super) sparse: u32,
+    pub(super) bulk: u32,
+    pub(super) decaying: u32,
+    /// Bytes that a queue may send per round.
+    pub(super) quantum: u32,
+    salt: u64,
+}
+
+/// The quotients by which a quantum is divided among the flows of a host.
+const QUOTIENTS: [u16; QUEUES + 1] = {
+    let mut quotients = [u16::MAX; QUEUES + 1];
+    let mut load = 1;
+    while load <= QUEUES {
+        quotients[load] = (65535 / load) as u16;
+        load += 1;
+    }
+    quotients
+};
+
+impl Isolation {
+    pub(super) fn new(mode: FlowMode) -> Self {
+        Self { by_flow: mode.by_flow(), by_host: [mode.by_source(), mode.by_destination()] }
+    }
+
+    /// Do hosts of this side share fairly?
+    #[inline]
+    fn counts(self, side: usize) -> bool {
+        self.by_flow && self.by_host[side]
+    }
+
+    fn is_blind(self) -> bool {
+        !self.by_flow && self.by_host == [false; 2]
+    }
+}
+
+impl List {
+    #[inline]
+    fn head(self) -> u16 {
+        QUEUES as u16 + self as u16
+    }
+}
+
+impl Flows {
+    pub(super) fn new(salt: u64) -> Self {
+        let flow = || Flow {
+            queue: Fifo::new(),
+            cobalt: Cobalt::new(),
+            deficit: 0,
+            set: Set::Free,
+            source: 0,
+            destination: 0,
+        };
+        Self {
+            flows: std::iter::repeat_with(flow).take(QUEUES).collect(),
+            tags: vec![0; QUEUES],
+            hosts: vec![Host::default(); QUEUES],
+            links: (0..QUEUES as u16 + 3).map(|own| Link { next: own, previous: own }).collect(),
+            sparse: 0,
+            bulk: 0,
+            decaying: 0,
+            quantum: 0,
+            salt,
+        }
+    }
+
+    /// Is any queue to be served that is not only decaying?
+    #[inline]
+    pub(super) fn any_active(&self) -> bool {
+        self.sparse + self.bulk > 0
+    }
+
+    /// The queue of a packet.
+    #[inline]
+    pub(super) fn classify(&mut self, header: &Header, isolation: Isolation) -> usize {
+        let hash = if isolation.by_flow {
+            header.hash
+        } else if isolation.is_blind() {
+            return 0;
+        } else {
+            let [source, destination] = self.host_hashes(header);
+            let of = |side: usize, hash: u32| if isolation.by_host[side] { hash } else { 0 };
+            of(0, source) ^ of(1, destination)
+        };
+        let direct = hash as usize % QUEUES;
+        if self.tags[direct] == hash && self.flows[direct].set != Set::Free {
+            return direct;
+        }
+        self.reserve(hash, header, isolation)
+    }
+
+    /// Finds the queue of a flow that is not in the queue of its hash, and its hosts.
+    fn reserve(&mut self, hash: u32, header: &Header, isolation: Isolation) -> usize {
+        let first = hash as usize % QUEUES;
+        let free = |index: &usize| self.flows[*index].set == Set::Free;
+        let reserved = ways(first).find(|index| self.tags[*index] == hash);
+        let chosen = reserved.or_else(|| ways(first).find(free));
+        let index = chosen.unwrap_or(first);
+        let allocates = match reserved {
+            Some(index) => free(&index),
+            None => true,
+        };
+        if chosen.is_none() && self.flows[index].set == Set::Bulk {
+            self.count_bulk(index, isolation, false);
+        }
+        self.tags[index] = hash;
+        if allocates && (isolation.counts(0) || isolation.counts(1)) {
+            let hashes = self.host_hashes(header);
+            for side in [0, 1].into_iter().filter(|side| isolation.counts(*side)) {
+                let row = self.host(side, hashes[side]);
+                let flow = &mut self.flows[index];
+                *[&mut flow.source, &mut flow.destination][side] = row as u16;
+            }
+            if self.flows[index].set == Set::Bulk {
+                self.count_bulk(index, isolation, true);
+            }
+        }
+        index
+    }
+
+    /// The row of a host: the one that it has, or one without bulk flows, or another's.
+    fn host(&mut self, side: usize, hash: u32) -> usize {
+        let first = hash as usize % QUEUES;
+        let known = ways(first).find(|row| self.hosts[*row].tags[side] == hash);
+        let free = || ways(first).find(|row| self.hosts[*row].bulk_flows[side] == 0);
+        let row = known.or_else(free).unwrap_or(first);
+        self.hosts[row].tags[side] = hash;
+        row
+    }
+
+    fn host_hashes(&self, header: &Header) -> [u32; 2] {
+        let hash = |side: u64, host: u16| (scramble(self.salt ^ side << 32 ^ u64::from(host)) >> 32) as u32;
+        [hash(0, header.source), hash(1, header.destination)]
+    }
+
+    /// Counts a queue as one of the bulk queues of its hosts, or no longer.
+    pub(super) fn count_bulk(&mut self, index: usize, isolation: Isolation, more: bool) {
+        let rows = [self.flows[index].source, self.flows[index].destination];
+        for side in [0, 1].into_iter().filter(|side| isolation.counts(*side)) {
+            let count = &mut self.hosts[usize::from(rows[side])].bulk_flows[side];
+            *count = if more { (*count + 1).min(QUEUES as u16) } else { count.saturating_sub(1) };
+        }
+    }
+
+    /// What a queue may send in a round: its share of the quantum of its host, rounded at random.
+    #[inline]
+    pub(super) fn share(&self, index: usize, isolation: Isolation, random: &mut Random) -> i32 {
+        let flow = &self.flows[index];
+        let bulk_flows = |side: usize, row: u16| {
+            if isolation.counts(side) { self.hosts[usize::from(row)].bulk_flows[side] } else { 0 }
+        };
+        let load = bulk_flows(0, flow.source).max(bulk_flows(1, flow.destination)).max(1);
+        let dither = (random.bits() >> 48) as u32;
+        ((self.quantum * u32::from(QUOTIENTS[usize::from(load)]) + dither) >> 16) as i32
+    }
+
+    /// A queue has used up its quantum and is not empty.
+    pub(super) fn become_bulk(&mut self, index: usize, isolation: Isolation) {
+        self.flows[index].set = Set::Bulk;
+        self.bulk += 1;
+        self.count_bulk(index, isolation, true);
+    }
+
+    /// A queue was to be served and is empty. It stays in the rotation until COBALT's state is at rest.
+    pub(super) fn retire(&mut self, index: usize, parameters: &Parameters, isolation: Isolation, now_ns: i64) {
+        let flow = &mut self.flows[index];
+        flow.cobalt.on_empty(parameters, now_ns);
+        let set = if flow.cobalt.is_at_rest(now_ns) { Set::Free } else { Set::Decaying };
+        match std::mem::replace(&mut flow.set, set) {
+            Set::Bulk => {
+                self.bulk -= 1;
+                self.count_bulk(index, isolation, false);
+            }
+            Set::Sparse | Set::SparseWait => self.sparse -= 1,
+            Set::Decaying => self.decaying -= 1,
+            Set::Free => {}
+        }
+        if set == Set::Decaying {
+            self.decaying += 1;
+            self.append(index, List::Decaying);
+        } else {
+            self.unlink(index);
+        }
+    }
+
+    /// The first queue of a list.
+    #[inline]
+    pub(super) fn first(&self, list: List) -> Option<usize> {
+        let head = list.head();
+        let next = self.links[usize::from(head)].next;
+        (next != head).then_some(usize::from(next))
+    }
+
+    /// Moves a queue to the end of a list.
+    #[inline]
+    pub(super) fn append(&mut self, index: usize, list: List) {
+        self.unlink(index);
+        let (head, own) = (list.head(), index as u16);
+        let last = std::mem::replace(&mut self.links[usize::from(head)].previous, own);
+        self.links[usize::from(last)].next = own;
+        self.links[index] = Link { next: head, previous: last };
+    }
+
+    /// Takes a queue out of its list, if it is in one.
+    #[inline]
+    pub(super) fn unlink(&mut self, index: usize) {
+        let own = index as u16;
+        let Link { next, previous } = std::mem::replace(&mut self.links[index], Link { next: own, previous: own });
+        self.links[usize::from(previous)].next = next;
+        self.links[usize::from(next)].previous = previous;
+        self.links[index] = Link { next: own, previous: own };
+    }
+}
+
+/// The members of a set, from this one on.
+fn ways(first: usize) -> impl Iterator<Item = usize> {
+    let set = first - first % WAYS;
+    (0..WAYS).map(move |step| set + (first + step) % WAYS)
+}
+
+#[cfg(test)]
+#[path = "flows_tests.rs"]
+mod tests;
