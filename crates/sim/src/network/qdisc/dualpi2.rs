@@ -132,8 +132,7 @@ impl Discipline for Dualpi2 {
         let settings = Settings::new(parameters, place.overhead_bytes);
         let controller = Controller::new(&parameters.controller);
         // If the network was built with it, the kernel's timer has been running since then, so its phase is arbitrary.
-        let after_ns =
-            if place.now_ns == 0 { random.below(controller.tupdate_ns) } else { controller.tupdate_ns };
+        let after_ns = if place.now_ns == 0 { random.below(controller.tupdate_ns) } else { controller.tupdate_ns };
         let state = State {
             credit: settings.initial_credit(),
             settings,
@@ -280,8 +279,7 @@ impl Dualpi2 {
             return Verdict::Pass;
         }
         let is_capable = pool.header(packet).class.ecn().is_capable();
-        let verdict =
-            if is_scalable { self.state.scalable_verdict() } else { self.state.classic_verdict(is_capable) };
+        let verdict = if is_scalable { self.state.scalable_verdict() } else { self.state.classic_verdict(is_capable) };
         match verdict {
             Verdict::Pass => {}
             Verdict::Mark => _ = fates.mark(packet, Reason::DUALPI2_MARK, pool),
@@ -399,11 +397,8 @@ impl Controller {
         self.last_delay_ns = delay_ns;
         let step = (change.unsigned_abs() / GRAIN_NS) as u32;
         let before = self.probability;
-        self.probability = if change > 0 {
-            before.checked_add(step).unwrap_or(CERTAIN)
-        } else {
-            before.saturating_sub(step)
-        };
+        self.probability =
+            if change > 0 { before.checked_add(step).unwrap_or(CERTAIN) } else { before.saturating_sub(step) };
     }
 }
 
