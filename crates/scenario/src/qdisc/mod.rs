@@ -373,6 +373,7 @@ disciplines! {
     codel::Codel,
     fq_codel::FqCodel,
     pie::Pie,
+    fq_pie::FqPie,
     dualpi2::Dualpi2,
     choke::Choke,
     sfq::Sfq,

@@ -15,14 +15,15 @@
 //!
 //! Departs:
 //! - the timer is exact, where the kernel's starts anew when it has been served, some microseconds late;
-//! - the memory that a packet occupies (`truesize`) is that of a packet which a Linux host has sent by TCP. `memlimit` has
-//!   no effect by default;
+//! - the memory that a packet occupies (`truesize`) is that of a packet which a Linux host has sent by TCP. Packets of one
+//!   segment never reach the default of `memlimit`;
 //! - filters and priorities, which can move packets of other transports to the L queue, are not modelled, so all there
 //!   support ECN;
 //! - after a lowered limit, the kernel takes the first packet that was dropped for the first one until the next leaves;
 //! - with a link overhead other than 14 bytes, the kernel forgets it for segments that it has split off.
 //!
-//! Linux 6.17 tells the rest of the tree one packet too few for a packet that it has split, which 6.18 has corrected.
+//! The first version of the kernel's file counts a packet that it has split wrongly in the disciplines above it, which has
+//! been corrected since.
 
 use std::collections::VecDeque;
 

@@ -18,6 +18,7 @@ mod inner;
 mod early;
 pub(crate) mod layer;
 mod rate;
+mod pie_controller;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
 #[derive(Debug, Default)]
@@ -267,6 +268,7 @@ disciplines! {
     codel::Codel,
     fq_codel::FqCodel,
     pie::Pie,
+    fq_pie::FqPie,
     dualpi2::Dualpi2,
     choke::Choke,
     sfq::Sfq,

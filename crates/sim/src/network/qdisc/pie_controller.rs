@@ -40,9 +40,9 @@ const RATE_SHIFT: u32 = 8;
 /// What the controller aims at, and how (`struct pie_params`).
 #[derive(Debug)]
 pub(super) struct Law {
-    target: Ticks,
-    alpha: u64,
-    beta: u64,
+    pub(super) target: Ticks,
+    pub(super) alpha: u64,
+    pub(super) beta: u64,
     /// Drop small packets less often.
     bytemode: bool,
     /// Compute the delay from the rate at which the queue drains.
@@ -52,26 +52,26 @@ pub(super) struct Law {
 /// What adapts the probability for one queue (`struct pie_vars`).
 #[derive(Debug)]
 pub(super) struct Controller {
-    probability: u64,
+    pub(super) probability: u64,
     /// The sum of the probabilities with which packets were spared since the last drop.
-    accumulated: u64,
-    delay: Ticks,
+    pub(super) accumulated: u64,
+    pub(super) delay: Ticks,
     /// The delay at the last update.
-    last_delay: Ticks,
+    pub(super) last_delay: Ticks,
     /// What is left of the burst allowance.
-    burst: Ticks,
+    pub(super) burst: Ticks,
     /// When a packet last left; with a rate estimate, when the present measurement began.
-    left_at: Option<Ticks>,
-    estimate: Estimate,
+    pub(super) left_at: Option<Ticks>,
+    pub(super) estimate: Estimate,
 }
 
 /// The rate at which the queue drains.
 #[derive(Debug, Default)]
-struct Estimate {
+pub(super) struct Estimate {
     /// Bytes that have left since the present measurement began.
     bytes: Option<u32>,
     /// The average, in bytes per tick with eight fraction bits; 0 before the first measurement.
-    rate: u32,
+    pub(super) rate: u32,
 }
 
 /// When the timer of a discipline that is attached now is due first. If the network was built with it, the kernel's timer
@@ -105,11 +105,6 @@ impl Controller {
             left_at: None,
             estimate: Estimate::default(),
         }
-    }
-
-    /// The probability of a drop, at most [`CERTAIN`].
-    pub(super) fn probability(&self) -> u64 {
-        self.probability
     }
 
     /// A packet that arrived was dropped, for whatever reason.
