@@ -34,6 +34,10 @@ TEACHING_ORDER = (
     "mininet-buffer-size",
     "mininet-rtt-equation",
     "ucas-mitigate",
+    "mininet-mitigations",
+    "battling-tcp-bidirectional",
+    "battling-rrul",
+    "battling-udp-flood",
     "congestion-controls",
 )
 """The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, and who fills it."""
