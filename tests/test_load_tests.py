@@ -23,7 +23,7 @@ name = "bottleneck"
 ends = ["h1", "h2"]
 rate = "10mbit"
 delay = "10ms"
-queue = {{ qdisc = "codel" }}
+queue = {{ qdisc = "pfifo", limit = "60p" }}
 
 [[traffic]]
 name = "t"
