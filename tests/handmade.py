@@ -41,6 +41,7 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
 
 TCP = {"kind": "tcp", "flows": 1, "bytes": None, "congestion": "reno", "ecn": False}
 PING = {"kind": "ping", "interval_ns": 100 * MS, "payload_bytes": 56, "timeout_ns": 60 * SECOND}
+IRTT = {"kind": "irtt", "interval_ns": 200 * MS, "payload_bytes": 60, "timeout_ns": 60 * SECOND}
 WEB = {
     "kind": "web",
     "interval_ns": 2 * SECOND,

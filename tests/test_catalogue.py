@@ -13,6 +13,10 @@ COURSE = [
     "mininet-buffer-size",
     "mininet-rtt-equation",
     "ucas-mitigate",
+    "mininet-mitigations",
+    "battling-tcp-bidirectional",
+    "battling-rrul",
+    "battling-udp-flood",
     "congestion-controls",
 ]
 
@@ -39,7 +43,7 @@ def test_a_sweep_gives_its_points_in_order() -> None:
     assert labels == ["50p", "50p", "100p", "100p", "200p", "200p"]
 
 
-@pytest.mark.parametrize("name", ["ucas-reproduce", "ucas-queue-sizes", "mininet-buffer-size"])
+@pytest.mark.parametrize("name", ["ucas-reproduce", "ucas-queue-sizes", "mininet-buffer-size", "mininet-mitigations"])
 def test_a_lab_is_judged_as_it_was_run_and_shown_without_offload_too(name: str) -> None:
     loaded = load(name)
     segments = {point.values["tcp.gso_max_segs"]: point.scenario["nodes"] for point in loaded.points}

@@ -16,8 +16,11 @@ DURATION_S = 2
 FEWER = {
     "congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"],
     "mininet-rtt-equation": ["link.bottleneck.queue.limit=20p"],
+    "battling-tcp-bidirectional": ["traffic.test.delay=0s"],
+    "battling-rrul": ["traffic.rrul.delay=0s"],
+    "battling-udp-flood": ["traffic.flood.start=0s"],
 }
-"""Overrides that leave points out: a kernel has not every control, and there are many."""
+"""Overrides that leave points out (a kernel has not every control, and there are many), or begin the load at once."""
 TABLES_WITH_ROWS = {"probes", "flows", "queues"}
 
 

@@ -5,7 +5,7 @@ import re
 
 import polars as pl
 import pytest
-from handmade import MS, MSS, PING, SECOND, TCP, UDP, VOIP, WEB, HandmadeRun, Rows, probes, scenario
+from handmade import IRTT, MS, MSS, PING, SECOND, TCP, UDP, VOIP, WEB, HandmadeRun, Rows, probes, scenario
 
 from bufferscope import metrics
 from bufferscope.metrics.definitions import DEFINITIONS
@@ -390,9 +390,9 @@ def _run_with_everything() -> HandmadeRun:
     queues = [{"t_ns": t * SECOND, "layer": layer, "packets": 1, "bytes": 1500, "sent_bytes": t * 1500}
               for t in (0, 1) for layer in ("qdisc", "ring")]  # fmt: skip
     return HandmadeRun(
-        scenario({"bulk": TCP, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP}, duration_s=1),
+        scenario({"bulk": TCP, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP, "irtt": IRTT}, duration_s=1),
         {
-            "probes": [*probes([10, 20]), {"probe": "call/1", "owd_up_ns": MS}],
+            "probes": [*probes([10, 20]), {"probe": "irtt", "rtt_ns": MS}, {"probe": "call/1", "owd_up_ns": MS}],
             "flows": _samples("bulk/1", [0, 1000], cwnd_bytes=[MSS, MSS]) + _samples("udp/1", [0, 1000], lost=[0, 1]),
             "queues": queues,
             "drops": [{"t_ns": 0, "reason": "overlimit"}],

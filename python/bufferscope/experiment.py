@@ -34,6 +34,10 @@ TEACHING_ORDER = (
     "mininet-buffer-size",
     "mininet-rtt-equation",
     "ucas-mitigate",
+    "mininet-mitigations",
+    "battling-tcp-bidirectional",
+    "battling-rrul",
+    "battling-udp-flood",
     "congestion-controls",
     "disciplines",
 )

@@ -17,7 +17,7 @@ from statistics import fmean
 from bufferscope.figures.source import Point
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.capacity import Capacity, capacities
-from bufferscope.metrics.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
+from bufferscope.metrics.network import NANOSECONDS, Port, path, probers, traffic_ends
 from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.records import RunRecords, was_changed
 from bufferscope.metrics.window import Window
@@ -88,10 +88,10 @@ def _of_point(runs: Sequence[tuple[RunRecords, Mapping[str, float]]]) -> Finding
 
 
 def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
-    pings = traffic_named(run.scenario, "ping")
-    if len(pings) != 1 or was_changed(run):
+    found = probers(run.scenario)
+    if len(found) != 1 or was_changed(run):
         return None
-    near, far = traffic_ends(run.scenario, pings[0])
+    near, far = traffic_ends(run.scenario, found[0])
     way = [*path(run.scenario, near, far), *path(run.scenario, far, near)]
     capacity = capacities(run)
     if any(port.rate and port.name not in capacity for port in way):
@@ -100,7 +100,7 @@ def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
         median = metric(run, "rtt.p50_ms")
     except MetricError:
         return None
-    own = _empty_ms(way, capacity, pings[0]["payload_bytes"], Window.of(run))
+    own = _empty_ms(way, capacity, found[0]["payload_bytes"], Window.of(run))
     added = median.number - own
     if median.censored or added < max(LEAST_ADDED_MS, LEAST_ADDED_SHARE * own):
         return None

@@ -100,7 +100,15 @@ ENDS: tuple[Literal["from", "to"], ...] = ("from", "to")
 """The keys of traffic that hold the indices of its nodes."""
 _Common = TypedDict(
     "_Common",
-    {"name": str, "from": int, "to": int, "start_ns": int, "stop_ns": int, "dscp": NotRequired[int]},
+    {
+        "name": str,
+        "from": int,
+        "to": int,
+        "start_ns": int,
+        "stop_ns": int,
+        "dscp": NotRequired[int],
+        "port": NotRequired[int],
+    },
 )
 """What all traffic has."""
 
@@ -196,8 +204,19 @@ class BittorrentTraffic(_Common, _Sending):
     unchoked: int
 
 
-Traffic = TcpTraffic | PingTraffic | WebTraffic | UdpTraffic | VoipTraffic | DnsTraffic | BittorrentTraffic
-"""An entry of the file's `[[traffic]]`."""
+class IrttTraffic(_Common):
+    """Round trips over UDP."""
+
+    kind: Literal["irtt"]
+    interval_ns: int
+    payload_bytes: int
+    timeout_ns: int
+
+
+Traffic = (
+    TcpTraffic | PingTraffic | WebTraffic | UdpTraffic | VoipTraffic | DnsTraffic | BittorrentTraffic | IrttTraffic
+)
+"""An entry of the file's `[[traffic]]`, or a part of one: then a dot follows the name of the entry."""
 
 
 class Scenario(TypedDict):

@@ -527,21 +527,22 @@ mod tests {
     }
 
     #[test]
-    fn packets_carry_the_code_point_of_their_traffic_both_ways() {
+    fn packets_carry_the_code_point_and_the_port_of_their_traffic_both_ways() {
         let scenario = scenario(
             r#"
-            title = "Three classes"
+            title = "Four classes"
             duration = "3s"
             link = [{ name = "line", ends = ["h1", "h2"], rate = "2mbit", delay = "20ms", queue = { qdisc = "codel", ecn = true } }]
             traffic = [
               { name = "bulk", kind = "tcp", from = "h1", to = "h2", dscp = "cs1", ecn = true },
-              { name = "web", kind = "web", from = "h2", to = "h1", interval = "100ms", bytes = "20kb", dscp = "af41" },
+              { name = "web", kind = "web", from = "h2", to = "h1", interval = "100ms", bytes = "20kb", dscp = "af41", port = 80 },
               { name = "ping", kind = "ping", from = "h1", to = "h2", interval = "10ms", dscp = "ef" },
+              { name = "trips", kind = "irtt", from = "h1", to = "h2", interval = "10ms", dscp = "va", port = 2112 },
             ]
             "#,
         );
         let mut simulation = simulation(&scenario);
-        let mut seen = [[0; 2]; 3];
+        let mut seen = [[0; 2]; 4];
         while simulation.net.now() < 2 * SECOND_NS {
             let slot = simulation.net.events.pop_before(u64::MAX).unwrap();
             simulation.handle_event(slot, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -549,7 +550,8 @@ mod tests {
             for (direction, port) in ports.iter().enumerate() {
                 for header in port.packets(pool).into_iter().map(|packet| pool.header(packet)) {
                     let traffic = flows[header.flow as usize].account.traffic as usize;
-                    assert_eq!(header.class.dscp(), [8, 34, 46][traffic]);
+                    assert_eq!(header.class.dscp(), [8, 34, 46, 44][traffic]);
+                    assert_eq!(header.port, [5001, 80, 0, 2112][traffic]);
                     seen[traffic][direction] += 1;
                 }
             }

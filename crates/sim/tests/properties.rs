@@ -89,7 +89,10 @@ fn changes(port: &Port, from_ns: u64, to_ns: u64) -> u64 {
 /// Every port of a flow's path could have carried what the flow delivered.
 fn assert_goodput_below_capacity(scenario: &Scenario, sink: &MemorySink) {
     for traffic in &scenario.traffic {
-        if matches!(traffic.kind, TrafficKind::Ping(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_)) {
+        if matches!(
+            traffic.kind,
+            TrafficKind::Ping(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) | TrafficKind::Irtt(_)
+        ) {
             continue;
         }
         let first_flow = format!("{}/1", traffic.name);
@@ -104,7 +107,9 @@ fn assert_goodput_below_capacity(scenario: &Scenario, sink: &MemorySink) {
 }
 
 fn assert_probes_take_at_least_the_propagation(scenario: &Scenario, sink: &MemorySink) {
-    for traffic in scenario.traffic.iter().filter(|traffic| matches!(traffic.kind, TrafficKind::Ping(_))) {
+    for traffic in
+        scenario.traffic.iter().filter(|traffic| matches!(traffic.kind, TrafficKind::Ping(_) | TrafficKind::Irtt(_)))
+    {
         let delay = |from, to| path(scenario, from, to).iter().map(|port| port.delay_ns).sum::<u64>();
         let least = delay(traffic.from, traffic.to) + delay(traffic.to, traffic.from);
         let names = words(sink, Table::Probes, "probe");

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bufferscope.figures import NAMES, NEEDED
-from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.metrics.network import ports, probers, traffic_named
 from bufferscope.metrics.recorded import unrecorded
 from bufferscope.scenario import Scenario
 
@@ -24,9 +24,9 @@ def chosen(runs: Sequence["RunRecords"]) -> tuple[str, ...]:
 def fitting(scenario: Scenario) -> tuple[str, ...]:
     """The figures that show something of a scenario's traffic.
 
-    A port with a rate has a queue, a ping has round-trip times, a TCP connection has a window, traffic that carries
-    data has a goodput, and transfers with an end take a certain time. Figures of tables that are not
-    recorded are left out.
+    A port with a rate has a queue, a ping or irtt has round-trip times, a TCP connection has a window, traffic that
+    carries data has a goodput, and transfers with an end take a certain time. Figures of tables that are not recorded
+    are left out.
     """
     empty = unrecorded(scenario)
     return tuple(name for name in _fitting(scenario) if not set(NEEDED[name]).intersection(empty))
@@ -35,7 +35,7 @@ def fitting(scenario: Scenario) -> tuple[str, ...]:
 def _fitting(scenario: Scenario) -> Iterator[str]:
     if any(port.rate for port in ports(scenario).values()):
         yield "queue_length"
-    if traffic_named(scenario, "ping"):
+    if probers(scenario):
         yield "rtt"
     if traffic_named(scenario, "tcp", "bittorrent"):
         yield "cwnd"

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, traffic_ends, traffic_named
+from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, probers, traffic_ends
 from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.recorded import explanation, unrecorded
 from bufferscope.metrics.records import RunRecords
@@ -151,9 +151,9 @@ def bottleneck(result: ResultRecords) -> Port:
 
 
 def probe_path(run: RunRecords) -> tuple[list[Port], list[Port]]:
-    """The ports on the path of the first ping, forward and back."""
-    pings = traffic_named(run.scenario, "ping")
-    if not pings:
-        raise NoDataError("no traffic of kind ping, so there are no round-trip times")
-    near, far = traffic_ends(run.scenario, pings[0])
+    """The ports on the path of the first prober, forward and back."""
+    found = probers(run.scenario)
+    if not found:
+        raise NoDataError("no traffic of kind ping or irtt, so there are no round-trip times")
+    near, far = traffic_ends(run.scenario, found[0])
     return path(run.scenario, near, far), path(run.scenario, far, near)

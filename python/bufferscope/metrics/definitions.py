@@ -51,6 +51,15 @@ class Definition:
 
 def _rtt() -> list[Definition]:
     source = "probes: sent_ns, rtt_ns"
+    each = "The same of one traffic entry of ping or irtt, if the scenario has several."
+    endings = {
+        "mean_ms": "ms",
+        "p<N>_ms": "ms",
+        "max_ms": "ms",
+        "sent": "probes",
+        "lost": "probes",
+        "answered": "probes",
+    }
     return [
         Definition("rtt.mean_ms", "ms", "Mean round-trip time of the answered probes.", source),
         Definition(
@@ -63,6 +72,7 @@ def _rtt() -> list[Definition]:
         Definition("rtt.sent", "probes", "Probes sent.", source),
         Definition("rtt.lost", "probes", "Probes sent that were never answered, or not in time.", source),
         Definition("rtt.answered", "probes", "Probes sent that were answered: rtt.sent - rtt.lost.", source),
+        *(Definition(f"rtt.<traffic>.{ending}", unit, each, source) for ending, unit in endings.items()),
     ]
 
 
@@ -78,7 +88,8 @@ def _goodput() -> list[Definition]:
         Definition(
             "goodput.<traffic>_mbit",
             "Mbit/s",
-            "Payload acknowledged to (for udp, arrived from) the flows of a traffic entry, per second.",
+            "Payload acknowledged to (for udp, arrived from) the flows of a traffic entry, per second; also of all "
+            "parts of an entry that is a test, or of those in one direction.",
             source,
         ),
         Definition(

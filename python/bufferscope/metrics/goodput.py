@@ -6,12 +6,14 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import NANOSECONDS, traffic_of_flow
+from bufferscope.metrics.network import NANOSECONDS, groups, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import jain_index
 from bufferscope.metrics.window import gained
 
 MBIT = 1e6
+CARRYING = ("tcp", "web", "udp", "bittorrent")
+"""The kinds of traffic that have a goodput."""
 
 
 def deliveries(run: RunRecords) -> pl.DataFrame:
@@ -27,7 +29,7 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     windows = batch.windows.select("run", window_ns=pl.col("end_ns") - pl.col("start_ns")).filter(
         pl.col("window_ns") > 0
     )
-    entries = batch.traffic("tcp", "web", "udp", "bittorrent").join(windows, on="run", maintain_order="left")
+    entries = batch.traffic(*CARRYING).join(windows, on="run", maintain_order="left")
     # A byte per nanosecond is 8000 Mbit/s.
     rate = delivered.fill_null(0) * round(8 * NANOSECONDS / MBIT), pl.col("window_ns")
     flows = gained(_deliveries(batch), batch, "delivered_bytes").with_columns(traffic_of_flow())
@@ -40,6 +42,14 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     yield long(
         entries.join(own, on=by_traffic, how="left", maintain_order="left"), {"goodput.{}_mbit": rate}, "traffic"
     )
+
+    members = batch.frame(
+        {"group": pl.String, "traffic": pl.String},
+        lambda run: [(group, part) for group, parts in groups(run.scenario, *CARRYING).items() for part in parts],
+    )
+    shared = members.join(own, on=by_traffic, how="left", maintain_order="left")
+    together = shared.group_by("run", "group", maintain_order=True).agg(delivered.sum())
+    yield long(together.join(windows, on="run", maintain_order="left"), {"goodput.{}_mbit": rate}, "group")
 
     # If a flow makes several transfers, each over its own connection, these connections don't compete.
     bulk = batch.traffic("tcp", only=lambda entry: entry.get("transfers", 1) == 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from bufferscope.metrics.definitions import DEFINITIONS, PERCENT, Definition
-from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.metrics.network import groups, ports, traffic_named
 from bufferscope.scenario import Scenario
 
 PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
@@ -16,7 +16,7 @@ PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
 def names(scenario: Scenario, definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
     """The names that metrics of this scenario can have, measured or not; `p<N>` stands for any percentile."""
     rated = [port.name for port in ports(scenario).values() if port.rate]
-    traffic = [entry["name"] for entry in traffic_named(scenario)]
+    traffic = [*(entry["name"] for entry in traffic_named(scenario)), *groups(scenario)]
     return [name for definition in definitions for name in definition.names(rated, traffic)]
 
 

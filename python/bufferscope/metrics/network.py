@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from bufferscope import _core
 from bufferscope.scenario import (
     SIDES,
+    IrttTraffic,
     PingTraffic,
     PortSettings,
     Qdisc,
@@ -88,6 +89,25 @@ def traffic_named(scenario: Scenario, *kinds: str) -> list[Traffic]: ...
 def traffic_named(scenario: Scenario, *kinds: str) -> Sequence[Traffic]:
     """The scenario's traffic entries of these kinds, or all entries if no kind is given; in the file's order."""
     return [entry for entry in scenario["traffic"] if not kinds or entry["kind"] in kinds]
+
+
+def probers(scenario: Scenario) -> list[PingTraffic | IrttTraffic]:
+    """The traffic that measures round trips, in the file's order."""
+    return [entry for entry in scenario["traffic"] if entry["kind"] == "ping" or entry["kind"] == "irtt"]
+
+
+def groups(scenario: Scenario, *kinds: str) -> dict[str, list[str]]:
+    """The traffic of these kinds (or of any kind) that belongs together: names of the parts by the name of the group.
+
+    An entry may stand for several parts, such as `rrul.up.be` and `rrul.up.ef`; these two are of the groups `rrul.up`
+    and `rrul`. A group of one part has no name of its own.
+    """
+    found: dict[str, list[str]] = {}
+    for entry in traffic_named(scenario, *kinds):
+        words = entry["name"].split(".")
+        for length in range(1, len(words)):
+            found.setdefault(".".join(words[:length]), []).append(entry["name"])
+    return {group: parts for group, parts in found.items() if len(parts) > 1}
 
 
 def bulk_flows(scenario: Scenario) -> int:

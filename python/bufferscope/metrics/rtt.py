@@ -1,11 +1,12 @@
-"""Round-trip times of the probes."""
+"""Round-trip times of the probes, all together, and each prober's if there are several."""
 
 from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.network import probers
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import HUNDREDTHS, Samples, percentile_of
 from bufferscope.metrics.window import Window
@@ -15,7 +16,7 @@ PERCENTILES = (5, 50, 95, 99)
 
 
 def is_echo() -> pl.Expr:
-    """Whether a `ping` sent the probe. Packets of calls are no echoes: they have no answer.
+    """Whether a `ping` or `irtt` sent the probe. Packets of calls are no echoes: they have no answer.
 
     The names of their probes have a slash, as in `<traffic>/1`.
     """
@@ -23,7 +24,7 @@ def is_echo() -> pl.Expr:
 
 
 def echoes(run: RunRecords) -> pl.DataFrame:
-    """The rows of `probes` that a `ping` sent."""
+    """The rows of `probes` that have an answer if none is lost: those of `ping` and `irtt`."""
     return run.probes.filter(is_echo())
 
 
@@ -34,24 +35,37 @@ def rtts_ms(run: RunRecords) -> Samples:
 
 
 def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
-    """All `rtt.*` metrics of the runs with `ping` traffic."""
-    rtt = pl.col("rtt_ns")
+    """All `rtt.*` metrics of the runs with `ping` or `irtt` traffic."""
     sent = batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
-    found = sent.group_by("run").agg(
+    wide = batch.having("ping", "irtt").join(_found(sent, "run"), on="run", how="left", maintain_order="left")
+    yield long(wide, {f"rtt.{name}": value for name, value in _metrics(percents).items()})
+
+    several = batch.frame(
+        {"probe": pl.String},
+        lambda run: [(entry["name"],) for entry in known] if len(known := probers(run.scenario)) > 1 else [],
+    )
+    each = ["run", "probe"]
+    wide = several.join(_found(sent, *each), on=each, how="left", maintain_order="left")
+    yield long(wide, {f"rtt.{{}}.{name}": value for name, value in _metrics(percents).items()}, "probe")
+
+
+def _found(sent: pl.LazyFrame, *keys: str) -> pl.LazyFrame:
+    """What the metrics of probes are made of, by these columns."""
+    rtt = pl.col("rtt_ns")
+    return sent.group_by(*keys).agg(
         sent=pl.len(), answered=rtt.count(), sum=rtt.sum(), max=rtt.max(), ordered=rtt.sort(nulls_last=True)
     )
-    wide = batch.having("ping").join(found, on="run", how="left", maintain_order="left")
+
+
+def _metrics(percents: Sequence[int]) -> dict[str, Measured]:
+    """The metrics by the end of their name."""
     count = {name: pl.col(name).fill_null(0) for name in ("sent", "answered")}
-    percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
     answered = pl.when(pl.col("answered") > 0)
-    yield long(
-        wide,
-        {
-            "rtt.mean_ms": (answered.then(pl.col("sum")), pl.col("answered") * MS),
-            **{f"rtt.p{percent}_ms": (value, HUNDREDTHS * MS) for percent, value in percentiles.items()},
-            "rtt.max_ms": (pl.col("max"), MS),
-            "rtt.sent": count["sent"],
-            "rtt.lost": count["sent"] - count["answered"],
-            "rtt.answered": count["answered"],
-        },
-    )
+    return {
+        "mean_ms": (answered.then(pl.col("sum")), pl.col("answered") * MS),
+        **{f"p{percent}_ms": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS * MS) for percent in percents},
+        "max_ms": (pl.col("max"), MS),
+        "sent": count["sent"],
+        "lost": count["sent"] - count["answered"],
+        "answered": count["answered"],
+    }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bufferscope.metrics.network import bulk_flows, traffic_named
+from bufferscope.metrics.network import bulk_flows, groups, probers, traffic_named
 from bufferscope.scenario import Scenario
 
 HEADINGS = {
@@ -44,19 +44,21 @@ def heading(name: str) -> str:
 
 
 def _delay(scenario: Scenario) -> Iterator[str]:
-    if traffic_named(scenario, "ping"):
+    if probers(scenario):
         yield from ("rtt.p50_ms", "rtt.p95_ms", "rtt.max_ms", "rtt.lost")
 
 
 def _goodput(scenario: Scenario) -> Iterator[str]:
-    entries = traffic_named(scenario, "tcp", "web", "udp", "bittorrent")
+    kinds = ("tcp", "web", "udp", "bittorrent")
+    entries = traffic_named(scenario, *kinds)
+    directions = {part: group for group, parts in groups(scenario, *kinds).items() if "." in group for part in parts}
     if entries:
         yield "goodput.total_mbit"
     if len(entries) > 1:
-        yield from (f"goodput.{entry['name']}_mbit" for entry in entries)
+        yield from (f"goodput.{directions.get(entry['name'], entry['name'])}_mbit" for entry in entries)
     if bulk_flows(scenario) > 1:
         yield "goodput.jain"
-    if entries and not traffic_named(scenario, "ping"):
+    if entries and not probers(scenario):
         yield "retransmits.total"
 
 

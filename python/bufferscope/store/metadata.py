@@ -188,6 +188,7 @@ _NEEDED_BY_KIND: Mapping[str, Check] = {
     "tcp": table({"flows": whole()}),
     "udp": table({"payload_bytes": whole(1)}),
     "ping": table({"payload_bytes": whole()}),
+    "irtt": table({"payload_bytes": whole()}),
 }
 """What the metrics and findings of each kind of traffic need."""
 _SCENARIO = table(

@@ -144,3 +144,14 @@ pub(crate) enum Way {
     /// From `to` to `from`.
     Back,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue of headers is what the simulator reads most.
+    #[test]
+    fn two_headers_fit_into_a_cache_line() {
+        assert_eq!(size_of::<Header>(), 32);
+    }
+}

@@ -71,6 +71,7 @@ impl Bench {
             hash: flow.hash,
             source: flow.source,
             destination: flow.destination,
+            port: 0,
             class,
             load: crate::network::packet::Load::of(1),
         };
