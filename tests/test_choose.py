@@ -96,6 +96,14 @@ def test_the_discipline_with_the_shortest_times_is_taken_if_it_keeps_nine_tenths
     assert verdict.as_good == ()
 
 
+def test_a_queue_that_only_limits_its_length_must_keep_the_goodput() -> None:
+    codel, bytes_, head = measured("codel", 9.5, 40), measured("bfifo", 9.7, 30), measured("pfifo_head_drop", 9.85, 50)
+    verdict = judge([*SIZES, codel, bytes_, head])
+    assert verdict.best is codel
+    assert bytes_ not in verdict.rivals
+    assert head in verdict.rivals
+
+
 def test_the_call_counts_more_than_pings() -> None:
     clear, quick = measured("clear", 9.8, 60, mos=4.3), measured("quick", 9.8, 30, mos=3.9)
     verdict = judge([clear, quick])

@@ -19,6 +19,9 @@ FEWEST = 2
 SHAPERS = ("tbf", "htb", "netem")
 """Disciplines that set a rate or a delay and leave the queue to others."""
 
+FIFOS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast")
+"""Disciplines that only limit how long the queue gets."""
+
 
 @dataclass(frozen=True)
 class Candidate:

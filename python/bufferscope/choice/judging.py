@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bufferscope.agreement.spread import reach
-from bufferscope.choice.candidates import Candidate
+from bufferscope.choice.candidates import FIFOS, Candidate
 from bufferscope.choice.place import Place
 from bufferscope.choice.study import Study
 from bufferscope.metrics.network import traffic_named
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 KEPT = 0.98
-"""The share of the largest goodput that the smallest queue must keep."""
+"""The share of the largest goodput that a queue must keep which only limits its length."""
 LEAST = 0.9
-"""The share of the largest goodput without which no discipline is taken, however short its queue is."""
+"""The share that every other discipline must keep, however short its queue is."""
 DEVICE = "DEV"
 """Stands for the device in a command."""
 
@@ -105,10 +105,10 @@ class Verdict:
 def judge(measured: Sequence[Measured]) -> Verdict:
     """The verdict on candidates, of which there is at least one.
 
-    Only those compete that keep a tenth less than the largest goodput, and of the sizes of tail drop only the smallest
-    that keeps 98 % of it, because even smaller ones trade goodput for latency without end. They are compared by their
-    calls, if there are any, and those with calls alike by the 95th percentile of the round-trip times; if losses hide
-    that of all candidates, by the median.
+    Only those compete that keep nine tenths of the largest goodput. Disciplines that only limit the queue's length must
+    keep 98 % of it, and of the sizes of tail drop only the smallest that does competes: the shorter such a queue is,
+    the lower are latency and goodput, without end. The others are compared by their calls, if there are any, and those with
+    calls alike by the 95th percentile of the round-trip times; if losses hide that of all candidates, by the median.
     """
     most = max(each.goodput_mbit.mean for each in measured)
     sizes = [each for each in measured if each.candidate.is_size]
@@ -117,7 +117,7 @@ def judge(measured: Sequence[Measured]) -> Verdict:
     rivals = [
         each
         for each in measured
-        if each is smallest or (not each.candidate.is_size and each.goodput_mbit.mean >= LEAST * most)
+        if each is smallest or (not each.candidate.is_size and each.goodput_mbit.mean >= _asked(each) * most)
     ] or list(measured)
     times = TAIL if any(math.isfinite(TAIL.badness(each)) for each in rivals) else MEDIAN
     criteria = (CALL, times) if any(each.call_mos for each in measured) else (times,)
@@ -126,6 +126,11 @@ def judge(measured: Sequence[Measured]) -> Verdict:
         best = min(left, key=criterion.badness)
         left = [each for each in left if criterion.alike(each, best)]
     return Verdict(smallest, best, tuple(each for each in left if each is not best), tuple(rivals), criteria, most)
+
+
+def _asked(measured: Measured) -> float:
+    """The share of the largest goodput that a discipline must keep."""
+    return KEPT if measured.candidate.queue.get("qdisc") in FIFOS else LEAST
 
 
 def _limit(measured: Measured) -> int:
