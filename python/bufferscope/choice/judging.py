@@ -107,8 +107,9 @@ def judge(measured: Sequence[Measured]) -> Verdict:
 
     Only those compete that keep nine tenths of the largest goodput. Disciplines that only limit the queue's length must
     keep 98 % of it, and of the sizes of tail drop only the smallest that does competes: the shorter such a queue is,
-    the lower are latency and goodput, without end. The others are compared by their calls, if there are any, and those with
-    calls alike by the 95th percentile of the round-trip times; if losses hide that of all candidates, by the median.
+    the lower are latency and goodput, without end. The others are compared by their calls, if there are any, and those
+    with calls alike by the 95th percentile of the round-trip times; if losses hide that of all candidates, by the
+    median.
     """
     most = max(each.goodput_mbit.mean for each in measured)
     sizes = [each for each in measured if each.candidate.is_size]
