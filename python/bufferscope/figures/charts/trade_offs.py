@@ -148,7 +148,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
     )
     y = alt.Y("mbit:Q", title=GOODPUT, scale=alt.Scale(domain=list(frame.y), nice=False, zero=False))
     color = alt.Color("series:N", scale=alt.Scale(domain=list(frame.names)), legend=None)
-    tips = [alt.Tooltip("series:N", title=frame.said)]
+    tips = [alt.Tooltip("series:N", title=frame.said)] if len(frame.names) > 1 else []
     for field, named in (("rtt_ms", RTT), ("mbit", GOODPUT)):
         tips.append(alt.Tooltip(f"{field}:Q", title=named, format=",.4~g"))
         if rows[f"{field}_low"].is_not_null().any():
