@@ -11,12 +11,14 @@ from bufferscope.figures import pictures, style
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures"
 EXAMPLES = DIRECTORY.parent / "examples"
-FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart], style.Theme]] = {
+FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart | alt.ConcatChart], style.Theme]] = {
     "mitigate-rtt.svg": ("ucas-mitigate", bs.figures.rtt, style.LIGHT),
     "mitigate-rtt-dark.svg": ("ucas-mitigate", bs.figures.rtt, style.DARK),
     "queue-sizes.svg": ("ucas-queue-sizes", bs.figures.queue_length, style.LIGHT),
     "controls-rtt.svg": ("congestion-controls", bs.figures.rtt_matrix, style.LIGHT),
     "controls-share.svg": ("congestion-controls", bs.figures.share_matrix, style.LIGHT),
+    "disciplines.svg": ("disciplines", bs.figures.trade_offs, style.LIGHT),
+    "disciplines-dark.svg": ("disciplines", bs.figures.trade_offs, style.DARK),
     "throughput-delay.svg": (f"{EXAMPLES}/throughput-and-delay.toml", bs.figures.goodput_delay, style.LIGHT),
 }
 """The pictures by name: the experiment, the figure, and its appearance."""

@@ -15,7 +15,7 @@ from bufferscope import lazy
 if TYPE_CHECKING:
     from bufferscope import figures, metrics, report
     from bufferscope._core import TABLES, __version__
-    from bufferscope.api import compare, load, run
+    from bufferscope.api import choose, compare, load, run
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
     from bufferscope.result import Result
@@ -34,6 +34,7 @@ __all__ = [
     "StoreError",
     "__version__",
     "catalogue",
+    "choose",
     "compare",
     "figures",
     "load",
@@ -54,6 +55,7 @@ _HOMES = {
     "Simulation": "stepping",
     "StoreError": "errors",
     "catalogue": "experiment",
+    "choose": "api",
     "compare": "api",
     "figures": "figures",
     "load": "api",

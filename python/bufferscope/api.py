@@ -1,11 +1,11 @@
-"""The functions that most people need: run an experiment, load stored runs, compare runs."""
+"""The functions that most people need: run an experiment, choose a queue, load stored runs, compare runs."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bufferscope.engines import engines
+from bufferscope.engines import engines, one_engine
 from bufferscope.executors import Watcher
 from bufferscope.experiment import load as load_experiment
 from bufferscope.overrides import Overrides, as_texts
@@ -14,6 +14,7 @@ from bufferscope.running import execute, plan
 from bufferscope.store.finding import find
 
 if TYPE_CHECKING:
+    from bufferscope.choice import Choice
     from bufferscope.comparison import Comparison
     from bufferscope.comparison.inputs import What
 
@@ -23,7 +24,7 @@ def run(
     overrides: Overrides = (),
     *,
     seed: int = 1,
-    repeat: int = 1,
+    repeat: int | None = None,
     jobs: int | None = None,
     out: str | PathLike[str] = "results",
     engine: str | Sequence[str] = "sim",
@@ -33,7 +34,7 @@ def run(
     cluster: str | None = None,
     layout: str = "auto",
 ) -> Result:
-    """Run an experiment: every point of its sweep with `repeat` seeds from `seed` on.
+    """Run an experiment: every point of its sweep with `repeat` seeds from `seed` on (by default as its file says).
 
     `name_or_path` is a name from the catalogue (`bufferscope.catalogue()`) or a TOML file. `overrides` change its keys:
     a dict of values by path, or texts as for `--set`.
@@ -51,6 +52,42 @@ def run(
     experiment = load_experiment(name_or_path, overrides)
     tasks = plan(experiment, engines(engine, kernel=kernel), Path(out), seed=seed, repeat=repeat)
     return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster, layout=layout))
+
+
+def choose(
+    name_or_path: str | PathLike[str],
+    overrides: Overrides = (),
+    *,
+    link: str | None = None,
+    point: Sequence[str] = (),
+    seed: int = 1,
+    repeat: int = 3,
+    jobs: int | None = None,
+    out: str | PathLike[str] = "results",
+    engine: str = "sim",
+    kernel: str | None = None,
+    reuse: bool = False,
+    watcher: Watcher | None = None,
+    cluster: str | None = None,
+) -> "Choice":
+    """Run an experiment with every queueing discipline at its bottleneck, and say which one to take and why.
+
+    Tail drop is tried in a few sizes. The bottleneck is the port with the smallest rate on the way of the traffic's
+    data; `link` (`"wan"` or `"wan.reverse"`) chooses another one. `point` chooses values of swept keys, as in
+    `["traffic.rival.flows=1"]`; by default the first of each. The other arguments are those of `run`. Raises
+    `InputError` if nothing queues.
+
+    >>> choice = bs.choose("my-home.toml", repeat=5)                                            # doctest: +SKIP
+    >>> choice.best.name, choice.command                                                        # doctest: +SKIP
+    """
+    from bufferscope.choice import Choice, plan_study
+
+    chosen = one_engine(engine, kernel)
+    experiment = load_experiment(name_or_path, overrides)
+    study = plan_study(experiment, experiment.having(point)[0], chosen, link)
+    tasks = plan(study.experiment, [chosen], Path(out), seed=seed, repeat=repeat)
+    runs = execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster, layout="single")
+    return Choice(study, Result(runs))
 
 
 def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newest: bool = False) -> Result:

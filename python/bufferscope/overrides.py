@@ -38,10 +38,10 @@ def _override(path: object, value: object) -> str:
         raise InputError(f"overrides: found the key {path!r}; allowed: a path such as link.bottleneck.rate")
     if isinstance(value, str) and _PLAIN_WORD.fullmatch(value):
         return f"{path}={value}"
-    return f"{path}={_toml(value, path)}"
+    return f"{path}={_written(value, path)}"
 
 
-def _toml(value: object, path: str) -> str:
+def _written(value: object, path: str) -> str:
     """A value in TOML, on one line."""
     if isinstance(value, str):
         return _string(value)
@@ -52,9 +52,9 @@ def _toml(value: object, path: str) -> str:
     if isinstance(value, Real):
         return repr(float(value))
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(key, path)} = {_toml(item, path)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key, path)} = {_written(item, path)}" for key, item in value.items()) + "}"
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return "[" + ", ".join(_toml(item, path) for item in value) + "]"
+        return "[" + ", ".join(_written(item, path) for item in value) + "]"
     hint = "; leave the key out for its default" if value is None else ""
     raise InputError(f"overrides: {path}: found {value!r:.60}; allowed: text, number, bool, list or dict{hint}")
 
@@ -68,3 +68,12 @@ def _key(key: object, path: str) -> str:
 def _string(text: str) -> str:
     """A basic string; the loader refuses characters that TOML can't express (lone surrogates)."""
     return '"' + _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + '"'
+
+
+def toml(value: object) -> str:
+    """A value in TOML, on one line.
+
+    >>> toml({"queue": {"qdisc": "codel"}, "link.line": [1, 2.5, True]})
+    '{queue = {qdisc = "codel"}, "link.line" = [1, 2.5, true]}'
+    """
+    return _written(value, "")

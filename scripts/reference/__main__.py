@@ -8,6 +8,7 @@ import catalogue
 import command_line
 import experiment_file
 import metrics_list
+import queues
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "reference"
 NOTICE = "<!-- Made from the code by `make reference`; edit that, not this. -->\n\n"
@@ -16,6 +17,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "command-line.md": command_line.page,
     "experiment-file.md": experiment_file.page,
     "metrics.md": metrics_list.page,
+    "queues.md": queues.page,
 }
 
 

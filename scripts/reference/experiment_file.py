@@ -32,7 +32,7 @@ bits a second; `kbps` is 1000 *bytes* a second, which a note tells before the ru
 def page() -> str:
     """The whole page."""
     schema: Node = json.loads(_core.schema())
-    sections = _Sections(schema)
+    sections = Sections(schema)
     body = sections.section(2, "Top level", schema) + "".join(sections.referred())
     return INTRODUCTION + _units(schema) + body.rstrip() + "\n"
 
@@ -64,7 +64,7 @@ def _nodes(node: object) -> Iterator[Node]:
             yield from _nodes(child)
 
 
-class _Sections:
+class Sections:
     """Walks the schema; each table that another one refers to becomes a section of its own."""
 
     def __init__(self, schema: Node) -> None:
@@ -83,7 +83,7 @@ class _Sections:
 
     def section(self, level: int, title: str, node: Node, path: str = "") -> str:
         """A heading, what the table is, and its keys."""
-        text = heading(level, title) + _told(node) + "\n\n"
+        text = heading(level, title) + told(node) + "\n\n"
         if variants := node.get("oneOf"):
             return text + self._variants(level, variants, path)
         return text + self._keys(node["properties"], node.get("required", []), path)
@@ -96,31 +96,31 @@ class _Sections:
         for variant in variants:
             tag, name = next((key, node["const"]) for key, node in variant["properties"].items() if "const" in node)
             own = {key: node for key, node in variant["properties"].items() if key not in common and key != tag}
-            text += heading(level + 1, f'`{path}` with `{tag} = "{name}"`') + _told(variant) + "\n\n"
+            text += heading(level + 1, f'`{path}` with `{tag} = "{name}"`') + told(variant) + "\n\n"
             text += self._keys(own, variant["required"], path)
         return text
 
     def _keys(self, properties: Node, required: list[str], path: str) -> str:
         def row(key: str, node: Node) -> list[str]:
-            value = self._value(node, f"{path}.{key}".lstrip("."))
-            return [f"`{key}`", value, _default(key, node, required), self._meaning(node)]
+            value = self.value(node, f"{path}.{key}".lstrip("."))
+            return [f"`{key}`", value, default(key, node, required), self.meaning(node)]
 
         return table(["key", "value", "default", ""], (row(key, node) for key, node in properties.items()))
 
-    def _meaning(self, node: Node) -> str:
+    def meaning(self, node: Node) -> str:
         """The purpose of the key. If its values may take several forms, also the purpose of each form."""
         values = node.get("additionalProperties", {}).get("$ref", "").rpartition("/")[2]
         forms = self.definitions[values]["anyOf"] if values else []
-        return " ".join([_told(node), *(form["description"] for form in forms)])
+        return " ".join([told(node), *(form["description"] for form in forms)])
 
-    def _value(self, node: Node, path: str) -> str:
+    def value(self, node: Node, path: str) -> str:
         """The allowed values, in a few words."""
         if quantity := node.get("x-quantity"):
             return f"{quantity['of']}, {quantity['from']} to {quantity['to']}"
         if "$ref" in node:
             return self._reference(node["$ref"].rpartition("/")[2], path)
         if "anyOf" in node:
-            return ", or ".join(self._value(branch, path) for branch in node["anyOf"])
+            return ", or ".join(self.value(branch, path) for branch in node["anyOf"])
         if "oneOf" in node:
             return ", ".join(f"`{json.dumps(branch['const'])}`" for branch in node["oneOf"])
         return self._plain(node, path)
@@ -129,7 +129,7 @@ class _Sections:
         definition = self.definitions[name]
         is_table = "properties" in definition or "properties" in definition.get("oneOf", [{}])[0]
         if not is_table:
-            return self._value(definition, path)
+            return self.value(definition, path)
         self.titles.setdefault(name, []).append(path)
         return f"table, [below](#{re.sub(r'[^a-z_-]', '', self.titles[name][0].lower())})"
 
@@ -138,8 +138,8 @@ class _Sections:
         if kind == "array" and "items" in node:
             items = node["items"]
             if "$ref" in items:
-                return "list of " + self._value(items, f"[[{path}]]").replace("table", "tables", 1)
-            return f"list of {self._value(items, path)}"
+                return "list of " + self.value(items, f"[[{path}]]").replace("table", "tables", 1)
+            return f"list of {self.value(items, path)}"
         if kind == "array":
             items = node["prefixItems"]
             return "[" + ", ".join(item.get("x-quantity", {}).get("of", item["type"]) for item in items) + "]"
@@ -154,7 +154,7 @@ class _Sections:
         return {"string": "text"}.get(kind, str(kind))
 
 
-def _told(node: Node) -> str:
+def told(node: Node) -> str:
     """The key's description without the part that the column `value` has, and an example."""
     description = str(node.get("description", ""))
     if "x-quantity" in node:
@@ -163,7 +163,8 @@ def _told(node: Node) -> str:
     return f"{description} For example {examples}." if examples and "x-quantity" not in node else description
 
 
-def _default(key: str, node: Node, required: list[str]) -> str:
+def default(key: str, node: Node, required: list[str]) -> str:
+    """What a key is if the file leaves it out."""
     if "default" in node:
         return toml(node["default"])
     return "**required**" if key in required else ""

@@ -31,6 +31,7 @@ TOLD = {
                      "beyond, among the lost"],
     "rtt_equation": [LIMIT, "what", RTT],
     "goodput_delay": [LIMIT, "median round-trip time (ms)", "goodput (Mbit/s)"],
+    "trade_offs": [LIMIT, "median round-trip time (ms)", "goodput (Mbit/s)"],
     "rtt_matrix": [LIMIT, "at", "median round-trip time (ms)"],
     "goodput_matrix": [LIMIT, "at", "goodput (Mbit/s)"],
 }  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import agree, browse, commands, compare, export, guest, reproduce, run, shell, system
+from bufferscope.cli import agree, browse, choose, commands, compare, export, guest, reproduce, run, shell, system
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -21,6 +21,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope reproduce                   run them all and write a page with every figure
 
   bufferscope compare results/ucas-reproduce   compare its runs with one another
+
+  bufferscope choose my-home.toml         say which queue to take, and why
 
   bufferscope agree ucas-reproduce        compare the simulator with a real kernel
 """
@@ -55,6 +57,7 @@ app.command("list")(browse.list_)
 app.command("show")(browse.show)
 app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
+app.command("choose")(choose.choose)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.command("agree")(agree.agree)

@@ -99,6 +99,14 @@ def engines(names: str | Sequence[str], option: str = "--engine", kernel: str | 
     return tuple(chosen) if kernel is None else _with_kernel(chosen, kernel, option)
 
 
+def one_engine(name: str, kernel: str | None = None) -> Engine:
+    """The engine of this name; raises `InputError` as `engines` does, and if several are named."""
+    found = engines(name, kernel=kernel)
+    if len(found) > 1:
+        raise InputError(f"--engine: found {name}; allowed: one engine, because queues are compared with one another")
+    return found[0]
+
+
 def _with_kernel(chosen: Sequence[Engine], kernel: str, option: str) -> tuple[Engine, ...]:
     """The same engines, with this kernel series (`6.12`) or release for the guest instead of the default."""
     guests = [engine for engine in chosen if engine.name == "guest"]

@@ -15,7 +15,7 @@ import polars as pl
 from bufferscope.figures import style
 from bufferscope.figures.ends import apart
 from bufferscope.figures.matrix import interval, mean_metric
-from bufferscope.figures.parts import lines
+from bufferscope.figures.parts import Layer, lines
 from bufferscope.figures.source import NoDataError, ResultRecords, key_title, points, probe_path, variation
 from bufferscope.metrics.statistics import Estimate
 
@@ -148,7 +148,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
     )
     y = alt.Y("mbit:Q", title=GOODPUT, scale=alt.Scale(domain=list(frame.y), nice=False, zero=False))
     color = alt.Color("series:N", scale=alt.Scale(domain=list(frame.names)), legend=None)
-    tips = [alt.Tooltip("series:N", title=frame.said)]
+    tips = [alt.Tooltip("series:N", title=frame.said)] if len(frame.names) > 1 else []
     for field, named in (("rtt_ms", RTT), ("mbit", GOODPUT)):
         tips.append(alt.Tooltip(f"{field}:Q", title=named, format=",.4~g"))
         if rows[f"{field}_low"].is_not_null().any():
@@ -156,7 +156,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
             tips += [alt.Tooltip(f"{field}_{end}:Q", title=said, format=",.4~g") for end, said in ends.items()]
     base = alt.Chart(rows).encode(x=x, color=color)
     leaders = base.mark_rule(strokeWidth=0.75, opacity=0.5, aria=False)
-    layers: list[alt.Chart] = [leaders.encode(y=y, x2=alt.value("width"), y2=alt.Y2("at:Q"))]
+    layers: list[Layer] = [leaders.encode(y=y, x2=alt.value("width"), y2=alt.Y2("at:Q"))]
     ellipses = pl.DataFrame(
         [vertex for spot in spots for vertex in ellipse(spot)],
         schema={"series": pl.String, "order": pl.Int64, "rtt_ms": pl.Float64, "mbit": pl.Float64},
@@ -175,7 +175,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
         corner.mark_point(style="guide", shape="arrow", angle=315, size=180, aria=False),
         corner.mark_text(style="note", align="left", dx=10, aria=False).encode(text="words:N"),
     ]
-    chart: alt.LayerChart = alt.layer(*layers)
+    chart: alt.LayerChart = alt.LayerChart(layer=list(layers))
     chart.width, chart.height = frame.width, frame.height
     if panel:
         chart.title = alt.TitleParams(panel, fontSize=14)
@@ -266,8 +266,6 @@ def _subtitle(spots: Sequence[Spot], hidden: Sequence[str]) -> str:
             f"Marks: means of {repetitions} repetitions; ellipses: the region of 95 % of repetitions, if their "
             "scatter is normal."
         )
-    elif repetitions == 1:
-        told.append("One repetition: with three or more, ellipses show their scatter.")
     if hidden:
         more = f" and {len(hidden) - 4} more" if len(hidden) > 4 else ""
         told.append(f"Without a mark, because most of their probes were lost: {'; '.join(hidden[:4])}{more}.")

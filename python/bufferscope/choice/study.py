@@ -1,0 +1,149 @@
+"""The experiment that compares queues: the user's own, with a sweep over the candidates at one port."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bufferscope import _core
+from bufferscope.availability import lacking
+from bufferscope.choice.candidates import Candidate, candidates, written
+from bufferscope.choice.place import Place, crosses, find
+from bufferscope.engines import Engine
+from bufferscope.errors import ExperimentError, InputError
+from bufferscope.experiment import Experiment, Point
+from bufferscope.metrics.network import traffic_named
+from bufferscope.overrides import toml
+from bufferscope.scenario import Scenario
+
+DROPPED = ("source", "description", "notes", "figures", "repeat", "expect", "sweep", "title")
+"""Keys of the file that are about the experiment that it was."""
+NEEDED = ("probes", "flows", "queues", "transfers", "capacity")
+"""The tables from which queues are judged."""
+OWN = "as in the file"
+PING = "latency"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is going to be run."""
+
+    experiment: Experiment
+    place: Place
+    candidates: tuple[Candidate, ...]
+    """In the order of the experiment's points."""
+    commands: tuple[str, ...]
+    """Each candidate as arguments of `tc`; empty if Linux cannot be set to it."""
+    notes: tuple[str, ...]
+
+
+def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str | None = None) -> Study:
+    """The study for one point of an experiment. Raises `InputError` if there is no queue to choose."""
+    place = find(point.scenario, link)
+    _check(experiment.overrides, place)
+    tried, notes = candidates(place)
+    missing = lacking(engine, [candidate.name for candidate in tried if not candidate.is_size])
+    notes += [f"{name} is not tried: {reason}" for name, reason in missing.items()]
+    tried = [candidate for candidate in tried if candidate.name not in missing]
+    file = tomllib.loads(experiment.text)
+    document = {key: value for key, value in file.items() if key not in DROPPED}
+    document |= {"title": f"Which queue for {place.port.name}? {experiment.title}", "figures": ["trade_offs"]}
+    if "record" in document:
+        document["record"] = list(dict.fromkeys([*document["record"], *NEEDED]))
+    if added := _ping(point.scenario, place):
+        document["traffic"] = [*document.get("traffic", []), added]
+        notes.append(
+            f"a ping from {place.sender} to {place.receiver} is added; the experiment has none across {place.port.name}"
+        )
+    fixed = dict(_fixed(experiment, point, place, file.get("sweep", {})))
+    own_queue = written(place.port.queue)
+    own = Candidate(OWN, own_queue, is_size=own_queue["qdisc"] == "pfifo", is_own=True)
+    try:
+        study = _study(experiment, document, fixed, place, [own, *tried], notes)
+    except ExperimentError:  # its parameters cannot be written as keys
+        if own.queue.get("qdisc") in ("pfifo", "codel"):
+            raise
+        notes.append("the queue of the file is not among those tried: it cannot be written as one table")
+        return _study(experiment, document, fixed, place, tried, notes)
+    return _without_twins(study, experiment, document, fixed)
+
+
+def _without_twins(
+    study: Study, experiment: Experiment, document: Mapping[str, Any], fixed: Mapping[str, Any]
+) -> Study:
+    """The study without the candidate that is the file's own queue: the own one keeps the other's name."""
+    own, *others = study.candidates
+    twins = [each for each, tc in zip(others, study.commands[1:], strict=True) if tc and tc == study.commands[0]]
+    if not twins:
+        name = _name(own, others)
+        tried = [replace(own, name=name), *others]
+    else:
+        tried = [replace(each, is_own=each is twins[0]) for each in others]
+    return _study(experiment, document, fixed, study.place, tried, study.notes)
+
+
+def _name(own: Candidate, others: Sequence[Candidate]) -> str:
+    """A name for the file's own queue that says what it is."""
+    kind = str(own.queue["qdisc"])
+    limit = str(own.queue.get("limit", "")).removesuffix("p").removesuffix("b") if kind in ("pfifo", "bfifo") else "own"
+    name = f"{kind} {limit}".strip()
+    return name if name not in [other.name for other in others] else OWN
+
+
+def _study(
+    experiment: Experiment,
+    document: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    place: Place,
+    tried: Sequence[Candidate],
+    notes: Sequence[str],
+) -> Study:
+    sweep = {**fixed, place.key: {candidate.name: dict(candidate.queue) for candidate in tried}}
+    text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in {**document, "sweep": sweep}.items())
+    made = Experiment(
+        f"{experiment.name}-choose"[:80], text.encode(), f"{experiment.name}, changed", experiment.overrides
+    )
+    commands = tuple(_arguments(point, place) for point in made.points)
+    return Study(made, place, tuple(tried), commands, tuple(notes))
+
+
+def _arguments(point: Point, place: Place) -> str:
+    try:
+        return _core.queue_arguments(point.core, place.port.name)
+    except _core.PlanError:
+        return ""
+
+
+def _check(overrides: Sequence[str], place: Place) -> None:
+    """Refuse changes of what this command varies, or of what it cannot tell apart from the file."""
+    for override in overrides:
+        path = override.partition("=")[0].strip()
+        if path == "sweep" or path.startswith("sweep."):
+            raise InputError(
+                f"--set {override}: choose varies only the queue; --point chooses one value of a swept key"
+            )
+        if path == place.key.rpartition(".")[0] or f"{path}.".startswith(f"{place.key}."):
+            raise InputError(f"--set {override}: choose sets this queue itself")
+
+
+def _ping(scenario: Scenario, place: Place) -> dict[str, object] | None:
+    """A ping across the port; None if the experiment has one."""
+    if any(crosses(scenario, entry, place.port) for entry in traffic_named(scenario, "ping")):
+        return None
+    taken = {entry["name"] for entry in scenario["traffic"]}
+    name = next(name for name in (PING, *(f"{PING}-{number}" for number in range(2, 1002))) if name not in taken)
+    return {"name": name, "kind": "ping", "from": place.sender, "to": place.receiver, "interval": "100ms"}
+
+
+def _fixed(
+    experiment: Experiment, point: Point, place: Place, sweep: Mapping[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The swept keys with the point's values; without the keys of the queue that this command varies."""
+    either = f"link.{place.port.link}.queue"
+    for path, values in sweep.items():
+        is_queue = any(f"{path}.".startswith(f"{key}.") for key in (place.key, either))
+        if path not in point.values or is_queue:
+            continue
+        label = point.values[path]
+        value = values[label] if isinstance(values, dict) else values[experiment.swept[path].index(label)]
+        yield path, {label: value}

@@ -1,0 +1,94 @@
+"""`bufferscope choose`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bufferscope.cli import options
+
+if TYPE_CHECKING:
+    from bufferscope.choice import Choice
+
+
+def choose(
+    experiment: options.ExperimentName,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            "--link",
+            metavar="NAME",
+            help="The link whose queue is chosen; NAME.forward or NAME.reverse for one direction. Default: where the "
+            "rate on the way of the traffic's data is smallest.",
+            show_default=False,
+        ),
+    ] = None,
+    point: options.OnePoint = None,
+    engine: options.Engine = "sim",
+    kernel: options.Kernel = None,
+    out: options.Out = Path("results"),
+    overrides: options.Set = None,
+    seed: options.Seed = 1,
+    repeat: options.Repeat = 3,
+    jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
+    reuse: options.Reuse = False,
+    report: options.Report = None,
+    no_report: options.NoReport = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run an experiment with every queueing discipline at its bottleneck, and say which one to take and why.
+
+    Tail drop is tried in a few sizes, from an eighth of what the path holds to four times that. The answer is the \
+smallest of them that keeps 98 % of the goodput; the discipline with which a call (or, without one, a ping) fares \
+best; and the tc command that sets it. Differences within what the repetitions scatter are not called differences. \
+The page shows goodput against latency for every queue.
+
+    [bold]Examples[/bold]
+
+      bufferscope choose ucas-reproduce
+
+      bufferscope choose my-home.toml --repeat 5
+
+      bufferscope choose my-home.toml --link wan.reverse --set link.wan.rate=50mbit
+
+      bufferscope choose my-home.toml --json | jq -r .command
+    """
+    from bufferscope.choice import Choice, plan_study
+    from bufferscope.cli.carrying import carry_out_all, measure
+    from bufferscope.cli.choosing import one_point
+    from bufferscope.cli.interruption import at_once
+    from bufferscope.cli.pages import page
+    from bufferscope.engines import one_engine
+    from bufferscope.experiment import load
+    from bufferscope.report import build
+
+    silent = quiet or json
+    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
+    chosen = one_engine(engine, kernel)
+    loaded = at_once("reading the experiment", lambda: load(experiment, overrides or ()))
+    study = plan_study(loaded, one_point(loaded, point or ()), chosen, link)
+    results = carry_out_all([study.experiment], [chosen], out, seed, repeat, jobs, silent, reuse, cluster, "single")
+    result, left = results[0], f"the runs are in {out}/"
+    directory = options.page(report, no_report, silent, Path("report") / result.experiment)
+    if not silent:
+        measure(result, left)
+    drawn = directory and page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
+    at_once("comparing the queues", lambda: _print(Choice(study, result), drawn, json, quiet), left)
+
+
+def _print(choice: "Choice", page: Path | None, json: bool, quiet: bool) -> None:
+    if json:
+        from bufferscope.cli.choices import document
+        from bufferscope.cli.documents import print_document
+
+        print_document(document(choice) | ({"report": str(page)} if page else {}))
+    elif not quiet:
+        from bufferscope.cli.choices import print_choice
+        from bufferscope.cli.tables import print_warnings
+
+        print_choice(choice)
+        print_warnings([choice.result])
+        if page:
+            print(f"The page: {page.resolve()}")

@@ -1,0 +1,51 @@
+"""The page on queueing disciplines, from their JSON Schema and what each says beside its code."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bufferscope import _core
+from experiment_file import Sections, default, told
+from writing import heading, table
+
+INTRODUCTION = """\
+# Queues: what is modelled, from which source
+
+Every queueing discipline that an experiment file can name, with its parameters, their defaults, and the source of its
+behaviour: the file of the Linux kernel in which it is defined, and the documents behind it. Names and defaults are
+those of `tc`. The simulator's models are written from that behaviour and compared with a real kernel
+([agreement](../agreement.md)); the other engines use the kernel itself. [Which queue should I
+use?](../which-queue.md) helps to choose.
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    schema: Mapping[str, Any] = json.loads(_core.schema())
+    sections = Sections(schema)
+    variants = schema["$defs"]["Queue"]["oneOf"]
+    names = [variant["properties"]["qdisc"]["const"] for variant in variants]
+    rows = ((f"[`{name}`](#{name})", _core.PURPOSES[name]) for name in names)
+    overview = table(["discipline", "what it is for"], rows)
+    return INTRODUCTION + overview + "".join(_section(sections, variant) for variant in variants).rstrip() + "\n"
+
+
+def _section(sections: Sections, variant: Mapping[str, Any]) -> str:
+    name = variant["properties"]["qdisc"]["const"]
+    text = heading(2, name) + f"{told(variant)}\n\nSource: {_source(_core.SOURCES[name])}.\n\n"
+    own = {key: node for key, node in variant["properties"].items() if key != "qdisc"}
+    if not own:
+        return text + "No parameters.\n\n"
+    rows = (
+        (f"`{key}`", default(key, node, variant["required"]), sections.value(node, key), sections.meaning(node))
+        for key, node in own.items()
+    )
+    return text + table(["parameter", "default", "range", "meaning"], rows)
+
+
+def _source(text: str) -> str:
+    """The kernel's files as code, and RFCs as links."""
+    text = re.sub(r"\b(?:net|include)/[\w./]+\w", lambda found: f"`{found[0]}`", text)
+    return re.sub(r"RFC (\d+)", r"[RFC \1](https://www.rfc-editor.org/rfc/rfc\1)", text)
