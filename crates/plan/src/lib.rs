@@ -35,7 +35,7 @@ use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{NodeIndex, Scenario, Unreachable};
 
-pub use qdisc::{own_arguments as qdisc_arguments, module, needed as needed_qdiscs};
+pub use qdisc::{module, needed as needed_qdiscs, own_arguments as qdisc_arguments};
 pub use ring::{Cards, PortRing};
 pub use script::Script;
 pub use shaper::LEAF_HANDLE;

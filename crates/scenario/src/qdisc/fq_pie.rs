@@ -134,6 +134,8 @@ pub struct FqPie {
 impl Discipline for FqPie {
     type Keys = Keys;
 
+    const PURPOSE: &'static str = "A queue for each flow, each with PIE: fair shares, and delay near a target.";
+    const SOURCE: &'static str = "net/sched/sch_fq_pie.c; RFC 8033; DRR as in RFC 8290";
     const MODULE: &'static str = "sch_fq_pie";
     const SAMPLE: &'static str = "fq_pie";
     const REASONS: &'static [Reason] = Self::COUNTED;

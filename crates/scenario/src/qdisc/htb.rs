@@ -185,6 +185,9 @@ fn default_burst(bits_per_second: u64) -> u32 {
 impl Discipline for Htb {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Divides a rate among classes, which lend what they do not use; any discipline in each class.";
+    const SOURCE: &'static str = "net/sched/sch_htb.c";
     const MODULE: &'static str = "sch_htb";
     const SAMPLE: &'static str = "htb";
     const HOLDS_BACK: bool = true;

@@ -14,13 +14,13 @@ use crate::units::GB;
 
 mod ds_filter;
 
+pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset};
 pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
 pub use htb::{ClassFilter, HtbClass};
 pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, Curve, IdleTable};
 pub use sfq::FlowRed;
-pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset};
 pub use tbf::Peak;
 
 /// Limit of a queue in packets.

@@ -91,6 +91,8 @@ impl Prio {
 impl Discipline for Prio {
     type Keys = Keys;
 
+    const PURPOSE: &'static str = "Bands that are served in strict order, each with a discipline of its own.";
+    const SOURCE: &'static str = "net/sched/sch_prio.c";
     const MODULE: &'static str = "sch_prio";
     const SAMPLE: &'static str = "prio";
 

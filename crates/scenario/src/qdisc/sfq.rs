@@ -160,6 +160,9 @@ impl FlowRed {
 impl Discipline for Sfq {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Shares the link among flows by turns over a small table of queues; bounds each flow's queue.";
+    const SOURCE: &'static str = "net/sched/sch_sfq.c; P. McKenney, Stochastic Fairness Queueing, 1990";
     const MODULE: &'static str = "sch_sfq";
     const SAMPLE: &'static str = "sfq";
     /// Linux counts all drops together, and no marks, in the statistics of the discipline.

@@ -13,12 +13,12 @@ use super::segmentation;
 use super::xmit::Xmit;
 
 mod codel_law;
+mod early;
 mod flow_queues;
 mod inner;
-mod early;
 pub(crate) mod layer;
-mod rate;
 mod pie_controller;
+mod rate;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
 #[derive(Debug, Default)]
@@ -105,11 +105,6 @@ trait Discipline: Sized {
 
     /// Takes the next packet for the layer below out of the queue.
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued;
-
-    /// Whether it has a timer or ever answers [`Dequeued::NotBefore`] with these parameters.
-    fn keeps_time(_parameters: &Self::Parameters) -> bool {
-        Self::KEEPS_TIME
-    }
 
     /// The packet that leaves next, where it can be told without taking it out of the queue. The kernel's disciplines
     /// that peek with `qdisc_peek_dequeued` cannot tell.
@@ -353,6 +348,3 @@ impl Fates {
 mod operations_tests;
 #[cfg(test)]
 mod testing;
-
-#[cfg(test)]
-mod property_tests;
