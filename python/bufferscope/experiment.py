@@ -40,6 +40,7 @@ TEACHING_ORDER = (
     "battling-udp-flood",
     "congestion-controls",
     "disciplines",
+    "l4s",
 )
 """The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, who fills it, and all
 cures side by side."""
