@@ -107,16 +107,23 @@ impl Fifo {
 
     /// Takes the newest packet out. As packets only know the one behind them, this walks through the queue.
     pub(crate) fn pop_back(&mut self, pool: &mut Pool) -> Option<PacketId> {
-        if self.packets < 2 {
-            return self.pop(pool);
-        }
-        let last = PacketId(self.tail);
-        let before = self.iter(pool).nth(self.packets as usize - 2)?;
+        let before = self.packets.checked_sub(2).and_then(|number| self.iter(pool).nth(number as usize));
+        self.pop_behind(before, pool)
+    }
+
+    /// Takes the newest packet out if the one before it is known; `None` if there is none before it.
+    pub(crate) fn pop_behind(&mut self, before: Option<PacketId>, pool: &mut Pool) -> Option<PacketId> {
+        let Some(before) = before else { return self.pop(pool) };
+        let last = PacketId(std::mem::replace(&mut self.tail, before.0));
         pool.next[before.0 as usize] = NIL;
-        self.tail = before.0;
         self.packets -= 1;
         self.bytes -= u64::from(pool.header(last).frame_bytes);
         Some(last)
+    }
+
+    /// The newest packet.
+    pub(crate) fn back(&self) -> Option<PacketId> {
+        (self.packets > 0).then_some(PacketId(self.tail))
     }
 
     #[inline]
