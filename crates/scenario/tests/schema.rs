@@ -187,12 +187,13 @@ fn a_key_that_the_schema_does_not_have_is_refused_in_every_table() {
 fn a_required_key_can_not_be_left_out() {
     let walk = Walk::new();
     // One control needs a window, and no other has one; `on` and `off` require each other, and so do `peakrate` and
-    // `mtu`. A token bucket has either a limit or a latency.
+    // `mtu`. A token bucket has either a limit or a latency. Of an sfq, the keys of RED need `redflowlimit`.
     let by_another_key = |key: &&Found| {
         let name = key.pointer.rsplit('/').next().unwrap();
         let table = at(&mut every_key(), &key.place[..key.place.len() - 1]).clone();
         let has_bucket = table.get("qdisc").and_then(Value::as_str) == Some("tbf");
-        ["window", "on", "off", "peakrate", "mtu"].contains(&name) || has_bucket && ["limit", "latency"].contains(&name)
+        ["window", "on", "off", "peakrate", "mtu", "redflowlimit"].contains(&name)
+            || has_bucket && ["limit", "latency"].contains(&name)
     };
     for key in walk.keys.iter().filter(|key| !by_another_key(key)) {
         let (table, name) = key.pointer.rsplit_once("/properties/").unwrap();

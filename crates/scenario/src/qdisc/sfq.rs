@@ -197,7 +197,7 @@ impl Discipline for Sfq {
         let red = match early_detection(keys, path) {
             Ok(red) => red,
             Err(problem) => {
-                problems.add(|| problem);
+                problems.add(|| *problem);
                 return None;
             }
         };
@@ -289,7 +289,7 @@ impl Discipline for Sfq {
 }
 
 /// The parameters of RED if any is given, with those that `tc` derives.
-fn early_detection(keys: &Keys, path: &str) -> Result<Option<FlowRed>, Problem> {
+fn early_detection(keys: &Keys, path: &str) -> Result<Option<FlowRed>, Box<Problem>> {
     let Some(limit) = keys.redflowlimit else {
         let given = keys.min.is_some()
             || keys.max.is_some()
@@ -299,7 +299,7 @@ fn early_detection(keys: &Keys, path: &str) -> Result<Option<FlowRed>, Problem> 
             || keys.ecn
             || keys.harddrop;
         let missing = || Problem::missing(join(path, "redflowlimit"), "a limit, such as 100kb, for RED in each queue");
-        return if given { Err(missing()) } else { Ok(None) };
+        return if given { Err(Box::new(missing())) } else { Ok(None) };
     };
     let limit_bytes = limit.get();
     let max_bytes = keys.max.map_or(limit_bytes / 4, ByteLimit::get);
@@ -323,13 +323,13 @@ fn early_detection(keys: &Keys, path: &str) -> Result<Option<FlowRed>, Problem> 
         max: (max_bytes, keys.max.is_some()),
     };
     if let Some(problem) = thresholds.contradiction(path) {
-        return Err(problem);
+        return Err(Box::new(problem));
     }
     match red.curve() {
         Ok(_) => Ok(Some(red)),
         Err(error) => {
             let burst = shown(&red.burst_packets, keys.burst.is_some());
-            Err(red::refused(error, burst, red.probability, None, path))
+            Err(Box::new(red::refused(error, burst, red.probability, None, path)))
         }
     }
 }

@@ -127,6 +127,11 @@ impl Fifo {
         Some(PacketId(taken))
     }
 
+    /// The newest packet.
+    pub(crate) fn back(&self) -> Option<PacketId> {
+        (self.packets > 0).then_some(PacketId(self.tail))
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<PacketId> {
         (self.packets > 0).then_some(PacketId(self.head))

@@ -153,6 +153,7 @@ mod tests {
             frame_bytes: 0,
             flow: 0,
             hash: 0,
+            port: 0,
             source: 0,
             destination: 0,
             class: TrafficClass::new(0, Ecn::NotEct),

@@ -61,6 +61,7 @@ mod tests {
             frame_bytes: segment.ip_bytes() + 3 * 14,
             flow: 0,
             hash: 0,
+            port: 0,
             source: 0,
             destination: 0,
             class: TrafficClass::new(0, Ecn::Ect0),

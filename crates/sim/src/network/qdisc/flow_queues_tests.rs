@@ -22,6 +22,7 @@ impl Queues {
             frame_bytes,
             flow,
             hash: flow,
+            port: 0,
             source: 0,
             destination: 0,
             class: TrafficClass::new(0, Ecn::NotEct),

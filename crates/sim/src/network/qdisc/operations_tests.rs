@@ -127,6 +127,7 @@ impl Account {
             flow: flow as u32,
             // The first two flows collide wherever there are fewer than 2^31 queues.
             hash: [0, 1, 0x4000_0000, 0x8000_0000, 0xc000_0000, u32::MAX][flow],
+            port: 0,
             source: flow as u16 % 2,
             destination: flow as u16 % 3,
             class: TrafficClass::new([0, 8, 46, 10, 0, 48][flow], ecn),

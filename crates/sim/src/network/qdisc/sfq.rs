@@ -75,8 +75,10 @@ impl Discipline for Sfq {
         let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
         let salt = random.next_u32();
         let perturbation = parameters.perturb_s.map(|period_s| Perturbation::new(period_s, place, &mut random));
+        // More are never in use, and those freed last are used again first.
+        let slots = parameters.flows.min(parameters.limit_packets + 1);
         Ok(Self {
-            slots: Box::new(Slots::new(parameters.flows, parameters.divisor)),
+            slots: Box::new(Slots::new(slots, parameters.divisor)),
             backlog: Backlog::default(),
             limit_packets: parameters.limit_packets,
             depth_packets: parameters.depth_packets,
@@ -106,11 +108,12 @@ impl Discipline for Sfq {
             fates.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         };
+        let before = self.slots.get(index).queue.back();
         self.push(index, packet, pool);
         if self.backlog.packets <= self.limit_packets.into() {
             return Xmit::Queued;
         }
-        match self.drop_from_longest(pool, fates) {
+        match self.drop_from_longest((index, before), pool, fates) {
             Some((dropped, _)) if dropped == packet => Xmit::Congested,
             Some((_, from)) if from == index => Xmit::Displacing,
             _ => Xmit::Queued,
@@ -229,11 +232,23 @@ impl Sfq {
 
     /// Drops a packet of the longest queue. If all have one packet, it is that of the queue whose turn it is
     /// (`sfq_drop`). Returns the packet and the queue.
-    fn drop_from_longest(&mut self, pool: &mut Pool, fates: &mut Fates) -> Option<(PacketId, Index)> {
+    ///
+    /// Mostly that is the packet that has just entered the queue `newest.0`, behind `newest.1`: it is found without a
+    /// walk through the queue, which would double the time that a flood takes.
+    fn drop_from_longest(
+        &mut self,
+        newest: (Index, Option<PacketId>),
+        pool: &mut Pool,
+        fates: &mut Fates,
+    ) -> Option<(PacketId, Index)> {
         let (length, longest) = self.slots.longest();
         let index = if length > 1 { longest? } else { self.slots.in_turn()? };
         let queue = &mut self.slots.get_mut(index).queue;
-        let packet = if self.headdrop { queue.pop(pool) } else { queue.pop_back(pool) }?;
+        let packet = match (self.headdrop, newest) {
+            (true, _) => queue.pop(pool),
+            (false, (entered, before)) if entered == index => queue.take_after(before, pool),
+            (false, _) => queue.pop_back(pool),
+        }?;
         let is_empty = queue.is_empty();
         self.slots.shortened(index);
         if is_empty {

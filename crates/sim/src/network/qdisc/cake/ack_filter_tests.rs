@@ -43,6 +43,7 @@ impl Queue {
             frame_bytes: 66,
             flow: 0,
             hash: 0,
+            port: 0,
             source: 0,
             destination: 0,
             class: TrafficClass::new(0, Ecn::NotEct),
