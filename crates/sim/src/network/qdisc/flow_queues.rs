@@ -13,7 +13,7 @@ use crate::network::truesize::truesize;
 /// The end of a list, as a link.
 const LAST: u32 = u32::MAX;
 /// The link of a flow that is on no list.
-const UNLISTED: u32 = u32::MAX - 1;
+pub(super) const UNLISTED: u32 = u32::MAX - 1;
 
 /// Flow queues with a state `S` each.
 #[derive(Debug)]
@@ -44,11 +44,17 @@ struct Flow<S> {
     state: S,
 }
 
-/// A list of flows.
+/// A list of flows, threaded through their table.
 #[derive(Clone, Copy, Debug)]
-struct List {
+pub(super) struct List {
     first: u32,
     last: u32,
+}
+
+/// A flow that can be on a list.
+pub(super) trait Listed {
+    /// The next flow of the list.
+    fn link(&mut self) -> &mut u32;
 }
 
 /// The flow whose turn it is.
@@ -171,9 +177,9 @@ impl<S> FlowQueues<S> {
         self.flows.len() as u32
     }
 
-    /// The states of the flows, and what waits in their queues.
-    pub(super) fn states_mut(&mut self) -> impl Iterator<Item = (&mut S, Backlog)> {
-        self.flows.iter_mut().map(|flow| (&mut flow.state, flow.queue.backlog()))
+    /// The states of the flows, and their queues.
+    pub(super) fn states_mut(&mut self) -> impl Iterator<Item = (&mut S, &Fifo)> {
+        self.flows.iter_mut().map(|flow| (&mut flow.state, &flow.queue))
     }
 }
 
@@ -201,31 +207,41 @@ impl TurnQueue<'_> {
     }
 }
 
-impl List {
-    const EMPTY: Self = Self { first: LAST, last: LAST };
+impl<S> Listed for Flow<S> {
+    #[inline]
+    fn link(&mut self) -> &mut u32 {
+        &mut self.link
+    }
+}
 
-    fn is_empty(self) -> bool {
+impl List {
+    pub(super) const EMPTY: Self = Self { first: LAST, last: LAST };
+
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
         self.first == LAST
     }
 
-    fn first(self) -> Option<u32> {
+    #[inline]
+    pub(super) fn first(self) -> Option<u32> {
         (self.first != LAST).then_some(self.first)
     }
 
-    fn append<S>(&mut self, flow: u32, flows: &mut [Flow<S>]) {
-        flows[flow as usize].link = LAST;
+    #[inline]
+    pub(super) fn append<F: Listed>(&mut self, flow: u32, flows: &mut [F]) {
+        *flows[flow as usize].link() = LAST;
         if self.is_empty() {
             self.first = flow;
         } else {
-            flows[self.last as usize].link = flow;
+            *flows[self.last as usize].link() = flow;
         }
         self.last = flow;
     }
 
     /// Takes the first flow off the list, which is not empty.
-    fn remove_first<S>(&mut self, flows: &mut [Flow<S>]) {
-        let link = &mut flows[self.first as usize].link;
-        self.first = std::mem::replace(link, UNLISTED);
+    #[inline]
+    pub(super) fn remove_first<F: Listed>(&mut self, flows: &mut [F]) {
+        self.first = std::mem::replace(flows[self.first as usize].link(), UNLISTED);
     }
 }
 
