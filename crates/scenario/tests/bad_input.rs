@@ -20,7 +20,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a key left out", "ends = [\"r1\", \"h2\"]\n", ""),
     ("no kind", "kind = \"tcp\"\n", ""),
     ("an unknown kind", "kind = \"tcp\"", "kind = \"tpc\""),
-    ("an unknown qdisc", "qdisc = \"pfifo\"", "qdisc = \"cake\""),
+    ("an unknown qdisc", "qdisc = \"pfifo\"", "qdisc = \"cbq\""),
     ("an unknown congestion control", "\"reno\"", "\"renn\""),
     ("one table for a list of them", "[[traffic]]\nname = \"bulk\"", "[[traffics]]\nname = \"bulk\""),
     ("several mistakes at once", "delay = \"5ms\"", "dealy = \"5ms\"\nrate = \"10 Mb/s\"\nqueue = {}"),
