@@ -166,4 +166,27 @@ mod tests {
         assert_eq!(kernel(false).check_settings(&scenario(0)), Ok(()));
         assert_eq!(kernel(true).check_settings(&scenario(4)), Ok(()));
     }
+
+    /// dualpi2 came with Linux 6.17, and no Debian kernel before has it.
+    #[test]
+    fn a_discipline_that_the_kernel_lacks_is_named_by_its_module() {
+        let text = r#"
+            title = "L4S"
+            duration = "1s"
+            link = [{ name = "l", ends = ["h1", "h2"], rate = "10mbit", queue = { qdisc = "dualpi2" } }]
+            traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
+        "#;
+        let experiment = bufferscope_scenario::Experiment::parse(text, "test.toml", &[]).unwrap();
+        let scenario = &experiment.points()[0].scenario;
+        let kernel = |has_dualpi2| Capabilities {
+            kernel: "6.1.0".into(),
+            privilege: Privilege::Root,
+            qdiscs: BTreeMap::from([("htb", true), ("pfifo", true), ("dualpi2", has_dualpi2)]),
+            congestion: BTreeMap::from([("cubic", true)]),
+            syn_linear_timeouts: false,
+        };
+        let refusal = kernel(false).check(scenario).unwrap_err().to_string();
+        assert!(refusal.starts_with("this kernel (6.1.0) has no sch_dualpi2; "), "{refusal}");
+        assert_eq!(kernel(true).check(scenario), Ok(()));
+    }
 }

@@ -28,7 +28,8 @@ pub(super) fn arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> 
         arguments += &match setting {
             Setting::Flag => continue,
             Setting::Number(value) => format!(" {}", within_u32(value, name, kind.module, port)?),
-            Setting::Probability(value) => format!(" {value}"),
+            Setting::Probability(value) | Setting::Decimal(value) => format!(" {value}"),
+            Setting::Packets(number) => format!(" {number}p"),
             Setting::Rate(bits_per_second) => format!(" {}", units::rate(bits_per_second)),
             Setting::Time(ns) if ns % 1000 == 0 => format!(" {}", units::time(ns)),
             Setting::Time(value_ns) => {

@@ -42,7 +42,7 @@ macro_rules! measures {
     )*};
 }
 
-measures!(Rates = RATE, Times = TIME, Sizes = SIZE, Packets = PACKETS);
+measures!(Rates = RATE, Times = TIME, Sizes = SIZE, Packets = PACKETS, QueueLengths = QUEUE_LENGTH);
 
 /// What a quantity's key accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

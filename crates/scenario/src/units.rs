@@ -135,8 +135,20 @@ pub(crate) static PACKETS: Dimension = Dimension {
     display: &["p"],
 };
 
+/// Numbers of packets where a time is also possible, so that the unit cannot be left out.
+pub(crate) static QUEUE_LENGTH: Dimension = Dimension {
+    name: "queue length",
+    noun: "a number of packets",
+    base: "packets",
+    example: "5p",
+    zero: "0p",
+    bare: false,
+    units: &[("p", 1), ("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1)],
+    display: &["p"],
+};
+
 /// Every dimension, for looking one up by name.
-pub(crate) static DIMENSIONS: [&Dimension; 4] = [&RATE, &TIME, &SIZE, &PACKETS];
+pub(crate) static DIMENSIONS: [&Dimension; 5] = [&RATE, &TIME, &SIZE, &PACKETS, &QUEUE_LENGTH];
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -38,8 +38,13 @@ impl Shape {
                 check_items(values, |i| items.get(i), path, problems);
             }
             (Self::Either(shapes), _) if self.suits_kind(value) => {
-                let suiting = shapes.iter().find(|shape| shape.suits_kind(value));
-                suiting.into_iter().for_each(|shape| shape.check(value, path, problems));
+                match shapes.iter().filter(|shape| shape.suits_kind(value)).collect::<Vec<_>>().as_slice() {
+                    [only] => only.check(value, path, problems),
+                    several => match several.iter().find(|shape| shape.accepts_plain(value)) {
+                        Some(shape) => shape.check(value, path, problems),
+                        None => problems.add(|| self.refuse(value, path)),
+                    },
+                }
             }
             _ if self.accepts_plain(value) => self.note(value, path, problems),
             _ => problems.add(|| self.refuse(value, path)),

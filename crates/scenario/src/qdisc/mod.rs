@@ -11,6 +11,7 @@ use crate::error::Problems;
 use crate::quantity::{Packets, Quantity, Sizes};
 use crate::units::GB;
 
+pub use dualpi2::{Pi2, StepThreshold};
 pub use red::{Averaging, AveragingError, IdleTable};
 pub use tbf::Peak;
 
@@ -179,6 +180,10 @@ pub enum Setting {
     Rate(u64),
     /// A number in (0, 1].
     Probability(f64),
+    /// A number with a fraction.
+    Decimal(f64),
+    /// A number of packets where `tc` would read a bare number as a time.
+    Packets(u32),
     /// No value: the parameter consists of its name alone.
     Flag,
 }
@@ -275,6 +280,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     pie::Pie,
+    dualpi2::Dualpi2,
     tbf::Tbf,
 }
 

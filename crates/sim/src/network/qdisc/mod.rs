@@ -8,6 +8,7 @@
 use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::pool::{Backlog, Fifo, PacketId, Pool};
+use super::segmentation;
 use super::xmit::Xmit;
 
 mod flow_queues;
@@ -220,6 +221,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     pie::Pie,
+    dualpi2::Dualpi2,
     tbf::Tbf,
 }
 
@@ -233,6 +235,24 @@ fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, fa
         fates.drop(packet, Reason::OVERLIMIT);
         Xmit::Dropped
     }
+}
+
+/// Enqueues the segments of a packet one by one. The packet itself becomes the last of them. If none of them is queued,
+/// the sender is told what became of the last.
+fn each_segment(
+    packet: PacketId,
+    overhead_bytes: u32,
+    pool: &mut Pool,
+    fates: &mut Fates,
+    mut enqueue: impl FnMut(PacketId, &mut Pool, &mut Fates) -> Xmit,
+) -> Xmit {
+    let mut queued = false;
+    while let Some(first) = segmentation::split_off_first(packet, overhead_bytes, pool) {
+        fates.split(first);
+        queued |= enqueue(first, pool, fates).is_queued();
+    }
+    let last = enqueue(packet, pool, fates);
+    if queued { Xmit::Queued } else { last }
 }
 
 /// Drops what is over a limit that was lowered, from the head.

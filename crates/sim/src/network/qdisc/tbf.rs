@@ -13,9 +13,8 @@ use bufferscope_scenario::sizes::{FRAME_BYTES, MTU_BYTES};
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::bfifo::Bfifo;
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, Fates, Place, each_segment};
 use crate::network::pool::{Backlog, PacketId, Pool};
-use crate::network::segmentation;
 use crate::network::xmit::Xmit;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -71,7 +70,10 @@ impl Discipline for Tbf {
             return self.inner.enqueue(packet, now_ns, pool, fates);
         }
         if header.load.frames() > 1 && MTU_BYTES + self.overhead_bytes <= self.max_bytes {
-            return self.enqueue_segments(packet, now_ns, pool, fates);
+            // `tbf_segment`.
+            return each_segment(packet, self.overhead_bytes, pool, fates, |packet, pool, fates| {
+                self.inner.enqueue(packet, now_ns, pool, fates)
+            });
         }
         fates.drop(packet, Reason::OVERSIZE);
         Xmit::Dropped
@@ -117,19 +119,6 @@ impl Discipline for Tbf {
                 self.max_bytes
             )
         })
-    }
-}
-
-impl Tbf {
-    /// Enqueues the segments of a packet one by one (`tbf_segment`). The packet itself becomes the last of them.
-    fn enqueue_segments(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
-        let mut queued = false;
-        while let Some(first) = segmentation::split_off_first(packet, self.overhead_bytes, pool) {
-            fates.split(first);
-            queued |= self.inner.enqueue(first, now_ns, pool, fates).is_queued();
-        }
-        queued |= self.inner.enqueue(packet, now_ns, pool, fates).is_queued();
-        if queued { Xmit::Queued } else { Xmit::Dropped }
     }
 }
 
