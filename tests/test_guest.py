@@ -187,6 +187,8 @@ def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
         ('qdisc = "red", limit = "60kb", min = "3kb", max = "9kb", avpkt = "1000b"', {"red"}),
         ('qdisc = "pie", limit = "20p"', {"overlimit"}),
         ('qdisc = "pie", target = "1ms", tupdate = "4ms", alpha = 32, beta = 32', {"pie"}),
+        ('qdisc = "fq_pie", limit = "20p"', {"overlimit"}),
+        ('qdisc = "fq_pie", target = "1ms", tupdate = "4ms", alpha = 32, beta = 32', {"pie"}),
         ('qdisc = "tbf", rate = "1mbit", burst = "3kb", limit = "20kb"', {"overlimit"}),
         # The average of a hundred packets' memory stays below `min` when slow start overruns the limit.
         ('qdisc = "red", limit = "20kb", min = "18kb", max = "19kb", avpkt = "1000b", burst = 99', {"overlimit"}),
@@ -203,6 +205,15 @@ def test_the_kernels_counters_tell_why_packets_were_dropped(
     counted = each.queues.group_by("port").agg(pl.col("dropped").max())
     assert each.drops.height == counted["dropped"].sum()
     assert "sojourn.r1>h2.p<N>_ms" in bs.metrics.not_measured(each)
+
+
+def test_a_discipline_that_the_kernel_lacks_is_refused_by_its_module_before_anything_runs(
+    tmp_path: Path, built: Image
+) -> None:
+    text = ROUTED.replace('qdisc = "pfifo", limit = "20p"', 'qdisc = "dualpi2"')
+    with pytest.raises(EngineError, match=r"this kernel \(\S+\) has no sch_dualpi2;"):
+        bs.run(write(tmp_path, text), engine="guest", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_further_run_starts_within_two_seconds(tmp_path: Path, built: Image) -> None:

@@ -280,6 +280,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     pie::Pie,
+    fq_pie::FqPie,
     dualpi2::Dualpi2,
     tbf::Tbf,
 }

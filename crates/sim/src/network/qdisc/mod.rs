@@ -13,6 +13,7 @@ use super::xmit::Xmit;
 
 mod flow_queues;
 pub(crate) mod layer;
+mod pie_controller;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
 #[derive(Debug, Default)]
@@ -221,6 +222,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     pie::Pie,
+    fq_pie::FqPie,
     dualpi2::Dualpi2,
     tbf::Tbf,
 }
