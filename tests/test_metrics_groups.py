@@ -35,7 +35,8 @@ def test_an_entry_and_each_direction_have_the_goodput_of_their_parts_together() 
 
 def test_parts_without_deliveries_have_a_goodput_of_zero() -> None:
     found = metrics.compute(HandmadeRun(scenario(PARTS), {"flows": delivered("t.up.be/1", 1)}))
-    assert (found["goodput.t.up_mbit"], found["goodput.t.down.be_mbit"]) == (pytest.approx(1), 0)
+    assert found["goodput.t.up_mbit"] == pytest.approx(1)
+    assert found["goodput.t.down.be_mbit"] == 0
 
 
 def test_a_group_of_one_part_has_no_name_of_its_own() -> None:
@@ -48,7 +49,8 @@ def test_a_group_of_one_part_has_no_name_of_its_own() -> None:
 def test_several_probers_have_round_trip_times_together_and_each_its_own() -> None:
     rows = [*named("t.ping", [10, 20]), *named("t.udp.ef", [40, None])]
     found = metrics.compute(HandmadeRun(scenario(PARTS), {"probes": rows}))
-    assert (found["rtt.mean_ms"], found["rtt.sent"], found["rtt.lost"]) == (pytest.approx(70 / 3), 4, 1)
+    assert found["rtt.mean_ms"] == pytest.approx(70 / 3)
+    assert (found["rtt.sent"], found["rtt.lost"]) == (4, 1)
     assert (found["rtt.t.ping.mean_ms"], found["rtt.t.ping.p50_ms"], found["rtt.t.ping.lost"]) == (15, 15, 0)
     assert (found["rtt.t.udp.ef.mean_ms"], found["rtt.t.udp.ef.max_ms"], found["rtt.t.udp.ef.lost"]) == (40, 40, 1)
     assert found.censored >= {"rtt.p99_ms", "rtt.t.udp.ef.p95_ms"}
