@@ -1,5 +1,8 @@
 """Every experiment of the catalogue on a real kernel, for its first two seconds."""
 
+import json
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
@@ -13,12 +16,30 @@ from bufferscope.store.run import Run
 pytestmark = pytest.mark.guest
 
 DURATION_S = 2
+NOT_IN_6_1 = ("dualpi2",)
+"""Disciplines that are newer than the guest's kernel."""
+
+
+def _without_newer(name: str, key: str) -> str:
+    """An override that leaves out the points with a discipline that the guest's kernel does not have."""
+    text = (files("bufferscope") / "experiments" / f"{name}.toml").read_text(encoding="utf-8")
+    points = tomllib.loads(text)["sweep"][key]
+    kept = [
+        f"{label} = {{ {', '.join(f'{word} = {json.dumps(value)}' for word, value in queue.items())} }}"
+        for label, queue in points.items()
+        if queue["qdisc"] not in NOT_IN_6_1
+    ]
+    return f"sweep.{key}={{ {', '.join(kept)} }}"
+
+
+QUEUE = "link.bottleneck.queue"
 FEWER = {
     "congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"],
     "mininet-rtt-equation": ["link.bottleneck.queue.limit=20p"],
-    "battling-tcp-bidirectional": ["traffic.test.delay=0s"],
-    "battling-rrul": ["traffic.rrul.delay=0s"],
-    "battling-udp-flood": ["traffic.flood.start=0s"],
+    "ucas-mitigate": [_without_newer("ucas-mitigate", "link.bottleneck.forward.queue")],
+    "battling-tcp-bidirectional": ["traffic.test.delay=0s", _without_newer("battling-tcp-bidirectional", QUEUE)],
+    "battling-rrul": ["traffic.rrul.delay=0s", _without_newer("battling-rrul", QUEUE)],
+    "battling-udp-flood": ["traffic.flood.start=0s", _without_newer("battling-udp-flood", QUEUE)],
 }
 """Overrides that leave points out (a kernel has not every control, and there are many), or begin the load at once."""
 TABLES_WITH_ROWS = {"probes", "flows", "queues"}
