@@ -13,6 +13,7 @@ use crate::sizes::FRAME_BYTES;
 use crate::units::GB;
 
 pub use htb::{ClassFilter, HtbClass};
+pub use netem::{Distribution, Loss, NetemRate, Reorder};
 pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, IdleTable};
 pub use tbf::Peak;
@@ -351,6 +352,7 @@ disciplines! {
     tbf::Tbf,
     prio::Prio,
     htb::Htb,
+    netem::Netem,
 }
 
 impl Qdisc {

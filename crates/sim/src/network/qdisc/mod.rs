@@ -260,6 +260,7 @@ disciplines! {
     tbf::Tbf,
     prio::Prio,
     htb::Htb,
+    netem::Netem,
 }
 
 /// Queues an arriving packet if it fits, and drops it otherwise.
