@@ -110,7 +110,7 @@ class Sections:
     def meaning(self, node: Node) -> str:
         """The purpose of the key. If its values may take several forms, also the purpose of each form."""
         values = node.get("additionalProperties", {}).get("$ref", "").rpartition("/")[2]
-        forms = self.definitions[values]["anyOf"] if values else []
+        forms = self.definitions[values].get("anyOf", []) if values else []
         return " ".join([told(node), *(form["description"] for form in forms)])
 
     def value(self, node: Node, path: str) -> str:
@@ -126,12 +126,14 @@ class Sections:
         return self._plain(node, path)
 
     def _reference(self, name: str, path: str) -> str:
-        definition = self.definitions[name]
-        is_table = "properties" in definition or "properties" in definition.get("oneOf", [{}])[0]
-        if not is_table:
-            return self.value(definition, path)
+        if not self._is_table(name):
+            return self.value(self.definitions[name], path)
         self.titles.setdefault(name, []).append(path)
         return f"table, [below](#{re.sub(r'[^a-z_-]', '', self.titles[name][0].lower())})"
+
+    def _is_table(self, name: str) -> bool:
+        definition = self.definitions.get(name, {})
+        return "properties" in definition or "properties" in definition.get("oneOf", [{}])[0]
 
     def _plain(self, node: Node, path: str) -> str:
         kind = node["type"]
@@ -144,6 +146,9 @@ class Sections:
             items = node["prefixItems"]
             return "[" + ", ".join(item.get("x-quantity", {}).get("of", item["type"]) for item in items) + "]"
         if kind == "object":
+            values = node.get("additionalProperties") or {}
+            if values and self._is_table(values.get("$ref", "").rpartition("/")[2]):
+                return "named " + self._value(values, f"{path}.NAME").replace("table", "tables", 1)
             return "table"
         if isinstance(kind, list):
             return "text, number or boolean"

@@ -125,7 +125,8 @@ impl Reader<'_> {
         }
         if let Some(Json::String(reference)) = node.get("$ref") {
             let name = reference.rsplit('/').next().unwrap_or_default();
-            if name == Queue::schema_name() {
+            // The schema of the discipline itself refers to its root.
+            if name == Queue::schema_name() || reference == "#" {
                 return Shape::Recursive(&QUEUE);
             }
             return self.shape(&self.definitions[name]);

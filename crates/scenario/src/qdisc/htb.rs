@@ -47,7 +47,7 @@ pub(crate) struct Keys {
 
 /// A class of htb.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields, inline)]
+#[schemars(deny_unknown_fields, rename = "HtbClass")]
 struct ClassKeys {
     /// The class that contains it. Default: none; it is at the root.
     #[schemars(with = "Option<crate::text::Name>")]
@@ -76,7 +76,7 @@ struct ClassKeys {
 
 /// Packets with one code point go to a class.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields, inline)]
+#[schemars(deny_unknown_fields, rename = "ClassFilter")]
 struct FilterKeys {
     /// The code point, by its name or number.
     dscp: Dscp,

@@ -18,6 +18,7 @@ pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset}
 pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
 pub use htb::{ClassFilter, HtbClass};
+pub use netem::{Distribution, Loss, NetemRate, Reorder};
 pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, Curve, IdleTable};
 pub use sfq::FlowRed;
@@ -381,6 +382,7 @@ disciplines! {
     tbf::Tbf,
     prio::Prio,
     htb::Htb,
+    netem::Netem,
 }
 
 impl Qdisc {

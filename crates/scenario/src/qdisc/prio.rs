@@ -38,7 +38,7 @@ struct Band(#[schemars(range(min = 0, max = 15))] u8);
 
 /// Packets with one code point go to a band.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields, inline)]
+#[schemars(deny_unknown_fields, rename = "BandFilter")]
 struct FilterKeys {
     /// The code point, by its name or number.
     dscp: Dscp,

@@ -271,6 +271,7 @@ disciplines! {
     tbf::Tbf,
     prio::Prio,
     htb::Htb,
+    netem::Netem,
 }
 
 /// Queues an arriving packet if it fits, and drops it otherwise.

@@ -1,0 +1,153 @@
+use bufferscope_scenario::Distribution;
+
+use super::super::testing::{Bench, FRAME, MS};
+use super::*;
+use crate::network::traffic_class::{Ecn, TrafficClass};
+
+fn netem() -> scenario::Netem {
+    scenario::Netem {
+        limit_packets: 1000,
+        delay_ns: 0,
+        jitter_ns: 0,
+        correlation: 0.0,
+        distribution: Distribution::Uniform,
+        loss: None,
+        ecn: false,
+        reorder: None,
+        rate: None,
+    }
+}
+
+fn bench(netem: scenario::Netem) -> Bench {
+    Bench::new(&scenario::Qdisc::Netem(netem))
+}
+
+fn class() -> TrafficClass {
+    TrafficClass::new(0, Ecn::NotEct)
+}
+
+/// The numbers of the packets that leave, each with its time.
+fn drain(bench: &mut Bench) -> Vec<(u64, u64)> {
+    let (mut now_ns, mut left) = (0, Vec::new());
+    loop {
+        match bench.answer(now_ns) {
+            Dequeued::Packet(packet) => left.push((bench.leave(packet), now_ns)),
+            Dequeued::NotBefore(at_ns) => now_ns = at_ns,
+            Dequeued::Nothing => return left,
+        }
+    }
+}
+
+#[test]
+fn a_delay_is_exact_and_its_packets_are_no_longer_their_senders() {
+    let mut bench = bench(scenario::Netem { delay_ns: 10 * MS, limit_packets: 2, ..netem() });
+    assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(bench.arrive(3, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(bench.arrive(4, FRAME, class()), (Xmit::Dropped, vec![(2, Reason::OVERLIMIT)]));
+    assert_eq!(bench.backlog(), (2, 2 * u64::from(FRAME)));
+    assert_eq!(drain(&mut bench), [(0, 10 * MS), (1, 10 * MS + 3)]);
+    assert_eq!(bench.backlog(), (0, 0));
+}
+
+/// At 1 Mbit/s, 1514 bytes take 12.112 ms. With 20 bytes more in cells of 48 with 5 more each, they take 32 cells of 53
+/// bytes, which are 13.568 ms.
+#[test]
+fn packets_pass_one_after_the_other_at_a_rate() {
+    let mut rate = NetemRate { rate_bps: 1_000_000, packet_overhead_bytes: 0, cell_bytes: 0, cell_overhead_bytes: 0 };
+    let mut bench = bench(scenario::Netem { delay_ns: 5 * MS, rate: Some(rate), ..netem() });
+    for _ in 0..3 {
+        bench.arrive(0, FRAME, class());
+    }
+    assert_eq!(drain(&mut bench), [(0, 17_112_000), (1, 29_224_000), (2, 41_336_000)]);
+    (rate.packet_overhead_bytes, rate.cell_bytes, rate.cell_overhead_bytes) = (20, 48, 5);
+    assert_eq!(duration_ns(&rate, FRAME), 13_568_000);
+}
+
+#[test]
+fn with_jitter_packets_leave_in_the_order_of_their_times_and_none_is_lost() {
+    let mut bench = bench(scenario::Netem { delay_ns: 20 * MS, jitter_ns: 10 * MS, ..netem() });
+    for at_ns in 0..500 {
+        bench.arrive(at_ns * 100_000, FRAME, class());
+    }
+    let left = drain(&mut bench);
+    assert!(left.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    assert!(left.windows(2).any(|pair| pair[0].0 > pair[1].0), "some overtake others");
+    let delays: Vec<u64> = left.iter().map(|(number, at_ns)| at_ns - number * 100_000).collect();
+    assert!(delays.iter().all(|delay| (10 * MS..30 * MS).contains(delay)));
+    let mean = delays.iter().sum::<u64>() / delays.len() as u64;
+    assert!(mean.abs_diff(20 * MS) < MS, "{mean}");
+    let mut numbers: Vec<u64> = left.iter().map(|packet| packet.0).collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..500));
+}
+
+/// The standard deviation of a normal distribution is the jitter.
+#[test]
+fn a_table_gives_its_mean_and_deviation() {
+    let mut random = Random::new(1, Stream::Qdisc(0));
+    let parameters =
+        scenario::Netem { delay_ns: 100 * MS, jitter_ns: 10 * MS, distribution: Distribution::Normal, ..netem() };
+    let mut settings = Settings::new(&parameters, &mut random);
+    let delays: Vec<f64> = (0..20_000).map(|_| settings.drawn_delay_ns(&mut random) as f64 / 1e6).collect();
+    let mean = delays.iter().sum::<f64>() / 20_000.0;
+    let deviation = (delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / 20_000.0).sqrt();
+    assert!((mean - 100.0).abs() < 0.3 && (deviation - 10.0).abs() < 0.2, "{mean} {deviation}");
+}
+
+/// How many of 40,000 packets are lost, and how many losses follow a loss.
+fn losses(loss: Loss) -> (f64, f64) {
+    let mut random = Random::new(1, Stream::Qdisc(0));
+    let mut settings = Settings::new(&scenario::Netem { loss: Some(loss), ..netem() }, &mut random);
+    let chain = settings.loss.as_mut().unwrap();
+    let lost: Vec<bool> = (0..40_000).map(|_| chain.loses(&mut random)).collect();
+    let count = lost.iter().filter(|lost| **lost).count() as f64;
+    (count / 40_000.0, lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64 / count)
+}
+
+#[test]
+fn losses_have_the_frequency_of_their_model() {
+    let (rate, _) = losses(Loss::Random([0.02, 0.0]));
+    assert!((rate - 0.02).abs() < 0.003, "{rate}");
+    // Losses with p13 = 1 % last 1 / p31 = 4 packets: a share of 0.01 / (0.01 + 0.25).
+    let (rate, runs) = losses(Loss::State([0.01, 0.25, 0.0, 1.0, 0.0]));
+    assert!((rate - 0.0385).abs() < 0.006 && (runs - 0.75).abs() < 0.04, "{rate} {runs}");
+    // The bad state is as frequent; half of its packets are lost, and one in a hundred of the others.
+    let (rate, _) = losses(Loss::Gemodel([0.01, 0.25, 0.5, 0.01]));
+    assert!((rate - (0.0385 * 0.5 + 0.9615 * 0.01)).abs() < 0.005, "{rate}");
+    assert_eq!(losses(Loss::Random([1.0, 0.0])).0, 1.0);
+}
+
+#[test]
+fn a_loss_is_silent_and_a_mark_takes_its_place() {
+    let always = scenario::Netem { loss: Some(Loss::Random([1.0, 0.0])), ecn: true, ..netem() };
+    let mut bench = bench(always);
+    assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Left, vec![(0, Reason::NETEM_LOSS)]));
+    let (xmit, fates) = bench.arrive(0, FRAME, TrafficClass::new(0, Ecn::Ect0));
+    assert_eq!((xmit, fates), (Xmit::Queued, vec![(1, Reason::NETEM_MARK)]));
+    assert_eq!(bench.dequeue(0).0, Some((1, Ecn::Ce)));
+}
+
+/// tc-netem(8): with a gap of 3, every third packet goes first if the probability is 1.
+#[test]
+fn every_packet_of_the_gaps_number_goes_first() {
+    let reorder = Some(scenario::Reorder { probability: 1.0, correlation: 0.0, gap: 3 });
+    let mut bench = bench(scenario::Netem { delay_ns: 10 * MS, reorder, ..netem() });
+    for _ in 0..6 {
+        bench.arrive(0, FRAME, class());
+    }
+    let left: Vec<u64> = drain(&mut bench).into_iter().map(|packet| packet.0).collect();
+    assert_eq!(left, [5, 2, 0, 1, 3, 4]);
+}
+
+/// `get_crandom`: with a correlation of one half, half of each number is the one before.
+#[test]
+fn a_correlated_number_is_a_mean_with_the_one_before() {
+    let mut random = Random::new(1, Stream::Qdisc(0));
+    let mut correlated = Correlated::new(0.5, &mut random);
+    assert_eq!(correlated.rho, 1 << 31);
+    for _ in 0..100 {
+        let (last, fresh) = (u64::from(correlated.last), u64::from(random.clone().next_u32()));
+        let expected = (fresh * ((1 << 31) - 1) + last * ((1 << 31) + 1)) >> 32;
+        assert_eq!(u64::from(correlated.next(&mut random)), expected);
+    }
+}
