@@ -204,6 +204,9 @@ impl Reason {
 impl Discipline for Netem {
     type Keys = Keys;
 
+    const PURPOSE: &'static str =
+        "Delay, jitter, loss, duplication and reordering: emulates a path, and mitigates nothing.";
+    const SOURCE: &'static str = "net/sched/sch_netem.c";
     const MODULE: &'static str = "sch_netem";
     const SAMPLE: &'static str = "netem delay 1ms";
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::NETEM_LOSS, Reason::NETEM_MARK, Reason::NETEM];

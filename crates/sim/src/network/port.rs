@@ -156,7 +156,6 @@ mod tests {
             port: 0,
             source: 0,
             destination: 0,
-            port: 0,
             class: TrafficClass::new(0, Ecn::NotEct),
             load: crate::network::packet::Load::of(1),
         };

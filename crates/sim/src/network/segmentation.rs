@@ -64,7 +64,6 @@ mod tests {
             port: 0,
             source: 0,
             destination: 0,
-            port: 0,
             class: TrafficClass::new(0, Ecn::Ect0),
             load: Load::of(3),
         };

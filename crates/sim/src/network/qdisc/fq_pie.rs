@@ -123,7 +123,7 @@ impl Discipline for FqPie {
         let State { settings, timers, due_ns, cursor, .. } = &mut *self.state;
         let mut flows = self.flows.states_mut().skip(*cursor);
         for (controller, queue) in flows.by_ref().take(FLOWS_AT_ONCE) {
-            controller.update(queue.bytes as u32, &settings.law);
+            controller.update(queue.bytes() as u32, &settings.law);
         }
         *cursor = if flows.next().is_some() { *cursor + FLOWS_AT_ONCE } else { 0 };
         *due_ns = timers.expiry_ns(now_ns, if *cursor > 0 { 0 } else { settings.tupdate_ns });

@@ -7,7 +7,18 @@ use crate::random::Stream;
 
 fn header(hash: u32, source: u16, destination: u16) -> Header {
     let class = TrafficClass::new(0, Ecn::NotEct);
-    Header { at_ns: 0, ip_bytes: 1500, frame_bytes: 1514, flow: 0, hash, port: 0, source, destination, class, load: Load::of(1) }
+    Header {
+        at_ns: 0,
+        ip_bytes: 1500,
+        frame_bytes: 1514,
+        flow: 0,
+        hash,
+        port: 0,
+        source,
+        destination,
+        class,
+        load: Load::of(1),
+    }
 }
 
 fn isolation(mode: FlowMode) -> Isolation {
