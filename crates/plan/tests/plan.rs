@@ -69,7 +69,7 @@ fn disciplines_inside_others_become_classes_and_filters() {
         format!("class add dev {on} parent 10:1 classid 10:3 htb rate 7mbit ceil 7mbit burst 1600 cburst 1600 prio 0"),
         format!("qdisc add dev {on} parent 10:2 handle 11: prio bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"),
         format!("qdisc add dev {on} parent 11:1 handle 12: pfifo limit 10"),
-        format!("qdisc add dev {on} parent 11:2 handle 13: codel limit 1000 target 5ms interval 100ms"),
+        format!("qdisc add dev {on} parent 11:2 handle 13: codel limit 1000 target 5ms interval 100ms noecn"),
         format!("filter add dev {on} parent 11: protocol ip prio 1 u32 match ip dsfield 0x04 0xfc flowid 11:3"),
         format!("qdisc add dev {on} parent 10:3 handle 14: pfifo limit 20"),
         format!("filter add dev {on} parent 10: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc flowid 10:2"),

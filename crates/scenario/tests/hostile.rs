@@ -59,10 +59,16 @@ fn tables_too_deep() {
 fn disciplines_inside_each_other() {
     let nested = |levels: usize| {
         let outer = "{ qdisc = \"tbf\", rate = \"1mbit\", burst = \"5kb\", limit = \"50kb\", inner = ".repeat(levels);
-        lab_with("\"10mbit\"", &format!("\"10mbit\"\nreverse.queue = {outer}{{ qdisc = \"pfifo\" }}{}", " }".repeat(levels)))
+        lab_with(
+            "\"10mbit\"",
+            &format!("\"10mbit\"\nreverse.queue = {outer}{{ qdisc = \"pfifo\" }}{}", " }".repeat(levels)),
+        )
     };
     assert!(Experiment::from_bytes(nested(3).as_bytes(), "good.toml", &[]).is_ok());
-    refused(nested(4).as_bytes(), "link.bottleneck.reverse.queue: found 5 disciplines inside each other; allowed: at most 4");
+    refused(
+        nested(4).as_bytes(),
+        "link.bottleneck.reverse.queue: found 5 disciplines inside each other; allowed: at most 4",
+    );
     refused(nested(30).as_bytes(), "31 disciplines inside each other");
     refused(nested(1000).as_bytes(), "recursion limit");
 }

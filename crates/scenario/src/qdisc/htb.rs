@@ -428,7 +428,7 @@ mod tests {
         let resolved = Htb::resolve(&keys, "queue", &mut problems);
         let problems = problems.into_result();
         assert_eq!(resolved.is_some(), problems.is_ok());
-        resolved.ok_or_else(|| problems.unwrap_err().to_string())
+        resolved.ok_or_else(|| problems.unwrap_err().into_error("test.toml").to_string())
     }
 
     #[test]

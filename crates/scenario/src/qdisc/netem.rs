@@ -282,7 +282,7 @@ impl Discipline for Netem {
     fn settings(&self) -> Vec<(&'static str, Setting)> {
         let us = |ns: u64| format!("{}us", ns / 1000);
         let percent = |parts: &[f64]| {
-            let parts: Vec<String> = parts.iter().map(|part| format!("{}%", part * 100.0)).collect();
+            let parts: Vec<String> = parts.iter().map(|part| format!("{}", part * 100.0)).collect();
             parts.join(" ")
         };
         let mut settings = vec![("limit", Setting::Number(self.limit_packets.into()))];
@@ -417,7 +417,7 @@ mod tests {
         let resolved = Netem::resolve(&keys, "queue", &mut problems);
         let problems = problems.into_result();
         assert_eq!(resolved.is_some(), problems.is_ok());
-        resolved.ok_or_else(|| problems.unwrap_err().to_string())
+        resolved.ok_or_else(|| problems.unwrap_err().into_error("test.toml").to_string())
     }
 
     #[test]
@@ -448,14 +448,14 @@ mod tests {
     }
 
     #[test]
-    fn tc_gets_per_cent() {
+    fn tc_gets_per_cent_without_the_sign() {
         let netem = read(
             "delay = \"20ms\"\njitter = \"5ms\"\ncorrelation = 0.25\nloss = 0.01\nrate = \"1mbit\"\ncellsize = 48",
         )
         .unwrap();
         let words = |wanted| netem.settings().into_iter().find(|(name, _)| *name == wanted).unwrap().1;
-        assert_eq!(words("delay"), Setting::Words("20000us 5000us 25%".to_owned()));
-        assert_eq!(words("loss"), Setting::Words("random 1% 0%".to_owned()));
+        assert_eq!(words("delay"), Setting::Words("20000us 5000us 25".to_owned()));
+        assert_eq!(words("loss"), Setting::Words("random 1 0".to_owned()));
         assert_eq!(words("rate"), Setting::Words("1000000bit 0 48 0".to_owned()));
     }
 }

@@ -103,7 +103,7 @@ impl Discipline for Prio {
         let mut check = |band: u8, key: String| {
             if band >= bands {
                 sound = false;
-                problems.add(|| Problem::new(join(path, &key), format!("band {band} of {from}"), to.clone()));
+                problems.add(|| Problem::new(format!("{path}.{key}"), format!("band {band} of {from}"), to.clone()));
             }
         };
         keys.priomap.iter().zip(1..).for_each(|(band, number)| check(band.0, format!("priomap[{number}]")));
@@ -179,7 +179,7 @@ mod tests {
         let resolved = Prio::resolve(&keys, "queue", &mut problems);
         let problems = problems.into_result();
         assert_eq!(resolved.is_some(), problems.is_ok());
-        resolved.ok_or_else(|| problems.unwrap_err().to_string())
+        resolved.ok_or_else(|| problems.unwrap_err().into_error("test.toml").to_string())
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         let refusal = read("bands = 2").unwrap_err();
         assert!(refusal.contains("queue.priomap[2]: found band 2 of 2 bands"), "{refusal}");
         let refusal = read("filter = [{ dscp = \"ef\", band = 3 }]").unwrap_err();
-        assert!(refusal.contains("filter[1]\": found band 3 of 3 bands") || refusal.contains("filter[1]"), "{refusal}");
+        assert!(refusal.contains("queue.filter[1]: found band 3 of 3 bands"), "{refusal}");
         let four = vec!["{ qdisc = \"codel\" }"; 4].join(", ");
         let refusal = read(&format!("inner = [{four}]")).unwrap_err();
         assert!(refusal.contains("queue.inner: found 4 disciplines for 3 bands"), "{refusal}");
