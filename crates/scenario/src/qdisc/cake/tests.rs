@@ -19,7 +19,7 @@ fn arguments(cake: &Cake) -> String {
         Setting::Flag => name.to_owned(),
         Setting::Number(number) | Setting::Time(number) | Setting::Rate(number) => format!("{name} {number}"),
         Setting::Integer(number) => format!("{name} {number}"),
-        Setting::Probability(number) => format!("{name} {number}"),
+        other => unreachable!("cake has no {other:?}"),
     });
     words.collect::<Vec<_>>().join(" ")
 }
