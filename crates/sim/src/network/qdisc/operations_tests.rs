@@ -53,6 +53,7 @@ struct Held {
 struct Account {
     qdisc: Qdisc,
     limit: Limit,
+    holds_back: bool,
     /// After the last operation.
     backlog: Backlog,
     /// Whether packets of a flow stay in order, now and after the queue was empty.
@@ -77,6 +78,7 @@ impl Account {
         Some(Self {
             qdisc: qdisc(parameters, 0)?,
             limit: parameters.limit(),
+            holds_back: holds_back(parameters),
             backlog: Backlog::default(),
             keeps_order: keeps_order(parameters),
             will_keep_order: keeps_order(parameters),
@@ -167,7 +169,10 @@ impl Account {
                 self.pool.remove(id);
             }
             Dequeued::Nothing => assert_eq!(self.qdisc.backlog(), Backlog::default(), "packets are kept back"),
-            Dequeued::NotBefore(at_ns) => assert!(at_ns > self.now_ns, "not before now"),
+            Dequeued::NotBefore(at_ns) => {
+                assert!(self.holds_back, "it is not said to hold packets back");
+                assert!(at_ns > self.now_ns, "not before now");
+            }
         }
     }
 
@@ -175,6 +180,7 @@ impl Account {
         let Some(qdisc) = qdisc(to, self.now_ns) else { return };
         self.qdisc.change(qdisc, &self.pool, &mut self.fates);
         self.limit = to.limit();
+        self.holds_back = holds_back(to);
         // What waits may be in other queues than what comes.
         self.keeps_order = false;
         self.will_keep_order = keeps_order(to);
@@ -224,6 +230,11 @@ impl Account {
             Limit::Bytes(limit) => assert!(bytes <= limit.max(before.bytes), "{bytes} of {limit} bytes"),
         }
     }
+}
+
+/// Is there a discipline that may hold packets back although the link is ready? All others are work-conserving.
+fn holds_back(parameters: &scenario::Qdisc) -> bool {
+    parameters.all().iter().any(|discipline| discipline.kind().holds_back)
 }
 
 /// Packets of one flow, which all have the same DSCP, leave in the order of their arrival.
