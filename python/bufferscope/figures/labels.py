@@ -22,8 +22,8 @@ MOST_NAMES, MOST_WIDTH = 3, 130
 """Names in a line and its pixels, unless a single name is longer."""
 NEAR, FAR, MOST = 12, 40, 6
 """Marks within `NEAR` pixels of one another share a label; within `FAR` pixels if there would be more than `MOST`."""
-STEP, ROUNDS = 8, 4
-"""Pixels between the places that are tried, and how often all labels are placed again."""
+STEP, ROUNDS, ORDERS = 8, 4, 8
+"""Pixels between the places that are tried, how often all labels are placed again, and the orders that are tried."""
 OVERLAP, CROSSING, HIDING = 2000.0, 900.0, 150.0
 """The cost, in pixels of a line, of words on words or marks, of crossing lines, and of what is only less clear."""
 
@@ -107,7 +107,8 @@ def place(
     They keep off the boxes `kept_free`, and off the places `avoided` if they can.
     """
     plot = _Plot(marks, size, kept_free, _Counted(avoided, size))
-    tried = [_improved(plot, grouped, order) for order in _orders(grouped)]
+    candidates = [_Candidates(plot, group) for group in grouped]
+    tried = [_improved(candidates, order) for order in _orders(grouped)]
     return min(tried, key=lambda found: found[0])[1] if grouped else []
 
 
@@ -150,10 +151,10 @@ def _orders(grouped: Sequence[Group]) -> list[list[int]]:
     outwards = sorted(across, key=lambda index: abs(2 * index - count))
     found = [across, across[::-1], by_size, by_size[::-1], outwards, outwards[::-1]]
     found += [across[start:] + across[:start] for start in range(1, count)]
-    return [list(order) for order in dict.fromkeys(map(tuple, found))]
+    return [list(order) for order in dict.fromkeys(map(tuple, found))][:ORDERS]
 
 
-def _improved(plot: _Plot, grouped: Sequence[Group], order: Sequence[int]) -> tuple[float, list[Label]]:
+def _improved(candidates: "Sequence[_Candidates]", order: Sequence[int]) -> tuple[float, list[Label]]:
     """Labels placed one after another, again and again until all stay where they are; and what they cost."""
     labels: dict[int, Label] = {}
     costs: dict[int, float] = {}
@@ -161,7 +162,7 @@ def _improved(plot: _Plot, grouped: Sequence[Group], order: Sequence[int]) -> tu
         before = dict(labels)
         for own in order:
             others = [label for index, label in labels.items() if index != own]
-            costs[own], labels[own] = _best(plot, grouped[own], others)
+            costs[own], labels[own] = candidates[own].best(others)
         if labels == before:
             break
     return sum(costs.values()), [labels[index] for index in sorted(labels)]
@@ -178,57 +179,66 @@ def _extent(lines: Sequence[tuple[str, str]]) -> tuple[float, float]:
     return max(words_width(words) for words, _ in lines) + SPARE, len(lines) * LINE
 
 
-def _best(plot: _Plot, group: Group, others: Sequence[Label]) -> tuple[float, Label]:
-    """The best place for a label beside the others, and what it costs there."""
-    (members, lines), marks, size = group, plot.marks, plot.size
-    width, height = _extent(lines)
-    tops = np.arange(0.0, max(size[1] - height, 0.0) + 1, STEP)
-    anchors = np.arange(0.0, size[0] + 1, STEP)
-    align, anchor, top = (each.ravel() for each in np.meshgrid(np.arange(3), anchors, tops, indexing="ij"))
-    left = anchor - width * align / 2
-    inside = (left >= -1) & (left + width <= size[0] + 1)
-    if not inside.any():  # words that are longer than the plot is wide begin at its left edge
-        inside = (align == 0) & (anchor == 0)
-    align, anchor, top, left = align[inside], anchor[inside], top[inside], left[inside]
-    right, bottom = left + width, top + height
+class _Candidates:
+    """The places where a label can stand, each with its line, and what they cost without other labels."""
 
-    places = np.array(marks, dtype=float)
-    own = places[list(members)]
-    aside = np.clip(own[:, 1, None], top + LINE / 2, bottom - LINE / 2)
-    ahead = np.where(own[:, 1, None] < (top + bottom) / 2, top, bottom)
-    ends_y = np.where(align == 1, ahead, aside)
-    lengths = np.hypot(own[:, 0, None] - anchor, own[:, 1, None] - ends_y)
-    nearest = lengths.argmin(axis=0)
-    chosen = np.arange(len(anchor))
-    end_y, start = ends_y[nearest, chosen], own[nearest]
-    cost = lengths[nearest, chosen].copy()
+    def __init__(self, plot: _Plot, group: Group) -> None:
+        (self.members, self.lines), self.marks, size = group, plot.marks, plot.size
+        width, height = _extent(self.lines)
+        tops = np.arange(0.0, max(size[1] - height, 0.0) + 1, STEP)
+        anchors = np.arange(0.0, size[0] + 1, STEP)
+        align, anchor, top = (each.ravel() for each in np.meshgrid(np.arange(3), anchors, tops, indexing="ij"))
+        left = anchor - width * align / 2
+        inside = (left >= 0) & (left + width <= size[0])
+        if not inside.any():  # words that are longer than the plot is wide begin at its left edge
+            inside = (align == 0) & (anchor == 0)
+        self.align, self.top, left = align[inside], top[inside], left[inside]
+        self.box = left, self.top, left + width, self.top + height
 
-    def covers(x: float, y: float, margin: float) -> Array:
-        within_x = (left - margin < x) & (x < right + margin)
-        return (within_x & (top - margin < y) & (y < bottom + margin)).astype(float)
+        own = np.array([self.marks[index] for index in self.members])
+        beside = np.clip(own[:, 1, None], self.top + LINE / 2, self.box[3] - LINE / 2)
+        above_or_below = np.where(own[:, 1, None] < self.top + height / 2, self.top, self.box[3])
+        ends = np.where(self.align == 1, above_or_below, beside)
+        lengths = np.hypot(own[:, 0, None] - anchor[inside], own[:, 1, None] - ends)
+        self.nearest = lengths.argmin(axis=0)
+        every = np.arange(len(self.top))
+        start_x, start_y = own[self.nearest].T
+        self.line = start_x, start_y, anchor[inside], ends[self.nearest, every]
+        self.alone = lengths[self.nearest, every] + self._hides(plot)
 
-    for index, (x, y) in enumerate(marks):
-        cost += OVERLAP * covers(x, y, 7)
-        if index not in members:
-            cost += HIDING * (_from_line(x, y, start[:, 0], start[:, 1], anchor, end_y) < 6)
-    cost += HIDING / 6 * plot.avoided.between(left - 2, top - 2, right + 2, bottom + 2)
-    for taken in [*plot.kept_free, *map(box, others)]:
-        a, b, c, d = taken
-        overlaps = (left < c + 5) & (right > a - 5) & (top < d + 3) & (bottom > b - 3)
-        cost += OVERLAP * overlaps + CROSSING * _enters(start[:, 0], start[:, 1], anchor, end_y, taken)
-    own_box = (left + 1, top + 1, right - 1, bottom - 1)
-    cost += CROSSING * _enters(start[:, 0], start[:, 1], anchor, end_y, own_box)
-    for other in others:
-        x, y = marks[other.mark]
-        line = start[:, 0], start[:, 1], anchor, end_y
-        cost += CROSSING * _cross(line, (x, y, *other.end))
-        cost += CROSSING * _enters(x, y, *other.end, (left, top, right, bottom))
-    at = int(cost.argmin())
-    best = Label(
-        tuple(members), tuple(lines), ALIGNS[int(align[at])], float(anchor[at]), float(top[at]),
-        members[int(nearest[at])], (float(anchor[at]), float(end_y[at])),
-    )  # fmt: skip
-    return float(cost[at]), best
+    def _hides(self, plot: _Plot) -> Array:
+        left, top, right, bottom = self.box
+        cost = HIDING / 6 * plot.avoided.between(left - 2, top - 2, right + 2, bottom + 2)
+        for index, (x, y) in enumerate(self.marks):
+            cost += OVERLAP * _overlap(self.box, (x, y, x, y), 7, 7)
+            if index not in self.members:
+                cost += HIDING * (_from_line(x, y, *self.line) < 6)
+        for taken in plot.kept_free:
+            cost += self._beside(taken)
+        return cost + CROSSING * _enters(*self.line, (left + 1, top + 1, right - 1, bottom - 1))
+
+    def _beside(self, taken: Box) -> Array:
+        """What words and lines cost beside a box that has other words."""
+        return OVERLAP * _overlap(self.box, taken, 5, 3) + CROSSING * _enters(*self.line, taken)
+
+    def best(self, others: Sequence[Label]) -> tuple[float, Label]:
+        """The best place for the label beside others, and what it costs there."""
+        cost = self.alone.copy()
+        for other in others:
+            line = (*self.marks[other.mark], *other.end)
+            cost += self._beside(box(other)) + CROSSING * (_cross(self.line, line) + _enters(*line, self.box))
+        at = int(cost.argmin())
+        end = float(self.line[2][at]), float(self.line[3][at])
+        align, mark = ALIGNS[int(self.align[at])], self.members[int(self.nearest[at])]
+        label = Label(tuple(self.members), tuple(self.lines), align, end[0], float(self.top[at]), mark, end)
+        return float(cost[at]), label
+
+
+def _overlap(boxes: tuple[Array, Array, Array, Array], other: Box, across: float, down: float) -> Array:
+    """Whether boxes overlap another, or leave less room than this between it and them."""
+    left, top, right, bottom = boxes
+    within = (left < other[2] + across) & (right > other[0] - across)
+    return np.asarray(within & (top < other[3] + down) & (bottom > other[1] - down)).astype(float)
 
 
 def _from_line(x: float, y: float, x1: Array, y1: Array, x2: Array, y2: Array) -> Array:

@@ -287,7 +287,7 @@ def _labels(
     )
     rule = alt.Chart(drawn).mark_rule(style="guide", strokeWidth=0.75, opacity=0.8, aria=False)
     drawn_layers: list[Layer] = [rule.encode(x=x, y=y, x2="to_ms:Q", y2="to_mbit:Q")]
-    for align, aside in (("left", 4), ("center", 0), ("right", -4)):
+    for align, aside in zip(labels.ALIGNS, (4, 0, -4), strict=True):
         if own_rows := [row for row in texts if row["align"] == align]:
             text = alt.Chart(pl.DataFrame(own_rows).drop("align")).mark_text(
                 align=align, baseline="middle", dx=aside, fontSize=12, clip=False
