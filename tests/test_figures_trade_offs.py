@@ -1,4 +1,4 @@
-"""Goodput against latency: marks, the scatter of repetitions, panels and names."""
+"""Goodput against latency: marks, the scatter of repetitions, panels, families and names."""
 
 import itertools
 import json
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from handmade import PING, SECOND, TCP, HandmadeResult, HandmadeRun, probes, scenario
+from handmade import PING, SECOND, TCP, UDP, HandmadeResult, HandmadeRun, probes, scenario
 
-from bufferscope import figures
-from bufferscope.figures import pictures
+from bufferscope import _core, figures
+from bufferscope.figures import families, pictures
 from bufferscope.figures.charts.trade_offs import RADIUS, Spot, ellipse
 from bufferscope.metrics.statistics import estimate
 
@@ -86,14 +86,79 @@ def test_all_panels_have_the_same_axis_of_times() -> None:
     assert domains[0][0] < 50 < 510 < domains[0][1]
 
 
-def test_names_stand_apart_and_inside_the_panel() -> None:
-    spec = spec_of(result_of(queues=[f"queue {number}" for number in range(20)]))
+def words_of(spec: Spec, panel: Spec) -> list[tuple[str, str]]:
+    """The lines of all labels of a panel, each with its colour's name."""
+    layers = [each for each in panel["layer"] if each["mark"]["type"] == "text" and "color" in each["encoding"]]
+    return [(row["words"], row["kind"]) for each in layers for row in spec["datasets"][each["data"]["name"]]]
+
+
+def test_marks_that_coincide_share_a_label_that_has_every_name_once() -> None:
+    queues = [f"queue {number}" for number in range(20)]
+    spec = spec_of(result_of(queues=queues))
     for panel in spec["concat"]:
-        low, high = next(e["encoding"]["y"]["scale"]["domain"] for e in panel["layer"] if "y" in e["encoding"])
-        places = sorted((row["at"] - low) / (high - low) * panel["height"] for row in rows_of(spec, panel, "text"))
-        assert places[0] >= 0
-        assert places[-1] <= panel["height"]
-        assert min(np.diff(places)) >= 14.9
+        words = [words for words, _ in words_of(spec, panel)]
+        assert ", ".join(words).split(", ") == queues
+        assert max(len(line.split(", ")) for line in words) > 1
+
+
+def with_queue(run: HandmadeRun, **queue: Any) -> HandmadeRun:
+    run.scenario["links"][1]["forward"]["queue"] = queue
+    return run
+
+
+def of_queues(*queues: dict[str, Any]) -> HandmadeResult:
+    """A run for each queue, all with nearly the same numbers."""
+    runs = []
+    for number, queue in enumerate(queues):
+        run = run_of(9, 50 + number / 10, point={"link.bottleneck.forward.queue": f"{queue['qdisc']} {number}"})
+        run.id = f"run-{number}"
+        runs.append(with_queue(run, **queue))
+    return HandmadeResult(runs)
+
+
+def test_disciplines_have_the_colours_of_their_families_with_a_legend() -> None:
+    spec = spec_of(of_queues(*({"qdisc": kind} for kind in ("fq_codel", "pfifo", "codel", "cake", "dualpi2"))))
+    (panel,) = spec["concat"]
+    assert words_of(spec, panel) == [
+        ("pfifo 1", families.WHEN_FULL),
+        ("codel 2", families.AQM),
+        ("fq_codel 0, cake 3", families.EACH_FLOW),
+        ("dualpi2 4", families.COUPLED),
+    ]
+    marks = next(each for each in panel["layer"] if "shape" in each["encoding"])["encoding"]
+    assert marks["color"]["scale"]["domain"] == marks["shape"]["scale"]["domain"] == list(families.FAMILIES[:4])
+    assert marks["color"]["legend"] == marks["shape"]["legend"]
+    assert len(set(marks["shape"]["scale"]["range"])) == 4
+
+
+def test_every_discipline_has_a_family_and_those_that_hold_others_have_theirs() -> None:
+    assert all(families.family({"qdisc": kind}) != families.OTHERS for kind in _core.QDISCS)
+    assert families.family({"qdisc": "prio", "inner": [{"qdisc": "fq_codel"}]}) == families.EACH_FLOW
+    mixed = {"qdisc": "prio", "inner": [{"qdisc": "fq_codel"}, {"qdisc": "pie"}]}
+    assert families.family(mixed) == families.OTHERS
+
+
+def test_marks_that_are_no_disciplines_have_a_colour_each_and_no_legend() -> None:
+    spec = spec_of(result_of())
+    for panel in spec["concat"]:
+        assert words_of(spec, panel) == [(queue, queue) for queue in reversed(QUEUES)]
+        colours = [each["encoding"]["color"] for each in panel["layer"] if "color" in each["encoding"]]
+        assert all(colour["legend"] is None and colour["scale"]["domain"] == QUEUES for colour in colours)
+
+
+def test_beside_datagrams_the_goodput_is_that_of_tcp() -> None:
+    result = result_of(1)
+    flooded = result.runs[0]
+    flooded.scenario = scenario({"bulk": TCP, "flood": UDP, "ping": PING}, duration_s=1)
+    datagrams = [{"flow": "flood/1", "t_ns": t, "delivered_bytes": 500_000 * t // SECOND} for t in (0, SECOND)]
+    flooded.rows = flooded.rows | {"flows": [*flooded.rows["flows"], *datagrams]}
+    spec = spec_of(result)
+    titles = []
+    for panel in spec["concat"]:
+        assert [row["mbit"] for row in rows_of(spec, panel, "point")] == pytest.approx([8.9, 8.9])
+        titles.append({each["encoding"]["y"].get("title") for each in panel["layer"]} - {None})
+    assert titles == [{"TCP goodput (Mbit/s)"}, {"goodput (Mbit/s)"}]
+    assert "TCP goodput: what datagrams" in " ".join(spec["title"]["subtitle"])
 
 
 def test_an_ellipse_is_the_region_of_95_percent_of_a_normal_scatter() -> None:
@@ -113,7 +178,7 @@ def test_ellipses_need_repetitions(repetitions: int, drawn: bool) -> None:
     spec = spec_of(result_of(repetitions))
     marks = [layer["mark"]["type"] for panel in spec["concat"] for layer in panel["layer"]]
     assert ("line" in marks) is drawn
-    assert ("ellipses: the region" in " ".join(spec["title"]["subtitle"])) is drawn
+    assert ("ellipses: 95 %" in " ".join(spec["title"]["subtitle"])) is drawn
 
 
 def test_points_whose_probes_are_mostly_lost_are_named_and_not_drawn() -> None:
@@ -121,7 +186,7 @@ def test_points_whose_probes_are_mostly_lost_are_named_and_not_drawn() -> None:
     result.runs[0].rows["probes"] = probes([None, None, None, 20, 30])
     spec = spec_of(result)
     assert [row["series"] for row in rows_of(spec, spec["concat"][0], "point")] == ["codel"]
-    assert "most of their probes were lost: pfifo 1000, 1 flow." in " ".join(spec["title"]["subtitle"])
+    assert "No mark, because most pings were lost: 1 flow: pfifo 1000." in " ".join(spec["title"]["subtitle"])
 
 
 def test_too_many_panels_are_refused() -> None:

@@ -5,37 +5,49 @@ Throughput and Low Delay over Cellular Networks" (NSDI 2013), which draw an elli
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import style
-from bufferscope.figures.ends import apart
+from bufferscope.figures import labels, style
+from bufferscope.figures.families import FAMILIES, families
+from bufferscope.figures.labels import Place
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.parts import Layer, lines
-from bufferscope.figures.source import NoDataError, ResultRecords, key_title, points, probe_path, variation
-from bufferscope.metrics.statistics import Estimate
+from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, probe_path, variation
+from bufferscope.metrics import metric
+from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.statistics import Estimate, estimate
 
-RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
+RTT, GOODPUT, TCP_GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)", "TCP goodput (Mbit/s)"
 RADIUS = math.sqrt(5.991)
 """Of an ellipse that holds 95 % of a normal distribution in the plane, in standard deviations (chi-square)."""
 FEWEST = 3
 """Repetitions without which there is no ellipse."""
 VERTICES = 24
 MOST_PANELS, MOST_SERIES = 9, 24
-LABEL, LEAST_HEIGHT = 15, 210
-"""Pixels: the height of a name beside a panel, and the least height of a panel."""
-LETTER, SPARE, LONGEST = 6.3, 10, 20
-"""Pixels: the mean width of a letter, and the room around a name; and the most letters for which there is room."""
+LEAST_WIDTH, HEIGHT = 280, 220
+"""Pixels of a panel: the width for which its labels are placed, and the height."""
 AXIS, TITLE_AND_AXIS = 72, 92
 """Pixels beside a panel for its axis of goodput with its title, and between panels below one another."""
+RIGHT = 8
+"""Pixels at the right of a panel, for the last number of its axis of times."""
 BETWEEN = 12
 """Pixels between panels."""
 WIDTH = 900
 """Pixels of the whole figure, unless the page sets its width."""
+CORNER = (0.0, 0.0, 66.0, 22.0)
+"""Left, top, right and bottom of the words that say which corner is better, in pixels."""
+COLOURS = 8
+"""The most names that have a colour each."""
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+"""The marks of the families of disciplines."""
+GIVES_WAY = ("tcp", "web", "bittorrent")
+"""Kinds of traffic over TCP that have a goodput."""
 TICKS = [digit * 10.0**decade for decade in range(-2, 6) for digit in (1, 2, 5)]
 
 
@@ -47,20 +59,41 @@ class Spot:
     series: str
     rtt: Estimate
     rate: Estimate
+    kind: str = ""
+    """What its colour stands for: the family of its discipline, or its own name."""
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """The extent of a panel, and the colours and the room for names, which all panels share."""
+    """The extent of a panel, and what all panels share."""
 
     x: tuple[float, float]
     y: tuple[float, float]
     width: int
-    height: int
-    room: int
-    names: Sequence[str]
+    kinds: Sequence[str]
+    """Each has a colour."""
+    families: bool
+    """Whether the colours are those of families of disciplines."""
     said: str
     """What the series are."""
+    goodput: str = GOODPUT
+    """The title of the panel's axis of goodput."""
+
+    def pixel(self, rtt_ms: float, mbit: float) -> Place:
+        """Where a mark is in a panel of the least width."""
+        (left, right), (low, high) = self.x, self.y
+        across = math.log(rtt_ms / left) / math.log(right / left)
+        return across * LEAST_WIDTH, (high - mbit) / (high - low) * HEIGHT
+
+    def time(self, pixel: float) -> float:
+        """The value at these pixels from the left, in milliseconds."""
+        left, right = self.x
+        return float(f"{left * (right / left) ** (pixel / LEAST_WIDTH):.6g}")
+
+    def rate(self, pixel: float) -> float:
+        """The value at these pixels from the top, in Mbit/s."""
+        low, high = self.y
+        return float(f"{high - pixel / HEIGHT * (high - low):.6g}")
 
 
 def trade_offs(result: ResultRecords) -> alt.ConcatChart:
@@ -69,10 +102,11 @@ def trade_offs(result: ResultRecords) -> alt.ConcatChart:
     Both are means over the repetitions. The ellipse would hold 95 % of the repetitions if their scatter, in goodput and
     in the logarithm of the time, were normal. If queues vary, they are the marks, and each combination of the other
     varying keys is a panel; otherwise the first varying key is the marks. A point whose median falls among the lost
-    probes has no mark.
+    probes has no mark. In a panel with both TCP and datagrams, the goodput is that of TCP: what the datagrams leave to
+    flows that give way. Disciplines have the colours of their families; marks that nearly coincide share a label.
     """
     probe_path(result.runs[0])
-    spots, hidden = _spots(result)
+    spots, hidden, without_datagrams = _spots(result)
     if not spots:
         raise NoDataError("trade_offs: no point has both goodput and a median round-trip time")
     panels, names = _distinct([spot.panel for spot in spots]), _distinct([spot.series for spot in spots])
@@ -82,19 +116,27 @@ def trade_offs(result: ResultRecords) -> alt.ConcatChart:
             f"at most {MOST_SERIES} in {MOST_PANELS}"
         )
     columns = 1 if len(panels) == 1 else 2
-    room = math.ceil(min(LONGEST, max(map(len, names))) * LETTER) + SPARE
-    beside = AXIS + room
+    kinds = _distinct([spot.kind for spot in spots])
+    of_families = set(kinds) <= set(FAMILIES)
     frame = _Frame(
         x=_span_of_times(spots),
         y=(0, 0),
-        width=(WIDTH - (columns - 1) * BETWEEN) // columns - beside,
-        height=max(LEAST_HEIGHT, LABEL * len(names)),
-        room=room,
-        names=names,
+        width=(WIDTH - (columns - 1) * BETWEEN) // columns - AXIS - RIGHT,
+        kinds=[each for each in FAMILIES if each in kinds] if of_families else kinds,
+        families=of_families,
         said=_said(result),
     )
-    drawn = [_panel(panel, [spot for spot in spots if spot.panel == panel], frame) for panel in panels]
-    title = alt.TitleParams("Goodput against latency", subtitle=lines(_subtitle(spots, hidden)))
+    drawn = [
+        _panel(
+            panel,
+            [spot for spot in spots if spot.panel == panel],
+            replace(frame, goodput=TCP_GOODPUT if panel in without_datagrams else GOODPUT),
+        )
+        for panel in panels
+    ]
+    subtitle = _subtitle(spots, hidden, bool(without_datagrams))
+    title = alt.TitleParams("Goodput against latency", subtitle=lines(subtitle))
+    beside = AXIS + RIGHT
     spacing = {"row": TITLE_AND_AXIS, "column": beside + BETWEEN}
     chart = alt.concat(*drawn, columns=columns, spacing=spacing, bounds="flush").properties(
         title=title,
@@ -105,21 +147,50 @@ def trade_offs(result: ResultRecords) -> alt.ConcatChart:
     return configured
 
 
-def _spots(result: ResultRecords) -> tuple[list[Spot], list[str]]:
-    """The points with both values, and the names of those whose median is hidden by losses."""
+def _spots(result: ResultRecords) -> tuple[list[Spot], dict[str, list[str]], set[str]]:
+    """The points with both values, the names of the others by panel, and the panels that show the goodput of TCP only.
+
+    The others are those whose median is hidden by losses.
+    """
     found = variation(result)
     marks, panels = _split(found.keys)
+    known = points(result)
+    titled = [
+        [", ".join(values[key] for key in keys if key in values) for keys in (panels, marks)]
+        for values in (found.of(point.first) for point in known)
+    ]
+    tcp_only = {panel for point, (panel, _) in zip(known, titled, strict=True) if _mixed(point)}
+    names = _distinct([series for _, series in titled])
+    each = families(known) if any("queue" in key.split(".") for key in marks) else None
+    kinds = each or [series if len(names) <= COLOURS else "" for _, series in titled]
     rtt_ms, mbit = mean_metric("rtt.p50_ms"), mean_metric("goodput.total_mbit")
-    spots, hidden = [], []
-    for point in points(result):
-        values = found.of(point.first)
-        panel, series = (", ".join(values[key] for key in keys if key in values) for keys in (panels, marks))
-        rtt, rate = rtt_ms(point), mbit(point)
+    spots: list[Spot] = []
+    hidden: dict[str, list[str]] = {}
+    for point, (panel, series), kind in zip(known, titled, kinds, strict=True):
+        rtt, rate = rtt_ms(point), _tcp_mbit(point) if panel in tcp_only else mbit(point)
         if rtt and rate and rtt.mean > 0:
-            spots.append(Spot(panel, series or "this run", rtt, rate))
+            spots.append(Spot(panel, series or "this run", rtt, rate, kind))
         elif rate:
-            hidden.append(", ".join(part for part in (series, panel) if part))
-    return spots, hidden
+            hidden.setdefault(panel, []).append(series or "this run")
+    return spots, hidden, tcp_only
+
+
+def _mixed(point: Point) -> bool:
+    """Whether it has flows over TCP beside datagrams."""
+    scenario = point.first.scenario
+    return bool(traffic_named(scenario, *GIVES_WAY) and traffic_named(scenario, "udp"))
+
+
+def _tcp_mbit(point: Point) -> Estimate:
+    """The mean goodput of all traffic over TCP."""
+    return estimate(
+        [
+            sum(
+                metric(run, f"goodput.{entry['name']}_mbit").number for entry in traffic_named(run.scenario, *GIVES_WAY)
+            )
+            for run in point.runs
+        ]
+    )
 
 
 def _split(keys: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -136,75 +207,93 @@ def _said(result: ResultRecords) -> str:
 def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
     frame = replace(frame, y=_span_of_rates(spots))
     rows = pl.DataFrame([_row(spot) for spot in spots])
-    low, high = frame.y
-    heights = [(rate - low) / (high - low) * frame.height for rate in rows["mbit"]]
-    beside = [low + at / frame.height * (high - low) for at in _placed(heights, rows["rtt_ms"].to_list(), frame.height)]
-    rows = rows.with_columns(pl.Series("at", beside))
     x = alt.X(
         "rtt_ms:Q",
         title=RTT,
         scale=alt.Scale(type="log", domain=list(frame.x), nice=False),
         axis=alt.Axis(values=TICKS, format=",~g"),
     )
-    y = alt.Y("mbit:Q", title=GOODPUT, scale=alt.Scale(domain=list(frame.y), nice=False, zero=False))
-    color = alt.Color("series:N", scale=alt.Scale(domain=list(frame.names)), legend=None)
-    tips = [alt.Tooltip("series:N", title=frame.said)] if len(frame.names) > 1 else []
-    for field, named in (("rtt_ms", RTT), ("mbit", GOODPUT)):
+    y = alt.Y("mbit:Q", title=frame.goodput, scale=alt.Scale(domain=list(frame.y), nice=False, zero=False))
+    legend = alt.Legend(title=None, columns=2) if frame.families else None
+    color = alt.Color("kind:N", scale=alt.Scale(domain=list(frame.kinds)), legend=legend)
+    tips = [alt.Tooltip("series:N", title=frame.said)] if rows["series"].n_unique() > 1 or panel else []
+    for field, named in (("rtt_ms", RTT), ("mbit", frame.goodput)):
         tips.append(alt.Tooltip(f"{field}:Q", title=named, format=",.4~g"))
         if rows[f"{field}_low"].is_not_null().any():
             ends = {"low": "95 % interval of the mean, from", "high": "to"}
             tips += [alt.Tooltip(f"{field}_{end}:Q", title=said, format=",.4~g") for end, said in ends.items()]
-    base = alt.Chart(rows).encode(x=x, color=color)
-    leaders = base.mark_rule(strokeWidth=0.75, opacity=0.5, aria=False)
-    layers: list[Layer] = [leaders.encode(y=y, x2=alt.value("width"), y2=alt.Y2("at:Q"))]
+    layers: list[Layer] = []
     ellipses = pl.DataFrame(
-        [vertex for spot in spots for vertex in ellipse(spot)],
-        schema={"series": pl.String, "order": pl.Int64, "rtt_ms": pl.Float64, "mbit": pl.Float64},
+        [vertex | {"kind": spot.kind} for spot in spots for vertex in ellipse(spot)],
+        schema={"series": pl.String, "order": pl.Int64, "rtt_ms": pl.Float64, "mbit": pl.Float64, "kind": pl.String},
     )
     if not ellipses.is_empty():
         outline = alt.Chart(ellipses).mark_line(
             strokeWidth=1.25, fillOpacity=0.16, interpolate="linear-closed", clip=True, aria=False
         )
-        fill = alt.Fill("series:N", scale=alt.Scale(domain=list(frame.names)), legend=None)
-        layers.append(outline.encode(x=x, y=y, color=color, fill=fill, order="order:Q"))
-    name = alt.Chart(rows).mark_text(align="left", baseline="middle", dx=4, clip=False, fontSize=12, limit=frame.room)
+        fill = alt.Fill("kind:N", scale=alt.Scale(domain=list(frame.kinds)), legend=None)
+        layers.append(outline.encode(x=x, y=y, color=color, fill=fill, detail="series:N", order="order:Q"))
+    around = [(vertex["rtt_ms"], vertex["mbit"]) for vertex in ellipses.iter_rows(named=True)]
     corner = alt.Chart(pl.DataFrame({"words": ["better"]})).encode(x=alt.value(14), y=alt.value(13))
+    marks = alt.Chart(rows).mark_point(size=60).encode(x=x, y=y, color=color, tooltip=tips)
+    if frame.families:
+        shapes = list(SHAPES)[: len(frame.kinds)]
+        marks = marks.encode(
+            shape=alt.Shape("kind:N", scale=alt.Scale(domain=list(frame.kinds), range=shapes), legend=legend)
+        )
     layers += [
-        base.mark_point(size=60).encode(y=y, tooltip=tips),
-        name.encode(x=alt.value("width"), y=alt.Y("at:Q", title=GOODPUT), text="series:N", color=color),
+        *_labels(spots, around, frame, x, y, color),
+        marks,
         corner.mark_point(style="guide", shape="arrow", angle=315, size=180, aria=False),
         corner.mark_text(style="note", align="left", dx=10, aria=False).encode(text="words:N"),
     ]
     chart: alt.LayerChart = alt.LayerChart(layer=list(layers))
-    chart.width, chart.height = frame.width, frame.height
+    chart.width, chart.height = frame.width, HEIGHT
     if panel:
         chart.title = alt.TitleParams(panel, fontSize=14)
     return chart
 
 
-def _placed(heights: Sequence[float], times: Sequence[float], height: int) -> list[float]:
-    """The heights of the names beside a panel, so that the lines to them hardly cross.
-
-    Marks that are about as high form a group. In it, names of marks further right are nearer to the middle: the lines
-    from marks further left go around them.
-    """
-    groups: list[list[int]] = []
-    for index in sorted(range(len(heights)), key=lambda index: heights[index]):
-        if groups and heights[index] - heights[groups[-1][-1]] < LABEL / 2:
-            groups[-1].append(index)
-        else:
-            groups.append([index])
-    order: list[int] = []
-    wanted: list[float] = []
-    for group in groups:
-        own: list[int] = []
-        for rank, index in enumerate(sorted(group, key=lambda index: -times[index])):
-            own.insert(len(own) if rank % 2 else 0, index)
-        order += own
-        wanted += [sum(heights[index] for index in group) / len(group)] * len(group)
-    inside = apart([place - LABEL / 2 for place in wanted], LABEL, height - LABEL)
-    places = dict(zip(order, inside, strict=True))
-    return [places[index] + LABEL / 2 for index in range(len(heights))]
+def _labels(
+    spots: Sequence[Spot], around: Sequence[Place], frame: _Frame, x: alt.X, y: alt.Y, color: alt.Color
+) -> list[Layer]:
+    """The names, in one label for marks that nearly coincide, and thin lines from the labels to the marks."""
+    places = [frame.pixel(spot.rtt.mean, spot.rate.mean) for spot in spots]
+    groups = []
+    for members in labels.shared(places, [spot.kind for spot in spots]):
+        own = [spots[index] for index in members]
+        groups.append(
+            (members, labels.wrapped([each.series for each in own], [each.kind for each in own], frame.kinds))
+        )
+    ellipses = [frame.pixel(*vertex) for vertex in around]
+    placed = labels.place(places, groups, (LEAST_WIDTH, HEIGHT), [CORNER], ellipses)
+    segments: list[tuple[Place, Place]] = []
+    texts: list[dict[str, object]] = []
+    for label in placed:
+        chain = sorted(places[index] for index in label.members)
+        segments += [(places[label.mark], label.end), *pairwise(chain)]
+        bottom = label.top + labels.LINE * len(label.lines)
+        if label.align != "center" and len(label.lines) > 1:
+            segments.append(((label.anchor, label.top), (label.anchor, bottom)))
+        for number, (words, kind) in enumerate(label.lines):
+            at = label.top + labels.LINE * (number + 0.5)
+            row = {"words": words, "kind": kind, "rtt_ms": frame.time(label.anchor), "mbit": frame.rate(at)}
+            texts.append(row | {"align": label.align})
+    drawn = pl.DataFrame(
+        [
+            {"rtt_ms": frame.time(x1), "mbit": frame.rate(y1), "to_ms": frame.time(x2), "to_mbit": frame.rate(y2)}
+            for (x1, y1), (x2, y2) in segments
+        ]
+    )
+    rule = alt.Chart(drawn).mark_rule(style="guide", strokeWidth=0.75, opacity=0.8, aria=False)
+    drawn_layers: list[Layer] = [rule.encode(x=x, y=y, x2="to_ms:Q", y2="to_mbit:Q")]
+    for align, aside in zip(labels.ALIGNS, (4, 0, -4), strict=True):
+        if own_rows := [row for row in texts if row["align"] == align]:
+            text = alt.Chart(pl.DataFrame(own_rows).drop("align")).mark_text(
+                align=align, baseline="middle", dx=aside, fontSize=12, clip=False
+            )
+            drawn_layers.append(text.encode(x=x, y=y, text="words:N", color=color))
+    return drawn_layers
 
 
 def ellipse(spot: Spot) -> list[dict[str, object]]:
@@ -230,7 +319,7 @@ def _row(spot: Spot) -> dict[str, object]:
     known = {"rtt_ms": spot.rtt, "mbit": spot.rate}
     values = {name: float(f"{found.mean:.6g}") for name, found in known.items()}
     ends = {f"{name}_{end}": value for name, found in known.items() for end, value in interval(found).items()}
-    return {"series": spot.series, **values, **ends}
+    return {"series": spot.series, "kind": spot.kind, **values, **ends}
 
 
 def _span_of_times(spots: Sequence[Spot]) -> tuple[float, float]:
@@ -244,13 +333,13 @@ def _span_of_times(spots: Sequence[Spot]) -> tuple[float, float]:
 
 
 def _span_of_rates(spots: Sequence[Spot]) -> tuple[float, float]:
-    """The ends of a panel's axis of goodput; differences of less than a tenth do not fill the panel."""
+    """The ends of a panel's axis of goodput; differences of less than a seventh do not fill the panel."""
     rates = [spot.rate.mean for spot in spots]
     rates += [float(str(vertex["mbit"])) for spot in spots for vertex in ellipse(spot)]
     top = max(rates)
     if top <= 0:
         return 0.0, 1.0
-    low = max(0.0, min(min(rates), 0.9 * top))
+    low = max(0.0, min(min(rates), 0.85 * top))
     return max(0.0, low - 0.08 * (top - low)), top + 0.2 * (top - low)
 
 
@@ -258,17 +347,20 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _subtitle(spots: Sequence[Spot], hidden: Sequence[str]) -> str:
+def _subtitle(spots: Sequence[Spot], hidden: Mapping[str, Sequence[str]], tcp_only: bool) -> str:
     told = ["Towards the upper left is better: more goodput with less waiting. Logarithmic axis of times."]
+    if tcp_only:
+        told.append("TCP goodput: what datagrams, which never slow down, leave to the flows that do.")
     repetitions = max(spot.rtt.n for spot in spots)
     if repetitions >= FEWEST:
         told.append(
-            f"Marks: means of {repetitions} repetitions; ellipses: the region of 95 % of repetitions, if their "
-            "scatter is normal."
+            f"Marks: means of {repetitions} repetitions; ellipses: 95 % of repetitions, if they scatter normally."
         )
     if hidden:
-        more = f" and {len(hidden) - 4} more" if len(hidden) > 4 else ""
-        told.append(f"Without a mark, because most of their probes were lost: {'; '.join(hidden[:4])}{more}.")
+        named = "; ".join(
+            f"{panel}: {', '.join(names)}" if panel else ", ".join(names) for panel, names in hidden.items()
+        )
+        told.append(f"No mark, because most pings were lost: {named}.")
     return " ".join(told)
 
 
