@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bufferscope_scenario::{Kind, Part, Port, Qdisc, Scenario, Setting};
+use bufferscope_scenario::{Kind, Match, Part, Port, Qdisc, Scenario, Setting};
 
 use super::shaper::LEAF_HANDLE;
 use super::{InnerQdisc, PlanError, units};
@@ -59,19 +59,38 @@ impl<'a> Attaching<'a> {
                     self.lines.push(format!("class add dev {device} parent {parent} classid {class} {settings}"));
                 }
                 Part::Inner { class, qdisc } => self.attach(qdisc, index, &format!("parent {}", id(class)), "")?,
-                Part::Filter { dscp, class } => {
+                Part::Filter { chosen, class } => {
                     filters += 1;
-                    self.lines.push(format!(
-                        "filter add dev {device} parent {} protocol ip prio {filters} u32 match ip dsfield {:#04x} 0xfc \
-                         flowid {}",
-                        id(0),
-                        dscp << 2,
-                        id(class),
-                    ));
+                    let (parent, class) = (id(0), id(class));
+                    self.lines.extend(matches(chosen).into_iter().map(|matches| {
+                        format!(
+                            "filter add dev {device} parent {parent} protocol ip prio {filters} u32 {matches} flowid {class}"
+                        )
+                    }));
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// What `u32` must match, in as many filters as it takes. The place of a port has another meaning in ICMP, so the protocol
+/// must match too.
+fn matches(chosen: &Match) -> Vec<String> {
+    const ICMP: u8 = 1;
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    let protocol = |number: u8| format!("match ip protocol {number} 0xff");
+    let of_port = |port: u16| match port {
+        0 => vec![protocol(ICMP)],
+        _ => [(TCP, "sport"), (TCP, "dport"), (UDP, "sport"), (UDP, "dport")]
+            .map(|(number, end)| format!("{} match ip {end} {port} 0xffff", protocol(number)))
+            .to_vec(),
+    };
+    match chosen {
+        Match::Dscp(dscp) => vec![format!("match ip dsfield {:#04x} 0xfc", dscp << 2)],
+        Match::Ports(ports) => ports.iter().copied().flat_map(of_port).collect(),
+        Match::Traffic { .. } => Vec::new(),
     }
 }
 

@@ -46,7 +46,7 @@ fn disciplines_inside_others_become_classes_and_filters() {
             all = { rate = "8mbit" },
             voice = { parent = "all", rate = "1mbit", ceil = "8mbit", prio = 1, quantum = "3000b", inner = {
                 qdisc = "prio", inner = [{ qdisc = "pfifo", limit = "10p" }, { qdisc = "codel" }],
-                filter = [{ dscp = 1, band = 2 }],
+                filter = [{ dscp = 1, band = 2 }, { port = 443, band = 0 }],
             } },
             rest = { parent = "all", rate = "7mbit", inner = { qdisc = "pfifo", limit = "20p" } },
         },
@@ -71,6 +71,18 @@ fn disciplines_inside_others_become_classes_and_filters() {
         format!("qdisc add dev {on} parent 11:1 handle 12: pfifo limit 10"),
         format!("qdisc add dev {on} parent 11:2 handle 13: codel limit 1000 target 5ms interval 100ms noecn"),
         format!("filter add dev {on} parent 11: protocol ip prio 1 u32 match ip dsfield 0x04 0xfc flowid 11:3"),
+        format!(
+            "filter add dev {on} parent 11: protocol ip prio 2 u32 match ip protocol 6 0xff match ip sport 443 0xffff flowid 11:1"
+        ),
+        format!(
+            "filter add dev {on} parent 11: protocol ip prio 2 u32 match ip protocol 6 0xff match ip dport 443 0xffff flowid 11:1"
+        ),
+        format!(
+            "filter add dev {on} parent 11: protocol ip prio 2 u32 match ip protocol 17 0xff match ip sport 443 0xffff flowid 11:1"
+        ),
+        format!(
+            "filter add dev {on} parent 11: protocol ip prio 2 u32 match ip protocol 17 0xff match ip dport 443 0xffff flowid 11:1"
+        ),
         format!("qdisc add dev {on} parent 10:3 handle 14: pfifo limit 20"),
         format!("filter add dev {on} parent 10: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc flowid 10:2"),
     ];

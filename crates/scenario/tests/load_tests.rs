@@ -2,7 +2,9 @@
 
 mod common;
 
-use bufferscope_scenario::{Congestion, Experiment, PingTiming, Scenario, Traffic, TrafficKind, Transport};
+use bufferscope_scenario::{
+    Congestion, Experiment, Match, PingTiming, Qdisc, Scenario, Traffic, TrafficKind, Transport,
+};
 use common::lab_unswept;
 
 const SECOND: u64 = 1_000_000_000;
@@ -141,7 +143,11 @@ fn problems_name_the_entry() {
             "traffic.t.interval: found an interval that makes 72",
         ),
         (test_of("rrul", "congestion = \"window\""), &[][..], "traffic.t.window: missing"),
-        (test_of("tcp_nup", "flows = 10000"), &["sample=1s"][..], "traffic: found 10001 flows in all; allowed: at most 10000"),
+        (
+            test_of("tcp_nup", "flows = 10000"),
+            &["sample=1s"][..],
+            "traffic: found 10001 flows in all; allowed: at most 10000",
+        ),
         (test_of("rrul", "dscp = \"ef\""), &[][..], "traffic.t.dscp: found an unknown key"),
         (none.to_owned(), &[][..], "traffic.t.to: found \"h7\""),
     ] {
@@ -198,6 +204,38 @@ fn servers_without_a_port_get_the_next_that_is_free() {
     assert_eq!(scenario.server_ports(), [5002, 0, 5001, 5001, 5001, 5006]);
     let of = |index: usize| (scenario.traffic[index].transport(), scenario.traffic[index].server());
     assert_eq!([2, 3, 4].map(of), [(Some(Transport::Tcp), 2), (Some(Transport::Udp), 2), (Some(Transport::Tcp), 0)]);
+}
+
+/// The ports of all that an entry stands for, and 0 for ICMP.
+#[test]
+fn a_filter_by_traffic_has_the_ports_of_its_servers() {
+    let queue = |filter: &str| {
+        let prio = format!("qdisc = \"prio\", filter = [{{ {filter}, band = 0 }}]");
+        let queue =
+            format!("{{ qdisc = \"tbf\", rate = \"1mbit\", burst = \"9kb\", latency = \"1s\", inner = {{ {prio} }} }}");
+        with(SERVERS, &[&format!("link.bottleneck.queue={queue}")])
+    };
+    let chosen = |traffic: &str| {
+        let scenario = queue(&format!("traffic = \"{traffic}\"")).unwrap();
+        let bottleneck = scenario.links.iter().find(|link| link.name == "bottleneck").unwrap();
+        let Qdisc::Prio(prio) = bottleneck.forward.queue.all()[1].clone() else { panic!("tbf holds prio") };
+        prio.filters[0].chosen.clone()
+    };
+    assert_eq!(chosen("bulk"), Match::Ports(vec![5002]));
+    assert_eq!(chosen("ping"), Match::Ports(vec![0]));
+    assert_eq!(chosen("d"), Match::Ports(vec![5006]));
+    let error = queue("traffic = \"bulks\"").unwrap_err();
+    let expected =
+        "lab.toml: link.bottleneck.queue.inner.filter[1].traffic: found \"bulks\", which is no traffic; allowed: ";
+    assert!(error.starts_with(expected) && error.contains("did you mean"), "{error}");
+    let scenario = with(
+        &test_of("rrul", ""),
+        &["link.bottleneck.queue={ qdisc = \"prio\", filter = [{ traffic = \"t\", band = 0 }] }"],
+    );
+    let scenario = scenario.unwrap();
+    let Qdisc::Prio(prio) = &scenario.links.last().unwrap().forward.queue else { panic!("it is a prio") };
+    let Match::Ports(ports) = &prio.filters[0].chosen else { panic!("it has ports") };
+    assert_eq!((ports[0], ports.len()), (0, 12));
 }
 
 #[test]

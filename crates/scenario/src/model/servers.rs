@@ -43,20 +43,25 @@ impl Scenario {
     /// The port of each traffic's server, by index; 0 for traffic without ports. It is the one in the file, or else
     /// 5001 and the traffic's index, or the next that is free on that node.
     pub fn server_ports(&self) -> Vec<u16> {
-        let place = |traffic: &Traffic, port| (traffic.transport(), traffic.server(), port);
-        let named = self.traffic.iter().filter_map(|traffic| Some(place(traffic, traffic.port?)));
-        let mut taken: HashSet<_> = named.collect();
-        let range = u32::from(LAST_SERVER_PORT - FIRST_SERVER_PORT) + 1;
-        let mut port = |(index, traffic): (u32, &Traffic)| match (traffic.transport(), traffic.port) {
-            (None, _) => 0,
-            (_, Some(port)) => port,
-            (Some(_), None) => {
-                let candidates = (index..index.saturating_add(range)).map(|n| FIRST_SERVER_PORT + (n % range) as u16);
-                let is_free = |port: &u16| taken.insert(place(traffic, *port));
-                // The loader refuses so much traffic that none is free.
-                candidates.into_iter().find(is_free).unwrap_or(LAST_SERVER_PORT)
-            }
-        };
-        (0..).zip(&self.traffic).map(&mut port).collect()
+        server_ports(&self.traffic)
     }
+}
+
+/// See [`Scenario::server_ports`].
+pub(crate) fn server_ports(all: &[Traffic]) -> Vec<u16> {
+    let place = |traffic: &Traffic, port| (traffic.transport(), traffic.server(), port);
+    let named = all.iter().filter_map(|traffic| Some(place(traffic, traffic.port?)));
+    let mut taken: HashSet<_> = named.collect();
+    let range = u32::from(LAST_SERVER_PORT - FIRST_SERVER_PORT) + 1;
+    let mut port = |(index, traffic): (u32, &Traffic)| match (traffic.transport(), traffic.port) {
+        (None, _) => 0,
+        (_, Some(port)) => port,
+        (Some(_), None) => {
+            let candidates = (index..index.saturating_add(range)).map(|n| FIRST_SERVER_PORT + (n % range) as u16);
+            let is_free = |port: &u16| taken.insert(place(traffic, *port));
+            // The loader refuses so much traffic that none is free.
+            candidates.into_iter().find(is_free).unwrap_or(LAST_SERVER_PORT)
+        }
+    };
+    (0..).zip(all).map(&mut port).collect()
 }

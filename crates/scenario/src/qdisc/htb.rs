@@ -4,14 +4,14 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, PacketLimit, Part, Qdisc, Queue, Setting};
+use super::{Discipline, Limit, Match, PacketLimit, Part, Qdisc, Queue, Setting};
 use crate::dscp::Dscp;
 use crate::error::{Problem, Problems, quote};
 use crate::file::Rate;
 use crate::path::join;
 use crate::quantity::{Quantity, Sizes};
 use crate::suggest::any_of;
-use crate::text::TextRule;
+use crate::text::{Name, TextRule};
 use crate::units::{GB, MB};
 
 /// Size of a bucket.
@@ -30,7 +30,7 @@ pub(crate) struct Keys {
     /// The classes by name. A parent comes before its children.
     #[serde(default)]
     class: IndexMap<String, ClassKeys>,
-    /// Code points that have a class of their own. The first that fits decides.
+    /// Packets that have a class of their own. The first filter that fits decides.
     #[serde(default)]
     filter: Vec<FilterKeys>,
     /// The class of all other packets. Default: none; they pass unshaped, before all classes.
@@ -74,12 +74,17 @@ struct ClassKeys {
     inner: Option<Queue>,
 }
 
-/// Packets with one code point go to a class.
+/// Packets with a code point, or of a server, go to a class.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "ClassFilter")]
 struct FilterKeys {
-    /// The code point, by its name or number.
-    dscp: Dscp,
+    /// The code point, by its name or number. Of dscp, port and traffic, one is given.
+    dscp: Option<Dscp>,
+    /// The port of a server: packets of TCP and UDP to it and from it.
+    #[schemars(range(min = 1, max = 19_999), example = 443)]
+    port: Option<u16>,
+    /// The name of a traffic: packets to the ports of its servers and from them. For ping, which has none, all of ICMP.
+    traffic: Option<Name>,
     /// The class, which has no children.
     #[schemars(with = "crate::text::Name")]
     class: String,
@@ -95,7 +100,7 @@ fn r2q() -> u32 {
 pub struct Htb {
     /// The classes, parents before their children.
     pub classes: Vec<HtbClass>,
-    /// The class of packets with a code point, in order.
+    /// The class of packets that a filter chooses, in order.
     pub filters: Vec<ClassFilter>,
     /// The class of all other packets.
     pub default: Option<u16>,
@@ -127,11 +132,11 @@ pub struct HtbClass {
     pub inner: Option<Box<Qdisc>>,
 }
 
-/// Packets with one code point go to a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Packets that go to a class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassFilter {
-    /// The code point.
-    pub dscp: u8,
+    /// Which packets.
+    pub chosen: Match,
     /// The class.
     pub class: u16,
 }
@@ -213,15 +218,16 @@ impl Discipline for Htb {
         let default = keys.default.as_ref().map(|name| index(name, join(path, "default"), problems));
         let mut filters = Vec::new();
         for (filter, number) in keys.filter.iter().zip(1..) {
-            let here = join(&format!("{}[{number}]", join(path, "filter")), "class");
-            filters.extend(
-                index(&filter.class, here, problems).map(|class| ClassFilter { dscp: filter.dscp.get(), class }),
-            );
+            let here = format!("{}[{number}]", join(path, "filter"));
+            let class = index(&filter.class, join(&here, "class"), problems);
+            let chosen = Match::resolve(filter.dscp, filter.port, filter.traffic.as_ref(), &here, problems);
+            filters.push(class.zip(chosen).map(|(class, chosen)| ClassFilter { chosen, class }));
         }
         if !is_sound {
             return None;
         }
         let classes = classes.into_iter().collect::<Option<Vec<_>>>()?;
+        let filters = filters.into_iter().collect::<Option<Vec<_>>>()?;
         let direct_qlen_packets = keys.direct_qlen.get_u32();
         let htb = Self { classes, filters, default: default.flatten(), r2q: keys.r2q, direct_qlen_packets };
         htb.check(keys, path, problems).then_some(htb)
@@ -244,6 +250,11 @@ impl Discipline for Htb {
         default.into_iter().chain(others).collect()
     }
 
+    fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
+        self.filters.iter_mut().for_each(|filter| visit(&mut filter.chosen));
+        self.classes.iter_mut().filter_map(|class| class.inner.as_mut()).for_each(|inner| inner.each_match(visit));
+    }
+
     fn parts(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         for (class, number) in self.classes.iter().zip(1..) {
@@ -259,7 +270,8 @@ impl Discipline for Htb {
         }
         let inner = self.classes.iter().zip(1..).filter_map(|(class, number)| Some((class.inner.as_ref()?, number)));
         parts.extend(inner.map(|(qdisc, class)| Part::Inner { class, qdisc }));
-        parts.extend(self.filters.iter().map(|filter| Part::Filter { dscp: filter.dscp, class: filter.class + 1 }));
+        let filters = self.filters.iter();
+        parts.extend(filters.map(|filter| Part::Filter { chosen: &filter.chosen, class: filter.class + 1 }));
         parts
     }
 
@@ -280,7 +292,7 @@ impl Discipline for Htb {
             )
         };
         let classes = prop::collection::vec((class(), any::<u16>()), 1..=5);
-        let filters = prop::collection::vec((0..64_u8, any::<u16>()), 0..4);
+        let filters = prop::collection::vec((Match::any(), any::<u16>()), 0..4);
         (classes, filters, prop::option::of(any::<u16>()), 1..=50_u32, 1..=500_u32)
             .prop_map(|(classes, filters, default, r2q, direct_qlen_packets)| {
                 let mut tree: Vec<HtbClass> = Vec::new();
@@ -296,7 +308,8 @@ impl Discipline for Htb {
                 let leaves: Vec<u16> = (0..htb.classes.len() as u16).filter(|class| htb.is_leaf(*class)).collect();
                 let leaf = |any: u16| leaves[usize::from(any) % leaves.len()];
                 htb.default = default.map(leaf);
-                htb.filters = filters.into_iter().map(|(dscp, any)| ClassFilter { dscp, class: leaf(any) }).collect();
+                htb.filters =
+                    filters.into_iter().map(|(chosen, any)| ClassFilter { chosen, class: leaf(any) }).collect();
                 htb
             })
             .boxed()
@@ -324,9 +337,7 @@ impl Discipline for Htb {
             keys.extend(class.inner.iter().map(|inner| ("inner", inner.written().into())));
             table(keys)
         };
-        let filter = |filter: &ClassFilter| {
-            table(vec![("dscp", i64::from(filter.dscp).into()), ("class", name(filter.class).into())])
-        };
+        let filter = |filter: &ClassFilter| table(vec![filter.chosen.written(), ("class", name(filter.class).into())]);
         let classes: Table = (0..).zip(&self.classes).map(|(index, each)| (name(index), class(each))).collect();
         let mut keys = vec![
             ("class", Value::Table(classes)),

@@ -13,12 +13,14 @@ use crate::sizes::FRAME_BYTES;
 use crate::units::GB;
 
 mod ds_filter;
+pub(crate) mod packet_match;
 
 pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset};
 pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
 pub use htb::{ClassFilter, HtbClass};
 pub use netem::{Distribution, Loss, NetemRate, Reorder};
+pub use packet_match::Match;
 pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, Curve, IdleTable};
 pub use sfq::FlowRed;
@@ -80,6 +82,9 @@ pub(crate) trait Discipline: Sized {
     fn parts(&self) -> Vec<Part<'_>> {
         Vec::new()
     }
+
+    /// Passes what each filter chooses to `visit`, those of inner disciplines too.
+    fn each_match(&mut self, _visit: &mut dyn FnMut(&mut Match)) {}
 
     /// Number of packets since the start for each reason of [`COUNTED`](Self::COUNTED), from the kernel's count of all
     /// drops and the discipline's own statistics, which have at least [`OWN_WORDS`](Self::OWN_WORDS) words.
@@ -262,10 +267,10 @@ pub enum Part<'a> {
         /// Its discipline.
         qdisc: &'a Qdisc,
     },
-    /// Packets with this code point go to that class.
+    /// Packets go to a class.
     Filter {
-        /// The code point.
-        dscp: u8,
+        /// Which packets.
+        chosen: &'a Match,
         /// The class.
         class: u16,
     },
@@ -335,6 +340,13 @@ macro_rules! disciplines {
             pub fn parts(&self) -> Vec<Part<'_>> {
                 match self {
                     $(Self::$name(discipline) => discipline.parts(),)+
+                }
+            }
+
+            /// Passes what each filter chooses to `visit`, those of inner disciplines too.
+            fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
+                match self {
+                    $(Self::$name(discipline) => discipline.each_match(visit),)+
                 }
             }
 

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, Part, Qdisc, Queue, Setting};
+use super::{Discipline, Limit, Match, Part, Qdisc, Queue, Setting};
 use crate::dscp::Dscp;
 use crate::error::{Problem, Problems};
 use crate::path::join;
+use crate::text::Name;
 
 /// Number of priorities that a packet can have (`TC_PRIO_MAX` and 0).
 const PRIORITIES: usize = 16;
@@ -26,7 +27,7 @@ pub(crate) struct Keys {
     /// The disciplines of the bands, in order. A band for which there is none has a pfifo of 1000 packets.
     #[serde(default)]
     inner: Vec<Queue>,
-    /// Code points that have a band of their own, whatever the priority. The first that fits decides.
+    /// Packets that have a band of their own, whatever their priority. The first filter that fits decides.
     #[serde(default)]
     filter: Vec<FilterKeys>,
 }
@@ -36,12 +37,17 @@ pub(crate) struct Keys {
 #[schemars(inline)]
 struct Band(#[schemars(range(min = 0, max = 15))] u8);
 
-/// Packets with one code point go to a band.
+/// Packets with a code point, or of a server, go to a band.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "BandFilter")]
 struct FilterKeys {
-    /// The code point, by its name or number.
-    dscp: Dscp,
+    /// The code point, by its name or number. Of dscp, port and traffic, one is given.
+    dscp: Option<Dscp>,
+    /// The port of a server: packets of TCP and UDP to it and from it.
+    #[schemars(range(min = 1, max = 19_999), example = 443)]
+    port: Option<u16>,
+    /// The name of a traffic: packets to the ports of its servers and from them. For ping, which has none, all of ICMP.
+    traffic: Option<Name>,
     /// The band, counted from 0.
     #[schemars(range(min = 0, max = 15))]
     band: u8,
@@ -67,16 +73,16 @@ pub struct Prio {
     /// The disciplines of the first bands. The others have a `pfifo` of [`BAND_PACKETS`](Self::BAND_PACKETS).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<Qdisc>,
-    /// The band of packets with a code point, in order.
+    /// The band of packets that a filter chooses, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<BandFilter>,
 }
 
-/// Packets with one code point go to a band.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Packets that go to a band.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BandFilter {
-    /// The code point.
-    pub dscp: u8,
+    /// Which packets.
+    pub chosen: Match,
     /// The band, counted from 0.
     pub band: u8,
 }
@@ -118,8 +124,14 @@ impl Discipline for Prio {
         };
         let inner: Vec<Option<Qdisc>> = keys.inner.iter().zip(1..).map(resolve).collect();
         let inner = inner.into_iter().collect::<Option<Vec<Qdisc>>>()?;
-        let filters = keys.filter.iter().map(|filter| BandFilter { dscp: filter.dscp.get(), band: filter.band });
-        sound.then(|| Self { bands, priomap: keys.priomap.map(|band| band.0), inner, filters: filters.collect() })
+        let resolve = |(filter, number): (&FilterKeys, u32)| {
+            let here = format!("{}[{number}]", join(path, "filter"));
+            let chosen = Match::resolve(filter.dscp, filter.port, filter.traffic.as_ref(), &here, problems)?;
+            Some(BandFilter { chosen, band: filter.band })
+        };
+        let filters: Vec<Option<BandFilter>> = keys.filter.iter().zip(1..).map(resolve).collect();
+        let filters = filters.into_iter().collect::<Option<Vec<BandFilter>>>()?;
+        sound.then(|| Self { bands, priomap: keys.priomap.map(|band| band.0), inner, filters })
     }
 
     fn limit(&self) -> Limit {
@@ -132,10 +144,15 @@ impl Discipline for Prio {
         vec![("bands", Setting::Number(self.bands.into())), ("priomap", Setting::Words(bands.join(" ")))]
     }
 
+    fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
+        self.filters.iter_mut().for_each(|filter| visit(&mut filter.chosen));
+        self.inner.iter_mut().for_each(|inner| inner.each_match(visit));
+    }
+
     fn parts(&self) -> Vec<Part<'_>> {
         let inner = (1..).zip(&self.inner).map(|(class, qdisc)| Part::Inner { class, qdisc });
         let filters = self.filters.iter();
-        let filters = filters.map(|filter| Part::Filter { dscp: filter.dscp, class: u16::from(filter.band) + 1 });
+        let filters = filters.map(|filter| Part::Filter { chosen: &filter.chosen, class: u16::from(filter.band) + 1 });
         inner.chain(filters).collect()
     }
 
@@ -144,7 +161,7 @@ impl Discipline for Prio {
         use proptest::prelude::*;
         (2..=16_u8)
             .prop_flat_map(|bands| {
-                let filter = (0..64_u8, 0..bands).prop_map(|(dscp, band)| BandFilter { dscp, band });
+                let filter = (Match::any(), 0..bands).prop_map(|(chosen, band)| BandFilter { chosen, band });
                 let priomap = proptest::array::uniform16(0..bands);
                 let inner = prop::collection::vec(Qdisc::any_inner(), 0..=usize::from(bands.min(3)));
                 (Just(bands), priomap, inner, prop::collection::vec(filter, 0..3))
@@ -157,8 +174,8 @@ impl Discipline for Prio {
     fn written(&self) -> Vec<(&'static str, toml::Value)> {
         use toml::Value;
         let filter = |filter: &BandFilter| {
-            let keys = [("dscp", filter.dscp), ("band", filter.band)];
-            Value::Table(keys.into_iter().map(|(key, value)| (key.to_owned(), i64::from(value).into())).collect())
+            let keys = [filter.chosen.written(), ("band", i64::from(filter.band).into())];
+            Value::Table(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
         };
         vec![
             ("bands", i64::from(self.bands).into()),
@@ -189,6 +206,13 @@ mod tests {
         assert_eq!((prio.inner.len(), prio.filters.len(), prio.limit()), (0, 0, Limit::Packets(3000)));
     }
 
+    #[test]
+    fn a_filter_has_a_code_point_or_a_port() {
+        let prio = read("filter = [{ dscp = \"ef\", band = 0 }, { port = 443, band = 2 }]").unwrap();
+        let chosen: Vec<&Match> = prio.filters.iter().map(|filter| &filter.chosen).collect();
+        assert_eq!(chosen, [&Match::Dscp(46), &Match::Ports(vec![443])]);
+    }
+
     /// The kernel refuses a map to a band that there is not, such as tc's own with two bands.
     #[test]
     fn a_band_that_there_is_not_is_refused() {
@@ -196,6 +220,10 @@ mod tests {
         assert!(refusal.contains("queue.priomap[2]: found band 2 of 2 bands"), "{refusal}");
         let refusal = read("filter = [{ dscp = \"ef\", band = 3 }]").unwrap_err();
         assert!(refusal.contains("queue.filter[1]: found band 3 of 3 bands"), "{refusal}");
+        for keys in ["band = 1", "dscp = 1, port = 80, band = 1", "port = 80, traffic = \"web\", band = 1"] {
+            let refusal = read(&format!("filter = [{{ {keys} }}]")).unwrap_err();
+            assert!(refusal.contains("queue.filter[1]: found") && refusal.contains("exactly one"), "{refusal}");
+        }
         let four = vec!["{ qdisc = \"codel\" }"; 4].join(", ");
         let refusal = read(&format!("inner = [{four}]")).unwrap_err();
         assert!(refusal.contains("queue.inner: found 4 disciplines for 3 bands"), "{refusal}");

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByteLimit, Discipline, Limit, Part, Qdisc, Queue, Reason, Setting, Shaper};
+use super::{ByteLimit, Discipline, Limit, Match, Part, Qdisc, Queue, Reason, Setting, Shaper};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
@@ -138,6 +138,10 @@ impl Discipline for Tbf {
         }
         settings.push(("limit", Setting::Number(self.limit_bytes)));
         settings
+    }
+
+    fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
+        self.inner.iter_mut().for_each(|inner| inner.each_match(visit));
     }
 
     fn parts(&self) -> Vec<Part<'_>> {

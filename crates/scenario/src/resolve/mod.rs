@@ -17,6 +17,7 @@ mod turns;
 use crate::error::{Problem, Problems, quote};
 use crate::file::{Setup, Sojourns};
 use crate::model::{Scenario, SojournDetail, Table};
+use crate::qdisc::packet_match;
 use crate::units::TIME;
 pub(crate) use inheritance::inherit_tcp;
 use nodes::Nodes;
@@ -27,11 +28,12 @@ pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
     check_times(setup, &mut problems);
     check_record(setup, &mut problems);
     let nodes = Nodes::new(&setup.link, &setup.host, &setup.tcp, &mut problems);
-    let links = links::resolve(&setup.link, &nodes, &mut problems);
+    let mut links = links::resolve(&setup.link, &nodes, &mut problems);
     let traffic = traffic::resolve(setup, &nodes, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
     }
+    packet_match::bind(&mut links, &traffic, &mut problems);
     let sample = setup.sample.intervals();
     let scenario = Scenario {
         duration_ns: setup.duration.get(),

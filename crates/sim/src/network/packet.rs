@@ -25,7 +25,6 @@ pub(crate) struct Header {
     /// Its destination: a row of the routing table.
     pub(crate) destination: u16,
     /// The server's port: the destination port of packets to the server, the source port of those from it; 0 for ICMP.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for filters, which are yet to come"))]
     pub(crate) port: u16,
     pub(crate) class: TrafficClass,
     pub(crate) load: Load,

@@ -16,6 +16,7 @@
 
 use bufferscope_scenario::{self as scenario, HtbClass, Reason};
 
+use super::classifier::Classifier;
 use super::rate::Rate;
 use super::{Dequeued, Discipline, Fates, Place, Qdisc, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
@@ -41,8 +42,7 @@ pub(crate) struct Htb {
     buckets: Vec<Buckets>,
     /// The queues of all classes, by index; `None` for one that contains others.
     leaves: Vec<Option<Leaf>>,
-    /// The class of each code point.
-    class_of: Box<[Option<u16>; 64]>,
+    class_of: Classifier<Option<u16>>,
     direct: Fifo,
     direct_limit: u32,
     /// When each level must be looked at next (`near_ev_cache`).
@@ -104,13 +104,12 @@ impl Discipline for Htb {
             is_leaf.then(|| Leaf::new(class, parameters.r2q, place.inner(index))).transpose()
         };
         let leaves = (0..).zip(&parameters.classes).map(leaf).collect::<Result<Vec<_>, _>>()?;
-        let class_of = std::array::from_fn(|dscp| class_of(dscp as u8, parameters));
         Ok(Self {
             tree,
             buckets: parameters.classes.iter().map(|class| Buckets::new(class, place.now_ns)).collect(),
             warning: warning(parameters, &leaves),
             leaves,
-            class_of: Box::new(class_of),
+            class_of: class_of(parameters),
             direct: Fifo::new(),
             direct_limit: parameters.direct_qlen_packets,
             due_ns: [0; LEVELS],
@@ -119,7 +118,7 @@ impl Discipline for Htb {
     }
 
     fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
-        let Some(class) = self.class_of[usize::from(pool.header(packet).class.dscp())] else {
+        let Some(class) = self.class_of.of(pool.header(packet)) else {
             let fits = self.direct.packets() < self.direct_limit;
             return tail_drop(fits, packet, &mut self.direct, pool, fates);
         };
@@ -441,10 +440,11 @@ fn computed(class: &HtbClass, r2q: u32) -> u64 {
     class.rate_bps / 8 / u64::from(r2q.max(1))
 }
 
-/// The class of a code point (`htb_classify`).
-fn class_of(dscp: u8, parameters: &scenario::Htb) -> Option<u16> {
-    let filter = parameters.filters.iter().find(|filter| filter.dscp == dscp && parameters.is_leaf(filter.class));
-    filter.map(|filter| filter.class).or(parameters.default).filter(|class| parameters.is_leaf(*class))
+/// Where packets go (`htb_classify`).
+fn class_of(parameters: &scenario::Htb) -> Classifier<Option<u16>> {
+    let leaf = |class: u16| parameters.is_leaf(class).then_some(class);
+    let filters = parameters.filters.iter().filter_map(|filter| Some((&filter.chosen, Some(leaf(filter.class)?))));
+    Classifier::new(filters, |_| parameters.default.and_then(leaf))
 }
 
 /// The kernel's warning about quanta out of bounds.

@@ -1,4 +1,4 @@
-use bufferscope_scenario::{ClassFilter, Reason};
+use bufferscope_scenario::{ClassFilter, Match, Reason};
 use proptest::prelude::*;
 
 use super::super::testing::{Bench, FRAME};
@@ -18,7 +18,7 @@ fn htb(classes: Vec<HtbClass>) -> scenario::Htb {
     let mut htb = scenario::Htb { classes, filters: Vec::new(), default: None, r2q: 10, direct_qlen_packets: 2 };
     htb.filters = (0..htb.classes.len() as u16)
         .filter(|index| htb.is_leaf(*index))
-        .map(|class| ClassFilter { dscp: class as u8, class })
+        .map(|class| ClassFilter { chosen: Match::Dscp(class as u8), class })
         .collect();
     htb
 }
@@ -153,7 +153,7 @@ fn packets_without_a_class_pass_first_and_unshaped() {
 fn a_default_takes_what_no_filter_chooses() {
     let mut parameters = htb(vec![class(None, MBIT, MBIT), class(None, MBIT, MBIT)]);
     parameters.default = Some(1);
-    assert_eq!([0, 1, 46].map(|dscp| class_of(dscp, &parameters)), [Some(0), Some(1), Some(1)]);
+    assert_eq!([0, 1, 46].map(|dscp| class_of(&parameters).at(dscp, 0)), [Some(0), Some(1), Some(1)]);
 }
 
 /// With the same tree, packets and tokens stay; with another one, the packets are lost.

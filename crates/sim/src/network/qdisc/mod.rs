@@ -12,6 +12,7 @@ use super::pool::{Backlog, Fifo, PacketId, Pool};
 use super::segmentation;
 use super::xmit::Xmit;
 
+mod classifier;
 mod codel_law;
 mod early;
 mod flow_queues;

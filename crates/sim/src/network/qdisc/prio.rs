@@ -1,24 +1,24 @@
 //! `prio`: several disciplines in bands of falling priority. A band is served only while those before it are empty.
 //!
-//! Source: Linux `net/sched/sch_prio.c`. A filter chooses the band of a packet by its code point. If none fits, the
-//! packet's priority does, which follows from the code point too (see [`TrafficClass::priority`]).
+//! Source: Linux `net/sched/sch_prio.c`. A filter chooses the band of a packet by its code point or port. If none fits, the
+//! packet's priority does, which follows from the code point (see [`TrafficClass::priority`]).
 //!
 //! Departs: an echo reply in the queue of its own host has the priority of its code point; the kernel's has none.
 //!
 //! [`TrafficClass::priority`]: crate::network::traffic_class::TrafficClass::priority
 
-use bufferscope_scenario::{self as scenario, BandFilter};
+use bufferscope_scenario as scenario;
 
+use super::classifier::Classifier;
 use super::{Dequeued, Discipline, Fates, Place, Qdisc};
 use crate::network::pool::{Backlog, PacketId, Pool};
-use crate::network::traffic_class::TrafficClass;
+use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
 
 #[derive(Debug)]
 pub(crate) struct Prio {
     bands: Vec<Qdisc>,
-    /// The band of each code point.
-    band_of: Box<[u8; 64]>,
+    band_of: Classifier<u8>,
     /// What waits in all bands.
     backlog: Backlog,
 }
@@ -35,9 +35,10 @@ impl Discipline for Prio {
         }
         let other = scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: scenario::Prio::BAND_PACKETS });
         let band = |band: u16| Qdisc::new(parameters.inner.get(usize::from(band)).unwrap_or(&other), place.inner(band));
-        let band_of = std::array::from_fn(|dscp| band_of(dscp as u8, parameters));
+        let filters = parameters.filters.iter().map(|filter| (&filter.chosen, filter.band));
+        let band_of = Classifier::new(filters, |dscp| parameters.priomap[usize::from(priority(dscp))]);
         let bands = (0..parameters.bands.into()).map(band).collect::<Result<_, _>>()?;
-        Ok(Self { bands, band_of: Box::new(band_of), backlog: Backlog::default() })
+        Ok(Self { bands, band_of, backlog: Backlog::default() })
     }
 
     fn keeps_time(parameters: &scenario::Prio) -> bool {
@@ -45,7 +46,7 @@ impl Discipline for Prio {
     }
 
     fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
-        let band = self.band_of[usize::from(pool.header(packet).class.dscp())];
+        let band = self.band_of.of(pool.header(packet));
         self.watched(band.into(), |band| band.enqueue(packet, now_ns, pool, fates))
     }
 
@@ -123,11 +124,9 @@ impl Prio {
     }
 }
 
-/// `prio_classify`.
-fn band_of(dscp: u8, parameters: &scenario::Prio) -> u8 {
-    let filtered = parameters.filters.iter().find(|BandFilter { dscp: wanted, .. }| *wanted == dscp);
-    let priority = TrafficClass::new(dscp, crate::network::traffic_class::Ecn::NotEct).priority();
-    filtered.map_or(parameters.priomap[usize::from(priority)], |filter| filter.band)
+/// The priority of packets without ECN.
+fn priority(dscp: u8) -> u8 {
+    TrafficClass::new(dscp, Ecn::NotEct).priority()
 }
 
 #[cfg(test)]

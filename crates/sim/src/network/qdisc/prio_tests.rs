@@ -1,4 +1,4 @@
-use bufferscope_scenario::{Codel, Pfifo, Reason, Tbf};
+use bufferscope_scenario::{BandFilter, Codel, Match, Pfifo, Reason, Tbf};
 
 use super::super::testing::{Bench, FRAME, MS};
 use super::*;
@@ -6,7 +6,7 @@ use crate::network::traffic_class::Ecn;
 
 /// The bands' disciplines, and the code points with a band of their own.
 fn prio(inner: Vec<scenario::Qdisc>, filters: &[(u8, u8)]) -> scenario::Qdisc {
-    let filters = filters.iter().map(|&(dscp, band)| BandFilter { dscp, band }).collect();
+    let filters = filters.iter().map(|&(dscp, band)| BandFilter { chosen: Match::Dscp(dscp), band }).collect();
     scenario::Qdisc::Prio(scenario::Prio { bands: 3, priomap: scenario::Prio::PRIOMAP, inner, filters })
 }
 
