@@ -6,7 +6,7 @@ from typing import Any
 from bufferscope.figures.source import Point
 from bufferscope.metrics.network import ports
 
-WHEN_FULL, AQM, EACH_FLOW, COUPLED = "drops when full", "AQM, one queue", "a queue for each flow", "coupled queues"
+WHEN_FULL, AQM, EACH_FLOW, COUPLED = "drops when full", "AQM, one queue", "a queue per flow", "coupled queues"
 OTHERS = "other disciplines"
 FAMILIES = (WHEN_FULL, AQM, EACH_FLOW, COUPLED, OTHERS)
 """In the order of their colours."""

@@ -30,7 +30,7 @@ FEWEST = 3
 """Repetitions without which there is no ellipse."""
 VERTICES = 24
 MOST_PANELS, MOST_SERIES = 9, 24
-LEAST_WIDTH, HEIGHT = 280, 220
+LEAST_WIDTH, HEIGHT = 270, 220
 """Pixels of a panel: the width for which its labels are placed, and the height."""
 AXIS, TITLE_AND_AXIS = 72, 92
 """Pixels beside a panel for its axis of goodput with its title, and between panels below one another."""
@@ -214,7 +214,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
         axis=alt.Axis(values=TICKS, format=",~g"),
     )
     y = alt.Y("mbit:Q", title=frame.goodput, scale=alt.Scale(domain=list(frame.y), nice=False, zero=False))
-    legend = alt.Legend(title=None, columns=2) if frame.families else None
+    legend = alt.Legend(title=None, columns=2, columnPadding=8) if frame.families else None
     color = alt.Color("kind:N", scale=alt.Scale(domain=list(frame.kinds)), legend=legend)
     tips = [alt.Tooltip("series:N", title=frame.said)] if rows["series"].n_unique() > 1 or panel else []
     for field, named in (("rtt_ms", RTT), ("mbit", frame.goodput)):
