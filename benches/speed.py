@@ -1,8 +1,8 @@
 """Measures the simulator's speed and memory, and those of ns-3 on the same scenario where it is installed.
 
 A hop is one packet fully sent on one link. Both count hops, so hops per CPU second compare, whatever either calls an
-event. Then the simulator's speed with up to ten thousand flows, with and without samples of them, as a table and as a
-chart. Argument: the simulated seconds of the comparison, 60 by default.
+event. Then the simulator's speed with up to ten thousand flows, with and without samples of them and with one queueing
+discipline or another, as tables and as charts. Argument: the simulated seconds of the comparison, 60 by default.
 """
 
 import json
@@ -22,7 +22,11 @@ from bufferscope.figures import pictures, style
 ROOT = Path(__file__).parents[1]
 OURS = ["cargo", "run", "--quiet", "--release", "--locked", "-p", "bufferscope-sim", "--example", "bench", "--"]
 NS3 = ROOT / "target" / "ns3" / "bottleneck"
-CASES = [("pfifo", 1), ("pfifo", 30), ("codel", 1), ("codel", 30)]
+DISCIPLINES = ["pfifo", "codel", "fq_codel", "cake"]
+"""The simplest, and those with more to do for each packet: without a shaper, so that the link is the bottleneck."""
+OF_BOTH = ["pfifo", "codel"]
+"""The disciplines that the program for ns-3 knows, too."""
+CASES = [(qdisc, flows) for qdisc in DISCIPLINES for flows in (1, 30)]
 WITHOUT_FLOWS = json.dumps([table for table in _core.TABLES if table != "flows"])
 SAMPLES: Mapping[str, list[str]] = {
     "every 10 ms": [],
@@ -35,6 +39,7 @@ SECONDS: Mapping[int, int] = {1: 30, 10: 30, 100: 30, 1_000: 10, 10_000: 5}
 REPEATED = 3
 """How often each is measured; the fastest counts, because other programs can only make a run slower."""
 CHART = ROOT / "target" / "speed-against-flows.svg"
+CHART_OF_DISCIPLINES = ROOT / "target" / "speed-of-disciplines.svg"
 NS3_PACKAGES = "libns3-dev pkg-config g++"
 
 Measured = dict[str, Any]
@@ -43,7 +48,9 @@ Measured = dict[str, Any]
 def main() -> None:
     """Measure case after case and print a line as soon as it is there."""
     compare()
-    against_flows()
+    against_flows("pfifo, by samples of the flows", CHART, {name: ["pfifo", *how] for name, how in SAMPLES.items()})
+    disciplines = {qdisc: [qdisc, *SAMPLES["every second"]] for qdisc in DISCIPLINES}
+    against_flows("by discipline, flows sampled every second", CHART_OF_DISCIPLINES, disciplines)
 
 
 def compare() -> None:
@@ -54,7 +61,7 @@ def compare() -> None:
     for qdisc, flows in CASES:
         ours = measure([*OURS, qdisc, str(flows), seconds])
         show("bufferscope", ours)
-        if with_ns3:
+        if with_ns3 and qdisc in OF_BOTH:
             theirs = measure([str(NS3), f"--qdisc={qdisc}", f"--flows={flows}", f"--seconds={seconds}"])
             show("ns-3", theirs)
             print(f"{'':16}{ours['hops_per_cpu_s'] / theirs['hops_per_cpu_s']:.0f} times as many hops per CPU second")
@@ -88,32 +95,41 @@ def show(simulator: str, m: Measured) -> None:
     )
 
 
-def against_flows() -> None:
-    """Print and draw the hops per CPU second against the number of flows, for each way to sample them."""
-    print("\nHops per CPU second (pfifo), with samples of the flows")
-    print("  flows" + "".join(f"{samples:>15}" for samples in SAMPLES))
+def against_flows(subject: str, path: Path, series: Mapping[str, list[str]]) -> None:
+    """Print and draw the hops per CPU second against the number of flows.
+
+    Each series is a discipline with overrides.
+    """
+    print(f"\nHops per CPU second ({subject})")
+    print("  flows" + "".join(f"{name:>15}" for name in series))
     rows = []
     for flows, seconds in SECONDS.items():
-        command = [*OURS, "pfifo", str(flows), str(seconds)]
-        speeds = {samples: fastest([*command, *overrides]) for samples, overrides in SAMPLES.items()}
+        commands = {
+            name: [*OURS, qdisc, str(flows), str(seconds), *overrides] for name, (qdisc, *overrides) in series.items()
+        }
+        speeds = fastest(commands)
         print(f"{flows:7}" + "".join(f"{speed:15,}" for speed in speeds.values()), flush=True)
-        rows += [{"flows": flows, "samples": samples, "speed": speed / 1e6} for samples, speed in speeds.items()]
-    CHART.parent.mkdir(exist_ok=True)
-    CHART.write_text(pictures.svg(chart(rows).to_dict() | {"config": style.config(style.LIGHT)}))
-    print(f"Drawn: {CHART.relative_to(ROOT)}")
+        rows += [{"flows": flows, "series": name, "speed": speed / 1e6} for name, speed in speeds.items()]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(pictures.svg(chart(rows, subject, list(series)).to_dict() | {"config": style.config(style.LIGHT)}))
+    print(f"Drawn: {path.relative_to(ROOT)}")
 
 
-def fastest(command: list[str]) -> int:
-    """The hops per CPU second of the fastest of a few runs."""
-    return max(int(measure(command)["hops_per_cpu_s"]) for _ in range(REPEATED))
+def fastest(commands: Mapping[str, list[str]]) -> dict[str, int]:
+    """The hops per CPU second of the fastest of a few runs each, which alternate."""
+    speeds = dict.fromkeys(commands, 0)
+    for _ in range(REPEATED):
+        for name, command in commands.items():
+            speeds[name] = max(speeds[name], int(measure(command)["hops_per_cpu_s"]))
+    return speeds
 
 
-def chart(rows: list[dict[str, Any]]) -> alt.Chart:
-    """One line for each way to sample the flows."""
-    title = alt.Title("Speed of the simulator against the number of flows", subtitle="100 Mbit/s, pfifo, CUBIC")
+def chart(rows: list[dict[str, Any]], subject: str, order: list[str]) -> alt.Chart:
+    """One line for each series."""
+    title = alt.Title("Speed of the simulator against the number of flows", subtitle=f"100 Mbit/s, CUBIC; {subject}")
     x = alt.X("flows:Q", scale=alt.Scale(type="log"), title="flows", axis=alt.Axis(values=list(SECONDS), format="~s"))
     y = alt.Y("speed:Q", title="million hops per CPU second")
-    color = alt.Color("samples:N", sort=list(SAMPLES), title="samples of the flows")
+    color = alt.Color("series:N", sort=order, title=None)
     drawn: alt.Chart = alt.Chart(pl.DataFrame(rows)).mark_line(point=True).encode(x=x, y=y, color=color)
     return drawn.properties(title=title, width=style.WIDTH, height=style.HEIGHT)
 

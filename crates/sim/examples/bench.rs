@@ -43,6 +43,8 @@ fn measure(qdisc: &str, flows: u32, seconds: u32, overrides: &[String]) -> Resul
 }
 
 fn experiment(qdisc: &str, flows: u32, seconds: u32) -> String {
+    // `cake` limits memory, not packets; in bytes it would have another meaning.
+    let limit = if qdisc == "cake" { "" } else { r#", limit = "1000p""# };
     format!(
         r#"
         title = "Benchmark"
@@ -57,7 +59,7 @@ fn experiment(qdisc: &str, flows: u32, seconds: u32) -> String {
         ends = ["router", "client"]
         rate = "100mbit"
         delay = "5ms"
-        queue = {{ qdisc = "{qdisc}", limit = "1000p" }}
+        queue = {{ qdisc = "{qdisc}"{limit} }}
         [[traffic]]
         name = "bulk"
         kind = "tcp"

@@ -1,5 +1,5 @@
-//! The memory that Linux charges for a packet (`skb->truesize`), with which `fq_codel` and `fq_pie` compare their
-//! `memory_limit`.
+//! The memory that Linux charges for a packet (`skb->truesize`), with which disciplines compare a limit of their memory:
+//! `memory_limit` of `fq_codel` and `fq_pie`, `memlimit` of `cake` and `dualpi2`.
 //!
 //! Source: Linux 6.1 on x86-64 (`net/core/skbuff.c`, `net/ipv4/tcp.c`, `tcp_output.c`, `ip_output.c`). A buffer is a
 //! `struct sk_buff` of 256 bytes, and memory for the data with 320 bytes (`struct skb_shared_info`) behind them, whose
@@ -31,12 +31,13 @@ const PURE_ACK_BYTES: u32 = 2;
 
 /// Memory that the packet would take in Linux.
 #[inline]
-pub(super) fn truesize(packet: PacketId, pool: &Pool) -> u32 {
-    match pool.body(packet) {
+pub(super) fn truesize(packet: PacketId, pool: &Pool) -> u64 {
+    let bytes = match pool.body(packet) {
         Body::Tcp(tcp) if tcp.segment.end() == tcp.segment.seq => PURE_ACK_BYTES,
         Body::Tcp(tcp) => TCP_BYTES + tcp.segment.len,
         Body::Echo(_) | Body::Datagram(_) => in_one_piece(pool.header(packet).ip_bytes + DATAGRAM_ROOM_BYTES),
-    }
+    };
+    u64::from(bytes)
 }
 
 /// A buffer with so many bytes of data. Sizes of the slab allocator up from 512 are powers of two.

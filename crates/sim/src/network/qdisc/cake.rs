@@ -6,9 +6,6 @@
 //! [`overhead`], [`ack_filter`], [`overflow`] and [`autorate`].
 //!
 //! Departs:
-//! - the memory of a packet is derived from its length: 1280 bytes for its head, and the payload beside TCP's headers.
-//!   This is what a segment of Linux' own TCP takes; the kernel charges datagrams differently (2304 bytes for a full
-//!   one, 768 for a small ping);
 //! - `nat` has no effect, because no node translates addresses;
 //! - a new hash after a timeout (`net.core.txrehash`) is not modelled: a flow keeps its queue;
 //! - the length that the shaper counts is computed when a packet leaves, so a change of the overhead also holds for
@@ -16,19 +13,18 @@
 //! - a change sets every parameter. `tc qdisc change` keeps those that are left out.
 
 use bufferscope_programs::scramble;
-use bufferscope_scenario::sizes::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMPS_BYTES};
 use bufferscope_scenario::{self as scenario, AckFilter, Reason};
 
 use self::autorate::Autorate;
 use self::cobalt::Verdict;
-use self::flows::{Isolation, List, QUEUES, Set};
+use self::flows::{Dithers, Isolation, List, QUEUES, Set};
 use self::overflow::{Entry, Heap};
 use self::shaper::{Rate, Shaper};
 use self::tins::{Table, Tin};
 use super::{Dequeued, Discipline, Fate, Fates, Place};
-use crate::network::packet::Header;
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation;
+use crate::network::truesize::truesize;
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
 
@@ -41,12 +37,8 @@ mod overhead;
 mod shaper;
 mod tins;
 
-/// Memory of a packet's head: buffer, `struct sk_buff` and `struct skb_shared_info`.
-const HEAD_BYTES: u64 = 1280;
 /// Number of tins in memory (`CAKE_MAX_TINS`).
 const MOST_TINS: usize = 8;
-/// Headers that are in the head.
-const HEADERS_BYTES: u32 = IP_HEADER_BYTES + TCP_HEADER_BYTES + TIMESTAMPS_BYTES;
 
 /// Boxed to keep the enum of disciplines small.
 #[derive(Debug)]
@@ -62,13 +54,14 @@ struct State {
     tin: usize,
     shaper: Shaper,
     backlog: Backlog,
-    /// Memory of the waiting packets.
+    /// Memory that the waiting packets would take in Linux.
     memory: u64,
     memory_limit: u64,
     /// Built when the memory is first exhausted.
     heap: Option<Box<Heap>>,
     autorate: Option<Autorate>,
     random: Random,
+    dithers: Dithers,
     salt: u64,
     /// What the link adds to each packet.
     overhead_bytes: u32,
@@ -102,6 +95,7 @@ impl Discipline for Cake {
             heap: None,
             autorate: parameters.autorate_ingress.then(|| Autorate::new(parameters.bytes_per_second())),
             random: Random::new(place.seed, Stream::Qdisc(place.port)),
+            dithers: Dithers::default(),
             salt: scramble(place.seed ^ u64::from(place.port)),
             overhead_bytes: place.overhead_bytes,
         };
@@ -186,7 +180,7 @@ impl State {
         tin.bytes += u64::from(header.frame_bytes);
         self.backlog.bytes += u64::from(header.frame_bytes);
         self.backlog.packets += 1;
-        self.memory += memory_bytes(header);
+        self.memory += truesize(packet, pool);
     }
 
     /// Accounts for a packet that has been taken out of a queue.
@@ -196,7 +190,7 @@ impl State {
         self.tins[tin].bytes -= u64::from(header.frame_bytes);
         self.backlog.bytes -= u64::from(header.frame_bytes);
         self.backlog.packets -= 1;
-        self.memory -= memory_bytes(header);
+        self.memory -= truesize(packet, pool);
     }
 
     /// Drops an acknowledgement that the packet, the last of its queue, replaces.
@@ -220,7 +214,7 @@ impl State {
                 flows.append(index, List::New);
                 flows.sparse += 1;
                 flows.flows[index].set = Set::Sparse;
-                flows.flows[index].deficit = flows.share(index, self.isolation, &mut self.random);
+                flows.flows[index].deficit = flows.share(index, self.isolation, &mut self.dithers, &mut self.random);
             }
             Set::SparseWait => {
                 flows.sparse -= 1;
@@ -354,8 +348,13 @@ impl State {
         let flows = &mut self.tins[self.tin].flows;
         loop {
             let decaying = if std::mem::replace(may_decay, false) { flows.first(List::Decaying) } else { None };
-            let active = || flows.first(List::New).or_else(|| flows.first(List::Old));
-            let index = decaying.or_else(active).or_else(|| flows.first(List::Decaying))?;
+            let index = match decaying.or_else(|| flows.first(List::New)) {
+                Some(index) => index,
+                None => {
+                    flows.pass_over_bulk(self.isolation, &mut self.dithers, &mut self.random);
+                    flows.first(List::Old).or_else(|| flows.first(List::Decaying))?
+                }
+            };
             let flow = &mut flows.flows[index];
             if flow.deficit > 0 {
                 return Some(index);
@@ -368,7 +367,7 @@ impl State {
                     flows.become_bulk(index, self.isolation);
                 }
             }
-            let share = flows.share(index, self.isolation, &mut self.random);
+            let share = flows.share(index, self.isolation, &mut self.dithers, &mut self.random);
             flows.flows[index].deficit += share;
             flows.append(index, List::Old);
         }
@@ -461,12 +460,6 @@ impl State {
         (self.parameters, self.isolation, self.table) = (parameters, isolation, table);
         self.set_rate(self.parameters.bytes_per_second());
     }
-}
-
-/// The memory that the kernel charges for a packet (`truesize`).
-#[inline]
-fn memory_bytes(header: &Header) -> u64 {
-    HEAD_BYTES + u64::from(header.ip_bytes.saturating_sub(HEADERS_BYTES * header.load.frames()))
 }
 
 /// How long a queue is, for the heap.

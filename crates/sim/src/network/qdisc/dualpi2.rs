@@ -15,8 +15,6 @@
 //!
 //! Departs:
 //! - the timer is exact, where the kernel's starts anew when it has been served, some microseconds late;
-//! - the memory that a packet occupies (`truesize`) is that of a packet which a Linux host has sent by TCP. Packets of one
-//!   segment never reach the default of `memlimit`;
 //! - filters and priorities, which can move packets of other transports to the L queue, are not modelled, so all there
 //!   support ECN;
 //! - after a lowered limit, the kernel takes the first packet that was dropped for the first one until the next leaves;
@@ -32,9 +30,9 @@ use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::{self as scenario, Reason, StepThreshold};
 
 use super::{Dequeued, Discipline, Fates, Place, each_segment};
-use crate::network::packet::Header;
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::traffic_class::Ecn;
+use crate::network::truesize::truesize;
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
 
@@ -47,11 +45,6 @@ const GRAIN_NS: u64 = 64;
 const WEIGHT_SHIFT: u32 = 2;
 /// Below this, nothing is dropped or marked at random.
 const STANDING_BYTES: u64 = 2 * FRAME_BYTES as u64;
-
-/// What a TCP sender's packet occupies besides its payload: `struct sk_buff`, and a buffer for the headers.
-const HEAD_MEMORY_BYTES: u64 = 1280;
-/// Headers of a segment, which are in that buffer.
-const HEADERS_BYTES: u32 = 52;
 
 #[derive(Debug)]
 pub(crate) struct Dualpi2 {
@@ -216,7 +209,7 @@ impl Dualpi2 {
     /// Enqueues a packet as it is (`dualpi2_enqueue_skb`).
     fn enqueue_one(&mut self, packet: PacketId, pool: &mut Pool, fates: &mut Fates) -> Xmit {
         let header = pool.header(packet);
-        let (memory_bytes, settings) = (memory_of(header), &self.state.settings);
+        let (memory_bytes, settings) = (truesize(packet, pool), &self.state.settings);
         let is_scalable = settings.is_scalable(header.class.ecn());
         if self.packets() >= settings.limit_packets
             || self.state.memory_bytes + memory_bytes > settings.memory_limit_bytes
@@ -263,13 +256,13 @@ impl Dualpi2 {
 
     fn pop_classic(&mut self, pool: &Pool) -> Option<Taken> {
         let packet = self.classic.pop(pool)?;
-        self.state.memory_bytes -= memory_of(pool.header(packet));
+        self.state.memory_bytes -= truesize(packet, pool);
         Some(Taken { packet, is_scalable: false, applies_step: false, credit: 0 })
     }
 
     fn pop_scalable(&mut self, pool: &Pool) -> Option<Taken> {
         let packet = self.scalable.pop(pool)?;
-        self.state.memory_bytes -= memory_of(pool.header(packet));
+        self.state.memory_bytes -= truesize(packet, pool);
         let applies_step = self.state.applies_step.pop_front().unwrap_or(false);
         Some(Taken { packet, is_scalable: true, applies_step, credit: 0 })
     }
@@ -406,12 +399,6 @@ impl Controller {
 /// A weight in 256ths of a hertz as the controller uses it (`dualpi2_scale_alpha_beta`).
 fn scaled(weight: u32) -> u32 {
     ((u64::from(weight) * u64::from(CERTAIN) >> WEIGHT_SHIFT) / NS_PER_S) as u32
-}
-
-/// The memory that a packet occupies.
-fn memory_of(header: &Header) -> u64 {
-    let headers_bytes = HEADERS_BYTES * header.load.frames();
-    HEAD_MEMORY_BYTES + u64::from(header.ip_bytes.saturating_sub(headers_bytes))
 }
 
 #[cfg(test)]

@@ -220,13 +220,13 @@ fn the_limit_and_the_memory_limit_hold_for_both_queues() {
     arrive(&mut short, 1, 0, Ecn::Ect1);
     arrive(&mut short, 1, 0, Ecn::NotEct);
     assert_eq!(short.enqueue(0, FRAME, Ecn::Ect1), Some(Reason::OVERLIMIT));
-    // 1280 and 1448 bytes each.
-    let mut small = bench(scenario::Dualpi2 { memlimit_bytes: Some(2 * 2728), ..parameters() });
+    // An echo of 1500 bytes takes 2304.
+    let mut small = bench(scenario::Dualpi2 { memlimit_bytes: Some(2 * 2304), ..parameters() });
     arrive(&mut small, 2, 0, Ecn::Ect1);
     assert_eq!(small.enqueue(0, 66, Ecn::NotEct), Some(Reason::OVERLIMIT));
     small.dequeue(0);
     assert_eq!(small.enqueue(0, FRAME, Ecn::NotEct), None);
-    assert_eq!(dualpi2(&mut small).state.memory_bytes, 2 * 2728);
+    assert_eq!(dualpi2(&mut small).state.memory_bytes, 2 * 2304);
 }
 
 /// The longer of the two delays, each that of the first packet.

@@ -106,6 +106,11 @@ fn the_fattest_flow_is_the_first_with_the_most_bytes() {
     queues.push(5, 1500, 0);
     queues.push(7, 1500, 0);
     assert_eq!(queues.queues.fattest(), 5);
+    // Flow 2 sends a quantum's worth, which is all that it has, and flow 5 the only packet that it has.
+    assert_eq!(queues.flows(11).last(), Some(&5));
+    assert_eq!(queues.queues.fattest(), 7);
+    assert_eq!(queues.flows(2), [7]);
+    assert_eq!(queues.queues.fattest(), 0);
 }
 
 proptest::proptest! {

@@ -91,6 +91,13 @@ pub(super) struct Flows {
     salt: u64,
 }
 
+/// Random numbers of 16 bits by which shares are rounded, four of each that is drawn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Dithers {
+    bits: u64,
+    left: u32,
+}
+
 /// The quotients by which a quantum is divided among the flows of a host.
 const QUOTIENTS: [u16; QUEUES + 1] = {
     let mut quotients = [u16::MAX; QUEUES + 1];
@@ -115,6 +122,18 @@ impl Isolation {
 
     fn is_blind(self) -> bool {
         !self.by_flow && self.by_host == [false; 2]
+    }
+}
+
+impl Dithers {
+    #[inline]
+    fn next(&mut self, random: &mut Random) -> u32 {
+        if self.left == 0 {
+            *self = Self { bits: random.bits(), left: 4 };
+        }
+        let dither = self.bits as u16;
+        *self = Self { bits: self.bits >> 16, left: self.left - 1 };
+        dither.into()
     }
 }
 
@@ -228,14 +247,18 @@ impl Flows {
 
     /// What a queue may send in a round: its share of the quantum of its host, rounded at random.
     #[inline]
-    pub(super) fn share(&self, index: usize, isolation: Isolation, random: &mut Random) -> i32 {
-        let flow = &self.flows[index];
+    pub(super) fn share(&self, index: usize, isolation: Isolation, dithers: &mut Dithers, random: &mut Random) -> i32 {
+        ((self.scaled_share(&self.flows[index], isolation) + dithers.next(random)) >> 16) as i32
+    }
+
+    /// The share of a queue before it is rounded, in 65536ths of a byte.
+    #[inline]
+    fn scaled_share(&self, flow: &Flow, isolation: Isolation) -> u32 {
         let bulk_flows = |side: usize, row: u16| {
             if isolation.counts(side) { self.hosts[usize::from(row)].bulk_flows[side] } else { 0 }
         };
         let load = bulk_flows(0, flow.source).max(bulk_flows(1, flow.destination)).max(1);
-        let dither = (random.bits() >> 48) as u32;
-        ((self.quantum * u32::from(QUOTIENTS[usize::from(load)]) + dither) >> 16) as i32
+        self.quantum * u32::from(QUOTIENTS[usize::from(load)])
     }
 
     /// A queue has used up its quantum and is not empty.
@@ -283,6 +306,42 @@ impl Flows {
         let last = std::mem::replace(&mut self.links[usize::from(head)].previous, own);
         self.links[usize::from(last)].next = own;
         self.links[index] = Link { next: head, previous: last };
+    }
+
+    /// Gives a share to each bulk queue at the front of the old list that may not send yet, and moves it to the end, until
+    /// one may send. Hosts with many bulk queues have small shares, and then a packet takes as many steps as there are
+    /// queues. So the queues keep their places in the circle, and the head moves.
+    #[inline]
+    pub(super) fn pass_over_bulk(&mut self, isolation: Isolation, dithers: &mut Dithers, random: &mut Random) {
+        let head = List::Old.head();
+        let first = self.links[usize::from(head)].next;
+        let mut own = first;
+        // Shares only change between calls, and most flows have the same hosts as the one before.
+        let (mut hosts, mut scaled_share, mut next_dither) = (None, 0, *dithers);
+        loop {
+            if own == head {
+                own = self.links[usize::from(head)].next;
+            }
+            let Some(flow) = self.flows.get(usize::from(own)) else { break };
+            if flow.deficit > 0 || flow.set != Set::Bulk {
+                break;
+            }
+            if hosts != Some((flow.source, flow.destination)) {
+                hosts = Some((flow.source, flow.destination));
+                scaled_share = self.scaled_share(flow, isolation);
+            }
+            self.flows[usize::from(own)].deficit += ((scaled_share + next_dither.next(random)) >> 16) as i32;
+            own = self.links[usize::from(own)].next;
+        }
+        *dithers = next_dither;
+        if own != first {
+            let Link { next, previous } = self.links[usize::from(head)];
+            self.links[usize::from(previous)].next = next;
+            self.links[usize::from(next)].previous = previous;
+            let last = std::mem::replace(&mut self.links[usize::from(own)].previous, head);
+            self.links[usize::from(last)].next = head;
+            self.links[usize::from(head)] = Link { next: own, previous: last };
+        }
     }
 
     /// Takes a queue out of its list, if it is in one.

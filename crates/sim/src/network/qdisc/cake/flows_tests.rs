@@ -1,5 +1,7 @@
 //! Which queue a flow gets, and what it may send in a round.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::network::packet::Load;
 use crate::network::traffic_class::{Ecn, TrafficClass};
@@ -89,13 +91,13 @@ fn modes_tell_flows_and_hosts_apart() {
 #[test]
 fn a_quantum_is_divided_among_the_flows_of_the_busier_host() {
     use FlowMode::*;
-    let mut random = Random::new(1, Stream::Qdisc(0));
+    let (mut random, mut dithers) = (Random::new(1, Stream::Qdisc(0)), Dithers::default());
     // Three flows from host 1, to hosts 2, 2 and 3.
     let mut shares = |mode| {
         let mut flows = flows();
         let to = [2, 2, 3];
         let all = [0, 1, 2].map(|n| activate(&mut flows, &header(n, 1, to[n as usize]), mode));
-        all.map(|index| flows.share(index, isolation(mode), &mut random))
+        all.map(|index| flows.share(index, isolation(mode), &mut dithers, &mut random))
     };
     let near = |shares: [i32; 3], exact: [f64; 3]| {
         shares.iter().zip(exact).all(|(share, exact)| (f64::from(*share) - exact).abs() <= 1.0)
@@ -112,8 +114,8 @@ fn rounding_at_random_loses_nothing() {
     let mut flows = flows();
     let mode = FlowMode::DualSrchost;
     let index = (0..3).map(|n| activate(&mut flows, &header(n, 1, 2), mode)).last().unwrap();
-    let mut random = Random::new(1, Stream::Qdisc(0));
-    let sum: i32 = (0..10_000).map(|_| flows.share(index, isolation(mode), &mut random)).sum();
+    let (mut random, mut dithers) = (Random::new(1, Stream::Qdisc(0)), Dithers::default());
+    let sum: i32 = (0..10_000).map(|_| flows.share(index, isolation(mode), &mut dithers, &mut random)).sum();
     assert!((5_044_500..5_048_700).contains(&sum), "{sum}");
 }
 
@@ -145,4 +147,50 @@ fn lists_keep_their_order_when_members_leave() {
     flows.unlink(9);
     flows.unlink(9);
     assert_eq!(flows.first(List::New), Some(5));
+}
+
+proptest! {
+    /// Passing over bulk queues does what moving them one by one to the end of the list does. A queue that is not bulk, or
+    /// one that may send, is the first afterwards.
+    #[test]
+    fn bulk_queues_are_passed_over_as_if_one_by_one(
+        deficits in prop::collection::vec(-3000..=20_i32, 0..40),
+        sparse in prop::option::of(0..40_usize),
+        quantum in 300..=1514_u32,
+    ) {
+        let mode = isolation(FlowMode::TripleIsolate);
+        let made = || {
+            let mut flows = Flows { quantum, ..Flows::new(7) };
+            for (index, deficit) in deficits.iter().enumerate() {
+                flows.append(index, List::Old);
+                flows.become_bulk(index, mode);
+                flows.flows[index].deficit = *deficit;
+            }
+            if let Some(index) = sparse.filter(|index| *index < deficits.len()) {
+                flows.flows[index].set = Set::SparseWait;
+            }
+            flows
+        };
+        let order = |flows: &mut Flows| {
+            let take = || {
+                let index = flows.first(List::Old)?;
+                flows.unlink(index);
+                Some((index, flows.flows[index].deficit))
+            };
+            std::iter::from_fn(take).collect::<Vec<_>>()
+        };
+        let (mut passed, mut moved) = (made(), made());
+        let [(mut random, mut dithers), (mut same, mut others)] =
+            [(), ()].map(|()| (Random::new(1, Stream::Qdisc(0)), Dithers::default()));
+        passed.pass_over_bulk(mode, &mut dithers, &mut random);
+        while let Some(index) = moved.first(List::Old)
+            && moved.flows[index].deficit <= 0
+            && moved.flows[index].set == Set::Bulk
+        {
+            moved.flows[index].deficit += moved.share(index, mode, &mut others, &mut same);
+            moved.append(index, List::Old);
+        }
+        prop_assert_eq!(order(&mut passed), order(&mut moved));
+        prop_assert_eq!(dithers.next(&mut random), others.next(&mut same));
+    }
 }
