@@ -73,6 +73,11 @@ pub(crate) trait Discipline: Sized {
         None
     }
 
+    /// Whether TCP connections of the host whose packets it sends are paced because of it.
+    fn paces(&self) -> bool {
+        false
+    }
+
     /// Its parameters as `tc` takes them, in order.
     fn settings(&self) -> Vec<(&'static str, Setting)>;
 
@@ -226,6 +231,8 @@ pub enum Setting {
     Integer(i64),
     /// A time in nanoseconds that the kernel counts in microseconds.
     Time(u64),
+    /// A time that the kernel counts in nanoseconds.
+    ExactTime(u64),
     /// A rate in bits per second.
     Rate(u64),
     /// A number in (0, 1].
@@ -324,6 +331,13 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Whether TCP connections of the host whose packets it sends are paced because of it.
+            pub fn paces(&self) -> bool {
+                match self {
+                    $(Self::$name(discipline) => discipline.paces(),)+
+                }
+            }
+
             /// Its parameters as `tc` takes them, in order.
             pub fn settings(&self) -> Vec<(&'static str, Setting)> {
                 match self {
@@ -373,6 +387,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     fq_codel::FqCodel,
+    fq::Fq,
     pie::Pie,
     fq_pie::FqPie,
     dualpi2::Dualpi2,

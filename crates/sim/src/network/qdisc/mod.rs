@@ -262,6 +262,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     fq_codel::FqCodel,
+    fq::Fq,
     pie::Pie,
     fq_pie::FqPie,
     dualpi2::Dualpi2,
