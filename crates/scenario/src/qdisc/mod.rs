@@ -73,11 +73,6 @@ pub(crate) trait Discipline: Sized {
         None
     }
 
-    /// Whether TCP connections of the host whose packets it sends are paced because of it.
-    fn paces(&self) -> bool {
-        false
-    }
-
     /// Its parameters as `tc` takes them, in order.
     fn settings(&self) -> Vec<(&'static str, Setting)>;
 
@@ -331,13 +326,6 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Whether TCP connections of the host whose packets it sends are paced because of it.
-            pub fn paces(&self) -> bool {
-                match self {
-                    $(Self::$name(discipline) => discipline.paces(),)+
-                }
-            }
-
             /// Its parameters as `tc` takes them, in order.
             pub fn settings(&self) -> Vec<(&'static str, Setting)> {
                 match self {
@@ -429,6 +417,11 @@ impl Qdisc {
     pub fn has_steady_rate(&self) -> bool {
         let is_shaped = self.shaper().is_some() || !self.kind().holds_back;
         is_shaped && self.all().iter().skip(1).all(|inner| !inner.kind().holds_back)
+    }
+
+    /// Whether TCP connections of the host whose packets it sends are paced because of it.
+    pub fn paces(&self) -> bool {
+        self.all().into_iter().any(|qdisc| matches!(qdisc, Self::Fq(fq) if fq.pacing))
     }
 
     fn depth(&self) -> usize {

@@ -10,8 +10,12 @@
 //! Departures:
 //! - The pacing of TCP: connections of this host space their packets themselves, as at any other queue. The packets leave
 //!   at the same times, but those that are not yet due wait in the connection and not here, so the queue is shorter.
-//! - `horizon` and `ce_threshold` are missing: the former concerns packets that wait here for their departure time, and
-//!   the latter counts the delay from this time on.
+//! - `horizon` and `horizon_drop` have no effect: they concern packets that wait here for their departure time.
+//! - `ce_threshold` counts the delay from when a packet arrives here. The kernel counts from the departure time of a
+//!   packet that has one, and that of a connection of this host has just come when it arrives.
+//! - A new connection begins to be paced at once, instead of when `fq` sees its first packet, and a queue that becomes
+//!   `fq`, or is `fq` no longer, changes nothing for connections that exist.
+//! - SYN-ACKs belong to the flow of their connection, not to one that the hash chooses.
 //! - A change that lowers the limit drops packets of the flows that may send. In Linux, it leaves those alone that become
 //!   throttled meanwhile.
 //! - TCP sockets that are closed leave their packets to the hash; here they do not.
@@ -82,6 +86,7 @@ struct Settings {
     low_rate: u64,
     refill_jiffies: u64,
     timer_slack_ns: u64,
+    ce_threshold_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -133,6 +138,7 @@ impl Discipline for Fq {
             low_rate: parameters.low_rate_threshold_bps / 8,
             refill_jiffies: parameters.refill_delay_ns.div_ceil(JIFFY_NS),
             timer_slack_ns: parameters.timer_slack_ns,
+            ce_threshold_ns: parameters.ce_threshold_ns,
         };
         let buckets = parameters.buckets.next_power_of_two() as usize;
         Ok(Self {
@@ -185,7 +191,7 @@ impl Discipline for Fq {
         Xmit::Queued
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
         let inner = &mut *self.inner;
         if inner.backlog.packets == 0 {
             return Dequeued::Nothing;
@@ -196,6 +202,7 @@ impl Discipline for Fq {
             if !flow.queue.is_empty() && now_ns < flow.next_at_ns {
                 inner.throttle();
             } else if let Some(packet) = inner.pop(index, pool) {
+                inner.mark_late(index, packet, now_ns, pool, fates);
                 inner.charge(index, packet, now_ns, pool);
                 return Dequeued::Packet(packet);
             } else {
@@ -388,6 +395,16 @@ impl Inner {
             flow.place = Standing::Detached;
             flow.empty_since = jiffies | 1;
             self.inactive += 1;
+        }
+    }
+
+    /// Marks a packet that leaves late after it, and its flow, might have left.
+    #[inline]
+    fn mark_late(&mut self, index: u32, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+        let Some(threshold_ns) = self.settings.ce_threshold_ns else { return };
+        let due_ns = pool.header(packet).at_ns.max(self.flows[index as usize].next_at_ns);
+        if now_ns - due_ns > threshold_ns {
+            fates.mark(packet, Reason::CE_THRESHOLD, pool);
         }
     }
 

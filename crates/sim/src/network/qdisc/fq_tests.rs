@@ -21,6 +21,9 @@ fn parameters() -> scenario::Fq {
         orphan_mask: 1023,
         pacing: true,
         timer_slack_ns: 10 * US,
+        ce_threshold_ns: None,
+        horizon_ns: 10_000 * MS,
+        horizon_drop: true,
     }
 }
 
@@ -126,6 +129,35 @@ fn fq_without_pacing_has_no_maximal_rate() {
 }
 
 #[test]
+fn fq_marks_packets_that_leave_late() {
+    let mut bench = bench(scenario::Fq { ce_threshold_ns: Some(5 * MS), ..parameters() });
+    for (ecn, late_ns, marked) in
+        [(Ecn::Ect0, 5 * MS, false), (Ecn::Ect0, 5 * MS + 1, true), (Ecn::NotEct, 9 * MS, false)]
+    {
+        bench.arrive_of(flow(3), 100 * MS, FRAME, TrafficClass::new(0, ecn));
+        let (packet, fates) = bench.dequeue(100 * MS + late_ns);
+        let (number, ecn) = packet.expect("it may leave");
+        assert_eq!(fates == [(number, Reason::CE_THRESHOLD)], marked);
+        assert_eq!(ecn == Ecn::Ce, marked);
+    }
+}
+
+#[test]
+fn fq_counts_a_delay_from_when_the_rate_allowed_the_packet_to_leave() {
+    // The second packet may leave after 24.224 ms, so it is not late then.
+    let slow = scenario::Fq { maxrate_bps: Some(500_000), ce_threshold_ns: Some(5 * MS), ..parameters() };
+    let mut bench = bench(slow);
+    for _ in 0..3 {
+        bench.arrive_of(flow(3), 0, FRAME, TrafficClass::new(0, Ecn::Ect0));
+    }
+    assert_eq!(bench.dequeue(0).1, []);
+    assert_eq!(bench.not_before(1), Some(24_224 * US + 10 * US));
+    assert_eq!(bench.dequeue(24_234 * US).1, []);
+    // The third may leave 24.224 ms after the second might have left.
+    assert_eq!(bench.dequeue(2 * 24_224 * US + 5 * MS + 1).1, [(2, Reason::CE_THRESHOLD)]);
+}
+
+#[test]
 fn fq_serves_other_flows_while_one_waits() {
     let slow = scenario::Fq { maxrate_bps: Some(500_000), ..parameters() };
     let mut bench = bench(slow);
@@ -169,6 +201,7 @@ fn header(hash: u32, source: NodeIndex) -> Header {
         hash,
         source,
         destination: 0,
+        port: 0,
         class: TrafficClass::new(0, Ecn::NotEct),
         load: Load::of(1),
     }
