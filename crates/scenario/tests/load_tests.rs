@@ -141,11 +141,7 @@ fn problems_name_the_entry() {
             "traffic.t.interval: found an interval that makes 72",
         ),
         (test_of("rrul", "congestion = \"window\""), &[][..], "traffic.t.window: missing"),
-        (
-            test_of("tcp_nup", "flows = 10000"),
-            &["sample=1s"][..],
-            "traffic: found 10001 flows in all; allowed: at most 10000",
-        ),
+        (test_of("tcp_nup", "flows = 10000"), &["sample=1s"][..], "traffic: found 10001 flows in all; allowed: at most 10000"),
         (test_of("rrul", "dscp = \"ef\""), &[][..], "traffic.t.dscp: found an unknown key"),
         (none.to_owned(), &[][..], "traffic.t.to: found \"h7\""),
     ] {
