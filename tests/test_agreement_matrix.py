@@ -140,6 +140,13 @@ def test_a_cause_of_what_there_is_not_is_refused(
     assert not (tmp_path / "runs").exists()
 
 
+def test_the_further_scenarios_can_be_run() -> None:
+    scenarios = matrix.read(matrix.FILE.with_name("disciplines.toml")).scenarios
+    assert len(scenarios) == len(set(scenarios)) > 60
+    assert not set(scenarios) & set(matrix.read().scenarios)
+    assert "fq_codel, cubic, 10 Mbit/s, 40 ms, 1 flow, a call" in scenarios
+
+
 def test_the_page_is_of_the_matrix_at_hand() -> None:
     scenarios = matrix.read().scenarios
     assert len(scenarios) >= 24

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bufferscope.experiment import Experiment, load
+from bufferscope.experiment import Experiment, Point, load
 
 FILE = Path(__file__).parent / "matrix.toml"
 DUMBBELL = Path(__file__).parent / "dumbbell.toml"
@@ -19,11 +19,17 @@ class Entry:
     name: str | None
     """The name of a scenario of the dumbbell; a catalogue's points are named by what is swept."""
     repetitions: int
+    labels: Sequence[str] | None = None
+    """The labels of the points that are compared; `None`: all."""
+
+    def has(self, point: Point) -> bool:
+        """Whether a point of the experiment is compared."""
+        return self.labels is None or all(label in self.labels for label in point.values.values())
 
     @property
     def scenarios(self) -> Iterator[str]:
-        """The names of the experiment's points."""
-        for point in self.experiment.points:
+        """The names of the points that are compared."""
+        for point in filter(self.has, self.experiment.points):
             yield self.name or " ".join([self.experiment.name, *point.values.values()])
 
 
@@ -42,36 +48,60 @@ class Matrix:
 def read(path: Path = FILE) -> Matrix:
     """The matrix of this file."""
     written = tomllib.loads(path.read_text(encoding="utf-8"))
-    queues, repetitions = written["queues"], written["repetitions"]
-    scenarios = [(_name(*scenario), _overrides(queues, *scenario)) for scenario in written["scenarios"]]
+    queues, loads, repetitions = written["queues"], written.get("loads", {}), written["repetitions"]
+    scenarios = [Scenario(*scenario) for scenario in written["scenarios"]]
     return Matrix(
         [
-            *(Entry(load(DUMBBELL, overrides), name, repetitions) for name, overrides in scenarios),
+            *(Entry(scenario.experiment(queues, loads), scenario.name, repetitions) for scenario in scenarios),
             *(
-                Entry(load(experiment, written.get("overrides", [])), None, number)
+                Entry(
+                    load(experiment, written.get("overrides", [])),
+                    None,
+                    number,
+                    written.get("points", {}).get(experiment),
+                )
                 for experiment, number in written["experiments"].items()
             ),
         ]
     )
 
 
-def _name(queue: str, congestion: str, rate: str, rtt: str, flows: int, _duration: str) -> str:
-    """The name of a scenario: `pfifo 20, cubic, 10 Mbit/s, 40 ms, 4 flows`."""
-    words = [queue, congestion, f"{rate.removesuffix('mbit')} Mbit/s", f"{rtt.removesuffix('ms')} ms"]
-    return ", ".join([*words, f"{flows} flow{'s' * (flows > 1)}"])
+@dataclass(frozen=True)
+class Scenario:
+    """Long TCP flows over a bottleneck."""
 
+    queue: str
+    congestion: str
+    rate: str
+    rtt: str
+    flows: int
+    duration: str
+    load: str = ""
+    """What there is besides."""
 
-def _overrides(
-    queues: Mapping[str, str], queue: str, congestion: str, rate: str, rtt: str, flows: int, duration: str
-) -> list[str]:
-    """The dumbbell's keys; the round-trip time is divided between two links, in both directions."""
-    delay = f"{round(float(rtt.removesuffix('ms')) * 1000 / 4)}us"
-    return [
-        f"duration={duration}",
-        f"link.access.delay={delay}",
-        f"link.bottleneck.delay={delay}",
-        f"link.bottleneck.rate={rate}",
-        f"link.bottleneck.queue={queues[queue].replace('RATE', rate)}",
-        f"traffic.bulk.congestion={congestion}",
-        f"traffic.bulk.flows={flows}",
-    ]
+    @property
+    def name(self) -> str:
+        """`pfifo 20, cubic, 10 Mbit/s, 40 ms, 4 flows, a call`."""
+        rate, rtt = f"{self.rate.removesuffix('mbit')} Mbit/s", f"{self.rtt.removesuffix('ms')} ms"
+        flows = f"{self.flows} flow{'s' * (self.flows > 1)}"
+        return ", ".join([self.queue, self.congestion, rate, rtt, flows, *([self.load] if self.load else [])])
+
+    def experiment(self, queues: Mapping[str, str], loads: Mapping[str, str]) -> Experiment:
+        """The dumbbell with this scenario's values, and with what its load adds to the file."""
+        added = loads[self.load] if self.load else ""
+        name = "-".join([DUMBBELL.stem, *self.load.split()])
+        content = DUMBBELL.read_bytes() + added.replace("RATE", self.rate).encode()
+        return Experiment(name, content, DUMBBELL.name, self._overrides(queues))
+
+    def _overrides(self, queues: Mapping[str, str]) -> list[str]:
+        """The dumbbell's keys; the round-trip time is divided between two links, in both directions."""
+        delay = f"{round(float(self.rtt.removesuffix('ms')) * 1000 / 4)}us"
+        return [
+            f"duration={self.duration}",
+            f"link.access.delay={delay}",
+            f"link.bottleneck.delay={delay}",
+            f"link.bottleneck.rate={self.rate}",
+            f"link.bottleneck.queue={queues[self.queue].replace('RATE', self.rate)}",
+            f"traffic.bulk.congestion={self.congestion}",
+            f"traffic.bulk.flows={self.flows}",
+        ]

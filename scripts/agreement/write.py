@@ -80,9 +80,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 def _results(entries: Sequence[matrix.Entry], options: argparse.Namespace) -> dict[str, PointAgreement]:
     """Every scenario by its name."""
     chosen = engines(options.engines)
-    plans = [
-        plan(entry.experiment, chosen, options.out, repeat=options.repeat or entry.repetitions) for entry in entries
-    ]
+    plans = [_tasks(entry, chosen, options) for entry in entries]
     tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: task.seed)
     runs = _stored(tasks, chosen[1]) if options.keep_reference else {}
     tasks = [task for task in tasks if task not in runs]
@@ -94,6 +92,12 @@ def _results(entries: Sequence[matrix.Entry], options: argparse.Namespace) -> di
         for entry, agreement in zip(entries, compared, strict=True)
         for scenario, point in zip(entry.scenarios, agreement.points, strict=True)
     }
+
+
+def _tasks(entry: matrix.Entry, chosen: Sequence[Engine], options: argparse.Namespace) -> list[Task]:
+    """The runs of the points that are compared."""
+    tasks = plan(entry.experiment, chosen, options.out, repeat=options.repeat or entry.repetitions)
+    return [task for task in tasks if entry.has(task.point)]
 
 
 def _stored(tasks: Sequence[Task], engine: Engine) -> dict[Task, Run]:

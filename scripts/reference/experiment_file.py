@@ -109,7 +109,8 @@ class Sections:
 
     def meaning(self, node: Node) -> str:
         """The purpose of the key. If its values may take several forms, also the purpose of each form."""
-        values = node.get("additionalProperties", {}).get("$ref", "").rpartition("/")[2]
+        more = node.get("additionalProperties") or {}
+        values = more.get("$ref", "").rpartition("/")[2]
         forms = self.definitions[values].get("anyOf", []) if values else []
         return " ".join([told(node), *(form["description"] for form in forms)])
 
@@ -148,7 +149,7 @@ class Sections:
         if kind == "object":
             values = node.get("additionalProperties") or {}
             if values and self._is_table(values.get("$ref", "").rpartition("/")[2]):
-                return "named " + self._value(values, f"{path}.NAME").replace("table", "tables", 1)
+                return "named " + self.value(values, f"{path}.NAME").replace("table", "tables", 1)
             return "table"
         if isinstance(kind, list):
             return "text, number or boolean"

@@ -112,7 +112,7 @@ def settings(table: Mapping[str, object], first: str | None = None) -> str:
 
 
 def _told(key: str, value: object) -> str:
-    """One setting in words; for a table, the settings in it without the table's name; each table of a list in brackets."""
+    """One setting in words; a table as the settings in it, and each table of a list in brackets."""
     if isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
         return f"{key} " + " ".join(f"[{settings(each)}]" for each in value)
     return settings(value) if isinstance(value, Mapping) else setting(key, value)

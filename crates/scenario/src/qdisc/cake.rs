@@ -199,6 +199,7 @@ impl Discipline for Cake {
     const REASONS: &'static [Reason] =
         &[Reason::OVERLIMIT, Reason::COBALT, Reason::CAKE, Reason::ACK_FILTER, Reason::COBALT_MARK];
     const COUNTED: &'static [Reason] = &[Reason::CAKE, Reason::ACK_FILTER, Reason::COBALT_MARK];
+    const HOLDS_BACK: bool = true;
     const OWN_WORDS: usize = stats::LEAST_WORDS;
 
     fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {

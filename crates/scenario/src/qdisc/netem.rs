@@ -196,9 +196,9 @@ impl Reason {
     /// Lost by netem, as it was told to.
     pub const NETEM_LOSS: Self = Self::drop("loss");
     /// Marked by netem instead of lost.
-    pub const NETEM_MARK: Self = Self::mark("loss-mark");
+    pub const NETEM_MARK: Self = Self::mark("loss_mark");
     /// Lost by netem, or dropped at its limit: Linux counts them together, and with marks.
-    pub const NETEM: Self = Self::drop("loss-or-overlimit");
+    pub const NETEM: Self = Self::drop("loss_or_overlimit");
 }
 
 impl Discipline for Netem {

@@ -173,7 +173,10 @@ impl State {
             }
         }
         self.activate(tin_index, index);
-        self.drop_surplus((tin_index, index), now_ns, pool, fates)
+        match self.drop_surplus((tin_index, index), now_ns, pool, fates) {
+            Xmit::Displacing if fates.has_dropped(packet) => Xmit::Congested,
+            xmit => xmit,
+        }
     }
 
     fn push(&mut self, packet: PacketId, tin: usize, index: usize, pool: &mut Pool) {

@@ -11,8 +11,11 @@ use crate::network::packet::{Body, Header, Load, Side, TcpPacket};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::{Ecn, TrafficClass};
+use crate::network::xmit::Xmit;
 
 const FLOWS: usize = 6;
+/// What each flow says of itself. (A flow that changed it could overtake itself: dualpi2 has a queue for either kind.)
+const ECN: [Ecn; FLOWS] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct, Ecn::Ect0];
 const OVERHEAD_BYTES: u32 = 14;
 
 /// What happens to a discipline.
@@ -21,7 +24,7 @@ enum Operation {
     /// Time passes; timers that are due fire.
     Wait(u64),
     /// A segment of a flow arrives, with so many bytes of payload.
-    Arrive { flow: usize, payload_bytes: u32, ecn: Ecn },
+    Arrive { flow: usize, payload_bytes: u32 },
     /// The link takes so many packets.
     Take(usize),
     /// The discipline is given other parameters, or replaced.
@@ -31,10 +34,8 @@ enum Operation {
 fn operation() -> impl Strategy<Value = Operation> {
     let wait = prop_oneof![0..20_000_u64, 0..5_000_000_u64, 0..2_000_000_000_u64];
     let payload = prop_oneof![3 => Just(MSS_BYTES), 2 => 0..=MSS_BYTES, 1 => 0..=10 * MSS_BYTES];
-    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
     prop_oneof![
-        30 => (0..FLOWS, payload, ecn)
-            .prop_map(|(flow, payload_bytes, ecn)| Operation::Arrive { flow, payload_bytes, ecn }),
+        30 => (0..FLOWS, payload).prop_map(|(flow, payload_bytes)| Operation::Arrive { flow, payload_bytes }),
         15 => (1..4_usize).prop_map(Operation::Take),
         15 => wait.prop_map(Operation::Wait),
         1 => scenario::Qdisc::any().prop_map(Operation::Change),
@@ -52,10 +53,12 @@ struct Held {
 struct Account {
     qdisc: Qdisc,
     limit: Limit,
+    holds_back: bool,
     /// After the last operation.
     backlog: Backlog,
-    /// Whether packets of a flow stay in order.
+    /// Whether packets of a flow stay in order, now and after the queue was empty.
     keeps_order: bool,
+    will_keep_order: bool,
     pool: Pool,
     fates: Fates,
     now_ns: u64,
@@ -75,8 +78,10 @@ impl Account {
         Some(Self {
             qdisc: qdisc(parameters, 0)?,
             limit: parameters.limit(),
+            holds_back: holds_back(parameters),
             backlog: Backlog::default(),
             keeps_order: keeps_order(parameters),
+            will_keep_order: keeps_order(parameters),
             pool: Pool::new(),
             fates: Fates::default(),
             now_ns: 0,
@@ -89,7 +94,7 @@ impl Account {
     fn apply(&mut self, operation: &Operation) {
         match *operation {
             Operation::Wait(ns) => self.wait_until(self.now_ns + ns),
-            Operation::Arrive { flow, payload_bytes, ecn } => self.arrive(flow, payload_bytes, ecn),
+            Operation::Arrive { flow, payload_bytes } => self.arrive(flow, payload_bytes),
             Operation::Take(packets) => (0..packets).for_each(|_| self.take()),
             Operation::Change(ref to) => self.change(to),
         }
@@ -107,7 +112,8 @@ impl Account {
         self.now_ns = end_ns;
     }
 
-    fn arrive(&mut self, flow: usize, payload_bytes: u32, ecn: Ecn) {
+    fn arrive(&mut self, flow: usize, payload_bytes: u32) {
+        let ecn = ECN[flow];
         let seq = self.next_seq[flow];
         self.next_seq[flow] += u64::from(payload_bytes);
         let segment = Segment {
@@ -139,7 +145,13 @@ impl Account {
         let xmit = self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.fates);
         let split = self.fates.0.iter().any(|fate| matches!(fate, Fate::Split(_)));
         let dropped = self.fates.has_dropped(id);
-        assert!(split || xmit.is_queued() != dropped, "{xmit:?} of a packet that was dropped: {dropped}");
+        let displaced = self.fates.0.iter().any(|fate| matches!(fate, Fate::Dropped(other, _) if *other != id));
+        // A discipline that takes packets off their senders' accounts says the same of all.
+        assert!(
+            split || xmit == Xmit::Left || xmit.is_queued() != dropped,
+            "{xmit:?} of a packet that was dropped: {dropped}"
+        );
+        assert!(split || xmit != Xmit::Displacing || displaced, "nothing was displaced");
         self.settle();
     }
 
@@ -153,11 +165,14 @@ impl Account {
                     unreachable!("all are segments")
                 };
                 assert!(!self.keeps_order || segment.seq >= self.least_seq[flow], "a packet overtook another");
-                self.least_seq[flow] = segment.seq + u64::from(segment.len);
+                self.least_seq[flow] = self.least_seq[flow].max(segment.seq + u64::from(segment.len));
                 self.pool.remove(id);
             }
             Dequeued::Nothing => assert_eq!(self.qdisc.backlog(), Backlog::default(), "packets are kept back"),
-            Dequeued::NotBefore(at_ns) => assert!(at_ns > self.now_ns, "not before now"),
+            Dequeued::NotBefore(at_ns) => {
+                assert!(self.holds_back, "it is not said to hold packets back");
+                assert!(at_ns > self.now_ns, "not before now");
+            }
         }
     }
 
@@ -165,7 +180,10 @@ impl Account {
         let Some(qdisc) = qdisc(to, self.now_ns) else { return };
         self.qdisc.change(qdisc, &self.pool, &mut self.fates);
         self.limit = to.limit();
-        self.keeps_order = keeps_order(to);
+        self.holds_back = holds_back(to);
+        // What waits may be in other queues than what comes.
+        self.keeps_order = false;
+        self.will_keep_order = keeps_order(to);
         self.settle();
     }
 
@@ -205,12 +223,18 @@ impl Account {
         let backlog = self.qdisc.backlog();
         assert_eq!(backlog, Backlog { packets, bytes });
         assert_eq!(self.qdisc.is_empty(), packets == 0);
+        self.keeps_order |= self.will_keep_order && packets == 0;
         let before = std::mem::replace(&mut self.backlog, backlog);
         match self.limit {
             Limit::Packets(limit) => assert!(packets <= limit.max(before.packets), "{packets} of {limit} packets"),
             Limit::Bytes(limit) => assert!(bytes <= limit.max(before.bytes), "{bytes} of {limit} bytes"),
         }
     }
+}
+
+/// Is there a discipline that may hold packets back although the link is ready? All others are work-conserving.
+fn holds_back(parameters: &scenario::Qdisc) -> bool {
+    parameters.all().iter().any(|discipline| discipline.kind().holds_back)
 }
 
 /// Packets of one flow, which all have the same DSCP, leave in the order of their arrival.
