@@ -5,14 +5,17 @@
 //! which are not modelled.
 //!
 //! Linux paces TCP by the departure time that each packet carries (`skb->tstamp`), and leaves `maxrate` to this file. A
-//! packet without such a time is charged a whole quantum, when the flow's credit is used up.
+//! packet without such a time is charged a whole quantum, when the flow's credit is used up. Between network namespaces
+//! of one machine, which the kernel engines use, a forwarded packet keeps its time (`mono_delivery_time`, since Linux
+//! 5.18), and so it does here. A router that is a machine of its own gets packets without it.
 //!
 //! Departures:
 //! - The pacing of TCP: connections of this host space their packets themselves, as at any other queue. The packets leave
 //!   at the same times, but those that are not yet due wait in the connection and not here, so the queue is shorter.
 //! - `horizon` and `horizon_drop` have no effect: they concern packets that wait here for their departure time.
-//! - `ce_threshold` counts the delay from when a packet arrives here. The kernel counts from the departure time of a
-//!   packet that has one, and that of a connection of this host has just come when it arrives.
+//! - `ce_threshold` counts the delay from when a packet arrives here, as on a router that is a machine of its own. The
+//!   kernel counts from the departure time of a packet that has one. That of a connection of this host has just come
+//!   when it arrives, but that of a forwarded packet is when its sender sent it.
 //! - A new connection begins to be paced at once, instead of when `fq` sees its first packet, and a queue that becomes
 //!   `fq`, or is `fq` no longer, changes nothing for connections that exist.
 //! - SYN-ACKs belong to the flow of their connection, not to one that the hash chooses.
