@@ -115,6 +115,7 @@ fn arguments(kind: &Kind, settings: Vec<(&'static str, Setting)>, port: &str) ->
             Setting::Packets(number) => format!(" {number}p"),
             Setting::Integer(value) => format!(" {value}"),
             Setting::Rate(bits_per_second) => format!(" {}", units::rate(bits_per_second)),
+            Setting::ExactTime(ns) => format!(" {}", units::time(ns)),
             Setting::Time(ns) if ns % 1000 == 0 => format!(" {}", units::time(ns)),
             Setting::Time(value_ns) => {
                 return Err(PlanError::TooFine { place: port.to_owned(), what: name, value_ns, holder: kind.name });

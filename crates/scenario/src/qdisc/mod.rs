@@ -231,6 +231,8 @@ pub enum Setting {
     Integer(i64),
     /// A time in nanoseconds that the kernel counts in microseconds.
     Time(u64),
+    /// A time that the kernel counts in nanoseconds.
+    ExactTime(u64),
     /// A rate in bits per second.
     Rate(u64),
     /// A number in (0, 1].
@@ -385,6 +387,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     fq_codel::FqCodel,
+    fq::Fq,
     pie::Pie,
     fq_pie::FqPie,
     dualpi2::Dualpi2,
@@ -426,6 +429,11 @@ impl Qdisc {
     pub fn has_steady_rate(&self) -> bool {
         let is_shaped = self.shaper().is_some() || !self.kind().holds_back;
         is_shaped && self.all().iter().skip(1).all(|inner| !inner.kind().holds_back)
+    }
+
+    /// Whether TCP connections of the host whose packets it sends are paced because of it.
+    pub fn paces(&self) -> bool {
+        self.all().into_iter().any(|qdisc| matches!(qdisc, Self::Fq(fq) if fq.pacing))
     }
 
     fn depth(&self) -> usize {

@@ -219,6 +219,13 @@ fn has_separate_accounts(kind: &TrafficKind) -> bool {
 }
 
 impl Setup<'_> {
+    /// Whether a queue at one of the node's ports paces connections (in Linux, when it sees their first packet).
+    fn is_paced_by_queue(&self, node: NodeIndex) -> bool {
+        let ports =
+            self.scenario.links.iter().flat_map(|link| link.ends.into_iter().zip([&link.forward, &link.reverse]));
+        ports.filter(|(from, port)| *from == node && port.rate.is_some()).any(|(_, port)| port.queue.paces())
+    }
+
     fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {
         let unset = tcp::Config::DEFAULT;
         let host = &self.scenario.nodes[usize::from(node)].tcp;
@@ -233,7 +240,7 @@ impl Setup<'_> {
             window_packets: sending.window_packets.unwrap_or(unset.window_packets),
             target_ns: sending.target_ns.unwrap_or(unset.target_ns),
             ecn: sending.ecn,
-            pacing: sending.pacing,
+            pacing: sending.pacing || self.is_paced_by_queue(node),
             pacing_percent: host.pacing_percent,
             gso_max_segs: host.gso_max_segs,
             slow_start_after_idle: host.slow_start_after_idle,

@@ -263,6 +263,7 @@ disciplines! {
     red::Red,
     codel::Codel,
     fq_codel::FqCodel,
+    fq::Fq,
     pie::Pie,
     fq_pie::FqPie,
     dualpi2::Dualpi2,
