@@ -214,13 +214,20 @@ def test_the_kernels_counters_tell_why_packets_were_dropped(
     assert "sojourn.r1>h2.p<N>_ms" in bs.metrics.not_measured(each)
 
 
-def test_a_discipline_that_the_kernel_lacks_is_refused_by_its_module_before_anything_runs(
+def test_a_discipline_that_the_kernel_lacks_is_refused_by_its_module_and_no_run_is_stored(
     tmp_path: Path, built: Image
 ) -> None:
     text = ROUTED.replace('qdisc = "pfifo", limit = "20p"', 'qdisc = "dualpi2"')
     with pytest.raises(EngineError, match=r"this kernel \(\S+\) has no sch_dualpi2;"):
         bs.run(write(tmp_path, text), engine="guest", out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").rglob("run.json"))
+
+
+def test_tc_in_the_guest_has_the_tables_of_netems_distributions(tmp_path: Path, built: Image) -> None:
+    netem = 'qdisc = "netem", delay = "10ms", jitter = "1ms", distribution = "normal"'
+    text = ROUTED.replace('qdisc = "pfifo", limit = "20p"', netem)
+    (run,) = bs.run(write(tmp_path, text), engine="guest", out=tmp_path / "out").runs
+    assert run.metrics["rtt.max_ms"] > run.metrics["rtt.p50_ms"] > 10
 
 
 def test_a_further_run_starts_within_two_seconds(tmp_path: Path, built: Image) -> None:

@@ -1,4 +1,4 @@
-"""The programs that the guest borrows from this machine, with the shared libraries that they load.
+"""The programs that the guest borrows from this machine, with the shared libraries and tables that they load.
 
 `ip`, `tc` and `ethtool` are for the agent. A guest for a user's own programs also gets those of `TOOLS` that this
 machine has.
@@ -89,6 +89,7 @@ class NotBorrowed(GuestError):
 
 SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
 """Where distributions put root's programs, such as `BORROWED`; ordinary users often lack these directories in PATH."""
+_TC_TABLES = ("/usr/lib/x86_64-linux-gnu/tc", "/usr/lib64/tc", "/usr/lib/tc", "/usr/share/tc")
 _LIBRARY = re.compile(r"(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)")
 
 
@@ -101,6 +102,13 @@ def add_programs(root: Initramfs) -> None:
     for name, path in paths.items():
         assert path is not None
         _add(root, f"/usr/sbin/{name}", path)
+    for table in distributions():
+        root.file(str(table), table.read_bytes())
+
+
+def distributions() -> list[Path]:
+    """The tables of delays that tc reads for netem's `distribution`, wherever distributions put those of their tc."""
+    return sorted(table for place in _TC_TABLES for table in Path(place).glob("*.dist"))
 
 
 def add_tools(root: Initramfs, more: str | None = None) -> None:

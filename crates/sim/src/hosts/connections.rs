@@ -262,6 +262,10 @@ impl<S: Sink> Egress for Outlet<'_, S> {
         };
         self.net.send(&packet, self.recording)
     }
+
+    fn rehash(&mut self) {
+        self.net.rehash(self.flow, self.to);
+    }
 }
 
 fn live(places: &mut [Option<Connection>], index: u32) -> &mut Connection {

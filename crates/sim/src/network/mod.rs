@@ -20,7 +20,7 @@ use bufferscope_programs::Uniform;
 use bufferscope_records::{DropReason, Name, Sink};
 use bufferscope_scenario::{NodeIndex, Reason, Scenario};
 
-use self::packet::{Body, Header, Load, TcpPacket};
+use self::packet::{Body, Header, Load, Side, TcpPacket};
 use self::pool::{PacketId, Pool};
 use self::port::{Accepted, Passed, Port};
 use self::qdisc::layer::QdiscLayer;
@@ -72,8 +72,8 @@ pub(crate) struct Flow {
     pub(crate) name: Name,
     pub(crate) account: Account,
     labels: Labels,
-    /// The hash of all the flow's packets, in both directions.
-    hash: u32,
+    /// The hashes of the flow's packets, by the [side](Side) that they go to.
+    hashes: [u32; 2],
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
@@ -151,7 +151,13 @@ impl Network {
     /// The account of a new flow. `number` tells it from the others of its traffic.
     pub(crate) fn flow(&self, name: Name, account: Account, number: u32, labels: Labels) -> Flow {
         let hash = Random::new(self.seed, Stream::Hash { traffic: account.traffic, number }).next_u32();
-        Flow { name, account, labels, hash, sent: 0, delivered: 0, dropped: 0 }
+        Flow { name, account, labels, hashes: [hash; 2], sent: 0, delivered: 0, dropped: 0 }
+    }
+
+    /// The packets of a flow to one side have another hash from now on.
+    pub(crate) fn rehash(&mut self, flow: u32, to: Side) {
+        let hash = &mut self.flows[flow as usize].hashes[to as usize];
+        *hash = Header::rehash(*hash);
     }
 
     /// A host sends a packet. Returns what the host's port did with it.
@@ -164,7 +170,7 @@ impl Network {
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.ip_bytes,
             flow: packet.flow,
-            hash: flow.hash,
+            hash: flow.hashes[packet.body.side() as usize],
             source: packet.from,
             destination: packet.destination,
             port: flow.labels.port,

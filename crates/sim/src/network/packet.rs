@@ -1,5 +1,6 @@
 //! Packets: each has a small header, which every hop reads, and a body, which only the two hosts read.
 
+use bufferscope_programs::scramble;
 use bufferscope_scenario::NodeIndex;
 use bufferscope_scenario::sizes::MSS_BYTES;
 
@@ -17,8 +18,8 @@ pub(crate) struct Header {
     pub(crate) frame_bytes: u32,
     /// Index of the flow in the network's accounts.
     pub(crate) flow: u32,
-    /// Hash of the addresses, ports and protocol, as a Linux host computes it (`skb_get_hash`). Flows have different
-    /// ones, except by chance.
+    /// What `skb_get_hash` says of the packet in Linux. Flows have different ones, except by chance. A TCP socket may take
+    /// another one, which changes all but the [`TUPLE_BITS`](Self::TUPLE_BITS).
     pub(crate) hash: u32,
     /// The node that sent it.
     pub(crate) source: NodeIndex,
@@ -29,6 +30,22 @@ pub(crate) struct Header {
     pub(crate) port: u16,
     pub(crate) class: TrafficClass,
     pub(crate) load: Load,
+}
+
+impl Header {
+    /// The bits of [`hash`](Self::hash) that stand for the addresses, ports and protocol, and never change.
+    pub(crate) const TUPLE_BITS: u32 = 0xffff;
+
+    /// Hash of the addresses, ports and protocol, for a discipline that looks into the packet.
+    #[inline]
+    pub(crate) fn tuple_hash(&self) -> u32 {
+        self.hash & Self::TUPLE_BITS
+    }
+
+    /// The hash of a flow that takes another one.
+    pub(crate) fn rehash(hash: u32) -> u32 {
+        (scramble(hash.into()) as u32 & !Self::TUPLE_BITS) | (hash & Self::TUPLE_BITS)
+    }
 }
 
 /// Two values in one byte, to keep the header small. One is the number of frames, each with its own headers, into which
@@ -73,6 +90,17 @@ pub(crate) enum Body {
     Tcp(TcpPacket),
     Echo(Echo),
     Datagram(Datagram),
+}
+
+impl Body {
+    /// The end of the connection that it goes to. What is not TCP has only one.
+    #[inline]
+    pub(crate) fn side(&self) -> Side {
+        match self {
+            Self::Tcp(tcp) => tcp.to,
+            Self::Echo(_) | Self::Datagram(_) => Side::Server,
+        }
+    }
 }
 
 /// A segment on its way to one end of a connection.
@@ -153,5 +181,15 @@ mod tests {
     #[test]
     fn two_headers_fit_into_a_cache_line() {
         assert_eq!(size_of::<Header>(), 32);
+    }
+
+    #[test]
+    fn another_hash_differs_in_all_but_the_bits_of_the_addresses() {
+        let (mut hash, mut seen) = (0xdead_beef, std::collections::HashSet::new());
+        for _ in 0..100 {
+            assert!(seen.insert(hash), "{hash:x}");
+            assert_eq!(hash & 0xffff, 0xbeef);
+            hash = Header::rehash(hash);
+        }
     }
 }

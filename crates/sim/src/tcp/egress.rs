@@ -21,6 +21,10 @@ pub struct Outgoing {
 pub trait Egress {
     /// Accepts a segment and immediately returns what happened to it.
     fn send(&mut self, outgoing: &Outgoing) -> Xmit;
+
+    /// The endpoint takes another hash for its segments from now on (`sk_rethink_txhash`): after a timeout, in the hope of
+    /// a better path. (Linux also does so at the second copy of a segment, for acknowledgements. That is not modelled.)
+    fn rehash(&mut self) {}
 }
 
 /// Collects the segments for later delivery; the result is always [`Left`](Xmit::Left).

@@ -138,6 +138,7 @@ impl Endpoint {
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => {
                 if attempt.due_ns <= now_ns {
                     *attempt = attempt.on_timeout(now_ns);
+                    out.rehash();
                     let xmit = self.send_syn(now_ns, out);
                     if let (Phase::SynSent(attempt), Xmit::Dropped) = (&mut self.phase, xmit) {
                         *attempt = attempt.on_dropped(now_ns);

@@ -47,6 +47,7 @@ struct Gate {
     displacing: bool,
     sent: Vec<Segment>,
     refused: usize,
+    rehashes: usize,
 }
 
 impl Egress for Gate {
@@ -57,6 +58,10 @@ impl Egress for Gate {
         }
         self.sent.push(outgoing.segment);
         if self.displacing { Xmit::Displacing } else { Xmit::Left }
+    }
+
+    fn rehash(&mut self) {
+        self.rehashes += 1;
     }
 }
 
@@ -181,4 +186,19 @@ fn a_packet_that_displaces_another_halves_the_window_and_is_charged_until_it_lea
     assert!((2..10).contains(&queued), "{queued}");
     gated.end.on_left_host(gated.now_ns, MSS as u32, &mut gated.gate);
     assert_eq!(gated.gate.sent.len() - before, queued + 1);
+}
+
+/// `tcp_write_timeout` calls `sk_rethink_txhash`; a tail loss probe does not.
+#[test]
+fn each_timeout_takes_another_hash() {
+    let mut gated = Gated::new();
+    gated.wait();
+    assert_eq!(gated.gate.rehashes, 1, "after a SYN");
+    gated.hear(0, Flags::SYN | Flags::ACK, 1, 65_535);
+    gated.offer(MSS);
+    gated.wait();
+    assert_eq!(gated.gate.rehashes, 1, "the probe");
+    gated.wait();
+    gated.wait();
+    assert_eq!(gated.gate.rehashes, 3);
 }

@@ -10,7 +10,6 @@
 //!   This is what a segment of Linux' own TCP takes; the kernel charges datagrams differently (2304 bytes for a full
 //!   one, 768 for a small ping);
 //! - `nat` has no effect, because no node translates addresses;
-//! - a new hash after a timeout (`net.core.txrehash`) is not modelled: a flow keeps its queue;
 //! - the length that the shaper counts is computed when a packet leaves, so a change of the overhead also holds for
 //!   waiting packets;
 //! - a change sets every parameter. `tc qdisc change` keeps those that are left out.

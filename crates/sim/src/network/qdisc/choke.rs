@@ -150,7 +150,7 @@ impl Choke {
         let place = self.draw()?;
         let flow = |packet| {
             let header = pool.header(packet);
-            (header.hash, header.source, header.destination)
+            (header.tuple_hash(), header.source, header.destination)
         };
         let drawn = self.ring.places[place as usize]?;
         (flow(drawn) == flow(packet)).then_some(place)

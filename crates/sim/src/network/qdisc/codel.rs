@@ -46,7 +46,7 @@ impl Discipline for Codel {
     }
 
     fn idle_since(&mut self, _at_ns: u64) {
-        self.state.stop_dropping();
+        self.state.on_empty();
     }
 
     /// `codel_change`: the state of the control law stays, and packets over a lowered limit are dropped from the head.

@@ -115,7 +115,7 @@ impl State {
     ) -> Option<PacketId> {
         let now = ticks(now_ns);
         let Some(packet) = source.pop(pool) else {
-            self.dropping = false;
+            self.on_empty();
             return None;
         };
         let may_drop = self.may_drop(law, Some(packet), source, now, pool);
@@ -137,10 +137,12 @@ impl State {
         packet
     }
 
-    /// The queue was found empty.
+    /// The queue was found empty. What comes next has to wait for an interval before it is dropped, which packets that
+    /// come singly never do.
     #[inline]
-    pub(super) fn stop_dropping(&mut self) {
+    pub(super) fn on_empty(&mut self) {
         self.dropping = false;
+        self.above_for_interval_at = None;
     }
 
     /// Drops more often from now on: so many packets were dropped for another reason.

@@ -91,7 +91,7 @@ impl Discipline for FqCodel {
             return;
         }
         while let Some(flow) = flows.next(settings.quantum_bytes) {
-            flows.turn(flow).state.stop_dropping();
+            flows.turn(flow).state.on_empty();
             flows.retire();
         }
     }

@@ -52,6 +52,21 @@ fn fq_codel_lets_new_flows_pass_old_ones() {
     assert_eq!(bench.backlog(), (0, 0));
 }
 
+/// `codel_dequeue` forgets how long a flow has been above target when it finds its queue empty. So packets that come singly
+/// are never dropped, however long each of them waits for the others.
+#[test]
+fn fq_codel_does_not_drop_packets_that_come_singly() {
+    let mut bench = bench(parameters());
+    arrive(&mut bench, 3, 100, 0, Ecn::NotEct);
+    let mut single = Vec::new();
+    for turn in 0..20 {
+        let now_ns = turn * 50 * MS;
+        bench.arrive_of(flow(9), now_ns, 98, TrafficClass::new(0, Ecn::NotEct));
+        single.extend(dequeue(&mut bench, 3, now_ns + 6 * MS).into_iter().filter(|number| *number >= 100));
+    }
+    assert_eq!(single, (100..120).collect::<Vec<_>>());
+}
+
 #[test]
 fn fq_codel_keeps_flows_with_the_same_queue_in_order() {
     let mut bench = bench(scenario::FqCodel { flows: 1, ..parameters() });

@@ -189,10 +189,6 @@ impl Discipline for Htb {
         self.leaves.iter().flatten().for_each(|leaf| leaf.qdisc.each_packet(pool, visit));
     }
 
-    fn idle_since(&mut self, at_ns: u64) {
-        self.leaves.iter_mut().flatten().for_each(|leaf| leaf.qdisc.idle_since(at_ns));
-    }
-
     fn timer(&self) -> Option<u64> {
         self.leaves.iter().flatten().filter_map(|leaf| leaf.qdisc.timer()).min()
     }

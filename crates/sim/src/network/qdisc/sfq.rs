@@ -168,7 +168,7 @@ impl Discipline for Sfq {
 
 impl Sfq {
     fn hash(&self, packet: PacketId, pool: &Pool) -> u16 {
-        self.mixed(pool.header(packet).hash)
+        self.mixed(pool.header(packet).tuple_hash())
     }
 
     /// The hash value of flows with this hash, until the next perturbation.

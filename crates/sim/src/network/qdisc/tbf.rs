@@ -110,8 +110,11 @@ impl Discipline for Tbf {
         self.inner.each_packet(pool, visit);
     }
 
+    /// While a packet waits for tokens, the inner discipline is not asked.
     fn idle_since(&mut self, at_ns: u64) {
-        self.inner.qdisc.idle_since(at_ns);
+        if self.inner.backlog().packets == 0 {
+            self.inner.qdisc.idle_since(at_ns);
+        }
     }
 
     fn timer(&self) -> Option<u64> {

@@ -152,3 +152,32 @@ fn what_waits_may_be_in_another_discipline() {
     assert_eq!(bench.not_before(MS), Some(1_211_200), "and is not looked for again");
     assert_eq!(bench.dequeue(1_211_200).0, Some((1, Ecn::NotEct)));
 }
+
+/// While a packet waits for tokens, `tbf_dequeue` does not ask the inner discipline. CoDel's intervals go on.
+#[test]
+fn a_link_that_is_idle_for_want_of_tokens_does_not_stop_codel() {
+    let drops = |is_idle: bool| {
+        let codel = scenario::Codel {
+            limit_packets: 1000,
+            target_ns: 5 * MS,
+            interval_ns: 100 * MS,
+            ecn: false,
+            ce_threshold_ns: None,
+        };
+        let mut bench = bench(scenario::Tbf { inner: Some(Box::new(scenario::Qdisc::Codel(codel))), ..parameters() });
+        fill(&mut bench, 600);
+        let (mut now_ns, mut drops) = (0, Vec::new());
+        while now_ns < 400 * MS {
+            if is_idle {
+                bench.idle_since(now_ns);
+            }
+            let (passed, fates) = bench.dequeue_or_wait(now_ns);
+            drops.extend(fates.iter().map(|_| now_ns));
+            now_ns = passed.err().unwrap_or(now_ns);
+        }
+        drops
+    };
+    let expected = drops(false);
+    assert!(expected.len() > 3, "{expected:?}");
+    assert_eq!(drops(true), expected);
+}

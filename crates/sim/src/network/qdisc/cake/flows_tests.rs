@@ -5,6 +5,7 @@ use crate::network::packet::Load;
 use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::random::Stream;
 
+/// The header of a packet whose queue is chosen by this value.
 fn header(hash: u32, source: u16, destination: u16) -> Header {
     let class = TrafficClass::new(0, Ecn::NotEct);
     Header {
@@ -12,7 +13,7 @@ fn header(hash: u32, source: u16, destination: u16) -> Header {
         ip_bytes: 1500,
         frame_bytes: 1514,
         flow: 0,
-        hash,
+        hash: hash.rotate_right(16),
         port: 0,
         source,
         destination,

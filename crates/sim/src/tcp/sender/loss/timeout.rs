@@ -26,6 +26,7 @@ impl Sender {
         if self.board.packets_out() == 0 {
             return;
         }
+        output.out.rehash();
         self.enter_loss(output.now_ns);
         self.frto.timeouts += 1;
         let head = self.board.ids().start;
