@@ -23,7 +23,7 @@ pub trait Egress {
     fn send(&mut self, outgoing: &Outgoing) -> Xmit;
 
     /// The endpoint takes another hash for its segments from now on (`sk_rethink_txhash`): after a timeout, in the hope of
-    /// a better path.
+    /// a better path. (Linux also does so at the second copy of a segment, for acknowledgements. That is not modelled.)
     fn rehash(&mut self) {}
 }
 

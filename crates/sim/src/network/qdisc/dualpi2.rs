@@ -398,7 +398,7 @@ impl Controller {
 
 /// A weight in 256ths of a hertz as the controller uses it (`dualpi2_scale_alpha_beta`).
 fn scaled(weight: u32) -> u32 {
-    ((u64::from(weight) * u64::from(CERTAIN) >> WEIGHT_SHIFT) / NS_PER_S) as u32
+    (((u64::from(weight) * u64::from(CERTAIN)) >> WEIGHT_SHIFT) / NS_PER_S) as u32
 }
 
 #[cfg(test)]

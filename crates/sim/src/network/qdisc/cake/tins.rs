@@ -34,7 +34,7 @@ pub(super) fn shares(diffserv: Diffserv, bytes_per_second: u64) -> Vec<(u64, i32
         Diffserv::Diffserv3 => by_shifts(&[0, 4, 2]),
         Diffserv::Diffserv4 => by_shifts(&[0, 4, 1, 2]),
         Diffserv::Diffserv8 | Diffserv::Precedence => {
-            let less = |(rate, quantum): &(u64, i32)| Some((rate.wrapping_mul(7) >> 3, quantum * 7 >> 3));
+            let less = |(rate, quantum): &(u64, i32)| Some((rate.wrapping_mul(7) >> 3, (quantum * 7) >> 3));
             std::iter::successors(Some((bytes_per_second, 256)), less).take(8).collect()
         }
     }
