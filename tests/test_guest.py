@@ -193,6 +193,8 @@ def test_a_run_says_on_what_it_ran(tmp_path: Path, built: Image) -> None:
         ('qdisc = "sfq", limit = "20p"', {"overlimit"}),
         ('qdisc = "pie", limit = "20p"', {"overlimit"}),
         ('qdisc = "pie", target = "1ms", tupdate = "4ms", alpha = 32, beta = 32', {"pie"}),
+        ('qdisc = "fq", limit = "20p"', {"overlimit"}),
+        ('qdisc = "fq", flow_limit = "20p"', {"flow_limit"}),
         ('qdisc = "fq_pie", limit = "20p"', {"overlimit"}),
         ('qdisc = "fq_pie", target = "1ms", tupdate = "4ms", alpha = 32, beta = 32', {"pie"}),
         ('qdisc = "tbf", rate = "1mbit", burst = "3kb", limit = "20kb"', {"overlimit"}),

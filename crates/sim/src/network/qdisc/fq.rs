@@ -12,6 +12,8 @@
 //! Departures:
 //! - The pacing of TCP: connections of this host space their packets themselves, as at any other queue. The packets leave
 //!   at the same times, but those that are not yet due wait in the connection and not here, so the queue is shorter.
+//! - Their spacing differs from the kernel's where windows are a few packets: `ce_threshold` = 1 ms at the port of four
+//!   CUBIC senders gave a fifth less goodput than Linux 6.1, and a tenth more marks.
 //! - `horizon` and `horizon_drop` have no effect: they concern packets that wait here for their departure time.
 //! - `ce_threshold` counts the delay from when a packet arrives here, as on a router that is a machine of its own. The
 //!   kernel counts from the departure time of a packet that has one. That of a connection of this host has just come
