@@ -660,7 +660,7 @@ mod tests {
         );
         let settings = netem.unwrap().settings();
         assert_eq!(settings[1], ("duplicate", Setting::Words("1 50".to_owned())));
-        assert_eq!(settings[2], ("slot", Setting::Words("5000us 5000us packets 5 bytes 3000".to_owned())));
+        assert_eq!(settings[2], ("slot", Setting::Words("5000us 5000us packets 5 bytes 3072".to_owned())));
         let netem = read("slot = { distribution = \"pareto\", delay = \"5ms\", jitter = \"1ms\" }").unwrap();
         assert_eq!(netem.settings()[1].1, Setting::Words("distribution pareto 5000us 1000us".to_owned()));
         assert_eq!(words("rate"), Setting::Words("1000000bit 0 48 0".to_owned()));
