@@ -45,9 +45,9 @@ pub(crate) struct Keys {
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     loss_correlation: Option<f64>,
     /// Losses of a Markov chain with four states (tc's `loss state`).
-    state: Option<StateKeys>,
+    state: Option<Box<StateKeys>>,
     /// Losses of the model of Gilbert and Elliott (tc's `loss gemodel`).
-    gemodel: Option<GemodelKeys>,
+    gemodel: Option<Box<GemodelKeys>>,
     /// Mark ECN-capable packets instead of losing them.
     #[serde(default)]
     ecn: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Keys {
     #[schemars(range(min = -1000, max = 1000))]
     celloverhead: i32,
     /// Slots: delayed packets leave only within these, in bunches. Default: any time.
-    slot: Option<SlotKeys>,
+    slot: Option<Box<SlotKeys>>,
     /// The discipline in which packets wait after their delay. Packets that go first pass it by. Default: none.
     inner: Option<Box<Queue>>,
 }

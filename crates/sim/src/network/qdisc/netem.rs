@@ -161,7 +161,7 @@ impl Discipline for Netem {
             let mut answer = Dequeued::Nothing;
             if let Some((is_between, next)) = self.next() {
                 let Self { settings, random, .. } = self;
-                let slot_ns = settings.slot.as_mut().map_or(0, |slot| slot.from_ns(next.at_ns, now_ns, random));
+                let slot_ns = settings.slot.as_mut().map_or(0, |slot| slot.begins_ns(next.at_ns, now_ns, random));
                 let from_ns = next.at_ns.max(slot_ns);
                 if from_ns <= now_ns {
                     if is_between {
@@ -369,7 +369,7 @@ impl Slot {
     }
 
     /// When the slot begins in which a packet may leave that is delayed until `at_ns`.
-    fn from_ns(&mut self, at_ns: u64, now_ns: u64, random: &mut Random) -> u64 {
+    fn begins_ns(&mut self, at_ns: u64, now_ns: u64, random: &mut Random) -> u64 {
         if self.next_ns < at_ns {
             self.advance(now_ns, random);
         }
