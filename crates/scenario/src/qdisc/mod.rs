@@ -19,7 +19,7 @@ pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset}
 pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
 pub use htb::{ClassFilter, HtbClass};
-pub use netem::{Distribution, Loss, NetemRate, Reorder};
+pub use netem::{Distribution, Loss, NetemRate, NetemSlot, Reorder, SlotDelay};
 pub use packet_match::Match;
 pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, Curve, IdleTable};
@@ -81,6 +81,11 @@ pub(crate) trait Discipline: Sized {
     /// The classes, disciplines and filters inside it as `tc` takes them, in order.
     fn parts(&self) -> Vec<Part<'_>> {
         Vec::new()
+    }
+
+    /// The key that is given, but may not be if the discipline is inside another one.
+    fn outermost_key(&self) -> Option<&'static str> {
+        None
     }
 
     /// Passes what each filter chooses to `visit`, those of inner disciplines too.
@@ -345,6 +350,13 @@ macro_rules! disciplines {
                 }
             }
 
+            /// The key that is given, but may not be if the discipline is inside another one.
+            fn outermost_key(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name(discipline) => discipline.outermost_key(),)+
+                }
+            }
+
             /// Passes what each filter chooses to `visit`, those of inner disciplines too.
             fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
                 match self {
@@ -420,6 +432,12 @@ impl Qdisc {
         if depth > MOST_DEPTH {
             let found = format!("{depth} disciplines inside each other");
             problems.add(|| Problem::new(path, found, format!("at most {MOST_DEPTH}")));
+            return None;
+        }
+        let inside = |inner: &&Self| Some((inner.kind().name, inner.outermost_key()?));
+        if let Some((name, key)) = qdisc.all().iter().skip(1).find_map(inside) {
+            let found = format!("{key} of {name} inside another discipline");
+            problems.add(|| Problem::new(path, found, format!("{key} only of the port's own discipline")));
             return None;
         }
         Some(qdisc)

@@ -1,24 +1,24 @@
-//! `netem`: delays, loses and reorders packets (`sch_netem`). Defaults and refusals are those of iproute2's
+//! `netem`: delays, loses, duplicates and reorders packets (`sch_netem`). Defaults and refusals are those of iproute2's
 //! `tc/q_netem.c`.
 //!
-//! Left out: duplicates, corruption, slots, and an inner discipline.
+//! Left out: corruption.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
+use super::{Counts, Discipline, Limit, Match, PacketLimit, Part, Qdisc, Queue, Reason, Setting, counted};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
-use crate::quantity::{Quantity, Times};
-use crate::units::{MINUTE, US};
+use crate::quantity::{Quantity, Sizes, Times};
+use crate::units::{GB, MINUTE, US};
 
 /// A delay.
 type Delay = Quantity<Times, US, MINUTE>;
 /// A variation, for which the kernel has 32 bits.
 type Jitter = Quantity<Times, US, 2_000_000_000>;
 
-/// A network emulator, as Linux' sch_netem: delays, loses and reorders packets. Probabilities and correlations are numbers
+/// A network emulator, as Linux' sch_netem: delays, loses, duplicates and reorders packets. Probabilities and correlations are numbers
 /// up to 1, where tc has per cent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -45,12 +45,18 @@ pub(crate) struct Keys {
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     loss_correlation: Option<f64>,
     /// Losses of a Markov chain with four states (tc's `loss state`).
-    state: Option<StateKeys>,
+    state: Option<Box<StateKeys>>,
     /// Losses of the model of Gilbert and Elliott (tc's `loss gemodel`).
-    gemodel: Option<GemodelKeys>,
+    gemodel: Option<Box<GemodelKeys>>,
     /// Mark ECN-capable packets instead of losing them.
     #[serde(default)]
     ecn: bool,
+    /// Probability with which a packet is duplicated; not in a discipline that is inside another one. Default: none is.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    duplicate: Option<f64>,
+    /// How much that depends on whether the packet before was duplicated. Default: not at all.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    duplicate_correlation: Option<f64>,
     /// Probability with which a packet is not delayed but goes first. Default: none does.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     reorder: Option<f64>,
@@ -74,6 +80,30 @@ pub(crate) struct Keys {
     #[serde(default)]
     #[schemars(range(min = -1000, max = 1000))]
     celloverhead: i32,
+    /// Slots: delayed packets leave only within these, in bunches. Default: any time.
+    slot: Option<Box<SlotKeys>>,
+    /// The discipline in which packets wait after their delay. Packets that go first pass it by. Default: none.
+    inner: Option<Box<Queue>>,
+}
+
+/// When slots begin, and what leaves in one. Each begins a while after the packet that ends the one before.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields, inline)]
+struct SlotKeys {
+    /// The shortest time until the next slot.
+    min_delay: Option<Delay>,
+    /// The longest. Default: min_delay.
+    max_delay: Option<Delay>,
+    /// The distribution of these times, instead of min_delay: any but uniform.
+    distribution: Option<Distribution>,
+    /// Mean of the distribution.
+    delay: Option<Delay>,
+    /// Standard deviation of the distribution.
+    jitter: Option<Jitter>,
+    /// Number of packets that leave in a slot. Default: any.
+    packets: Option<PacketLimit>,
+    /// What leaves in a slot before it ends. Default: any.
+    bytes: Option<Quantity<Sizes, 1, GB>>,
 }
 
 /// A Markov chain with four states: packets pass (1) or are lost (4) in a gap, and pass (2) or are lost (3) in a burst.
@@ -150,10 +180,19 @@ pub struct Netem {
     pub loss: Option<Loss>,
     /// Mark instead of losing.
     pub ecn: bool,
+    /// With what probability packets are duplicated, and how much that depends on the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<[f64; 2]>,
     /// How packets are reordered.
     pub reorder: Option<Reorder>,
     /// The rate.
     pub rate: Option<NetemRate>,
+    /// In what slots packets leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<NetemSlot>,
+    /// Where packets wait after their delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Box<Qdisc>>,
 }
 
 /// How packets are lost. All are probabilities, except for correlations.
@@ -190,6 +229,27 @@ pub struct NetemRate {
     pub cell_bytes: u32,
     /// Bytes that each cell takes beyond its own.
     pub cell_overhead_bytes: i32,
+}
+
+/// The slots of `netem`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetemSlot {
+    /// How long it takes until the next one.
+    pub delay: SlotDelay,
+    /// Packets that leave in one.
+    pub packets: Option<u32>,
+    /// Bytes that leave in one.
+    pub bytes: Option<u32>,
+}
+
+/// How long it takes until the next slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotDelay {
+    /// At least and less than, in nanoseconds.
+    Between([u64; 2]),
+    /// Mean and standard deviation, in nanoseconds.
+    Distributed(Distribution, [u64; 2]),
 }
 
 impl Reason {
@@ -229,6 +289,7 @@ impl Discipline for Netem {
             ("correlation", keys.correlation.is_some() && keys.jitter.is_none(), "jitter"),
             ("jitter", keys.jitter.is_some() && keys.delay.is_none(), "delay"),
             ("distribution", keys.distribution != Distribution::Uniform && keys.jitter.is_none(), "jitter"),
+            ("duplicate_correlation", keys.duplicate_correlation.is_some() && keys.duplicate.is_none(), "duplicate"),
             ("reorder", keys.reorder.is_some() && keys.delay.is_none(), "delay"),
             ("reorder_correlation", keys.reorder_correlation.is_some() && keys.reorder.is_none(), "reorder"),
             ("gap", keys.gap.is_some() && keys.reorder.is_none(), "reorder"),
@@ -252,6 +313,14 @@ impl Discipline for Netem {
             let r = model.r.unwrap_or(1.0 - model.p);
             Loss::Gemodel([model.p, r, model.bad_loss.unwrap_or(1.0), model.good_loss.unwrap_or(0.0)])
         });
+        let slot = match &keys.slot {
+            Some(slot) => Some(slot.resolve(&join(path, "slot"), problems)?),
+            None => None,
+        };
+        let inner = match &keys.inner {
+            Some(inner) => Some(Box::new(Qdisc::resolve(inner, &join(path, "inner"), problems)?)),
+            None => None,
+        };
         let random = keys.loss.map(|loss| Loss::Random([loss, keys.loss_correlation.unwrap_or(0.0)]));
         is_sound.then(|| Self {
             limit_packets: keys.limit.get_u32(),
@@ -261,6 +330,7 @@ impl Discipline for Netem {
             distribution: keys.distribution,
             loss: random.or(state).or(gemodel),
             ecn: keys.ecn,
+            duplicate: keys.duplicate.map(|duplicate| [duplicate, keys.duplicate_correlation.unwrap_or(0.0)]),
             reorder: keys.reorder.map(|probability| Reorder {
                 probability,
                 correlation: keys.reorder_correlation.unwrap_or(0.0),
@@ -272,11 +342,27 @@ impl Discipline for Netem {
                 cell_bytes: keys.cellsize,
                 cell_overhead_bytes: keys.celloverhead,
             }),
+            slot,
+            inner,
         })
     }
 
     fn limit(&self) -> Limit {
-        Limit::Packets(self.limit_packets.into())
+        // A duplicate takes its place before the packet that was found to fit.
+        let own = u64::from(self.limit_packets) + u64::from(self.duplicate.is_some());
+        Limit::sum([Limit::Packets(own)].into_iter().chain(self.inner.as_ref().map(|inner| inner.limit())))
+    }
+
+    fn outermost_key(&self) -> Option<&'static str> {
+        self.duplicate.map(|_| "duplicate")
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
+        self.inner.iter().map(|qdisc| Part::Inner { class: 1, qdisc }).collect()
+    }
+
+    fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
+        self.inner.iter_mut().for_each(|inner| inner.each_match(visit));
     }
 
     fn settings(&self) -> Vec<(&'static str, Setting)> {
@@ -292,12 +378,7 @@ impl Discipline for Netem {
         } else if self.delay_ns > 0 {
             settings.push(("delay", Setting::Time(self.delay_ns)));
         }
-        let distribution = match self.distribution {
-            Distribution::Uniform => None,
-            Distribution::Normal => Some("normal"),
-            Distribution::Pareto => Some("pareto"),
-            Distribution::ParetoNormal => Some("paretonormal"),
-        };
+        let distribution = self.distribution.table();
         settings.extend(distribution.map(|name| ("distribution", Setting::Words(name.to_owned()))));
         let loss = self.loss.map(|loss| match loss {
             Loss::Random(parts) => format!("random {}", percent(&parts)),
@@ -306,6 +387,7 @@ impl Discipline for Netem {
         });
         settings.extend(loss.map(|loss| ("loss", Setting::Words(loss))));
         settings.extend(self.ecn.then_some(("ecn", Setting::Flag)));
+        settings.extend(self.duplicate.map(|parts| ("duplicate", Setting::Words(percent(&parts)))));
         if let Some(reorder) = &self.reorder {
             settings.push(("reorder", Setting::Words(percent(&[reorder.probability, reorder.correlation]))));
             settings.push(("gap", Setting::Number(reorder.gap.into())));
@@ -313,6 +395,19 @@ impl Discipline for Netem {
         if let Some(rate) = &self.rate {
             let cells = format!("{} {} {}", rate.packet_overhead_bytes, rate.cell_bytes, rate.cell_overhead_bytes);
             settings.push(("rate", Setting::Words(format!("{}bit {cells}", rate.rate_bps))));
+        }
+        if let Some(slot) = &self.slot {
+            let mut words = match slot.delay {
+                SlotDelay::Between([min, max]) => format!("{} {}", us(min), us(max)),
+                SlotDelay::Distributed(distribution, [mean, deviation]) => {
+                    let table = distribution.table().unwrap_or("normal");
+                    format!("distribution {table} {} {}", us(mean), us(deviation))
+                }
+            };
+            for (name, most) in [("packets", slot.packets), ("bytes", slot.bytes)] {
+                words.extend(most.map(|most| format!(" {name} {most}")));
+            }
+            settings.push(("slot", Setting::Words(words)));
         }
         settings
     }
@@ -357,13 +452,40 @@ impl Discipline for Netem {
             },
         );
         let options = (prop::option::of(loss), any::<bool>(), prop::option::of(reorder), prop::option::of(rate));
-        (1..=500_u32, times, options)
-            .prop_map(
-                |(limit_packets, (delay_us, jitter_us, correlation, distribution), (loss, ecn, reorder, rate))| {
-                    let (delay_ns, jitter_ns, ecn) = (delay_us * US, jitter_us * US, ecn && loss.is_some());
-                    Self { limit_packets, delay_ns, jitter_ns, correlation, distribution, loss, ecn, reorder, rate }
-                },
-            )
+        let delay = prop_oneof![
+            (1..=20_000_u64, 0..=20_000_u64)
+                .prop_map(|(min_us, more_us)| SlotDelay::Between([min_us * US, (min_us + more_us) * US])),
+            (1..=20_000_u64, 1..=5_000_u64)
+                .prop_map(|(us, more_us)| SlotDelay::Distributed(Distribution::Pareto, [us * US, more_us * US])),
+        ];
+        let slot = (delay, prop::option::of(1..=20_u32), prop::option::of(1..=30_000_u32))
+            .prop_map(|(delay, packets, bytes)| NetemSlot { delay, packets, bytes });
+        let inner = prop_oneof![
+            super::Pfifo::any().prop_map(Qdisc::Pfifo),
+            super::Codel::any().prop_map(Qdisc::Codel),
+            super::Pie::any().prop_map(Qdisc::Pie),
+        ];
+        let duplicate = prop::option::of([part(), part()]);
+        let more = (duplicate, prop::option::of(slot), prop::option::of(inner.prop_map(Box::new)));
+        (1..=500_u32, times, options, more)
+            .prop_map(|(limit_packets, (delay_us, jitter_us, correlation, distribution), options, more)| {
+                let ((loss, ecn, reorder, rate), (duplicate, slot, inner)) = (options, more);
+                let (delay_ns, jitter_ns, ecn) = (delay_us * US, jitter_us * US, ecn && loss.is_some());
+                Self {
+                    limit_packets,
+                    delay_ns,
+                    jitter_ns,
+                    correlation,
+                    distribution,
+                    loss,
+                    ecn,
+                    duplicate,
+                    reorder,
+                    rate,
+                    slot,
+                    inner,
+                }
+            })
             .boxed()
     }
 
@@ -392,6 +514,26 @@ impl Discipline for Netem {
             Some(Loss::Gemodel(parts)) => keys.push(("gemodel", table(&["p", "r", "1-h", "1-k"], parts))),
             None => {}
         }
+        if let Some([duplicate, correlation]) = self.duplicate {
+            keys.extend([("duplicate", duplicate.into())]);
+            keys.extend((correlation > 0.0).then_some(("duplicate_correlation", correlation.into())));
+        }
+        if let Some(slot) = &self.slot {
+            use crate::testing::text::size;
+            let mut own = match slot.delay {
+                SlotDelay::Between([min, max]) => vec![("min_delay", time(min)), ("max_delay", time(max))],
+                SlotDelay::Distributed(distribution, [mean, deviation]) => vec![
+                    ("distribution", format!("{distribution:?}").to_lowercase().into()),
+                    ("delay", time(mean)),
+                    ("jitter", time(deviation)),
+                ],
+            };
+            own.extend(slot.packets.map(|most| ("packets", packets(most))));
+            own.extend(slot.bytes.map(|most| ("bytes", size(most))));
+            let own = own.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            keys.push(("slot", Value::Table(own)));
+        }
+        keys.extend(self.inner.iter().map(|inner| ("inner", inner.written().into())));
         if let Some(reorder) = &self.reorder {
             keys.push(("reorder", reorder.probability.into()));
             keys.push(("reorder_correlation", reorder.correlation.into()));
@@ -404,6 +546,48 @@ impl Discipline for Netem {
             keys.push(("celloverhead", i64::from(own.cell_overhead_bytes).into()));
         }
         keys
+    }
+}
+
+impl Distribution {
+    /// The name of its table in iproute2.
+    fn table(self) -> Option<&'static str> {
+        match self {
+            Self::Uniform => None,
+            Self::Normal => Some("normal"),
+            Self::Pareto => Some("pareto"),
+            Self::ParetoNormal => Some("paretonormal"),
+        }
+    }
+}
+
+impl SlotKeys {
+    fn resolve(&self, path: &str, problems: &mut Problems) -> Option<NetemSlot> {
+        let bounds = self.min_delay.is_some() || self.max_delay.is_some();
+        let table = self.distribution.is_some() || self.delay.is_some() || self.jitter.is_some();
+        let (packets, bytes) = (self.packets.map(PacketLimit::get_u32), self.bytes.map(Quantity::get_u32));
+        let delay = match (self.min_delay, self.distribution, self.delay, self.jitter) {
+            (Some(min), None, None, None) => {
+                let (min, max) = (min.get(), self.max_delay.unwrap_or(min).get());
+                (min <= max).then_some(SlotDelay::Between([min, max]))
+            }
+            (None, Some(distribution), Some(mean), Some(deviation)) if !bounds => {
+                let distributed = SlotDelay::Distributed(distribution, [mean.get(), deviation.get()]);
+                (distribution != Distribution::Uniform).then_some(distributed)
+            }
+            _ => None,
+        };
+        if delay.is_none() {
+            let found = match (bounds, table) {
+                (true, false) if self.min_delay.is_some() => "a max_delay below min_delay",
+                (false, true) if self.distribution == Some(Distribution::Uniform) => "the uniform distribution",
+                _ => "a slot without its delays, or with both kinds",
+            };
+            let allowed =
+                "min_delay, and a max_delay that is not below it; or distribution (not uniform), delay and jitter";
+            problems.add(|| Problem::new(path, found, allowed));
+        }
+        Some(NetemSlot { delay: delay?, packets, bytes })
     }
 }
 
@@ -425,6 +609,11 @@ mod tests {
         let netem = read("").unwrap();
         assert_eq!((netem.limit_packets, netem.delay_ns, netem.jitter_ns, netem.ecn), (1000, 0, 0, false));
         assert_eq!((netem.loss, netem.reorder, netem.rate), (None, None, None));
+        assert_eq!((netem.duplicate, netem.slot, netem.inner), (None, None, None));
+        assert_eq!(read("duplicate = 0.5").unwrap().duplicate, Some([0.5, 0.0]));
+        let slot = read("slot = { min_delay = \"5ms\" }").unwrap().slot.unwrap();
+        let delay = SlotDelay::Between([5_000_000, 5_000_000]);
+        assert_eq!(slot, NetemSlot { delay, packets: None, bytes: None });
         let loss = |keys| read(keys).unwrap().loss.unwrap();
         assert_eq!(loss("loss = 0.5"), Loss::Random([0.5, 0.0]));
         assert_eq!(loss("state = { p13 = 0.25 }"), Loss::State([0.25, 0.75, 0.0, 1.0, 0.0]));
@@ -440,6 +629,16 @@ mod tests {
             ("ecn = true", "queue.ecn: found ecn without loss, state or gemodel"),
             ("delay = \"1ms\"\ndistribution = \"normal\"", "queue.distribution: found distribution without jitter"),
             ("loss = 0.1\nstate = { p13 = 0.1 }", "queue.loss: found several models of loss"),
+            (
+                "duplicate_correlation = 0.5",
+                "queue.duplicate_correlation: found duplicate_correlation without duplicate",
+            ),
+            ("slot = { min_delay = \"2ms\", max_delay = \"1ms\" }", "queue.slot: found a max_delay below min_delay"),
+            ("slot = { packets = \"5p\" }", "queue.slot: found a slot without its delays"),
+            (
+                "slot = { distribution = \"uniform\", delay = \"1ms\", jitter = \"1ms\" }",
+                "found the uniform distribution",
+            ),
             ("rate = \"1mbit\"\ncellsize = 5\ncelloverhead = -5", "queue.celloverhead: found cells of no size"),
         ] {
             let refusal = read(keys).unwrap_err();
@@ -456,6 +655,14 @@ mod tests {
         let words = |wanted| netem.settings().into_iter().find(|(name, _)| *name == wanted).unwrap().1;
         assert_eq!(words("delay"), Setting::Words("20000us 5000us 25".to_owned()));
         assert_eq!(words("loss"), Setting::Words("random 1 0".to_owned()));
+        let netem = read(
+            "duplicate = 0.01\nduplicate_correlation = 0.5\nslot = { min_delay = \"5ms\", packets = \"5p\", bytes = \"3kb\" }",
+        );
+        let settings = netem.unwrap().settings();
+        assert_eq!(settings[1], ("duplicate", Setting::Words("1 50".to_owned())));
+        assert_eq!(settings[2], ("slot", Setting::Words("5000us 5000us packets 5 bytes 3072".to_owned())));
+        let netem = read("slot = { distribution = \"pareto\", delay = \"5ms\", jitter = \"1ms\" }").unwrap();
+        assert_eq!(netem.settings()[1].1, Setting::Words("distribution pareto 5000us 1000us".to_owned()));
         assert_eq!(words("rate"), Setting::Words("1000000bit 0 48 0".to_owned()));
     }
 }

@@ -58,6 +58,8 @@ pub(crate) struct Network {
     pub(crate) hops: u64,
     /// Work done since progress was last reported: events, rows, and packets sent, delivered, dropped or marked.
     pub(crate) work: u64,
+    /// Whether a packet was ever duplicated. From then on, the drop of one does not mean that its contents are lost.
+    has_copies: bool,
     /// Flows whose last packet in the network was dropped since this was last checked.
     pub(crate) emptied: Vec<u32>,
     slots: Slots,
@@ -132,6 +134,7 @@ impl Network {
             departures: Vec::new(),
             hops: 0,
             work: 0,
+            has_copies: false,
             emptied: Vec::new(),
             slots,
             fates: Fates::default(),
@@ -374,7 +377,7 @@ impl Network {
         }
     }
 
-    /// Counts and records the packets that a queue dropped, marked or split off, and frees the dropped ones.
+    /// Counts and records the packets that a queue dropped, marked, split off or copied, and frees the dropped ones.
     #[cold]
     fn settle_each_fate<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let mut fates = std::mem::take(&mut self.fates);
@@ -382,8 +385,9 @@ impl Network {
             self.work += 1;
             let counts =
                 &mut self.ports[port as usize].queue.as_mut().expect("only queues decide about packets").counts;
+            self.has_copies |= matches!(fate, Fate::Copied(_));
             match fate {
-                Fate::Split(packet) => {
+                Fate::Split(packet) | Fate::Copied(packet) => {
                     counts.arrived += 1;
                     self.flows[self.pool.header(packet).flow as usize].sent += 1;
                 }
@@ -401,12 +405,14 @@ impl Network {
         self.fates = fates;
     }
 
-    /// Frees a packet that was dropped, and notes its loss for the sources that must be informed.
+    /// Frees a packet that was dropped, and notes its loss for the sources that must be informed. (With duplicates, these
+    /// wait until their timeouts.)
     fn drop(&mut self, packet: PacketId) {
         self.note_drop(packet);
         self.note_departure(packet);
         match self.pool.body(packet) {
             Body::Tcp(_) => {}
+            Body::Echo(_) | Body::Datagram(_) if self.has_copies => {}
             body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
         }
         self.pool.remove(packet);

@@ -35,6 +35,13 @@ impl Pool {
         PacketId(index)
     }
 
+    /// A copy of a packet, of whose leaving nobody is told.
+    pub(crate) fn copy(&mut self, id: PacketId) -> PacketId {
+        let (mut header, body) = (*self.header(id), *self.body(id));
+        header.load.take_awaited();
+        self.insert(header, body)
+    }
+
     /// Frees the packet.
     pub(crate) fn remove(&mut self, id: PacketId) {
         self.next[id.0 as usize] = self.free;

@@ -34,6 +34,8 @@ pub(crate) enum Fate {
     Marked(PacketId, Reason),
     /// Split off another packet, which arrived before. It has an account of its own from now on.
     Split(PacketId),
+    /// A copy of another packet, which arrived before. It has an account of its own.
+    Copied(PacketId),
 }
 
 /// The answer of a discipline to the layer below it.
@@ -328,6 +330,13 @@ impl Fates {
 
     fn split(&mut self, packet: PacketId) {
         self.0.push(Fate::Split(packet));
+    }
+
+    /// Adds a copy of a packet.
+    fn copy(&mut self, packet: PacketId, pool: &mut Pool) -> PacketId {
+        let copy = pool.copy(packet);
+        self.0.push(Fate::Copied(copy));
+        copy
     }
 
     /// Drops every packet of a queue that is given up.

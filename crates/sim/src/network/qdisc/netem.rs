@@ -1,11 +1,17 @@
-//! `netem`: delays, loses and reorders packets.
+//! `netem`: delays, loses, duplicates and reorders packets.
 //!
 //! Source: Linux `net/sched/sch_netem.c` as of 6.1. Probabilities are fractions of 32 bits; a correlated number is a
 //! weighted mean of a random one and the one before. Packets leave in the order of the times that they are given, those
 //! of the same time in the order of their arrival. A packet that is delayed no longer counts as one of its socket's
 //! (`skb_orphan_partial`), so its host's small queues do not hold back what follows it.
 //!
-//! Departs: random numbers come from the run's seed. Duplicates, corruption, slots and an inner discipline are left out.
+//! A duplicate enters the discipline of the port anew, before the packet that it is a copy of (as of 6.1.107; before, it
+//! did so even where that packet was then dropped at the limit), and is not duplicated again. Packets in the inner
+//! discipline do not count against the limit.
+//!
+//! Departs: random numbers come from the run's seed. Corruption is left out. A packet's time in the queue is counted anew
+//! from when it enters the inner discipline. In the kernel, a discipline around netem is not told of the packets that wait
+//! in netem's own inner one.
 //!
 //! Later kernels take a number that equals a bound in the chain of four states for the next case (here, as in 6.1, it
 //! changes nothing), which happens once in 2^32 packets.
@@ -13,9 +19,9 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use bufferscope_scenario::{self as scenario, Loss, NetemRate, Reason};
+use bufferscope_scenario::{self as scenario, Loss, NetemRate, NetemSlot, Reason, SlotDelay};
 
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, Fates, Place, Qdisc};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -39,7 +45,9 @@ pub(crate) struct Netem {
     /// Packets that came when later ones were already there.
     between: BinaryHeap<Waiting>,
     arrived: u64,
-    backlog: Backlog,
+    /// What is delayed.
+    delayed: Backlog,
+    inner: Option<Box<Qdisc>>,
 }
 
 /// A packet and when it leaves.
@@ -61,8 +69,19 @@ struct Settings {
     table: Option<&'static [i16]>,
     loss: Option<Chain>,
     ecn: bool,
+    duplicate: Option<(u32, Correlated)>,
     reorder: Option<Reorder>,
     rate: Option<NetemRate>,
+    slot: Option<Slot>,
+}
+
+/// When packets may leave, and how many more (`struct slotstate`).
+#[derive(Debug)]
+struct Slot {
+    parameters: NetemSlot,
+    next_ns: u64,
+    packets_left: i64,
+    bytes_left: i64,
 }
 
 #[derive(Debug)]
@@ -112,33 +131,133 @@ impl Discipline for Netem {
             return Err("netem: cells of no size".to_owned());
         }
         Ok(Self {
-            settings: Box::new(Settings::new(parameters, &mut random)),
+            settings: Box::new(Settings::new(parameters, place.now_ns, &mut random)),
             random,
             first: Vec::new(),
             in_order: VecDeque::new(),
             between: BinaryHeap::new(),
             arrived: 0,
-            backlog: Backlog::default(),
+            delayed: Backlog::default(),
+            inner: match &parameters.inner {
+                Some(inner) => Some(Box::new(Qdisc::new(inner, place.inner(0))?)),
+                None => None,
+            },
         })
     }
 
-    /// The sender is not told of a loss.
     fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+        let Self { settings, random, .. } = self;
+        let duplicate = settings.duplicate.as_mut();
+        let is_doubled = duplicate.is_some_and(|(probability, correlated)| *probability >= correlated.next(random));
+        self.enqueue_with_copy(packet, is_doubled, now_ns, pool, fates)
+    }
+
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+        loop {
+            if let Some(first) = self.first.pop() {
+                self.forget(first, pool);
+                return Dequeued::Packet(first.packet);
+            }
+            let mut answer = Dequeued::Nothing;
+            if let Some((is_between, next)) = self.next() {
+                let Self { settings, random, .. } = self;
+                let slot_ns = settings.slot.as_mut().map_or(0, |slot| slot.begins_ns(next.at_ns, now_ns, random));
+                let from_ns = next.at_ns.max(slot_ns);
+                if from_ns <= now_ns {
+                    if is_between {
+                        self.between.pop()
+                    } else {
+                        self.in_order.pop_front()
+                    };
+                    let frame_bytes = self.forget(next, pool);
+                    let Self { settings, random, inner, .. } = self;
+                    if let Some(slot) = &mut settings.slot {
+                        slot.take(frame_bytes, now_ns, random);
+                    }
+                    let Some(inner) = inner else { return Dequeued::Packet(next.packet) };
+                    inner.enqueue(next.packet, now_ns, pool, fates);
+                    continue;
+                }
+                answer = Dequeued::NotBefore(from_ns);
+            }
+            return match self.inner.as_mut().map_or(Dequeued::Nothing, |inner| inner.dequeue(now_ns, pool, fates)) {
+                Dequeued::Packet(packet) => Dequeued::Packet(packet),
+                later => answer.or_before(later),
+            };
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        [self.delayed, self.inner.as_ref().map_or_else(Backlog::default, |inner| inner.backlog())].into_iter().sum()
+    }
+
+    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        let all = self.first.iter().chain(&self.in_order).chain(&self.between);
+        all.for_each(|waiting| visit(waiting.packet));
+        self.inner.iter().for_each(|inner| inner.each_packet(pool, visit));
+    }
+
+    /// `netem_change`: packets keep their times. More packets than a lowered limit stay.
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        self.settings = to.settings;
+        match (&mut self.inner, to.inner) {
+            (Some(inner), Some(to)) => inner.change(*to, pool, fates),
+            (inner, to) => {
+                inner
+                    .iter()
+                    .for_each(|inner| inner.each_packet(pool, &mut |packet| fates.drop(packet, Reason::PURGED)));
+                *inner = to;
+            }
+        }
+    }
+
+    fn idle_since(&mut self, at_ns: u64) {
+        self.inner.iter_mut().for_each(|inner| inner.idle_since(at_ns));
+    }
+
+    fn timer(&self) -> Option<u64> {
+        self.inner.as_ref().and_then(|inner| inner.timer())
+    }
+
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+        self.inner.iter_mut().for_each(|inner| inner.on_timer(now_ns, pool, fates));
+    }
+
+    fn warning(&self) -> Option<String> {
+        self.inner.as_ref().and_then(|inner| inner.warning())
+    }
+}
+
+impl Netem {
+    /// The sender is not told of a loss. Of a packet and its copy, a loss takes one.
+    fn enqueue_with_copy(
+        &mut self,
+        packet: PacketId,
+        mut is_doubled: bool,
+        now_ns: u64,
+        pool: &mut Pool,
+        fates: &mut Fates,
+    ) -> Xmit {
         let Self { settings, random, .. } = self;
         if settings.loss.as_mut().is_some_and(|chain| chain.loses(random)) {
             let is_marked = settings.ecn && fates.mark(packet, Reason::NETEM_MARK, pool);
-            if !is_marked {
+            if !is_marked && !std::mem::take(&mut is_doubled) {
                 fates.drop(packet, Reason::NETEM_LOSS);
                 return Xmit::Left;
             }
         }
-        if self.backlog.packets >= settings.limit_packets {
+        if self.delayed.packets >= settings.limit_packets {
             fates.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         }
+        if is_doubled {
+            let copy = fates.copy(packet, pool);
+            self.enqueue_with_copy(copy, false, now_ns, pool, fates);
+        }
+        let Self { settings, random, .. } = self;
         let frame_bytes = pool.header(packet).frame_bytes;
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(frame_bytes);
+        self.delayed.packets += 1;
+        self.delayed.bytes += u64::from(frame_bytes);
         self.arrived += 1;
         let mut waiting = Waiting { at_ns: now_ns, number: self.arrived, packet };
         if settings.reorder.as_mut().is_some_and(|reorder| reorder.goes_first(random)) {
@@ -156,51 +275,28 @@ impl Discipline for Netem {
         if is_orphan { Xmit::Left } else { Xmit::Queued }
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
-        let waiting = match self.first.pop() {
-            Some(waiting) => waiting,
-            None => {
-                let (between, in_order) = (self.between.peek(), self.in_order.front());
-                // Of the same time, the kernel prefers those in order.
-                let takes_between = match (between, in_order) {
-                    (Some(between), Some(in_order)) => between.at_ns < in_order.at_ns,
-                    (between, _) => between.is_some(),
-                };
-                let Some(next) = (if takes_between { between } else { in_order }) else { return Dequeued::Nothing };
-                if next.at_ns > now_ns {
-                    return Dequeued::NotBefore(next.at_ns);
-                }
-                let next = *next;
-                if takes_between {
-                    self.between.pop();
-                } else {
-                    self.in_order.pop_front();
-                }
-                next
-            }
-        };
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(pool.header(waiting.packet).frame_bytes);
-        Dequeued::Packet(waiting.packet)
+    /// The first of the delayed packets, and whether it came when later ones were already there. Of the same time, the
+    /// kernel prefers those that did not.
+    fn next(&self) -> Option<(bool, Waiting)> {
+        let (between, in_order) = (self.between.peek(), self.in_order.front());
+        match (between, in_order) {
+            (Some(between), Some(in_order)) if between.at_ns >= in_order.at_ns => Some((false, *in_order)),
+            (Some(between), _) => Some((true, *between)),
+            (None, in_order) => Some((false, *in_order?)),
+        }
     }
 
-    fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-
-    fn each_packet(&self, _pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
-        let all = self.first.iter().chain(&self.in_order).chain(&self.between);
-        all.for_each(|waiting| visit(waiting.packet));
-    }
-
-    /// `netem_change`: packets keep their times. More packets than a lowered limit stay.
-    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
-        self.settings = to.settings;
+    /// A packet is no longer delayed. Returns its size.
+    fn forget(&mut self, waiting: Waiting, pool: &Pool) -> u32 {
+        let frame_bytes = pool.header(waiting.packet).frame_bytes;
+        self.delayed.packets -= 1;
+        self.delayed.bytes -= u64::from(frame_bytes);
+        frame_bytes
     }
 }
 
 impl Settings {
-    fn new(parameters: &scenario::Netem, random: &mut Random) -> Self {
+    fn new(parameters: &scenario::Netem, now_ns: u64, random: &mut Random) -> Self {
         let loss = parameters.loss.map(|loss| match loss {
             Loss::Random([probability, rho]) => Chain::Random(fraction(probability), Correlated::new(rho, random)),
             Loss::State(parts) => Chain::State(State::PassedInGap, parts.map(fraction)),
@@ -222,8 +318,12 @@ impl Settings {
             table: tables::of(parameters.distribution),
             loss,
             ecn: parameters.ecn,
+            duplicate: parameters
+                .duplicate
+                .map(|[probability, rho]| (fraction(probability), Correlated::new(rho, random))),
             reorder,
             rate: parameters.rate,
+            slot: parameters.slot.map(|parameters| Slot::new(parameters, now_ns)),
         }
     }
 
@@ -241,20 +341,66 @@ impl Settings {
         from_ns.saturating_add_signed(delay_ns)
     }
 
-    /// `tabledist`.
     fn drawn_delay_ns(&mut self, random: &mut Random) -> i64 {
-        let (mean, sigma) = (self.delay_ns, self.jitter_ns);
-        if sigma == 0 {
-            return mean;
+        if self.jitter_ns == 0 {
+            return self.delay_ns;
         }
-        let drawn = self.delay.next(random);
-        let Some(table) = self.table else {
-            return i64::from(drawn) % (2 * sigma) + mean - sigma;
+        deviating(self.delay_ns, self.jitter_ns, self.table, self.delay.next(random))
+    }
+}
+
+/// The mean and a deviation, which a number chooses (`tabledist`).
+fn deviating(mean: i64, sigma: i64, table: Option<&[i16]>, drawn: u32) -> i64 {
+    let Some(table) = table else {
+        return i64::from(drawn) % (2 * sigma) + mean - sigma;
+    };
+    let deviation = i64::from(table[drawn as usize % table.len()]);
+    let fine = (sigma % SCALE) * deviation;
+    let rounded = if fine >= 0 { fine + SCALE / 2 } else { fine - SCALE / 2 };
+    rounded / SCALE + (sigma / SCALE) * deviation + mean
+}
+
+impl Slot {
+    /// The first begins at once.
+    fn new(parameters: NetemSlot, now_ns: u64) -> Self {
+        let mut slot = Self { parameters, next_ns: now_ns, packets_left: 0, bytes_left: 0 };
+        slot.fill();
+        slot
+    }
+
+    /// When the slot begins in which a packet may leave that is delayed until `at_ns`.
+    fn begins_ns(&mut self, at_ns: u64, now_ns: u64, random: &mut Random) -> u64 {
+        if self.next_ns < at_ns {
+            self.advance(now_ns, random);
+        }
+        self.next_ns
+    }
+
+    /// A packet leaves.
+    fn take(&mut self, frame_bytes: u32, now_ns: u64, random: &mut Random) {
+        self.packets_left -= 1;
+        self.bytes_left -= i64::from(frame_bytes);
+        if self.packets_left <= 0 || self.bytes_left <= 0 {
+            self.advance(now_ns, random);
+        }
+    }
+
+    /// `get_slot_next`.
+    fn advance(&mut self, now_ns: u64, random: &mut Random) {
+        let drawn = random.next_u32();
+        let delay_ns = match self.parameters.delay {
+            SlotDelay::Between([min, max]) => min as i64 + ((i64::from(drawn) * (max as i64 - min as i64)) >> 32),
+            SlotDelay::Distributed(distribution, [mean, sigma]) => {
+                deviating(mean as i64, (sigma as i64).max(1), tables::of(distribution), drawn)
+            }
         };
-        let deviation = i64::from(table[drawn as usize % table.len()]);
-        let fine = (sigma % SCALE) * deviation;
-        let rounded = if fine >= 0 { fine + SCALE / 2 } else { fine - SCALE / 2 };
-        rounded / SCALE + (sigma / SCALE) * deviation + mean
+        self.next_ns = now_ns.saturating_add_signed(delay_ns);
+        self.fill();
+    }
+
+    fn fill(&mut self) {
+        let most = |limit: Option<u32>| limit.map_or(i64::from(i32::MAX), i64::from);
+        (self.packets_left, self.bytes_left) = (most(self.parameters.packets), most(self.parameters.bytes));
     }
 }
 

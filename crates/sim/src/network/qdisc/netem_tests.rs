@@ -13,8 +13,11 @@ fn netem() -> scenario::Netem {
         distribution: Distribution::Uniform,
         loss: None,
         ecn: false,
+        duplicate: None,
         reorder: None,
         rate: None,
+        slot: None,
+        inner: None,
     }
 }
 
@@ -87,7 +90,7 @@ fn a_table_gives_its_mean_and_deviation() {
     let mut random = Random::new(1, Stream::Qdisc(0));
     let parameters =
         scenario::Netem { delay_ns: 100 * MS, jitter_ns: 10 * MS, distribution: Distribution::Normal, ..netem() };
-    let mut settings = Settings::new(&parameters, &mut random);
+    let mut settings = Settings::new(&parameters, 0, &mut random);
     let delays: Vec<f64> = (0..20_000).map(|_| settings.drawn_delay_ns(&mut random) as f64 / 1e6).collect();
     let mean = delays.iter().sum::<f64>() / 20_000.0;
     let deviation = (delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / 20_000.0).sqrt();
@@ -97,7 +100,7 @@ fn a_table_gives_its_mean_and_deviation() {
 /// How many of 40,000 packets are lost, and how many losses follow a loss.
 fn losses(loss: Loss) -> (f64, f64) {
     let mut random = Random::new(1, Stream::Qdisc(0));
-    let mut settings = Settings::new(&scenario::Netem { loss: Some(loss), ..netem() }, &mut random);
+    let mut settings = Settings::new(&scenario::Netem { loss: Some(loss), ..netem() }, 0, &mut random);
     let chain = settings.loss.as_mut().unwrap();
     let lost: Vec<bool> = (0..40_000).map(|_| chain.loses(&mut random)).collect();
     let count = lost.iter().filter(|lost| **lost).count() as f64;
@@ -150,4 +153,87 @@ fn a_correlated_number_is_a_mean_with_the_one_before() {
         let expected = (fresh * ((1 << 31) - 1) + last * ((1 << 31) + 1)) >> 32;
         assert_eq!(u64::from(correlated.next(&mut random)), expected);
     }
+}
+
+/// A copy comes before its packet, and takes a place of the limit.
+#[test]
+fn a_packet_is_doubled_once_and_a_loss_takes_one_of_the_two() {
+    let always = scenario::Netem { duplicate: Some([1.0, 0.0]), limit_packets: 3, delay_ns: MS, ..netem() };
+    let mut doubling = bench(always.clone());
+    assert_eq!(doubling.arrive(0, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(doubling.arrive(1, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(doubling.backlog(), (4, 4 * u64::from(FRAME)), "one more than the limit");
+    assert_eq!(doubling.arrive(2, FRAME, class()), (Xmit::Dropped, vec![(2, Reason::OVERLIMIT)]));
+    assert_eq!(drain(&mut doubling), [(0, MS), (0, MS), (1, MS + 1), (1, MS + 1)]);
+    let mut losing = bench(scenario::Netem { loss: Some(Loss::Random([1.0, 0.0])), ..always });
+    assert_eq!(losing.arrive(0, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(drain(&mut losing), [(0, MS)]);
+}
+
+#[test]
+fn copies_have_the_frequency_that_is_given() {
+    let mut bench = bench(scenario::Netem { duplicate: Some([0.25, 0.0]), limit_packets: 20_000, ..netem() });
+    for _ in 0..10_000 {
+        bench.arrive(0, FRAME, class());
+    }
+    let copies = bench.backlog().0 - 10_000;
+    assert!((2350..2650).contains(&copies), "{copies}");
+}
+
+/// The first slot begins at once and has passed when the first packet is due; the next begins 5 ms after a packet that
+/// fills one. (`netem_dequeue` draws a new slot whenever the old one began before the next packet is due.)
+#[test]
+fn packets_leave_in_slots() {
+    let slot = |packets, bytes| {
+        let delay = SlotDelay::Between([5 * MS, 5 * MS]);
+        Some(NetemSlot { delay, packets, bytes })
+    };
+    let times = |slot| {
+        let mut bench = bench(scenario::Netem { slot, ..netem() });
+        (0..5).for_each(|_| drop(bench.arrive(0, FRAME, class())));
+        drain(&mut bench).into_iter().map(|(_, at_ns)| at_ns / MS).collect::<Vec<u64>>()
+    };
+    assert_eq!(times(slot(Some(2), None)), [0, 0, 5, 5, 10]);
+    assert_eq!(times(slot(None, Some(1514))), [0, 5, 10, 15, 20]);
+    assert_eq!(times(slot(None, Some(1515))), [0, 0, 5, 5, 10]);
+    assert_eq!(times(slot(None, None)), [0; 5]);
+}
+
+#[test]
+fn a_slot_is_drawn_between_its_bounds_or_from_a_table() {
+    let mut random = Random::new(1, Stream::Qdisc(0));
+    let delay = SlotDelay::Between([2 * MS, 6 * MS]);
+    let mut slot = Slot::new(NetemSlot { delay, packets: None, bytes: None }, 0);
+    for _ in 0..100 {
+        let drawn = u64::from(random.clone().next_u32());
+        slot.advance(7, &mut random);
+        assert_eq!(slot.next_ns, 7 + 2 * MS + ((drawn * 4 * MS) >> 32));
+    }
+    slot.parameters.delay = SlotDelay::Distributed(Distribution::Normal, [20 * MS, 2 * MS]);
+    let mean = (0..10_000)
+        .map(|_| {
+            slot.advance(0, &mut random);
+            slot.next_ns
+        })
+        .sum::<u64>()
+        / 10_000;
+    assert!(mean.abs_diff(20 * MS) < MS / 10, "{mean}");
+}
+
+/// A packet of the inner discipline does not count against the limit; its drops are those of the inner discipline.
+#[test]
+fn packets_wait_in_the_inner_discipline_after_their_delay() {
+    let inner = scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets: 2 });
+    let mut bench = bench(scenario::Netem { delay_ns: MS, limit_packets: 3, inner: Some(Box::new(inner)), ..netem() });
+    for _ in 0..3 {
+        assert_eq!(bench.arrive(0, FRAME, class()).0, Xmit::Left);
+    }
+    assert_eq!(bench.not_before(0), Some(MS));
+    let (left, fates) = bench.dequeue(MS);
+    assert_eq!((left.map(|left| left.0), fates), (Some(1), vec![(0, Reason::OVERLIMIT)]));
+    assert_eq!(bench.backlog().0, 1);
+    for _ in 0..3 {
+        assert_eq!(bench.arrive(MS, FRAME, class()).0, Xmit::Left);
+    }
+    assert_eq!(bench.backlog().0, 4);
 }

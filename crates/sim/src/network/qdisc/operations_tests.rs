@@ -201,7 +201,7 @@ impl Account {
                     assert!(self.held[&id].ecn.is_capable(), "a packet without ECN was marked");
                     assert_eq!(self.pool.header(id).class.ecn(), Ecn::Ce);
                 }
-                Fate::Split(id) => {
+                Fate::Split(id) | Fate::Copied(id) => {
                     let flow = self.pool.header(id).flow as usize;
                     let ecn = self.pool.header(id).class.ecn();
                     assert!(self.held.insert(id, Held { flow, ecn }).is_none(), "it was held before");

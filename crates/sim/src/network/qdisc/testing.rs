@@ -168,12 +168,13 @@ impl Bench {
         let fates = std::mem::take(&mut self.fates.0);
         fates
             .into_iter()
-            .map(|fate| match fate {
+            .filter_map(|fate| match fate {
                 Fate::Dropped(id, reason) => {
                     self.pool.remove(id);
-                    (self.number(id), reason)
+                    Some((self.number(id), reason))
                 }
-                Fate::Marked(id, reason) => (self.number(id), reason),
+                Fate::Marked(id, reason) => Some((self.number(id), reason)),
+                Fate::Copied(_) => None,
                 Fate::Split(_) => unreachable!("the bench makes echo packets"),
             })
             .collect()
