@@ -224,7 +224,7 @@ mod tests {
             let refusal = read(&format!("filter = [{{ {keys} }}]")).unwrap_err();
             assert!(refusal.contains("queue.filter[1]: found") && refusal.contains("exactly one"), "{refusal}");
         }
-        let four = vec!["{ qdisc = \"codel\" }"; 4].join(", ");
+        let four = ["{ qdisc = \"codel\" }"; 4].join(", ");
         let refusal = read(&format!("inner = [{four}]")).unwrap_err();
         assert!(refusal.contains("queue.inner: found 4 disciplines for 3 bands"), "{refusal}");
     }

@@ -118,7 +118,7 @@ fn overheads_of_framings_are_those_of_tc() {
 #[test]
 fn contradictions_are_refused() {
     assert!(read("rtt = \"1ms\"\npreset = \"lan\"").unwrap_err().contains("one of the two"));
-    let words = vec!["\"pppoe-llcsnap\""; 7].join(", ");
+    let words = ["\"pppoe-llcsnap\""; 7].join(", ");
     assert!(read(&format!("framing = [{words}]")).unwrap_err().contains("more than 256"));
 }
 

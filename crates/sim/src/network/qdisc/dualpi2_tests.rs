@@ -77,7 +77,7 @@ fn assert_shares(found: [f64; 3], expected: [f64; 3]) {
 #[test]
 fn weights_are_those_of_the_kernel() {
     assert_eq!([41, 819, 1].map(scaled), [44, 879, 1]);
-    let printed = |weight: u64| (weight * NS_PER_S << WEIGHT_SHIFT) / u64::from(CERTAIN);
+    let printed = |weight: u64| ((weight * NS_PER_S) << WEIGHT_SHIFT) / u64::from(CERTAIN);
     assert_eq!([44, 879].map(printed), [40, 818]);
 }
 

@@ -118,9 +118,9 @@ proptest::proptest! {
     #[test]
     fn packets_keep_their_order_and_are_counted(steps in proptest::collection::vec((0..6_u32, 60..=1514_u32, 0..3_u32), 1..400)) {
         let mut queues = Queues::new(6);
-        let mut sent = vec![(0, 0); 6];
+        let mut sent = [(0, 0); 6];
         let mut inside: std::collections::VecDeque<_> = Default::default();
-        let mut expected = vec![0; 6];
+        let mut expected = [0; 6];
         for (seq, (flow, bytes, pops)) in (0..).zip(steps) {
             queues.push(flow, bytes, sent[flow as usize].1);
             sent[flow as usize].1 += 1;

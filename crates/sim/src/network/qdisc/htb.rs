@@ -37,7 +37,8 @@ const IDLE_LEVEL_NS: u64 = 1_000_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Htb {
-    tree: Tree,
+    /// Boxed to keep the discipline small.
+    tree: Box<Tree>,
     /// The buckets of all classes, by index.
     buckets: Vec<Buckets>,
     /// The queues of all classes, by index; `None` for one that contains others.
@@ -105,7 +106,7 @@ impl Discipline for Htb {
         };
         let leaves = (0..).zip(&parameters.classes).map(leaf).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            tree,
+            tree: Box::new(tree),
             buckets: parameters.classes.iter().map(|class| Buckets::new(class, place.now_ns)).collect(),
             warning: warning(parameters, &leaves),
             leaves,

@@ -28,7 +28,7 @@ enum Operation {
     /// The link takes so many packets.
     Take(usize),
     /// The discipline is given other parameters, or replaced.
-    Change(scenario::Qdisc),
+    Change(Box<scenario::Qdisc>),
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -38,7 +38,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         30 => (0..FLOWS, payload).prop_map(|(flow, payload_bytes)| Operation::Arrive { flow, payload_bytes }),
         15 => (1..4_usize).prop_map(Operation::Take),
         15 => wait.prop_map(Operation::Wait),
-        1 => scenario::Qdisc::any().prop_map(Operation::Change),
+        1 => scenario::Qdisc::any().prop_map(|to| Operation::Change(Box::new(to))),
     ]
 }
 

@@ -140,16 +140,6 @@ impl Bench {
         (packets, bytes)
     }
 
-    /// The numbers of the waiting packets, and the sum of their sizes.
-    pub(super) fn waiting(&self) -> (Vec<u64>, u64) {
-        let (mut numbers, mut bytes) = (Vec::new(), 0);
-        self.qdisc.each_packet(&self.pool, &mut |id| {
-            numbers.push(self.number(id));
-            bytes += u64::from(self.pool.header(id).frame_bytes);
-        });
-        (numbers, bytes)
-    }
-
     /// Returns the packets that were dropped.
     pub(super) fn on_timer(&mut self, now_ns: u64) -> FatesByNumber {
         self.qdisc.on_timer(now_ns, &mut self.pool, &mut self.fates);
