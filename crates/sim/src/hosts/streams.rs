@@ -170,7 +170,11 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
             expects: opening.expects,
             nodes: opened.nodes,
             remember: opened.remember,
-            configs: opened.configs.clone().map(|config| tcp::Config { seed: opened.seeds.seed(), ..config }),
+            configs: [0, 1].map(|side| {
+                let config = opened.configs[side].clone();
+                let pacing = config.pacing || net.is_pacing(opened.nodes[side]);
+                tcp::Config { pacing, seed: opened.seeds.seed(), ..config }
+            }),
         };
         opened.places.push(connections.open(&opening, net, recording));
         Ok(())
@@ -219,13 +223,6 @@ fn has_separate_accounts(kind: &TrafficKind) -> bool {
 }
 
 impl Setup<'_> {
-    /// Whether a queue at one of the node's ports paces connections (in Linux, when it sees their first packet).
-    fn is_paced_by_queue(&self, node: NodeIndex) -> bool {
-        let ports =
-            self.scenario.links.iter().flat_map(|link| link.ends.into_iter().zip([&link.forward, &link.reverse]));
-        ports.filter(|(from, port)| *from == node && port.rate.is_some()).any(|(_, port)| port.queue.paces())
-    }
-
     fn config(&self, node: NodeIndex, sending: Sending) -> tcp::Config {
         let unset = tcp::Config::DEFAULT;
         let host = &self.scenario.nodes[usize::from(node)].tcp;
@@ -240,7 +237,7 @@ impl Setup<'_> {
             window_packets: sending.window_packets.unwrap_or(unset.window_packets),
             target_ns: sending.target_ns.unwrap_or(unset.target_ns),
             ecn: sending.ecn,
-            pacing: sending.pacing || self.is_paced_by_queue(node),
+            pacing: sending.pacing,
             pacing_percent: host.pacing_percent,
             gso_max_segs: host.gso_max_segs,
             slow_start_after_idle: host.slow_start_after_idle,

@@ -66,6 +66,8 @@ pub(crate) struct Network {
     fates: Fates,
     hosts: Random,
     seed: u64,
+    /// The nodes of which a port's queue paces connections.
+    pacing: Vec<bool>,
 }
 
 /// The account of one flow's packets, in both directions together.
@@ -140,9 +142,20 @@ impl Network {
             fates: Fates::default(),
             hosts: Random::new(seed, Stream::Hosts),
             seed,
+            pacing: pacing(scenario),
         };
         (0..network.ports.len() as PortIndex).for_each(|port| network.schedule_timer(port));
         Ok(network)
+    }
+
+    /// The queues are now those of this scenario.
+    pub(crate) fn set_pacing(&mut self, scenario: &Scenario) {
+        self.pacing = pacing(scenario);
+    }
+
+    /// Does a queue at one of the node's ports pace the connections that begin there?
+    pub(crate) fn is_pacing(&self, node: NodeIndex) -> bool {
+        self.pacing[usize::from(node)]
     }
 
     /// The current time.
@@ -442,6 +455,17 @@ impl Network {
         let flow = self.flows[header.flow as usize].name;
         recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));
     }
+}
+
+/// Whether a queue at one of a node's ports paces connections (in Linux, when it sees their first packet).
+fn pacing(scenario: &Scenario) -> Vec<bool> {
+    let mut pacing = vec![false; scenario.nodes.len()];
+    for link in &scenario.links {
+        for (node, port) in link.ends.into_iter().zip([&link.forward, &link.reverse]) {
+            pacing[usize::from(node)] |= port.rate.is_some() && port.queue.paces();
+        }
+    }
+    pacing
 }
 
 /// The queueing discipline of a port, empty, as it is attached at `now_ns`.

@@ -90,6 +90,7 @@ impl<S: Sink> Simulation<S> {
             }
         }
         self.set_slots();
+        self.net.set_pacing(to);
         for (port, queue) in queues {
             self.net.change_queue(port, queue, &mut self.recording);
         }
