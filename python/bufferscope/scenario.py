@@ -107,10 +107,16 @@ _Common = TypedDict(
         "start_ns": int,
         "stop_ns": int,
         "dscp": NotRequired[int],
-        "port": NotRequired[int],
     },
 )
 """What all traffic has."""
+
+
+class _Served(_Common):
+    """Traffic with a server."""
+
+    port: NotRequired[int]
+    """The server's port, where the file gives one."""
 
 
 class _Sending(TypedDict):
@@ -123,7 +129,7 @@ class _Sending(TypedDict):
     pacing: bool
 
 
-class TcpTraffic(_Common, _Sending):
+class TcpTraffic(_Served, _Sending):
     """TCP connections that send data."""
 
     kind: Literal["tcp"]
@@ -156,7 +162,7 @@ class PageObjects(TypedDict):
     connections: int
 
 
-class WebTraffic(_Common, _Sending):
+class WebTraffic(_Served, _Sending):
     """Pages fetched at an interval."""
 
     kind: Literal["web"]
@@ -166,7 +172,7 @@ class WebTraffic(_Common, _Sending):
     objects: NotRequired[PageObjects]
 
 
-class UdpTraffic(_Common):
+class UdpTraffic(_Served):
     """Datagrams sent at a rate."""
 
     kind: Literal["udp"]
@@ -177,14 +183,14 @@ class UdpTraffic(_Common):
     on_off: OnOff | None
 
 
-class VoipTraffic(_Common):
+class VoipTraffic(_Served):
     """A telephone call."""
 
     kind: Literal["voip"]
     both_ways: bool
 
 
-class DnsTraffic(_Common):
+class DnsTraffic(_Served):
     """Look-ups of names."""
 
     kind: Literal["dns"]
@@ -196,7 +202,7 @@ class DnsTraffic(_Common):
     attempts: int
 
 
-class BittorrentTraffic(_Common, _Sending):
+class BittorrentTraffic(_Served, _Sending):
     """A seed of a torrent and its peers."""
 
     kind: Literal["bittorrent"]
@@ -204,7 +210,7 @@ class BittorrentTraffic(_Common, _Sending):
     unchoked: int
 
 
-class IrttTraffic(_Common):
+class IrttTraffic(_Served):
     """Round trips over UDP."""
 
     kind: Literal["irtt"]

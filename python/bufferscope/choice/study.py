@@ -12,7 +12,7 @@ from bufferscope.choice.place import Place, crosses, find
 from bufferscope.engines import Engine
 from bufferscope.errors import ExperimentError, InputError
 from bufferscope.experiment import Experiment, Point
-from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.network import ports, traffic_named
 from bufferscope.overrides import toml
 from bufferscope.scenario import Scenario
 
@@ -60,12 +60,27 @@ def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str |
     own = Candidate(OWN, own_queue, is_size=own_queue["qdisc"] == "pfifo", is_own=True)
     try:
         study = _study(experiment, document, fixed, place, [own, *tried], notes)
+        if _queue(study.experiment.points[0], place) == place.port.queue:
+            return _without_twins(study, experiment, document, fixed)
     except ExperimentError:  # its parameters cannot be written as keys
         if own.queue.get("qdisc") in ("pfifo", "codel"):
             raise
+    study = _study(experiment, document, fixed, place, tried, notes)
+    twins = [
+        candidate
+        for candidate, made in zip(tried, study.experiment.points, strict=True)
+        if _queue(made, place) == place.port.queue
+    ]
+    if twins:
+        tried = [replace(each, is_own=each is twins[0]) for each in tried]
+    else:
         notes.append("the queue of the file is not among those tried: it cannot be written as one table")
-        return _study(experiment, document, fixed, place, tried, notes)
-    return _without_twins(study, experiment, document, fixed)
+    return _study(experiment, document, fixed, place, tried, notes)
+
+
+def _queue(point: Point, place: Place) -> object:
+    """The queue of the port in a point of the study."""
+    return ports(point.scenario)[place.port.name].queue
 
 
 def _without_twins(

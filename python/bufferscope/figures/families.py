@@ -13,7 +13,7 @@ FAMILIES = (WHEN_FULL, AQM, EACH_FLOW, COUPLED, OTHERS)
 _MEMBERS = {
     WHEN_FULL: ("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "prio", "tbf", "htb", "netem"),
     AQM: ("red", "codel", "pie", "choke"),
-    EACH_FLOW: ("sfq", "fq_codel", "fq_pie", "cake"),
+    EACH_FLOW: ("sfq", "fq_codel", "fq_pie", "fq", "cake"),
     COUPLED: ("dualpi2",),
 }
 """Disciplines that hold others only drop when they are full if nothing else is configured inside them."""
