@@ -215,17 +215,17 @@ def test_the_queue_of_the_file_is_found_or_its_absence_is_told(tmp_path: Path, k
     needed = {"red": 'limit = "100kb", avpkt = "1000b"', "tbf": 'rate = "5mbit", burst = "5kb", limit = "50kb"'}
     if kind not in needed and len(required_keys()[kind]) > 1:
         pytest.skip("needs keys that only its own tests know")
-    own = f'{{ qdisc = "{kind}", {needed.get(kind, "")} }}'.replace(", }", " }")
+    own = "{ " + ", ".join([f'qdisc = "{kind}"', *([needed[kind]] if kind in needed else [])]) + " }"
     text = SMALL.replace('{ qdisc = "pfifo", limit = "20p" }', own)
     queue = load(write(tmp_path, text)).points[0].scenario["links"][0]["forward"]["queue"]
     study = study_of(tmp_path, text)
     tried = [point.scenario["links"][0]["forward"]["queue"] for point in study.experiment.points]
-    own = [queue for queue, candidate in zip(tried, study.candidates, strict=True) if candidate.is_own]
+    found = [made for made, candidate in zip(tried, study.candidates, strict=True) if candidate.is_own]
     if kind in ("htb", "netem"):
-        assert own == []
+        assert found == []
         assert "the queue of the file is not among those tried: it cannot be written as one table" in study.notes
     else:
-        assert own == [queue]
+        assert found == [queue]
 
 
 def test_a_ping_is_added_where_none_crosses_the_port(tmp_path: Path) -> None:
@@ -358,3 +358,9 @@ def test_a_file_says_how_often_to_repeat(tmp_path: Path) -> None:
     lab = write(tmp_path, SMALL.replace("duration", "repeat = 2\nduration", 1))
     assert [run.seed for run in bs.run(lab, out=tmp_path / "a").runs] == [1, 2]
     assert [run.seed for run in bs.run(lab, repeat=1, out=tmp_path / "b").runs] == [1]
+
+
+def test_a_file_in_a_later_toml_than_python_reads_is_refused(tmp_path: Path) -> None:
+    comma = SMALL.replace('{ qdisc = "pfifo", limit = "20p" }', '{ qdisc = "pfifo", limit = "20p", }')
+    with pytest.raises(InputError, match=r"choose takes files in TOML 1\.0 only: "):
+        study_of(tmp_path, comma)

@@ -45,7 +45,10 @@ def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str |
     missing = lacking(engine, [candidate.name for candidate in tried if not candidate.is_size])
     notes += [f"{name} is not tried: {reason}" for name, reason in missing.items()]
     tried = [candidate for candidate in tried if candidate.name not in missing]
-    file = tomllib.loads(experiment.text)
+    try:
+        file = tomllib.loads(experiment.text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{experiment.name}: choose takes files in TOML 1.0 only: {error}") from None
     document = {key: value for key, value in file.items() if key not in DROPPED}
     document |= {"title": f"Which queue for {place.port.name}? {experiment.title}", "figures": ["trade_offs"]}
     if "record" in document:
