@@ -141,7 +141,10 @@ def trade_offs(result: ResultRecords) -> alt.ConcatChart:
     chart = alt.concat(*drawn, columns=columns, spacing=spacing, bounds="flush").properties(
         title=title,
         description=_description(spots),
-        usermeta={"wide": True, "panels": {"beside": beside, "between": BETWEEN, "columns": columns}},
+        usermeta={
+            "wide": True,
+            "panels": {"beside": beside, "between": BETWEEN, "columns": columns, "least": LEAST_WIDTH},
+        },
     )
     configured: alt.ConcatChart = chart.configure(**style.config(style.LIGHT))
     return configured

@@ -52,18 +52,28 @@
     return spec;
   }
 
-  // Panels stand side by side if there is room for that. `usermeta.panels` says how much stands beside their plots.
+  // Panels stand side by side if there is room for that. `usermeta.panels` says how much stands beside their plots, and
+  // the least width of a plot with room for names; in a narrower one, tooltips have them.
   function panels(spec, width) {
-    const { beside, between, columns } = spec.usermeta.panels;
+    const { beside, between, columns, least } = spec.usermeta.panels;
     spec.columns = width < WIDE ? 1 : columns;
     const whole = (width - 2 * PADDING - (spec.columns - 1) * between) / spec.columns;
-    for (const panel of spec.concat) panel.width = Math.max(80, Math.floor(whole - beside));
+    for (const panel of spec.concat) {
+      panel.width = Math.max(80, Math.floor(whole - beside));
+      if (panel.width < least) panel.layer = panel.layer.filter((layer) => !isLabel(layer));
+    }
     return spec;
+  }
+
+  // Names with data of their own and the lines to their marks; the note "better" has a place in pixels.
+  function isLabel({ mark, encoding }) {
+    return mark.type === "rule" || (mark.type === "text" && encoding.x.field !== undefined);
   }
 
   async function draw(figure) {
     const spec = specification(figure);
     const target = figure.querySelector(".live");
+    if (spec.concat) figure.drawnWidth = figure.clientWidth;
     figure.classList.add("is-live");
     try {
       figure.view?.finalize();
@@ -200,6 +210,15 @@
     }
     document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
   }
+
+  // Charts of panels do not follow the width of the page by themselves.
+  const widths = new ResizeObserver((entries) => {
+    for (const { target: figure } of entries) {
+      if (figure.drawnWidth === undefined || figure.clientWidth === figure.drawnWidth) continue;
+      figure.drawing = (figure.drawing ?? Promise.resolve()).then(() => draw(figure));
+    }
+  });
+  for (const figure of figures) widths.observe(figure);
 
   dark.addEventListener("change", drawAll);
   drawAll();
