@@ -259,22 +259,22 @@ macro_rules! disciplines {
 
 disciplines! {
     pfifo::Pfifo,
+    bfifo::Bfifo,
     pfifo_head_drop::PfifoHeadDrop,
     pfifo_fast::PfifoFast,
-    bfifo::Bfifo,
     red::Red,
+    choke::Choke,
+    sfq::Sfq,
     codel::Codel,
     fq_codel::FqCodel,
-    fq::Fq,
     pie::Pie,
     fq_pie::FqPie,
     dualpi2::Dualpi2,
-    choke::Choke,
-    sfq::Sfq,
     cake::Cake,
+    fq::Fq,
     tbf::Tbf,
-    prio::Prio,
     htb::Htb,
+    prio::Prio,
     netem::Netem,
 }
 
