@@ -150,7 +150,7 @@ impl Reason {
     /// The packet's departure time was too far ahead.
     pub const HORIZON: Self = Self::drop("horizon");
     /// The packet left later than `ce_threshold` allows.
-    pub const CE_THRESHOLD: Self = Self::mark("ce_threshold");
+    pub const CE_THRESHOLD_MARK: Self = Self::mark("ce_threshold_mark");
 }
 
 impl Discipline for Fq {
@@ -161,7 +161,8 @@ impl Discipline for Fq {
     const MODULE: &'static str = "sch_fq";
     const SAMPLE: &'static str = "fq";
     const REASONS: &'static [Reason] = Self::COUNTED;
-    const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::FLOW_LIMIT, Reason::HORIZON, Reason::CE_THRESHOLD];
+    const COUNTED: &'static [Reason] =
+        &[Reason::OVERLIMIT, Reason::FLOW_LIMIT, Reason::HORIZON, Reason::CE_THRESHOLD_MARK];
     const HOLDS_BACK: bool = true;
     const OWN_WORDS: usize = 24;
 

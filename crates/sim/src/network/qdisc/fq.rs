@@ -409,7 +409,7 @@ impl Inner {
         let Some(threshold_ns) = self.settings.ce_threshold_ns else { return };
         let due_ns = pool.header(packet).at_ns.max(self.flows[index as usize].next_at_ns);
         if now_ns - due_ns > threshold_ns {
-            fates.mark(packet, Reason::CE_THRESHOLD, pool);
+            fates.mark(packet, Reason::CE_THRESHOLD_MARK, pool);
         }
     }
 

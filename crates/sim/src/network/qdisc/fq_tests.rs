@@ -137,7 +137,7 @@ fn fq_marks_packets_that_leave_late() {
         bench.arrive_of(flow(3), 100 * MS, FRAME, TrafficClass::new(0, ecn));
         let (packet, fates) = bench.dequeue(100 * MS + late_ns);
         let (number, ecn) = packet.expect("it may leave");
-        assert_eq!(fates == [(number, Reason::CE_THRESHOLD)], marked);
+        assert_eq!(fates == [(number, Reason::CE_THRESHOLD_MARK)], marked);
         assert_eq!(ecn == Ecn::Ce, marked);
     }
 }
@@ -154,7 +154,7 @@ fn fq_counts_a_delay_from_when_the_rate_allowed_the_packet_to_leave() {
     assert_eq!(bench.not_before(1), Some(24_224 * US + 10 * US));
     assert_eq!(bench.dequeue(24_234 * US).1, []);
     // The third may leave 24.224 ms after the second might have left.
-    assert_eq!(bench.dequeue(2 * 24_224 * US + 5 * MS + 1).1, [(2, Reason::CE_THRESHOLD)]);
+    assert_eq!(bench.dequeue(2 * 24_224 * US + 5 * MS + 1).1, [(2, Reason::CE_THRESHOLD_MARK)]);
 }
 
 #[test]
