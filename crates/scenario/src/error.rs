@@ -111,6 +111,11 @@ impl Problems {
         self.total += untold;
     }
 
+    /// Returns a success, or adds the problem of a failure.
+    pub(crate) fn checked<T>(&mut self, result: Result<T, Box<Problem>>) -> Option<T> {
+        result.map_err(|problem| self.add(|| *problem)).ok()
+    }
+
     /// Returns a success, or takes over the problems of a failure.
     pub(crate) fn sift<T>(&mut self, result: Result<T, Self>) -> Option<T> {
         result.map_err(|problems| self.extend(problems)).ok()

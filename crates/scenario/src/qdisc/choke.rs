@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::red::{self, PacketSize, Probability, Thresholds, Wanted, shown};
-use super::{Averaging, AveragingError, Counts, Discipline, Limit, Reason, Setting, counted};
+use super::{Averaging, AveragingError, Counts, Discipline, Limit, Reason, Setting, counted, words};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::quantity::{Packets, Quantity};
@@ -122,7 +122,7 @@ impl Discipline for Choke {
             min_packets,
             max_packets,
             avpkt_bytes: keys.avpkt.get_u32(),
-            burst_packets: keys.burst.unwrap_or((2 * min_packets + max_packets) / 3),
+            burst_packets: keys.burst.unwrap_or_else(|| red::derived_burst(min_packets.into(), max_packets.into(), 1)),
             probability: keys.probability,
             bandwidth_bps: keys.bandwidth.get(),
             ecn: keys.ecn,
@@ -157,7 +157,7 @@ impl Discipline for Choke {
     /// `struct tc_choke_xstats`: early (drops because of the average), pdrop (drops at the limit), other, marked, and
     /// matched, which counts pairs.
     fn counts(_drops: u64, own: &[u32]) -> Counts {
-        let [early, limit, marked, pairs] = [0, 1, 3, 4].map(|index: usize| u64::from(own[index]));
+        let [early, limit, marked, pairs] = words(own, [0, 1, 3, 4]);
         counted([limit, 2 * pairs, early, marked])
     }
 

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
+use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Times};
 use crate::units::{MINUTE, MS, US};
 
 /// A time parameter of CoDel.
-type Time = Quantity<Times, US, MINUTE>;
+pub(super) type Time = Quantity<Times, US, MINUTE>;
 
 /// Controlled delay (RFC 8289), as in Linux' sch_codel.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,11 +35,11 @@ fn limit() -> PacketLimit {
     PacketLimit::new(1000)
 }
 
-fn target() -> Time {
+pub(super) fn target() -> Time {
     Time::new(5 * MS)
 }
 
-fn interval() -> Time {
+pub(super) fn interval() -> Time {
     Time::new(100 * MS)
 }
 
@@ -105,7 +105,7 @@ impl Discipline for Codel {
     /// `struct tc_codel_xstats`: maxpacket, count, lastcount, ldelay, drop_next, drop_overlimit, ecn_mark, dropping and
     /// ce_mark, which also counts packets that ecn_mark counts.
     fn counts(drops: u64, own: &[u32]) -> Counts {
-        let [overlimit, marked, over_threshold] = [5, 6, 8].map(|index: usize| u64::from(own[index]));
+        let [overlimit, marked, over_threshold] = words(own, [5, 6, 8]);
         counted([overlimit, drops.saturating_sub(overlimit), marked + over_threshold])
     }
 

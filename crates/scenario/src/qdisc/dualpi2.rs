@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
+use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
 use crate::error::{Problem, Problems};
 use crate::path::join;
 use crate::quantity::{Packets, Quantity, QueueLengths, Sizes, Times};
@@ -196,13 +196,7 @@ impl Discipline for Dualpi2 {
     const OWN_WORDS: usize = 8;
 
     fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
-        let controller = match controller(keys, path) {
-            Ok(controller) => controller,
-            Err(problem) => {
-                problems.add(|| *problem);
-                return None;
-            }
-        };
+        let controller = problems.checked(controller(keys, path))?;
         Some(Self {
             limit_packets: keys.limit.get_u32(),
             memlimit_bytes: keys.memlimit.map(Memory::get_u32),
@@ -254,7 +248,7 @@ impl Discipline for Dualpi2 {
     /// `struct tc_dualpi2_xstats`: prob, delay_c, delay_l, packets_in_c, packets_in_l, maxq, ecn_mark (which includes the
     /// next) and step_marks.
     fn counts(drops: u64, own: &[u32]) -> Counts {
-        let [marked, above_step] = [6, 7].map(|index: usize| u64::from(own[index]));
+        let [marked, above_step] = words(own, [6, 7]);
         counted([drops, marked.saturating_sub(above_step), above_step])
     }
 

@@ -1,20 +1,10 @@
-use super::super::Qdisc;
+use super::super::{Qdisc, testing};
 use super::*;
-use crate::Experiment;
 
 /// The discipline of a link whose queue has these keys, or why it is refused.
 fn loaded(keys: &str) -> Result<Dualpi2, String> {
-    let text = format!(
-        r#"
-        title = "L4S"
-        duration = "1s"
-        link = [{{ name = "l", ends = ["a", "b"], rate = "10mbit", queue = {{ qdisc = "dualpi2"{keys} }} }}]
-        traffic = [{{ name = "t", kind = "tcp", from = "a", to = "b" }}]
-        "#
-    );
-    let experiment = Experiment::parse(&text, "test.toml", &[]).map_err(|error| error.to_string())?;
-    match &experiment.points()[0].scenario.links[0].forward.queue {
-        Qdisc::Dualpi2(dualpi2) => Ok(dualpi2.clone()),
+    match testing::loaded(&format!("qdisc = \"dualpi2\"{keys}"))? {
+        Qdisc::Dualpi2(dualpi2) => Ok(dualpi2),
         other => unreachable!("{other:?}"),
     }
 }

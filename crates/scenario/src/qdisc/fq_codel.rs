@@ -4,13 +4,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, DsFilter, Limit, PacketLimit, Reason, Setting, counted};
+use super::codel::Time;
+use super::{Counts, Discipline, DsFilter, Limit, PacketLimit, Reason, Setting, counted, words};
 use crate::error::Problems;
-use crate::quantity::{Quantity, Sizes, Times};
-use crate::units::{MINUTE, MS, US};
+use crate::quantity::{Quantity, Sizes};
 
-/// A time parameter of CoDel.
-type Time = Quantity<Times, US, MINUTE>;
 /// What a flow sends in a turn. The kernel takes no more than 1 MiB.
 type Quantum = Quantity<Sizes, 1, { 1 << 20 }>;
 /// A limit of memory. The kernel lowers a larger one to this.
@@ -28,10 +26,10 @@ pub(crate) struct Keys {
     #[schemars(range(min = 1, max = 65_536))]
     flows: u32,
     /// Acceptable standing delay.
-    #[serde(default = "target")]
+    #[serde(default = "super::codel::target")]
     target: Time,
     /// How long the delay must stay above `target` before the first drop.
-    #[serde(default = "interval")]
+    #[serde(default = "super::codel::interval")]
     interval: Time,
     /// What a flow may send in its turn. Linux takes no less than 256 bytes. Default: a full frame, 1514 bytes.
     quantum: Option<Quantum>,
@@ -59,14 +57,6 @@ fn limit() -> PacketLimit {
 
 fn flows() -> u32 {
     1024
-}
-
-fn target() -> Time {
-    Time::new(5 * MS)
-}
-
-fn interval() -> Time {
-    Time::new(100 * MS)
 }
 
 fn ecn() -> bool {
@@ -168,7 +158,7 @@ impl Discipline for FqCodel {
     /// new_flow_count, new_flows_len, old_flows_len, ce_mark (which also counts packets that ecn_mark counts),
     /// memory_usage and drop_overmemory.
     fn counts(drops: u64, own: &[u32]) -> Counts {
-        let [over_any, marked, over_threshold, overmemory] = [2, 3, 7, 9].map(|index: usize| u64::from(own[index]));
+        let [over_any, marked, over_threshold, overmemory] = words(own, [2, 3, 7, 9]);
         let overlimit = over_any.saturating_sub(overmemory);
         counted([overlimit, overmemory, drops.saturating_sub(over_any), marked + over_threshold])
     }
@@ -176,6 +166,8 @@ impl Discipline for FqCodel {
     #[cfg(feature = "testing")]
     fn any() -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;
+
+        use crate::units::US;
         let limits = (1..=1000_u32, prop_oneof![1..=100_000_u32, Just(32 << 20)], 1..=100_u32);
         let threshold = (prop::option::of(1..=20_000_u64), prop::option::of((0..=3_u8, 0..=3_u8)));
         let times = (1..=50_000_u64, 1..=500_000_u64);

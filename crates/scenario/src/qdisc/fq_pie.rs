@@ -5,14 +5,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
+use super::pie::Time;
+use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
 use crate::error::Problems;
-use crate::quantity::{Quantity, Sizes, Times};
+use crate::quantity::{Quantity, Sizes};
 use crate::sizes::FRAME_BYTES;
-use crate::units::{MB, MINUTE, MS, US};
+use crate::units::MB;
 
-/// A time parameter of PIE.
-type Time = Quantity<Times, US, MINUTE>;
 /// What a flow may send in its turn.
 type Quantum = Quantity<Sizes, 1, { MB }>;
 /// Limit of the memory that packets occupy.
@@ -31,17 +30,17 @@ pub(crate) struct Keys {
     #[schemars(range(min = 1, max = 65_536))]
     flows: u32,
     /// Queueing delay that is aimed at.
-    #[serde(default = "target")]
+    #[serde(default = "super::pie::target")]
     target: Time,
     /// How often the probabilities of drops are computed. Linux rounds it up to ticks of its clock.
-    #[serde(default = "tupdate")]
+    #[serde(default = "super::pie::tupdate")]
     tupdate: Time,
     /// Weight of the distance between delay and target, in 16ths.
-    #[serde(default = "alpha")]
+    #[serde(default = "super::pie::alpha")]
     #[schemars(range(min = 1, max = 32))]
     alpha: u32,
     /// Weight of the change of the delay, in 16ths.
-    #[serde(default = "beta")]
+    #[serde(default = "super::pie::beta")]
     #[schemars(range(min = 1, max = 32))]
     beta: u32,
     /// How much a flow may send in its turn.
@@ -71,22 +70,6 @@ fn limit() -> PacketLimit {
 
 fn flows() -> u32 {
     1024
-}
-
-fn target() -> Time {
-    Time::new(15 * MS)
-}
-
-fn tupdate() -> Time {
-    Time::new(15 * MS)
-}
-
-fn alpha() -> u32 {
-    2
-}
-
-fn beta() -> u32 {
-    20
 }
 
 /// A full frame (`psched_mtu`).
@@ -183,13 +166,15 @@ impl Discipline for FqPie {
     /// `struct tc_fq_pie_xstats`: packets_in, dropped (which includes those at the limit), overlimit, overmemory,
     /// ecn_mark, new_flow_count, new_flows_len, old_flows_len and memory_usage.
     fn counts(_drops: u64, own: &[u32]) -> Counts {
-        let [dropped, overlimit, marked] = [1, 2, 4].map(|index: usize| u64::from(own[index]));
+        let [dropped, overlimit, marked] = words(own, [1, 2, 4]);
         counted([overlimit, dropped.saturating_sub(overlimit), marked])
     }
 
     #[cfg(feature = "testing")]
     fn any() -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;
+
+        use crate::units::US;
         let times = (1..=50_000_u64, 1..=100_000_u64);
         let switches = (any::<bool>(), any::<bool>(), any::<bool>());
         let sizes = (1..=20_000_u32, 1..=10_000_000_u32);

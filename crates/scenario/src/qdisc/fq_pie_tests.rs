@@ -1,20 +1,11 @@
-use super::super::Qdisc;
+use super::super::{Qdisc, testing};
 use super::*;
-use crate::Experiment;
+use crate::units::MS;
 
 /// The discipline of a link whose queue has these keys, or why it is refused.
 fn loaded(keys: &str) -> Result<FqPie, String> {
-    let text = format!(
-        r#"
-        title = "Flow queues"
-        duration = "1s"
-        link = [{{ name = "l", ends = ["a", "b"], rate = "10mbit", queue = {{ qdisc = "fq_pie"{keys} }} }}]
-        traffic = [{{ name = "t", kind = "tcp", from = "a", to = "b" }}]
-        "#
-    );
-    let experiment = Experiment::parse(&text, "test.toml", &[]).map_err(|error| error.to_string())?;
-    match &experiment.points()[0].scenario.links[0].forward.queue {
-        Qdisc::FqPie(fq_pie) => Ok(fq_pie.clone()),
+    match testing::loaded(&format!("qdisc = \"fq_pie\"{keys}"))? {
+        Qdisc::FqPie(fq_pie) => Ok(fq_pie),
         other => unreachable!("{other:?}"),
     }
 }

@@ -319,11 +319,8 @@ impl Discipline for Htb {
     fn written(&self) -> Vec<(&'static str, toml::Value)> {
         use toml::{Table, Value};
 
-        use crate::testing::text::{packets, rate, size};
+        use crate::testing::text::{packets, rate, size, table};
         let name = |class: u16| format!("c{class}");
-        let table = |keys: Vec<(&str, Value)>| {
-            Value::Table(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-        };
         let class = |class: &HtbClass| {
             let mut keys = vec![
                 ("rate", rate(class.rate_bps)),
@@ -337,7 +334,7 @@ impl Discipline for Htb {
             keys.extend(class.inner.iter().map(|inner| ("inner", inner.written().into())));
             table(keys)
         };
-        let filter = |filter: &ClassFilter| table(vec![filter.chosen.written(), ("class", name(filter.class).into())]);
+        let filter = |filter: &ClassFilter| table([filter.chosen.written(), ("class", name(filter.class).into())]);
         let classes: Table = (0..).zip(&self.classes).map(|(index, each)| (name(index), class(each))).collect();
         let mut keys = vec![
             ("class", Value::Table(classes)),
@@ -431,22 +428,15 @@ fn resolve_class(name: &str, keys: &ClassKeys, all: &Keys, path: &str, problems:
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::read;
     use super::*;
-
-    fn read(keys: &str) -> Result<Htb, String> {
-        let keys: Keys = toml::from_str(keys).unwrap();
-        let mut problems = Problems::default();
-        let resolved = Htb::resolve(&keys, "queue", &mut problems);
-        let problems = problems.into_result();
-        assert_eq!(resolved.is_some(), problems.is_ok());
-        resolved.ok_or_else(|| problems.unwrap_err().into_error("test.toml").to_string())
-    }
 
     #[test]
     fn the_defaults_are_those_of_tc() {
-        let htb =
-            read("class = { a = { rate = \"8mbit\" }, b = { parent = \"a\", rate = \"1mbit\", ceil = \"16gbit\" } }")
-                .unwrap();
+        let htb = read::<Htb>(
+            "class = { a = { rate = \"8mbit\" }, b = { parent = \"a\", rate = \"1mbit\", ceil = \"16gbit\" } }",
+        )
+        .unwrap();
         assert_eq!((htb.r2q, htb.direct_qlen_packets, htb.default), (10, 1000, None));
         let [a, b] = &htb.classes[..] else { panic!() };
         assert_eq!((a.parent, a.ceil_bps, a.burst_bytes, a.cburst_bytes), (None, 8_000_000, 1600, 1600));
@@ -476,7 +466,7 @@ mod tests {
             ),
             ("class = { a = { rate = \"1kbit\", burst = \"1mb\" } }", "a bucket that lasts 8388 s"),
         ] {
-            let refusal = read(keys).unwrap_err();
+            let refusal = read::<Htb>(keys).unwrap_err();
             assert!(refusal.contains(expected), "{refusal}");
         }
         let deep = |levels: usize| {
@@ -486,7 +476,7 @@ mod tests {
             };
             format!("class = {{ {} }}", (0..levels).map(class).collect::<Vec<_>>().join(", "))
         };
-        assert!(read(&deep(8)).is_ok());
-        assert!(read(&deep(9)).unwrap_err().contains("at most 8 levels"));
+        assert!(read::<Htb>(&deep(8)).is_ok());
+        assert!(read::<Htb>(&deep(9)).unwrap_err().contains("at most 8 levels"));
     }
 }

@@ -14,6 +14,8 @@ use crate::units::GB;
 
 mod ds_filter;
 pub(crate) mod packet_match;
+#[cfg(test)]
+mod testing;
 
 pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset};
 pub use ds_filter::DsFilter;
@@ -37,6 +39,11 @@ pub(crate) type Counts = [u64; Kind::MOST_COUNTED];
 /// These counts, and nothing for what is left of the array.
 fn counted<const N: usize>(counts: [u64; N]) -> Counts {
     std::array::from_fn(|index| counts.get(index).copied().unwrap_or(0))
+}
+
+/// The numbers at these places of a discipline's own statistics.
+fn words<const N: usize>(own: &[u32], places: [usize; N]) -> [u64; N] {
+    places.map(|place| own[place].into())
 }
 
 /// What the file of a discipline defines.
@@ -385,7 +392,7 @@ macro_rules! disciplines {
                     $(Self::$name(discipline) => discipline.written(),)+
                 };
                 let name = ("qdisc", toml::Value::from(self.kind().name));
-                std::iter::once(name).chain(keys).map(|(key, value)| (key.to_owned(), value)).collect()
+                crate::testing::text::keys(std::iter::once(name).chain(keys))
             }
         }
     };

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
+use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Times};
 use crate::units::{MINUTE, MS, US};
 
 /// A time parameter of PIE.
-type Time = Quantity<Times, US, MINUTE>;
+pub(super) type Time = Quantity<Times, US, MINUTE>;
 
 /// Proportional integral controller enhanced (RFC 8033), as Linux' sch_pie.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,19 +47,19 @@ fn limit() -> PacketLimit {
     PacketLimit::new(1000)
 }
 
-fn target() -> Time {
+pub(super) fn target() -> Time {
     Time::new(15 * MS)
 }
 
-fn tupdate() -> Time {
+pub(super) fn tupdate() -> Time {
     Time::new(15 * MS)
 }
 
-fn alpha() -> u32 {
+pub(super) fn alpha() -> u32 {
     2
 }
 
-fn beta() -> u32 {
+pub(super) fn beta() -> u32 {
     20
 }
 
@@ -137,7 +137,7 @@ impl Discipline for Pie {
     /// `struct tc_pie_xstats`: prob (two words), delay, avg_dq_rate, dq_rate_estimating, packets_in, dropped (which
     /// includes those at the limit), overlimit, maxq and ecn_mark.
     fn counts(_drops: u64, own: &[u32]) -> Counts {
-        let [dropped, overlimit, marked] = [6, 7, 9].map(|index: usize| u64::from(own[index]));
+        let [dropped, overlimit, marked] = words(own, [6, 7, 9]);
         counted([overlimit, dropped.saturating_sub(overlimit), marked])
     }
 

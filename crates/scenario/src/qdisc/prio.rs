@@ -173,10 +173,9 @@ impl Discipline for Prio {
     #[cfg(feature = "testing")]
     fn written(&self) -> Vec<(&'static str, toml::Value)> {
         use toml::Value;
-        let filter = |filter: &BandFilter| {
-            let keys = [filter.chosen.written(), ("band", i64::from(filter.band).into())];
-            Value::Table(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-        };
+
+        use crate::testing::text::table;
+        let filter = |filter: &BandFilter| table([filter.chosen.written(), ("band", i64::from(filter.band).into())]);
         vec![
             ("bands", i64::from(self.bands).into()),
             ("priomap", Value::Array(self.priomap.iter().map(|band| i64::from(*band).into()).collect())),
@@ -188,27 +187,19 @@ impl Discipline for Prio {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::read;
     use super::*;
-
-    fn read(keys: &str) -> Result<Prio, String> {
-        let keys: Keys = toml::from_str(keys).unwrap();
-        let mut problems = Problems::default();
-        let resolved = Prio::resolve(&keys, "queue", &mut problems);
-        let problems = problems.into_result();
-        assert_eq!(resolved.is_some(), problems.is_ok());
-        resolved.ok_or_else(|| problems.unwrap_err().into_error("test.toml").to_string())
-    }
 
     #[test]
     fn the_defaults_are_those_of_tc() {
-        let prio = read("").unwrap();
+        let prio = read::<Prio>("").unwrap();
         assert_eq!((prio.bands, prio.priomap), (3, [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]));
         assert_eq!((prio.inner.len(), prio.filters.len(), prio.limit()), (0, 0, Limit::Packets(3000)));
     }
 
     #[test]
     fn a_filter_has_a_code_point_or_a_port() {
-        let prio = read("filter = [{ dscp = \"ef\", band = 0 }, { port = 443, band = 2 }]").unwrap();
+        let prio = read::<Prio>("filter = [{ dscp = \"ef\", band = 0 }, { port = 443, band = 2 }]").unwrap();
         let chosen: Vec<&Match> = prio.filters.iter().map(|filter| &filter.chosen).collect();
         assert_eq!(chosen, [&Match::Dscp(46), &Match::Ports(vec![443])]);
     }
@@ -216,16 +207,16 @@ mod tests {
     /// The kernel refuses a map to a band that there is not, such as tc's own with two bands.
     #[test]
     fn a_band_that_there_is_not_is_refused() {
-        let refusal = read("bands = 2").unwrap_err();
+        let refusal = read::<Prio>("bands = 2").unwrap_err();
         assert!(refusal.contains("queue.priomap[2]: found band 2 of 2 bands"), "{refusal}");
-        let refusal = read("filter = [{ dscp = \"ef\", band = 3 }]").unwrap_err();
+        let refusal = read::<Prio>("filter = [{ dscp = \"ef\", band = 3 }]").unwrap_err();
         assert!(refusal.contains("queue.filter[1]: found band 3 of 3 bands"), "{refusal}");
         for keys in ["band = 1", "dscp = 1, port = 80, band = 1", "port = 80, traffic = \"web\", band = 1"] {
-            let refusal = read(&format!("filter = [{{ {keys} }}]")).unwrap_err();
+            let refusal = read::<Prio>(&format!("filter = [{{ {keys} }}]")).unwrap_err();
             assert!(refusal.contains("queue.filter[1]: found") && refusal.contains("exactly one"), "{refusal}");
         }
         let four = ["{ qdisc = \"codel\" }"; 4].join(", ");
-        let refusal = read(&format!("inner = [{four}]")).unwrap_err();
+        let refusal = read::<Prio>(&format!("inner = [{four}]")).unwrap_err();
         assert!(refusal.contains("queue.inner: found 4 disciplines for 3 bands"), "{refusal}");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByteLimit, Counts, Discipline, Limit, Reason, Setting, counted};
+use super::{ByteLimit, Counts, Discipline, Limit, Reason, Setting, counted, words};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
@@ -74,6 +74,12 @@ pub(super) fn probability() -> Probability {
 /// tc-red(8).
 fn bandwidth() -> Rate {
     Rate::new(10_000_000)
+}
+
+/// tc-red(8), of thresholds in units of which a packet has `avpkt`.
+pub(super) fn derived_burst(min: u64, max: u64, avpkt: u32) -> u32 {
+    // At most 2 * 10 GB / 3: fits after the division for any avpkt that passes the checks.
+    u32::try_from((2 * min + max) / (3 * u64::from(avpkt))).unwrap_or(u32::MAX)
 }
 
 /// Parameters of `red`, as `tc red` names them.
@@ -160,17 +166,12 @@ impl Discipline for Red {
         };
         let min_bytes = given_min.unwrap_or(max_bytes / 3);
         let avpkt_bytes = keys.avpkt.get_u32();
-        let burst_packets = match keys.burst {
-            Some(burst) => burst,
-            // At most 2 * 10 GB / 3: fits after the division for any avpkt that passes the checks below.
-            None => u32::try_from((2 * min_bytes + max_bytes) / (3 * u64::from(avpkt_bytes))).unwrap_or(u32::MAX),
-        };
         let red = Self {
             limit_bytes,
             min_bytes,
             max_bytes,
             avpkt_bytes,
-            burst_packets,
+            burst_packets: keys.burst.unwrap_or_else(|| derived_burst(min_bytes, max_bytes, avpkt_bytes)),
             probability: keys.probability,
             bandwidth_bps: keys.bandwidth.get(),
             ecn: keys.ecn,
@@ -210,7 +211,7 @@ impl Discipline for Red {
     /// `struct tc_red_xstats`: early (drops because of the average, below `max` or above it), pdrop (drops at the
     /// limit), other, and marked.
     fn counts(_drops: u64, own: &[u32]) -> Counts {
-        counted([1, 0, 3].map(|index: usize| own[index].into()))
+        counted(words(own, [1, 0, 3]))
     }
 
     /// Thresholds in order, and a burst for which there is an averaging constant that the kernel accepts.

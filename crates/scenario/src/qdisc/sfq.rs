@@ -194,13 +194,7 @@ impl Discipline for Sfq {
             problems.add(|| Problem::new(join(path, "perturb"), TIME.display(period_ns), "whole seconds, as in tc"));
             return None;
         }
-        let red = match early_detection(keys, path) {
-            Ok(red) => red,
-            Err(problem) => {
-                problems.add(|| *problem);
-                return None;
-            }
-        };
+        let red = problems.checked(early_detection(keys, path))?;
         Some(Self {
             limit_packets,
             depth_packets,
@@ -305,13 +299,12 @@ fn early_detection(keys: &Keys, path: &str) -> Result<Option<FlowRed>, Box<Probl
     let max_bytes = keys.max.map_or(limit_bytes / 4, ByteLimit::get);
     let min_bytes = keys.min.map_or(max_bytes / 3, ByteLimit::get);
     let avpkt_bytes = keys.avpkt.unwrap_or_else(avpkt).get_u32();
-    let derived_burst = (2 * min_bytes + max_bytes) / (3 * u64::from(avpkt_bytes));
     let red = FlowRed {
         limit_bytes,
         min_bytes,
         max_bytes,
         avpkt_bytes,
-        burst_packets: keys.burst.unwrap_or_else(|| u32::try_from(derived_burst).unwrap_or(u32::MAX)),
+        burst_packets: keys.burst.unwrap_or_else(|| red::derived_burst(min_bytes, max_bytes, avpkt_bytes)),
         probability: keys.probability.unwrap_or_else(red::probability),
         ecn: keys.ecn,
         harddrop: keys.harddrop,

@@ -43,11 +43,11 @@ pub fn experiment_text(scenario: &Scenario) -> String {
     file.to_string()
 }
 
-fn keys<const N: usize>(keys: [(&str, Value); N]) -> Table {
+pub(crate) fn keys<'a>(keys: impl IntoIterator<Item = (&'a str, Value)>) -> Table {
     keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn table<const N: usize>(all: [(&str, Value); N]) -> Value {
+pub(crate) fn table<'a>(all: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     Value::Table(keys(all))
 }
 

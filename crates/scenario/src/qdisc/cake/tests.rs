@@ -1,15 +1,10 @@
 //! Tests of the keys, their defaults, and the arguments for `tc`.
 
+use super::super::testing::read;
 use super::*;
 
-fn read(keys: &str) -> Result<Cake, String> {
-    let keys: Keys = toml::from_str(keys).map_err(|error| error.to_string())?;
-    let mut problems = Problems::default();
-    Cake::resolve(&keys, "queue", &mut problems).ok_or_else(|| format!("{problems:?}"))
-}
-
 fn layer(keys: &str) -> (bool, i16, Cells, u16) {
-    let LinkLayer { raw, overhead_bytes, cells, mpu_bytes } = read(keys).unwrap().link_layer;
+    let LinkLayer { raw, overhead_bytes, cells, mpu_bytes } = read::<Cake>(keys).unwrap().link_layer;
     (raw, overhead_bytes, cells, mpu_bytes)
 }
 
@@ -27,7 +22,7 @@ fn arguments(cake: &Cake) -> String {
 /// tc-cake(8) and `tc qdisc add ... cake help`, where a star marks defaults.
 #[test]
 fn defaults_are_those_of_tc() {
-    let cake = read("").unwrap();
+    let cake = read::<Cake>("").unwrap();
     assert_eq!(cake, Cake::default());
     let expected = "unlimited rtt 100000000 diffserv3 triple-isolate nowash egress no-ack-filter split-gso raw noatm";
     assert_eq!(arguments(&cake), expected);
@@ -54,7 +49,7 @@ fn every_setting_reaches_tc() {
     "#;
     let expected = "bandwidth 8000000 autorate-ingress rtt 10000000 diffserv8 dual-srchost nat wash ingress \
                     ack-filter-aggressive no-split-gso memlimit 1048576 overhead -10 atm mpu 64";
-    assert_eq!(arguments(&read(keys).unwrap()), expected);
+    assert_eq!(arguments(&read::<Cake>(keys).unwrap()), expected);
 }
 
 /// The table of presets in `tc/q_cake.c`: target and interval in microseconds.
@@ -71,11 +66,11 @@ fn presets_are_those_of_tc() {
         ("interplanetary", 50_000_000, 1_000_000_000),
     ];
     for (word, target_us, interval_us) in expected {
-        let cake = read(&format!("preset = {word:?}")).unwrap();
+        let cake = read::<Cake>(&format!("preset = {word:?}")).unwrap();
         assert_eq!((cake.target_us(), cake.interval_us()), (target_us, interval_us), "{word}");
     }
     assert_eq!(expected.len(), Preset::ALL.len());
-    let short = read(r#"rtt = "10us""#).unwrap();
+    let short = read::<Cake>(r#"rtt = "10us""#).unwrap();
     assert_eq!((short.target_us(), short.interval_us()), (1, 10), "a target is at least a microsecond");
 }
 
@@ -117,15 +112,15 @@ fn overheads_of_framings_are_those_of_tc() {
 
 #[test]
 fn contradictions_are_refused() {
-    assert!(read("rtt = \"1ms\"\npreset = \"lan\"").unwrap_err().contains("one of the two"));
+    assert!(read::<Cake>("rtt = \"1ms\"\npreset = \"lan\"").unwrap_err().contains("one of the two"));
     let words = ["\"pppoe-llcsnap\""; 7].join(", ");
-    assert!(read(&format!("framing = [{words}]")).unwrap_err().contains("more than 256"));
+    assert!(read::<Cake>(&format!("framing = [{words}]")).unwrap_err().contains("more than 256"));
 }
 
 /// `cake_reconfigure`: four round-trip times at the rate, at least 4 MiB, at most 10240 packets of 1514 bytes.
 #[test]
 fn the_limit_depends_on_bandwidth_and_rtt() {
-    let limit = |keys: &str| read(keys).unwrap().limit();
+    let limit = |keys: &str| read::<Cake>(keys).unwrap().limit();
     assert_eq!(limit(""), Limit::Bytes(15_503_360));
     assert_eq!(limit(r#"bandwidth = "10mbit""#), Limit::Bytes(4 << 20));
     assert_eq!(limit(r#"bandwidth = "100mbit""#), Limit::Bytes(5_000_000));
@@ -135,7 +130,7 @@ fn the_limit_depends_on_bandwidth_and_rtt() {
 
 #[test]
 fn only_a_shaper_that_counts_whole_frames_bounds_the_rate() {
-    let rate = |keys: &str| read(keys).unwrap().shaper().map(|shaper| shaper.rate_bps);
+    let rate = |keys: &str| read::<Cake>(keys).unwrap().shaper().map(|shaper| shaper.rate_bps);
     assert_eq!(rate(""), None);
     assert_eq!(rate(r#"bandwidth = "8mbit""#), Some(8_000_000));
     assert_eq!(rate("bandwidth = \"8mbit\"\noverhead = 14"), Some(8_000_000));
