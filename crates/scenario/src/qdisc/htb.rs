@@ -4,20 +4,17 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, Match, PacketLimit, Part, Qdisc, Queue, Setting};
+use super::{Discipline, Limit, Match, PacketLimit, Part, Qdisc, Setting};
 use crate::dscp::Dscp;
 use crate::error::{Problem, Problems, quote};
-use crate::file::Rate;
 use crate::path::join;
-use crate::quantity::{Quantity, Sizes};
 use crate::suggest::any_of;
-use crate::text::{Name, TextRule};
-use crate::units::{GB, MB};
+use crate::text::Name;
 
-/// Size of a bucket.
-type Burst = Quantity<Sizes, 1, { GB }>;
-/// Bytes that a class may send in its turn.
-type Quantum = Quantity<Sizes, 1, { 100 * MB }>;
+mod class;
+
+use class::ClassKeys;
+pub use class::HtbClass;
 
 /// Largest number of classes in the simulator's and the plan's tables.
 const MOST_CLASSES: usize = 256;
@@ -43,35 +40,6 @@ pub(crate) struct Keys {
     /// Number of waiting packets at which an arriving packet that has no class is dropped.
     #[serde(default = "super::pfifo::limit")]
     direct_qlen: PacketLimit,
-}
-
-/// A class of htb.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "HtbClass")]
-struct ClassKeys {
-    /// The class that contains it. Default: none; it is at the root.
-    #[schemars(with = "Option<crate::text::Name>")]
-    parent: Option<String>,
-    /// Rate that it has of its own.
-    #[schemars(example = &"1mbit")]
-    rate: Rate,
-    /// Rate up to which it may borrow. Default: its own rate.
-    ceil: Option<Rate>,
-    /// How much it may send at once at any speed, before its rate counts. Default: 1600 bytes and what its rate sends in a
-    /// nanosecond.
-    burst: Option<Burst>,
-    /// How much it may send at once at any speed, before its ceiling counts. Default: 1600 bytes and what its ceiling
-    /// sends in a nanosecond.
-    cburst: Option<Burst>,
-    /// How much it may send in its turn, among classes of the same prio. Default: its rate in bytes a second divided by
-    /// r2q, from 1000 to 200,000 bytes.
-    quantum: Option<Quantum>,
-    /// Classes of a lower number are served first, and are offered first what their parent has to spare.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 7))]
-    prio: u8,
-    /// The discipline in which its packets wait. Default: a pfifo of 1000 packets.
-    inner: Option<Queue>,
 }
 
 /// Packets with a code point, or of a server, go to a class.
@@ -110,28 +78,6 @@ pub struct Htb {
     pub direct_qlen_packets: u32,
 }
 
-/// A class of `htb`. Classes are known by their indices.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HtbClass {
-    /// The class that contains it.
-    pub parent: Option<u16>,
-    /// Rate of its own.
-    pub rate_bps: u64,
-    /// Rate up to which it may borrow.
-    pub ceil_bps: u64,
-    /// The bucket of its rate.
-    pub burst_bytes: u32,
-    /// The bucket of its ceiling.
-    pub cburst_bytes: u32,
-    /// Bytes it may send in its turn, unless they follow from the rate.
-    pub quantum_bytes: Option<u32>,
-    /// Classes of a lower number come first.
-    pub prio: u8,
-    /// The discipline in which its packets wait; a `pfifo` if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inner: Option<Box<Qdisc>>,
-}
-
 /// Packets that go to a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassFilter {
@@ -161,32 +107,6 @@ impl Htb {
     }
 }
 
-impl HtbClass {
-    /// The bucket of the rate as the kernel holds it, in nanoseconds.
-    pub fn buffer_ns(&self) -> u64 {
-        bucket_ns(self.rate_bps, self.burst_bytes)
-    }
-
-    /// The bucket of the ceiling as the kernel holds it, in nanoseconds.
-    pub fn cbuffer_ns(&self) -> u64 {
-        bucket_ns(self.ceil_bps, self.cburst_bytes)
-    }
-}
-
-/// The time that a bucket lasts. `tc` counts it in ticks of 64 ns and rounds down (`tc_calc_xmittime` up to iproute2 6.13;
-/// later ones round up).
-fn bucket_ns(bits_per_second: u64, bytes: u32) -> u64 {
-    const TICKS_PER_US: f64 = 15.625;
-    let us = 1e6 * (f64::from(bytes) / (bits_per_second / 8).max(1) as f64);
-    ((us * TICKS_PER_US) as u64) << 6
-}
-
-/// What `tc` gives a class that is given no burst: `rate / hz + mtu`, at the 10^9 ticks a second of a kernel with
-/// high-resolution timers.
-fn default_burst(bits_per_second: u64) -> u32 {
-    (bits_per_second / 8 / 1_000_000_000 + 1600) as u32
-}
-
 impl Discipline for Htb {
     type Keys = Keys;
 
@@ -198,7 +118,10 @@ impl Discipline for Htb {
     const HOLDS_BACK: bool = true;
 
     fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
-        let classes = keys.class.iter().map(|(name, class)| resolve_class(name, class, keys, path, problems));
+        let classes = keys
+            .class
+            .iter()
+            .map(|(name, class)| class.resolve(name, &keys.class, &join(&join(path, "class"), name), problems));
         let classes: Vec<Option<HtbClass>> = classes.collect();
         let (path_of, names) = (join(path, "class"), || any_of(keys.class.keys().map(String::as_str)));
         let mut is_sound = true;
@@ -389,41 +312,6 @@ impl Htb {
         }
         is_sound
     }
-}
-
-fn resolve_class(name: &str, keys: &ClassKeys, all: &Keys, path: &str, problems: &mut Problems) -> Option<HtbClass> {
-    let here = join(&join(path, "class"), name);
-    if !TextRule::Name.accepts(name) {
-        problems.add(|| Problem::new(here, format!("a class named {}", quote(name)), TextRule::Name.describe()));
-        return None;
-    }
-    let parent = match &keys.parent {
-        None => None,
-        Some(parent) => {
-            let index = all.class.get_index_of(parent).filter(|index| Some(*index) < all.class.get_index_of(name));
-            if index.is_none() {
-                problems
-                    .add(|| Problem::new(join(&here, "parent"), quote(parent), "a class that comes before this one"));
-                return None;
-            }
-            index.map(|index| index as u16)
-        }
-    };
-    let (rate_bps, ceil_bps) = (keys.rate.get(), keys.ceil.unwrap_or(keys.rate).get());
-    let inner = match &keys.inner {
-        Some(inner) => Some(Box::new(Qdisc::resolve(inner, &join(&here, "inner"), problems)?)),
-        None => None,
-    };
-    Some(HtbClass {
-        parent,
-        rate_bps,
-        ceil_bps,
-        burst_bytes: keys.burst.map_or(default_burst(rate_bps), Burst::get_u32),
-        cburst_bytes: keys.cburst.map_or(default_burst(ceil_bps), Burst::get_u32),
-        quantum_bytes: keys.quantum.map(Quantum::get_u32),
-        prio: keys.prio,
-        inner,
-    })
 }
 
 #[cfg(test)]

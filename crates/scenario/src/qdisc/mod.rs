@@ -13,7 +13,9 @@ use crate::sizes::FRAME_BYTES;
 use crate::units::GB;
 
 mod ds_filter;
+mod kind;
 pub(crate) mod packet_match;
+mod setting;
 #[cfg(test)]
 mod testing;
 
@@ -21,10 +23,14 @@ pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset}
 pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
 pub use htb::{ClassFilter, HtbClass};
+pub(crate) use kind::Counts;
+pub use kind::{Kind, Reason};
+use kind::{counted, words};
 pub use netem::{Distribution, Loss, NetemRate, NetemSlot, Reorder, SlotDelay};
 pub use packet_match::Match;
 pub use prio::BandFilter;
 pub use red::{Averaging, AveragingError, Curve, IdleTable};
+pub use setting::{Part, Setting};
 pub use sfq::FlowRed;
 pub use tbf::Peak;
 
@@ -32,19 +38,6 @@ pub use tbf::Peak;
 pub(crate) type PacketLimit = Quantity<Packets, 1, 10_000_000>;
 /// Limit or threshold of a queue in bytes.
 pub(crate) type ByteLimit = Quantity<Sizes, 1, { 10 * GB }>;
-
-/// Number of packets for each reason that a discipline's counters distinguish. The rest of the array has no meaning.
-pub(crate) type Counts = [u64; Kind::MOST_COUNTED];
-
-/// These counts, and nothing for what is left of the array.
-fn counted<const N: usize>(counts: [u64; N]) -> Counts {
-    std::array::from_fn(|index| counts.get(index).copied().unwrap_or(0))
-}
-
-/// The numbers at these places of a discipline's own statistics.
-fn words<const N: usize>(own: &[u32], places: [usize; N]) -> [u64; N] {
-    places.map(|place| own[place].into())
-}
 
 /// What the file of a discipline defines.
 pub(crate) trait Discipline: Sized {
@@ -113,90 +106,6 @@ pub(crate) trait Discipline: Sized {
     fn written(&self) -> Vec<(&'static str, toml::Value)>;
 }
 
-/// A kind of discipline, independent of its parameters.
-#[derive(Debug)]
-pub struct Kind {
-    /// Its name in experiment files and in Linux.
-    pub name: &'static str,
-    /// What it is for, in a sentence.
-    pub purpose: &'static str,
-    /// Where its behaviour is defined: the kernel's files, then RFCs and papers.
-    pub source: &'static str,
-    /// The part of the kernel that contains it.
-    pub module: &'static str,
-    /// Whether that part can be a module of its own. If not, every kernel with a packet scheduler has it.
-    pub loadable: bool,
-    /// Arguments for `tc` that every kernel with this discipline accepts.
-    pub sample: &'static str,
-    /// Why it drops or marks packets.
-    pub reasons: &'static [Reason],
-    /// The reasons that its counters in the kernel distinguish.
-    pub counted: &'static [Reason],
-    /// Whether it may hold packets back although the layer below is ready.
-    pub holds_back: bool,
-    /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that every kernel has.
-    pub own_words: usize,
-    counts: fn(u64, &[u32]) -> Counts,
-}
-
-impl Kind {
-    /// The largest number of reasons that the counters of any discipline distinguish.
-    pub const MOST_COUNTED: usize = 6;
-
-    const fn of<D: Discipline>(name: &'static str) -> Self {
-        assert!(D::COUNTED.len() <= Self::MOST_COUNTED);
-        Self {
-            name,
-            purpose: D::PURPOSE,
-            source: D::SOURCE,
-            module: D::MODULE,
-            loadable: D::LOADABLE,
-            sample: D::SAMPLE,
-            reasons: D::REASONS,
-            counted: D::COUNTED,
-            holds_back: D::HOLDS_BACK,
-            own_words: D::OWN_WORDS,
-            counts: D::counts,
-        }
-    }
-
-    /// The discipline of that name.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        Qdisc::KINDS.iter().find(|kind| kind.name == name)
-    }
-
-    /// Number of packets since the start for each of the [counted](Self::counted) reasons, from the kernel's count of
-    /// all drops and the discipline's own statistics, at least
-    /// [`own_words`](Self::own_words) long.
-    pub fn counts(&self, drops: u64, own: &[u32]) -> impl Iterator<Item = (Reason, u64)> + use<> {
-        self.counted.iter().copied().zip((self.counts)(drops, own))
-    }
-}
-
-/// Why a packet was dropped, or marked with Congestion Experienced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// The word that stands for it in the records.
-    pub word: &'static str,
-    /// Whether the packet was marked and not dropped.
-    pub marks: bool,
-}
-
-impl Reason {
-    /// The queue was at its limit.
-    pub const OVERLIMIT: Self = Self::drop("overlimit");
-    /// Its queue was emptied because the discipline was replaced, or because the change of a parameter empties it.
-    pub const PURGED: Self = Self::drop("purged");
-
-    const fn drop(word: &'static str) -> Self {
-        Self { word, marks: false }
-    }
-
-    const fn mark(word: &'static str) -> Self {
-        Self { word, marks: true }
-    }
-}
-
 /// The most that a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -232,62 +141,6 @@ pub struct Shaper {
     pub rate_bps: u64,
     /// How far it may be ahead of the rate after an idle time.
     pub burst_bytes: u64,
-}
-
-/// The value of a parameter of `tc`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Setting {
-    /// A number that the kernel holds in 32 bits.
-    Number(u64),
-    /// A small number that may be negative.
-    Integer(i64),
-    /// A time in nanoseconds that the kernel counts in microseconds.
-    Time(u64),
-    /// A time that the kernel counts in nanoseconds.
-    ExactTime(u64),
-    /// A rate in bits per second.
-    Rate(u64),
-    /// A number in (0, 1].
-    Probability(f64),
-    /// A choice of packets.
-    DsFilter(DsFilter),
-    /// A number with a fraction.
-    Decimal(f64),
-    /// A number of packets where `tc` would read a bare number as a time.
-    Packets(u32),
-    /// No value: the parameter consists of its name alone.
-    Flag,
-    /// Words as they are.
-    Words(String),
-}
-
-/// A part of a discipline that holds others. Classes are known by the minor numbers of their identifiers; 0 is the
-/// discipline itself.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Part<'a> {
-    /// A class, with its parameters.
-    Class {
-        /// Its number.
-        class: u16,
-        /// The number of the class that contains it.
-        parent: u16,
-        /// Its parameters, in order.
-        settings: Vec<(&'static str, Setting)>,
-    },
-    /// The discipline of a class.
-    Inner {
-        /// The class.
-        class: u16,
-        /// Its discipline.
-        qdisc: &'a Qdisc,
-    },
-    /// Packets go to a class.
-    Filter {
-        /// Which packets.
-        chosen: &'a Match,
-        /// The class.
-        class: u16,
-    },
 }
 
 /// How deep disciplines may be nested.
@@ -489,23 +342,5 @@ impl Qdisc {
 impl Default for Qdisc {
     fn default() -> Self {
         Self::Pfifo(Pfifo::default())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_discipline_says_in_one_line_what_it_is_for_and_where_it_is_defined() {
-        for kind in Qdisc::KINDS {
-            let Kind { name, purpose, source, .. } = kind;
-            assert!(purpose.ends_with('.') && purpose.len() <= 100, "{name}: {purpose}");
-            assert!(source.starts_with("net/sched/sch_") && !source.contains('\n'), "{name}: {source}");
-        }
-        let mut purposes: Vec<&str> = Qdisc::KINDS.iter().map(|kind| kind.purpose).collect();
-        purposes.sort_unstable();
-        purposes.dedup();
-        assert_eq!(purposes.len(), Qdisc::KINDS.len());
     }
 }
