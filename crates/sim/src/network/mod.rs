@@ -1,9 +1,13 @@
 //! Ports, routes and the packets in them: everything between two hosts.
 //!
 //! [`packet`] defines packets, [`segment`] the TCP segments that they carry, and [`traffic_class`] the DSCP and ECN
-//! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A [`port`] is a pipeline of a queueing discipline ([`qdisc`]) and a
-//! [`link`]; [`xmit`] has the results that it reports to the sending host. [`routes`] has each packet's next port.
+//! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A [`port`]
+//! is a pipeline of a queueing discipline ([`qdisc`]) and a [`link`]; [`xmit`] has the results that it reports to the
+//! sending host. [`routes`] has each packet's next port. A [`flow`] has an account of its packets; [`bookkeeping`] keeps it
+//! when a queue has decided about them.
 
+mod bookkeeping;
+mod flow;
 pub(crate) mod link;
 pub(crate) mod packet;
 pub(crate) mod pool;
@@ -17,14 +21,15 @@ mod truesize;
 pub(crate) mod xmit;
 
 use bufferscope_programs::Uniform;
-use bufferscope_records::{DropReason, Name, Sink};
-use bufferscope_scenario::{NodeIndex, Reason, Scenario};
+use bufferscope_records::{Name, Sink};
+use bufferscope_scenario::{NodeIndex, Scenario};
 
+pub(crate) use self::flow::{Account, Flow, Labels};
 use self::packet::{Body, Header, Load, Side, TcpPacket};
 use self::pool::{PacketId, Pool};
 use self::port::{Accepted, Passed, Port};
 use self::qdisc::layer::QdiscLayer;
-use self::qdisc::{Fate, Fates, Place, Qdisc};
+use self::qdisc::{Fates, Place, Qdisc};
 use self::routes::{PortIndex, Routes, Step};
 use self::traffic_class::{Ecn, TrafficClass};
 use self::xmit::Xmit;
@@ -68,37 +73,6 @@ pub(crate) struct Network {
     seed: u64,
     /// The nodes of which a port's queue paces connections.
     pacing: Vec<bool>,
-}
-
-/// The account of one flow's packets, in both directions together.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
-    pub(crate) name: Name,
-    pub(crate) account: Account,
-    labels: Labels,
-    /// The hashes of the flow's packets, by the [side](Side) that they go to.
-    hashes: [u32; 2],
-    pub(crate) sent: u64,
-    pub(crate) delivered: u64,
-    pub(crate) dropped: u64,
-}
-
-/// What the headers of all packets of a flow say, in both directions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Labels {
-    /// DSCP code point.
-    pub(crate) dscp: u8,
-    /// The server's port.
-    pub(crate) port: u16,
-}
-
-/// How the [`Summary`](crate::Summary) identifies a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Account {
-    /// Index of the traffic.
-    pub(crate) traffic: u32,
-    /// Number of the flow; `None` if all flows of the traffic share one account.
-    pub(crate) number: Option<u32>,
 }
 
 /// A packet as a host creates it.
@@ -381,80 +355,6 @@ impl Network {
         }
         under_way
     }
-
-    /// Does the bookkeeping after a queue has decided about packets.
-    #[inline(always)]
-    fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        if !self.fates.0.is_empty() {
-            self.settle_each_fate(port, recording);
-        }
-    }
-
-    /// Counts and records the packets that a queue dropped, marked, split off or copied, and frees the dropped ones.
-    #[cold]
-    fn settle_each_fate<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        let mut fates = std::mem::take(&mut self.fates);
-        for fate in fates.0.drain(..) {
-            self.work += 1;
-            let counts =
-                &mut self.ports[port as usize].queue.as_mut().expect("only queues decide about packets").counts;
-            self.has_copies |= matches!(fate, Fate::Copied(_));
-            match fate {
-                Fate::Split(packet) | Fate::Copied(packet) => {
-                    counts.arrived += 1;
-                    self.flows[self.pool.header(packet).flow as usize].sent += 1;
-                }
-                Fate::Marked(packet, reason) => {
-                    counts.marked += 1;
-                    self.record_fate(port, packet, reason, recording);
-                }
-                Fate::Dropped(packet, reason) => {
-                    counts.dropped += 1;
-                    self.record_fate(port, packet, reason, recording);
-                    self.drop(packet);
-                }
-            }
-        }
-        self.fates = fates;
-    }
-
-    /// Frees a packet that was dropped, and notes its loss for the sources that must be informed. (With duplicates, these
-    /// wait until their timeouts.)
-    fn drop(&mut self, packet: PacketId) {
-        self.note_drop(packet);
-        self.note_departure(packet);
-        match self.pool.body(packet) {
-            Body::Tcp(_) => {}
-            Body::Echo(_) | Body::Datagram(_) if self.has_copies => {}
-            body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
-        }
-        self.pool.remove(packet);
-    }
-
-    fn note_drop(&mut self, packet: PacketId) {
-        let index = self.pool.header(packet).flow;
-        let flow = &mut self.flows[index as usize];
-        flow.dropped += 1;
-        if flow.under_way() == 0 {
-            self.emptied.push(index);
-        }
-    }
-
-    /// A packet has left a queue, and its sender may be waiting for that.
-    #[inline]
-    fn note_departure(&mut self, packet: PacketId) {
-        if self.pool.header_mut(packet).load.take_awaited()
-            && let Body::Tcp(segment) = self.pool.body(packet)
-        {
-            self.departures.push(*segment);
-        }
-    }
-
-    fn record_fate<S: Sink>(&self, port: PortIndex, packet: PacketId, reason: Reason, recording: &mut Recording<S>) {
-        let header = self.pool.header(packet);
-        let flow = self.flows[header.flow as usize].name;
-        recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));
-    }
 }
 
 /// Whether a queue at one of a node's ports paces connections (in Linux, when it sees their first packet).
@@ -475,11 +375,4 @@ pub(crate) fn qdisc(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u6
     let place = Place { port: index, node: link.ends[side], overhead_bytes: port.overhead_bytes, seed, now_ns };
     Qdisc::new(&port.queue, place)
         .map_err(|reason| SimError::Qdisc { port: link.port_names(&scenario.nodes)[side].clone(), reason })
-}
-
-impl Flow {
-    /// Packets still in the network.
-    pub(crate) fn under_way(&self) -> u64 {
-        self.sent - self.delivered - self.dropped
-    }
 }

@@ -1,0 +1,87 @@
+//! What becomes of packets about which a queue has decided: they are counted, recorded, and freed if they were dropped.
+
+use bufferscope_records::{DropReason, Sink};
+use bufferscope_scenario::Reason;
+
+use super::Network;
+use super::packet::Body;
+use super::pool::PacketId;
+use super::qdisc::Fate;
+use super::routes::PortIndex;
+use crate::observation::recording::Recording;
+
+impl Network {
+    /// Does the bookkeeping after a queue has decided about packets.
+    #[inline(always)]
+    pub(super) fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        if !self.fates.0.is_empty() {
+            self.settle_each_fate(port, recording);
+        }
+    }
+
+    /// Counts and records the packets that a queue dropped, marked, split off or copied, and frees the dropped ones.
+    #[cold]
+    fn settle_each_fate<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let mut fates = std::mem::take(&mut self.fates);
+        for fate in fates.0.drain(..) {
+            self.work += 1;
+            let counts =
+                &mut self.ports[port as usize].queue.as_mut().expect("only queues decide about packets").counts;
+            self.has_copies |= matches!(fate, Fate::Copied(_));
+            match fate {
+                Fate::Split(packet) | Fate::Copied(packet) => {
+                    counts.arrived += 1;
+                    self.flows[self.pool.header(packet).flow as usize].sent += 1;
+                }
+                Fate::Marked(packet, reason) => {
+                    counts.marked += 1;
+                    self.record_fate(port, packet, reason, recording);
+                }
+                Fate::Dropped(packet, reason) => {
+                    counts.dropped += 1;
+                    self.record_fate(port, packet, reason, recording);
+                    self.drop(packet);
+                }
+            }
+        }
+        self.fates = fates;
+    }
+
+    /// Frees a packet that was dropped, and notes its loss for the sources that must be informed. (With duplicates, these
+    /// wait until their timeouts.)
+    fn drop(&mut self, packet: PacketId) {
+        self.note_drop(packet);
+        self.note_departure(packet);
+        match self.pool.body(packet) {
+            Body::Tcp(_) => {}
+            Body::Echo(_) | Body::Datagram(_) if self.has_copies => {}
+            body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
+        }
+        self.pool.remove(packet);
+    }
+
+    fn note_drop(&mut self, packet: PacketId) {
+        let index = self.pool.header(packet).flow;
+        let flow = &mut self.flows[index as usize];
+        flow.dropped += 1;
+        if flow.under_way() == 0 {
+            self.emptied.push(index);
+        }
+    }
+
+    /// A packet has left a queue, and its sender may be waiting for that.
+    #[inline]
+    pub(super) fn note_departure(&mut self, packet: PacketId) {
+        if self.pool.header_mut(packet).load.take_awaited()
+            && let Body::Tcp(segment) = self.pool.body(packet)
+        {
+            self.departures.push(*segment);
+        }
+    }
+
+    fn record_fate<S: Sink>(&self, port: PortIndex, packet: PacketId, reason: Reason, recording: &mut Recording<S>) {
+        let header = self.pool.header(packet);
+        let flow = self.flows[header.flow as usize].name;
+        recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));
+    }
+}
