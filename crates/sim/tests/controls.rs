@@ -4,7 +4,7 @@ mod common;
 
 use bufferscope_records::{MemorySink, Table};
 use bufferscope_scenario::Scenario;
-use common::{MS, SECOND, dumbbell, numbers, numbers_where, optional, run, words};
+use common::{MS, SECOND, dumbbell, numbers, numbers_where, optional, payload_bps, run, words};
 
 /// Payload and frame of a full segment: 1448 of 1500 + 14 bytes.
 const PAYLOAD: u64 = 1448;
@@ -53,13 +53,7 @@ fn mean_queue(sink: &MemorySink, from_ns: u64) -> f64 {
 
 /// Bits a second of payload that a control's flow delivers, from a time on.
 fn goodput(sink: &MemorySink, congestion: &str, from_ns: u64) -> u64 {
-    let flow = format!("{}/1", name_of(congestion));
-    let row = ("flow", flow.as_str());
-    let times = numbers_where(sink, Table::Flows, "t_ns", row);
-    let delivered = numbers_where(sink, Table::Flows, "delivered_bytes", row);
-    let first = times.iter().position(|&t_ns| t_ns >= from_ns).unwrap();
-    let last = times.len() - 1;
-    (delivered[last] - delivered[first]) * 8 * SECOND / (times[last] - times[first])
+    payload_bps(sink, &format!("{}/1", name_of(congestion)), from_ns)
 }
 
 /// Payload that the bottleneck can carry.

@@ -3,30 +3,14 @@
 mod common;
 
 use bufferscope_records::{MemorySink, Table};
-use common::{BULK, MS, PING, SECOND, numbers, numbers_where, run, scenario, words};
+use common::*;
 
 const RATE_MBIT: u64 = 40;
 
 /// Flows over 40 Mbit/s and 40 ms, for 100 s.
 fn over(queue: &str, traffic: &str) -> MemorySink {
-    let text = format!(
-        r#"
-        title = "Two queues"
-        duration = "100s"
-        [[link]]
-        name = "access"
-        ends = ["h1", "r1"]
-        delay = "5ms"
-        [[link]]
-        name = "bottleneck"
-        ends = ["r1", "h2"]
-        delay = "15ms"
-        rate = "{RATE_MBIT}mbit"
-        queue = {{ {queue} }}
-        {traffic}
-        "#
-    );
-    run(&scenario(&text), 1).output
+    let bottleneck = format!("rate = '{RATE_MBIT}mbit'\nqueue = {{ {queue} }}");
+    run(&dumbbell_of("15ms", "100s", &bottleneck, traffic), 1).output
 }
 
 fn flow(name: &str, keys: &str) -> String {
@@ -35,13 +19,8 @@ fn flow(name: &str, keys: &str) -> String {
 
 /// Per mille of the link's rate for payload that a flow had after 20 s.
 fn share(sink: &MemorySink, flow: &str) -> u64 {
-    let row = ("flow", flow);
-    let times = numbers_where(sink, Table::Flows, "t_ns", row);
-    let delivered = numbers_where(sink, Table::Flows, "delivered_bytes", row);
-    let from = times.iter().position(|&t_ns| t_ns >= 20 * SECOND).expect("samples");
-    let bits = (delivered.last().expect("samples") - delivered[from]) * 8;
     let full_bits_per_ms = RATE_MBIT * 1000 * 1448 / 1514;
-    bits * 1000 / ((times.last().expect("samples") - times[from]) / MS) / full_bits_per_ms
+    payload_bps(sink, flow, 20 * SECOND) / full_bits_per_ms
 }
 
 /// The smoothed round-trip times of a flow after 20 s, sorted, in microseconds.
@@ -94,11 +73,7 @@ fn without_the_coupling_the_scalable_flow_takes_the_link() {
 fn the_delay_of_classic_flows_converges_to_the_target() {
     let median_us = |keys: &str| {
         let traffic = format!("{BULK}flows = 4\n{PING}interval = '50ms'\n");
-        let sink = over(&format!("qdisc = 'dualpi2'{keys}"), &traffic);
-        let rtts = common::optional(&sink, Table::Probes, "rtt_ns");
-        let mut waits: Vec<u64> = rtts.into_iter().skip(400).flatten().map(|rtt| (rtt - 40 * MS) / 1000).collect();
-        waits.sort_unstable();
-        waits[waits.len() / 2]
+        median_wait_us(&over(&format!("qdisc = 'dualpi2'{keys}"), &traffic), 40 * MS, 400)
     };
     let (default, short) = (median_us(""), median_us(", target = '5ms'"));
     assert!((11_000..19_000).contains(&default), "{default}");
@@ -107,14 +82,7 @@ fn the_delay_of_classic_flows_converges_to_the_target() {
 
 #[test]
 fn scalable_flows_are_marked_and_classic_ones_dropped() {
-    let reasons = |keys: &str| {
-        let sink = over("qdisc = 'dualpi2'", &flow("bulk", keys));
-        let late = numbers(&sink, Table::Drops, "t_ns").into_iter().zip(words(&sink, Table::Drops, "reason"));
-        let mut reasons: Vec<String> = late.filter(|(t_ns, _)| *t_ns > 20 * SECOND).map(|(_, reason)| reason).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        reasons
-    };
+    let reasons = |keys: &str| reasons_after(&over("qdisc = 'dualpi2'", &flow("bulk", keys)), 20 * SECOND);
     assert_eq!(reasons("congestion = 'prague'"), ["step_mark"]);
     assert_eq!(reasons("congestion = 'cubic'\nflows = 3"), ["dualpi2"]);
     assert_eq!(reasons("congestion = 'cubic'\necn = true\nflows = 3"), ["dualpi2_mark"]);

@@ -3,7 +3,7 @@
 mod common;
 
 use bufferscope_records::{MemorySink, Table};
-use common::{BULK, MS, PING, SECOND, dumbbell, numbers, numbers_where, optional, run, words};
+use common::*;
 
 /// Payload that 10 Mbit/s carry in frames of 1514 bytes.
 const GOODPUT: f64 = 10e6 * 1448.0 / 1514.0;
@@ -19,11 +19,8 @@ fn goodput(sink: &MemorySink, flow: &str) -> f64 {
 }
 
 /// The median time that pings spent in the queue after the first five seconds, in microseconds.
-fn median_wait_us(sink: &MemorySink) -> u64 {
-    let rtts = optional(sink, Table::Probes, "rtt_ns");
-    let mut waits: Vec<u64> = rtts.into_iter().skip(100).flatten().map(|rtt| (rtt - 20 * MS) / 1000).collect();
-    waits.sort_unstable();
-    waits[waits.len() / 2]
+fn wait_us(sink: &MemorySink) -> u64 {
+    median_wait_us(sink, 20 * MS, 100)
 }
 
 /// Four flows and a ping: the ping is a new flow each time, and waits for the frame in transmission and for those of other
@@ -31,8 +28,8 @@ fn median_wait_us(sink: &MemorySink) -> u64 {
 #[test]
 fn a_sparse_flow_hardly_waits_while_bulk_flows_share_equally() {
     let sink = under("qdisc = 'fq_pie'", &format!("{BULK}flows = 4\n{PING}interval = '50ms'\n"));
-    let wait_us = median_wait_us(&sink);
-    assert!(wait_us < 2_500, "{wait_us} us");
+    let wait = wait_us(&sink);
+    assert!(wait < 2_500, "{wait} us");
     let shares: Vec<f64> = (1..=4).map(|flow| goodput(&sink, &format!("bulk/{flow}")) / GOODPUT).collect();
     assert!(shares.iter().all(|share| (0.22..0.28).contains(share)), "{shares:?}");
     assert!(shares.iter().sum::<f64>() > 0.95, "{shares:?}");
@@ -41,8 +38,8 @@ fn a_sparse_flow_hardly_waits_while_bulk_flows_share_equally() {
 /// All flows share one queue: then it is PIE.
 #[test]
 fn one_queue_is_pie() {
-    let wait_us = |queue: &str| median_wait_us(&under(queue, &format!("{BULK}flows = 4\n{PING}interval = '50ms'\n")));
-    let (shared, pie) = (wait_us("qdisc = 'fq_pie', flows = 1"), wait_us("qdisc = 'pie'"));
+    let waits = |queue: &str| wait_us(&under(queue, &format!("{BULK}flows = 4\n{PING}interval = '50ms'\n")));
+    let (shared, pie) = (waits("qdisc = 'fq_pie', flows = 1"), waits("qdisc = 'pie'"));
     assert!((10_000..20_000).contains(&shared), "{shared} us");
     assert!(shared.abs_diff(pie) < 3_000, "{shared} and {pie} us");
 }
@@ -61,14 +58,8 @@ fn a_flow_that_does_not_respond_harms_itself() {
 
 #[test]
 fn capable_flows_are_marked_and_others_dropped() {
-    let reasons = |flows: &str| {
-        let sink = under("qdisc = 'fq_pie', ecn = true", &format!("{BULK}{flows}\n"));
-        let late = numbers(&sink, Table::Drops, "t_ns").into_iter().zip(words(&sink, Table::Drops, "reason"));
-        let mut reasons: Vec<String> = late.filter(|(t_ns, _)| *t_ns > 5 * SECOND).map(|(_, reason)| reason).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        reasons
-    };
+    let reasons =
+        |flows: &str| reasons_after(&under("qdisc = 'fq_pie', ecn = true", &format!("{BULK}{flows}\n")), 5 * SECOND);
     assert_eq!(reasons("flows = 2\necn = true"), ["pie_mark"]);
     assert_eq!(reasons("flows = 2"), ["pie"]);
 }

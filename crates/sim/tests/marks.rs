@@ -3,7 +3,7 @@
 mod common;
 
 use bufferscope_records::{MemorySink, Table};
-use common::{MS, SECOND, dumbbell, numbers, numbers_where, run, words};
+use common::{SECOND, dumbbell, numbers, numbers_where, payload_bps, run, words};
 
 /// 10 Mbit/s, frames of 1514 bytes of which 1448 are payload, 20 ms: 16.5 packets are in flight without a queue.
 const FULL_BITS_PER_S: u64 = 10_000_000 * 1448 / 1514;
@@ -32,13 +32,7 @@ fn queue(sink: &MemorySink) -> [u64; 3] {
 
 /// Per cent of the path's payload that a flow carried after 10 s.
 fn share(sink: &MemorySink, flow: &str) -> u64 {
-    let row = ("flow", flow);
-    let times = numbers_where(sink, Table::Flows, "t_ns", row);
-    let delivered = numbers_where(sink, Table::Flows, "delivered_bytes", row);
-    let from = times.iter().position(|&t_ns| t_ns >= 10 * SECOND).expect("samples");
-    let bits = (delivered.last().expect("samples") - delivered[from]) * 8;
-    let elapsed_ms = (times.last().expect("samples") - times[from]) / MS;
-    bits * 1000 / elapsed_ms * 100 / FULL_BITS_PER_S
+    payload_bps(sink, flow, 10 * SECOND) * 100 / FULL_BITS_PER_S
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bufferscope_records::{MemorySink, Table};
+use bufferscope_records::MemorySink;
 use common::*;
 
 /// Flows and a ping over 10 Mbit/s and 20 ms, for 30 s.
@@ -12,11 +12,8 @@ fn under(queue: &str, flows: &str) -> MemorySink {
 }
 
 /// The median time that packets spent in the queue after the first five seconds, in microseconds: that of the pings.
-fn median_wait_us(sink: &MemorySink) -> u64 {
-    let rtts = optional(sink, Table::Probes, "rtt_ns");
-    let mut waits: Vec<u64> = rtts.into_iter().skip(100).flatten().map(|rtt| (rtt - 20 * MS) / 1000).collect();
-    waits.sort_unstable();
-    waits[waits.len() / 2]
+fn wait_us(sink: &MemorySink) -> u64 {
+    median_wait_us(sink, 20 * MS, 100)
 }
 
 #[test]
@@ -24,25 +21,18 @@ fn the_delay_stays_near_the_target_where_a_plain_queue_fills() {
     for dq_rate_estimator in [false, true] {
         let queue = |target: &str| {
             let keys = format!("qdisc = 'pie', target = '{target}', dq_rate_estimator = {dq_rate_estimator}");
-            median_wait_us(&under(&keys, "flows = 4"))
+            wait_us(&under(&keys, "flows = 4"))
         };
         let (default, longer) = (queue("15ms"), queue("50ms"));
         assert!((10_000..20_000).contains(&default), "{default} us");
         assert!((40_000..60_000).contains(&longer), "{longer} us");
     }
-    assert!(median_wait_us(&under("qdisc = 'pfifo'", "flows = 4")) > 500_000);
+    assert!(wait_us(&under("qdisc = 'pfifo'", "flows = 4")) > 500_000);
 }
 
 #[test]
 fn capable_flows_are_marked_and_others_dropped() {
-    let reasons = |flows: &str| {
-        let sink = under("qdisc = 'pie', ecn = true", flows);
-        let late = numbers(&sink, Table::Drops, "t_ns").into_iter().zip(words(&sink, Table::Drops, "reason"));
-        let mut reasons: Vec<String> = late.filter(|(t_ns, _)| *t_ns > 5 * SECOND).map(|(_, reason)| reason).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        reasons
-    };
+    let reasons = |flows: &str| reasons_after(&under("qdisc = 'pie', ecn = true", flows), 5 * SECOND);
     assert_eq!(reasons("flows = 2\necn = true"), ["pie_mark"]);
     assert_eq!(reasons("flows = 2"), ["pie"]);
 }

@@ -24,6 +24,11 @@ pub(crate) fn scenario(text: &str) -> Scenario {
 
 /// h1 - r1 - h2, the second link with the given rate and queue, 5 ms each way on each link; `rest` is traffic.
 pub(crate) fn dumbbell(duration: &str, bottleneck: &str, rest: &str) -> Scenario {
+    dumbbell_of("5ms", duration, bottleneck, rest)
+}
+
+/// The same with this delay on the second link.
+pub(crate) fn dumbbell_of(delay: &str, duration: &str, bottleneck: &str, rest: &str) -> Scenario {
     scenario(&format!(
         r#"
         title = "Dumbbell"
@@ -35,7 +40,7 @@ pub(crate) fn dumbbell(duration: &str, bottleneck: &str, rest: &str) -> Scenario
         [[link]]
         name = "bottleneck"
         ends = ["r1", "h2"]
-        delay = "5ms"
+        delay = "{delay}"
         {bottleneck}
         {rest}
         "#
@@ -119,6 +124,33 @@ pub(crate) fn words(sink: &MemorySink, table: Table, column: &str) -> Vec<String
 pub(crate) fn numbers_where(sink: &MemorySink, table: Table, column: &str, (key, word): (&str, &str)) -> Vec<u64> {
     let selected = words(sink, table, key).into_iter().map(|found| found == word);
     numbers(sink, table, column).into_iter().zip(selected).filter(|row| row.1).map(|row| row.0).collect()
+}
+
+/// The median time in microseconds that pings waited in queues, without the first ones, on a path of this round-trip time.
+pub(crate) fn median_wait_us(sink: &MemorySink, path_ns: u64, first: usize) -> u64 {
+    let rtts = optional(sink, Table::Probes, "rtt_ns");
+    let mut waits: Vec<u64> = rtts.into_iter().skip(first).flatten().map(|rtt| (rtt - path_ns) / 1000).collect();
+    waits.sort_unstable();
+    waits[waits.len() / 2]
+}
+
+/// The payload that a flow delivered from this time on, in bits per second.
+pub(crate) fn payload_bps(sink: &MemorySink, flow: &str, from_ns: u64) -> u64 {
+    let row = ("flow", flow);
+    let times = numbers_where(sink, Table::Flows, "t_ns", row);
+    let delivered = numbers_where(sink, Table::Flows, "delivered_bytes", row);
+    let first = times.iter().position(|&t_ns| t_ns >= from_ns).expect("samples");
+    let last = times.len() - 1;
+    (delivered[last] - delivered[first]) * 8 * SECOND / (times[last] - times[first])
+}
+
+/// The different reasons for which packets were dropped or marked after this time, sorted.
+pub(crate) fn reasons_after(sink: &MemorySink, after_ns: u64) -> Vec<String> {
+    let all = numbers(sink, Table::Drops, "t_ns").into_iter().zip(words(sink, Table::Drops, "reason"));
+    let mut reasons: Vec<String> = all.filter(|(t_ns, _)| *t_ns > after_ns).map(|(_, reason)| reason).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons
 }
 
 fn each<T>(sink: &MemorySink, table: Table, column: &str, values: impl Fn(&dyn Array) -> Vec<T>) -> Vec<T> {
