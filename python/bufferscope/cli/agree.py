@@ -57,14 +57,15 @@ aims). A page shows both engines' series in the same charts.
       bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
     """
     from bufferscope import agreement
-    from bufferscope.cli.carrying import carry_out, measure
+    from bufferscope.cli.carrying import carry_out, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines.pairing import pair
 
     chosen = pair(engines, kernel, here=cluster is None)
-    result = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, quiet or json, reuse, cluster)[0]
     silent, left = quiet or json, f"the runs are in {out}/"
+    loaded = read([experiment], overrides)
+    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster)
     if not silent:
         measure(result, left)
     drawn = page(report, lambda path, step: agreement.build(result, path, step), silent=silent, left=left)

@@ -1,6 +1,6 @@
 """Running experiments for the commands, with progress on standard error."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bufferscope.cli.interruption import CutShortError, at_once
@@ -14,25 +14,12 @@ from bufferscope.running import Interrupted, RunsFailedError, execute, plan
 from bufferscope.store.run import Run
 
 
+def read(names: Iterable[str], overrides: Sequence[str] | None = None) -> list[Experiment]:
+    """The experiments of these names, each once."""
+    return at_once("reading the experiment", lambda: [load(name, overrides or ()) for name in dict.fromkeys(names)])
+
+
 def carry_out(
-    names: Sequence[str],
-    chosen: Sequence[Engine],
-    out: Path,
-    overrides: Sequence[str],
-    seed: int,
-    repeat: int | None,
-    jobs: int | None,
-    silent: bool,
-    reuse: bool,
-    cluster: str | None,
-    layout: str = "auto",
-) -> list[Result]:
-    """Run the points of all experiments in one pool; return one result per experiment, in the order of `names`."""
-    experiments = at_once("reading the experiment", lambda: [load(name, overrides) for name in dict.fromkeys(names)])
-    return carry_out_all(experiments, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout)
-
-
-def carry_out_all(
     experiments: Sequence[Experiment],
     chosen: Sequence[Engine],
     out: Path,
@@ -44,7 +31,7 @@ def carry_out_all(
     cluster: str | None,
     layout: str = "auto",
 ) -> list[Result]:
-    """The same for experiments that are loaded."""
+    """Run the points of all experiments in one pool; return one result per experiment, in their order."""
     if not silent:
         tell(experiments)
     plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]

@@ -56,21 +56,20 @@ The page shows goodput against latency for every queue.
       bufferscope choose my-home.toml --json | jq -r .command
     """
     from bufferscope.choice import Choice, plan_study
-    from bufferscope.cli.carrying import carry_out_all, measure
+    from bufferscope.cli.carrying import carry_out, measure, read
     from bufferscope.cli.choosing import one_point
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines import one_engine
-    from bufferscope.experiment import load
     from bufferscope.report import build
 
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
     chosen = one_engine(engine, kernel)
-    loaded = at_once("reading the experiment", lambda: load(experiment, overrides or ()))
+    (loaded,) = read([experiment], overrides)
     study = plan_study(loaded, one_point(loaded, point or ()), chosen, link)
-    results = carry_out_all([study.experiment], [chosen], out, seed, repeat, jobs, silent, reuse, cluster, "single")
-    result, left = results[0], f"the runs are in {out}/"
+    left = f"the runs are in {out}/"
+    (result,) = carry_out([study.experiment], [chosen], out, seed, repeat, jobs, silent, reuse, cluster, "single")
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     if not silent:
         measure(result, left)

@@ -45,14 +45,14 @@ def reproduce(
 
       bufferscope reproduce --strict --quiet && echo "all as the documents say"
     """
-    from bufferscope.cli.carrying import carry_out
+    from bufferscope.cli.carrying import carry_out, read
     from bufferscope.cli.pages import page
     from bufferscope.engines import engines
     from bufferscope.experiment import catalogue
     from bufferscope.report import build
 
     chosen = engines(engine, kernel=kernel)
-    results = carry_out(names or catalogue(), chosen, out, (), seed, repeat, jobs, quiet or json, reuse, cluster)
+    results = carry_out(read(names or catalogue()), chosen, out, seed, repeat, jobs, quiet or json, reuse, cluster)
     drawn = page(
         report, lambda path, step: build(results, path, step), silent=quiet or json, left=f"the runs are in {out}/"
     )

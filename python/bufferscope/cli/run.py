@@ -48,7 +48,7 @@ No page is written for more than 500 points.
 
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
-    from bufferscope.cli.carrying import carry_out, measure
+    from bufferscope.cli.carrying import carry_out, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import is_drawable, page
     from bufferscope.engines import engines
@@ -57,8 +57,8 @@ No page is written for more than 500 points.
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
-    results = carry_out([experiment], chosen, out, overrides or (), seed, repeat, jobs, silent, reuse, cluster, layout)
-    result = results[0]
+    loaded = read([experiment], overrides)
+    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout)
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     left = f"the runs are in {out}/"
     if not silent:
