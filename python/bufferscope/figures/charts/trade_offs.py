@@ -288,12 +288,12 @@ def _labels(
             for (x1, y1), (x2, y2) in segments
         ]
     )
-    rule = alt.Chart(drawn).mark_rule(style="guide", strokeWidth=0.75, opacity=0.8, aria=False)
+    rule = alt.Chart(drawn).mark_rule(style="leader", aria=False)
     drawn_layers: list[Layer] = [rule.encode(x=x, y=y, x2="to_ms:Q", y2="to_mbit:Q")]
     for align, aside in zip(labels.ALIGNS, (4, 0, -4), strict=True):
         if own_rows := [row for row in texts if row["align"] == align]:
             text = alt.Chart(pl.DataFrame(own_rows).drop("align")).mark_text(
-                align=align, baseline="middle", dx=aside, fontSize=12, clip=False
+                style="label", align=align, baseline="middle", dx=aside, clip=False
             )
             drawn_layers.append(text.encode(x=x, y=y, text="words:N", color=color))
     return drawn_layers

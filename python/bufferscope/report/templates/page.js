@@ -6,6 +6,8 @@
   const WIDE = 640;
   // Of a chart on each side, in pixels, as in the configuration.
   const PADDING = 8;
+  // The styles of the names beside marks, and of the lines from these to the marks.
+  const LABELS = ["label", "leader"];
   // Widths in pixels: a letter in a legend, an entry's symbol with the gaps around it, a chart's axis and padding.
   const CHARACTER = 7.2;
   const SYMBOL = 40;
@@ -60,14 +62,9 @@
     const whole = (width - 2 * PADDING - (spec.columns - 1) * between) / spec.columns;
     for (const panel of spec.concat) {
       panel.width = Math.max(80, Math.floor(whole - beside));
-      if (panel.width < least) panel.layer = panel.layer.filter((layer) => !isLabel(layer));
+      if (panel.width < least) panel.layer = panel.layer.filter(({ mark }) => !LABELS.includes(mark.style));
     }
     return spec;
-  }
-
-  // Names with data of their own and the lines to their marks; the note "better" has a place in pixels.
-  function isLabel({ mark, encoding }) {
-    return mark.type === "rule" || (mark.type === "text" && encoding.x.field !== undefined);
   }
 
   async function draw(figure) {
@@ -211,13 +208,16 @@
     document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
   }
 
-  // Charts of panels do not follow the width of the page by themselves.
+  // Charts of panels do not follow the width of the page by themselves. Of the widths that follow one another while one
+  // is drawn, the last is drawn next.
   const widths = new ResizeObserver((entries) => {
     for (const { target: figure } of entries) {
-      if (figure.drawnWidth === undefined || figure.clientWidth === figure.drawnWidth) continue;
-      figure.drawing = (figure.drawing ?? Promise.resolve()).then(() => draw(figure));
+      figure.drawing = (figure.drawing ?? Promise.resolve()).then(() => redraw(figure));
     }
   });
+  async function redraw(figure) {
+    if (figure.drawnWidth !== undefined && figure.drawnWidth !== figure.clientWidth) await draw(figure);
+  }
   for (const figure of figures) widths.observe(figure);
 
   dark.addEventListener("change", drawAll);
