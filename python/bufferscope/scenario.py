@@ -100,14 +100,7 @@ ENDS: tuple[Literal["from", "to"], ...] = ("from", "to")
 """The keys of traffic that hold the indices of its nodes."""
 _Common = TypedDict(
     "_Common",
-    {
-        "name": str,
-        "from": int,
-        "to": int,
-        "start_ns": int,
-        "stop_ns": int,
-        "dscp": NotRequired[int],
-    },
+    {"name": str, "from": int, "to": int, "start_ns": int, "stop_ns": int, "dscp": NotRequired[int]},
 )
 """What all traffic has."""
 

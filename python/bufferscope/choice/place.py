@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bufferscope.errors import InputError
-from bufferscope.metrics.network import Port, path, ports, traffic_ends, traffic_named
+from bufferscope.metrics.network import CARRYING, Port, path, ports, traffic_ends, traffic_named
 from bufferscope.names import closest
 from bufferscope.scenario import SIDES, Scenario, Side, Traffic
 
-CARRYING = ("tcp", "web", "udp", "bittorrent")
-"""The kinds of traffic that can fill a queue."""
 FRAME_BYTES = 1514
 """Of a full packet on Ethernet."""
 
@@ -63,7 +61,7 @@ def find(scenario: Scenario, link: str | None = None) -> Place:
         raise InputError("nothing queues: no link on the traffic's way has a rate; give one a rate with --set")
     known = ports(scenario)
     first = min(found, key=lambda name: _lowest(known[name]))
-    others = tuple(_direction(scenario, name) for name in found if name != first)
+    others = tuple(f"{known[name].link}.{_side(scenario, known[name])}" for name in found if name != first)
     return _place(scenario, carrying, known[first], others)
 
 
@@ -94,9 +92,8 @@ def _place(scenario: Scenario, carrying: list[Traffic], port: Port, others: tupl
     across = [entry for entry in carrying if port in _way(scenario, entry)]
     sender, receiver = traffic_ends(scenario, across[0])
     round_trip_ns = max(sum(each.delay_ns for each in _both_ways(scenario, entry)) for entry in across)
-    side: Side = SIDES[0] if _direction(scenario, port.name).endswith(SIDES[0]) else SIDES[1]
     carried = tuple(entry["name"] for entry in across)
-    return Place(port, side, sender, receiver, round_trip_ns, carried, others)
+    return Place(port, _side(scenario, port), sender, receiver, round_trip_ns, carried, others)
 
 
 def crosses(scenario: Scenario, entry: Traffic, port: Port) -> bool:
@@ -127,6 +124,6 @@ def _lowest(port: Port) -> int:
     return min(step.bits_per_second for step in port.rate)
 
 
-def _direction(scenario: Scenario, name: str) -> str:
-    found = [port for port in ports(scenario).values() if port.link == ports(scenario)[name].link]
-    return f"{found[0].link}.{SIDES[[port.name for port in found].index(name)]}"
+def _side(scenario: Scenario, port: Port) -> Side:
+    """The direction of its link that a port sends in."""
+    return SIDES[[each.name for each in ports(scenario).values() if each.link == port.link].index(port.name)]

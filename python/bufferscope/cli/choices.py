@@ -139,7 +139,7 @@ def _than_now(choice: Choice) -> str:
     own = choice.own
     if own is None or own is choice.best:
         return ""
-    values = [f"{name} {number(value.mean)}" for name, value in (("95th percentile (ms):", own.rtt_p95_ms),)]
+    values = [f"95th percentile (ms): {number(own.rtt_p95_ms.mean)}"]
     if own.call_mos:
         values.insert(0, f"call MOS: {number(own.call_mos.mean)}")
     return f" The file has {own.name} ({', '.join(values)})."

@@ -8,7 +8,7 @@ import polars as pl
 from altair.typing import Optional
 
 from bufferscope.figures.source import ResultRecords, duration_s, points, sweep_title
-from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.network import CARRYING, traffic_named
 
 Channel = TypeVar("Channel", alt.X, alt.Y)
 
@@ -56,7 +56,7 @@ def names(result: ResultRecords) -> list[str]:
     labels = [point.label for point in points(result)]
     if len(labels) > 1:
         return labels
-    return [entry["name"] for entry in traffic_named(result.runs[0].scenario, "tcp", "web", "udp", "bittorrent")]
+    return [entry["name"] for entry in traffic_named(result.runs[0].scenario, *CARRYING)]
 
 
 def room_for_names(result: ResultRecords) -> int:

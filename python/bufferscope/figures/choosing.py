@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bufferscope.figures import NAMES, NEEDED
-from bufferscope.metrics.network import ports, probers, traffic_named
+from bufferscope.metrics.network import CARRYING, ports, probers, traffic_named
 from bufferscope.metrics.recorded import unrecorded
 from bufferscope.scenario import Scenario
 
@@ -39,7 +39,7 @@ def _fitting(scenario: Scenario) -> Iterator[str]:
         yield "rtt"
     if traffic_named(scenario, "tcp", "bittorrent"):
         yield "cwnd"
-    if traffic_named(scenario, "tcp", "web", "udp", "bittorrent"):
+    if traffic_named(scenario, *CARRYING):
         yield "goodput"
     if traffic_named(scenario, "web", "dns") or any(entry.get("bytes") for entry in traffic_named(scenario, "tcp")):
         yield "download_time"

@@ -6,7 +6,7 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import Measured, long
-from bufferscope.metrics.network import traffic_of_flow
+from bufferscope.metrics.network import OVER_TCP, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import gained
 
@@ -20,10 +20,9 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
 
 def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     """`retransmits.total`, `cwnd.<traffic>.*` and `unsent.<traffic>_ms` of the runs with TCP."""
-    kinds = ("tcp", "web", "bittorrent")
     samples = batch.table("flows", "t_ns", "flow", "retransmits")
     retransmits = gained(samples, batch, "retransmits").group_by("run").agg(pl.col("retransmits").sum())
-    runs = batch.having(*kinds).join(retransmits, on="run", how="left", maintain_order="left")
+    runs = batch.having(*OVER_TCP).join(retransmits, on="run", how="left", maintain_order="left")
     yield long(runs, {"retransmits.total": pl.col("retransmits").fill_null(0)})
 
     cwnd, mss = pl.col("cwnd_bytes"), pl.col("mss_bytes")
@@ -32,7 +31,7 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
         cwnd.sum(), samples=cwnd.count(), max=cwnd.max()
     )  # fmt: skip
     found = flows.group_by("run", traffic_of_flow()).agg(cwnd.sum(), pl.col("samples").sum(), pl.col("max").max())
-    wide = batch.traffic(*kinds).join(found, on=["run", "traffic"], maintain_order="left")
+    wide = batch.traffic(*OVER_TCP).join(found, on=["run", "traffic"], maintain_order="left")
     sampled = pl.when(pl.col("samples") > 0)
     windows: dict[str, Measured] = {
         "cwnd.{}.mean_packets": (sampled.then(cwnd), mss * pl.col("samples")),

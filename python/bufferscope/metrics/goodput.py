@@ -6,14 +6,12 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import NANOSECONDS, groups, traffic_of_flow
+from bufferscope.metrics.network import CARRYING, NANOSECONDS, groups, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import jain_index
 from bufferscope.metrics.window import gained
 
 MBIT = 1e6
-CARRYING = ("tcp", "web", "udp", "bittorrent")
-"""The kinds of traffic that have a goodput."""
 
 
 def deliveries(run: RunRecords) -> pl.DataFrame:

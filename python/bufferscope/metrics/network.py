@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 NANOSECONDS = 1_000_000_000
+OVER_TCP = ("tcp", "web", "bittorrent")
+"""The kinds of traffic over TCP."""
+CARRYING = ("tcp", "web", "udp", "bittorrent")
+"""The kinds of traffic that carry data: they have a goodput, and can fill a queue."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bufferscope.metrics.network import bulk_flows, groups, probers, traffic_named
+from bufferscope.metrics.network import CARRYING, bulk_flows, groups, probers, traffic_named
 from bufferscope.scenario import Scenario
 
 HEADINGS = {
@@ -49,9 +49,8 @@ def _delay(scenario: Scenario) -> Iterator[str]:
 
 
 def _goodput(scenario: Scenario) -> Iterator[str]:
-    kinds = ("tcp", "web", "udp", "bittorrent")
-    entries = traffic_named(scenario, *kinds)
-    directions = {part: group for group, parts in groups(scenario, *kinds).items() if "." in group for part in parts}
+    entries = traffic_named(scenario, *CARRYING)
+    directions = {part: group for group, parts in groups(scenario, *CARRYING).items() if "." in group for part in parts}
     if entries:
         yield "goodput.total_mbit"
     if len(entries) > 1:

@@ -20,7 +20,7 @@ from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.parts import Layer, lines
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, probe_path, variation
 from bufferscope.metrics import metric
-from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.network import OVER_TCP, traffic_named
 from bufferscope.metrics.statistics import Estimate, estimate
 
 RTT, GOODPUT, TCP_GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)", "TCP goodput (Mbit/s)"
@@ -46,8 +46,6 @@ COLOURS = 8
 """The most names that have a colour each."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 """The marks of the families of disciplines."""
-GIVES_WAY = ("tcp", "web", "bittorrent")
-"""Kinds of traffic over TCP that have a goodput."""
 TICKS = [digit * 10.0**decade for decade in range(-2, 6) for digit in (1, 2, 5)]
 
 
@@ -181,16 +179,14 @@ def _spots(result: ResultRecords) -> tuple[list[Spot], dict[str, list[str]], set
 def _mixed(point: Point) -> bool:
     """Whether it has flows over TCP beside datagrams."""
     scenario = point.first.scenario
-    return bool(traffic_named(scenario, *GIVES_WAY) and traffic_named(scenario, "udp"))
+    return bool(traffic_named(scenario, *OVER_TCP) and traffic_named(scenario, "udp"))
 
 
 def _tcp_mbit(point: Point) -> Estimate:
     """The mean goodput of all traffic over TCP."""
     return estimate(
         [
-            sum(
-                metric(run, f"goodput.{entry['name']}_mbit").number for entry in traffic_named(run.scenario, *GIVES_WAY)
-            )
+            sum(metric(run, f"goodput.{entry['name']}_mbit").number for entry in traffic_named(run.scenario, *OVER_TCP))
             for run in point.runs
         ]
     )
