@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bufferscope.agreement.aims import AIMS
+from bufferscope.agreement.aims import aim_of
 from bufferscope.errors import InputError
 
 FILE = Path(__file__).parent / "causes.toml"
@@ -23,12 +23,12 @@ class Cause:
 
 def causes(text: str, scenarios: Iterable[str]) -> list[Cause]:
     """The file's entries; raises `InputError` if one names a scenario or metric that does not exist."""
-    known, metrics = set(scenarios), {aim.metric for aim in AIMS}
+    known = set(scenarios)
     found = []
     for entry in tomllib.loads(text).get("cause", []):
         places = [(scenario, metric) for scenario, named in entry["differs"].items() for metric in named]
         for scenario, metric in places:
-            if scenario not in known or metric not in metrics:
+            if scenario not in known or aim_of(metric) is None:
                 raise InputError(f"causes.toml: {entry['title']}: there is no {metric} of {scenario!r} with an aim")
         found.append(Cause(entry["title"], entry["text"].strip(), tuple(places)))
     return found

@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from bufferscope.experiment import Experiment, Point, load
 
@@ -18,7 +19,6 @@ class Entry:
     experiment: Experiment
     name: str | None
     """The name of a scenario of the dumbbell; a catalogue's points are named by what is swept."""
-    repetitions: int
     labels: Sequence[str] | None = None
     """The labels of the points that are compared; `None`: all."""
 
@@ -38,6 +38,9 @@ class Matrix:
     """The whole matrix."""
 
     entries: Sequence[Entry]
+    repetitions: int
+    most: int
+    """The most repetitions of a scenario that scatters."""
 
     @property
     def scenarios(self) -> list[str]:
@@ -48,22 +51,23 @@ class Matrix:
 def read(path: Path = FILE) -> Matrix:
     """The matrix of this file."""
     written = tomllib.loads(path.read_text(encoding="utf-8"))
-    queues, loads, repetitions = written["queues"], written.get("loads", {}), written["repetitions"]
     scenarios = [Scenario(*scenario) for scenario in written["scenarios"]]
-    return Matrix(
-        [
-            *(Entry(scenario.experiment(queues, loads), scenario.name, repetitions) for scenario in scenarios),
-            *(
-                Entry(
-                    load(experiment, written.get("overrides", [])),
-                    None,
-                    number,
-                    written.get("points", {}).get(experiment),
-                )
-                for experiment, number in written["experiments"].items()
-            ),
-        ]
-    )
+    queues, loads = written["queues"], written.get("loads", {})
+    overrides, points = written.get("overrides", []), written.get("points", {})
+    entries = [
+        *(Entry(scenario.experiment(queues, loads), scenario.name) for scenario in scenarios),
+        *(Entry(load(name, overrides), None, points.get(name)) for name in written.get("experiments", [])),
+    ]
+    return Matrix(entries, written["repetitions"], written["most"])
+
+
+class Load(TypedDict, total=False):
+    """What there is besides the long flows."""
+
+    add: str
+    """Further text of the file."""
+    set: list[str]
+    """Overrides."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,12 @@ class Scenario:
         flows = f"{self.flows} flow{'s' * (self.flows > 1)}"
         return ", ".join([self.queue, self.congestion, rate, rtt, flows, *([self.load] if self.load else [])])
 
-    def experiment(self, queues: Mapping[str, str], loads: Mapping[str, str]) -> Experiment:
-        """The dumbbell with this scenario's values, and with what its load adds to the file."""
-        added = loads[self.load] if self.load else ""
+    def experiment(self, queues: Mapping[str, str], loads: Mapping[str, Load]) -> Experiment:
+        """The dumbbell with this scenario's values, and with what its load adds to the file and sets in it."""
+        load = loads[self.load] if self.load else {}
         name = "-".join([DUMBBELL.stem, *self.load.split()])
-        content = DUMBBELL.read_bytes() + added.replace("RATE", self.rate).encode()
-        return Experiment(name, content, DUMBBELL.name, self._overrides(queues))
+        content = DUMBBELL.read_bytes() + load.get("add", "").replace("RATE", self.rate).encode()
+        return Experiment(name, content, DUMBBELL.name, [*self._overrides(queues), *load.get("set", [])])
 
     def _overrides(self, queues: Mapping[str, str]) -> list[str]:
         """The dumbbell's keys; the round-trip time is divided between two links, in both directions."""

@@ -18,8 +18,12 @@ HEADINGS = {
     "rtt.p50_ms": "RTT p50 (ms)",
     "rtt.p95_ms": "RTT p95 (ms)",
     "goodput.total_mbit": "goodput (Mbit/s)",
+    "drops.total": "drops",
+    "marks.total": "marks",
     "retransmits.total": "retransmits",
+    "share.*": "shares (%)",
 }
+"""The table's columns, by the aims' metrics."""
 
 Verdict = Literal["met", "chance", "missed", "hidden"]
 """`chance`: the aim is missed by less than the repetitions scatter. `hidden`: both percentiles are lost samples."""
@@ -141,11 +145,13 @@ def _compared(results: Mapping[str, PointAgreement]) -> Iterator[Comparison]:
 
 
 def _of(point: PointAgreement, aim: Aim) -> Comparison | None:
-    return next((c for c in point.aimed if c.metric == aim.metric), None)
+    """The comparison that the aim is for; of several, the one with the largest difference."""
+    own = (c for c in point.aimed if aim.covers(c.metric))
+    return max(own, key=lambda c: abs(c.difference), default=None)
 
 
 def _count(results: Mapping[str, PointAgreement], aim: Aim) -> Count:
-    verdicts = [verdict(c) for c in _compared(results) if c.metric == aim.metric]
+    verdicts = [verdict(c) for c in _compared(results) if aim.covers(c.metric)]
     heading = HEADINGS[aim.metric].partition(" (")[0]
     return Count(heading, aim.words, *(verdicts.count(kind) for kind in ("met", "chance", "missed")))
 

@@ -6,7 +6,7 @@ run, and an interrupted job continues. The runs are made seed by seed, so that a
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matrix
@@ -20,7 +20,7 @@ from bufferscope.running import Interrupted, execute, plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 from causes import FILE, Cause, causes
-from page import differences, page, unneeded
+from page import differences, page, unneeded, verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "agreement.md"
 
@@ -41,7 +41,7 @@ def _main(options: argparse.Namespace) -> int:
     whole = matrix.read(options.matrix)
     known = causes(options.causes.read_text(encoding="utf-8"), whole.scenarios)
     chosen = [entry for entry in whole.entries if any(options.only in scenario for scenario in entry.scenarios)]
-    results = _results(chosen, options)
+    results = _results(whole, chosen, options)
     if options.only:
         for difference in differences(results, known):
             print(f"{difference.scenario}: {difference.metric}: {difference.words}", file=sys.stderr)
@@ -65,7 +65,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make agreement", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("results"), help="where runs are kept (default: results/)")
     parser.add_argument("--jobs", type=int, help="runs at the same time (default: as many as there are processors)")
-    parser.add_argument("--repeat", type=int, help="repetitions (default: as in matrix.toml)")
+    parser.add_argument("--repeat", type=int, help="repetitions, of every scenario (default: as in matrix.toml)")
     parser.add_argument(
         "--keep-reference", action="store_true", help="take the reference's stored runs, whichever build made them"
     )
@@ -77,10 +77,30 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _results(entries: Sequence[matrix.Entry], options: argparse.Namespace) -> dict[str, PointAgreement]:
-    """Every scenario by its name."""
+def _results(
+    whole: matrix.Matrix, chosen: Sequence[matrix.Entry], options: argparse.Namespace
+) -> dict[str, PointAgreement]:
+    """Every chosen scenario by its name, repeated more often where an aim is missed by less than chance allows."""
+    repetitions = options.repeat or whole.repetitions
+    most = options.repeat or whole.most
+    results = _compared(chosen, repetitions, options)
+    while repetitions < most and (scattering := [entry for entry in chosen if _scatters(entry, results)]):
+        repetitions = min(2 * repetitions, most)
+        results |= _compared(scattering, repetitions, options)
+    return results
+
+
+def _scatters(entry: matrix.Entry, results: Mapping[str, PointAgreement]) -> bool:
+    """Whether chance may be why a scenario misses an aim."""
+    return any(verdict(comparison) == "chance" for name in entry.scenarios for comparison in results[name].aimed)
+
+
+def _compared(
+    entries: Sequence[matrix.Entry], repetitions: int, options: argparse.Namespace
+) -> dict[str, PointAgreement]:
+    """The scenarios of these entries by their names, on both engines."""
     chosen = engines(options.engines)
-    plans = [_tasks(entry, chosen, options) for entry in entries]
+    plans = [_tasks(entry, chosen, repetitions, options.out) for entry in entries]
     tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: task.seed)
     runs = _stored(tasks, chosen[1]) if options.keep_reference else {}
     tasks = [task for task in tasks if task not in runs]
@@ -94,9 +114,9 @@ def _results(entries: Sequence[matrix.Entry], options: argparse.Namespace) -> di
     }
 
 
-def _tasks(entry: matrix.Entry, chosen: Sequence[Engine], options: argparse.Namespace) -> list[Task]:
+def _tasks(entry: matrix.Entry, chosen: Sequence[Engine], repetitions: int, out: Path) -> list[Task]:
     """The runs of the points that are compared."""
-    tasks = plan(entry.experiment, chosen, options.out, repeat=options.repeat or entry.repetitions)
+    tasks = plan(entry.experiment, chosen, out, repeat=repetitions)
     return [task for task in tasks if entry.has(task.point)]
 
 

@@ -7,19 +7,25 @@ large share of a small value.
 
 import math
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
 class Aim:
-    """How far two engines' values of a metric may lie apart."""
+    """How far two engines' values of a metric, or of several alike, may lie apart."""
 
     metric: str
+    """The metric's name; `*` stands for any characters."""
     factor: float
     """The larger value is at most this many times the smaller one ..."""
     floor: float
     """... or the two differ by at most this, in the metric's unit."""
     words: str
     """The aim in words."""
+
+    def covers(self, metric: str) -> bool:
+        """Whether this is the aim for a metric."""
+        return fnmatchcase(metric, self.metric)
 
     def is_met(self, value: float, reference: float) -> bool | None:
         """Whether two values are close enough; None if both are hidden by losses."""
@@ -32,16 +38,19 @@ class Aim:
 
 
 AIMS: tuple[Aim, ...] = (
-    Aim("rtt.p50_ms", 1.10, 0.5, "within 10 % or 0.5 ms"),
-    Aim("rtt.p95_ms", 1.10, 0.5, "within 10 % or 0.5 ms"),
-    Aim("goodput.total_mbit", 1.02, 0.01, "within 2 % or 0.01 Mbit/s"),
-    Aim("retransmits.total", 1.5, 5, "within a factor of 1.5 or 5 segments"),
+    Aim("rtt.p50_ms", 1.05, 0.5, "within 5 % or 0.5 ms"),
+    Aim("rtt.p95_ms", 1.05, 0.5, "within 5 % or 0.5 ms"),
+    Aim("goodput.total_mbit", 1.01, 0.01, "within 1 % or 0.01 Mbit/s"),
+    Aim("drops.total", 1.15, 5, "within 15 % or 5 packets"),
+    Aim("marks.total", 1.15, 5, "within 15 % or 5 packets"),
+    Aim("retransmits.total", 1.15, 5, "within 15 % or 5 segments"),
+    Aim("share.*", 1, 5, "within 5 points"),
 )
 """Where the floors come from: 0.5 ms is half the time of a full packet at 10 Mbit/s, and far below what anybody
-notices. 5 segments is how far chance alone moves the count of a few losses (a count of n scatters by about its square
-root). 0.01 Mbit/s is less than a packet a second."""
+notices. 5 packets is how far chance alone moves the count of a few losses (a count of n scatters by about its square
+root). 0.01 Mbit/s is less than a packet a second. Five points of a share are a twentieth of the goodput."""
 
 
 def aim_of(metric: str) -> Aim | None:
     """The aim for a metric, if there is one."""
-    return next((aim for aim in AIMS if aim.metric == metric), None)
+    return next((aim for aim in AIMS if aim.covers(metric)), None)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bufferscope.agreement.aims import AIMS, Aim, aim_of
+from bufferscope.agreement.derived import measured
 from bufferscope.agreement.spread import reach
 from bufferscope.errors import StoreError
 from bufferscope.metrics.statistics import Estimate
@@ -112,10 +113,10 @@ def _point(runs: Sequence["Run"], engines: tuple[str, str]) -> PointAgreement:
         own = [run for run in runs if run.engine == engine]
         if not own:
             raise StoreError(f"{runs[0].shelf}: the point of {runs[0].id} has no run on {engine}")
-        estimates.append(aggregate([run.metrics for run in own]))
+        estimates.append(aggregate(list(measured(own))))
     value, reference = estimates
     shared = [name for name in value if name in reference]
-    aimed = [aim.metric for aim in AIMS if aim.metric in shared]
+    aimed = [name for aim in AIMS for name in shared if aim.covers(name)]
     names = [*aimed, *(name for name in shared if name not in aimed)]
     return PointAgreement(
         runs=tuple(runs),

@@ -30,7 +30,7 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     entries = batch.traffic(*CARRYING).join(windows, on="run", maintain_order="left")
     # A byte per nanosecond is 8000 Mbit/s.
     rate = delivered.fill_null(0) * round(8 * NANOSECONDS / MBIT), pl.col("window_ns")
-    flows = gained(_deliveries(batch), batch, "delivered_bytes").with_columns(traffic_of_flow())
+    flows = gains(batch)
 
     total = flows.group_by("run").agg(delivered.sum())
     runs = entries.select("run", "window_ns").unique(maintain_order=True).join(total, on="run", how="left")
@@ -54,6 +54,11 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     shares = flows.join(bulk.join(windows, on="run"), on=by_traffic, how="semi").group_by("run").agg(delivered)
     jain = delivered.map_elements(lambda shares: jain_index(shares.to_list()), return_dtype=pl.Float64)
     yield long(shares.filter(delivered.list.sum() > 0), {"goodput.jain": jain})
+
+
+def gains(batch: Batch) -> pl.LazyFrame:
+    """The payload that each flow delivered in its run's window: `run, flow, delivered_bytes, traffic`."""
+    return gained(_deliveries(batch), batch, "delivered_bytes").with_columns(traffic_of_flow())
 
 
 def _deliveries(batch: Batch) -> pl.LazyFrame:
