@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.goodput import CARRYING, gains
+from bufferscope.metrics.goodput import gains
 from bufferscope.metrics.measuring import Metrics, of_each
-from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.network import CARRYING, traffic_named
 from bufferscope.metrics.records import RunRecords
 
 TOTALS = {"drops.": "drops.total", "marks.": "marks.total"}
@@ -15,7 +15,7 @@ SHARE = "share."
 
 
 def measured(runs: Sequence[RunRecords]) -> Iterator[Metrics]:
-    """For each run its metrics, and besides these:
+    """For each run its metrics, and besides these the totals and shares.
 
     - `drops.total` and `marks.total` in packets, all ports together, where a port counts them
     - `share.<traffic>_percent`: the share of the goodput that a traffic entry has, if several have one
