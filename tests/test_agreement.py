@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from handmade import MS, MSS, PING, SECOND, TCP, HandmadeRun, probes, scenario
+from handmade import MS, MSS, PING, SECOND, TCP, HandmadeRun, Rows, probes, scenario
 
 import bufferscope as bs
 from bufferscope import agreement
@@ -146,7 +146,7 @@ def test_engines_are_compared_point_by_point_the_second_is_the_reference(tmp_pat
 
 def test_losses_are_counted_over_all_ports_and_goodput_is_shared_out() -> None:
     ends = {"a/1": 6_000, "a/2": 2_000, "b/1": 2_000}
-    rows = {
+    rows: dict[str, Rows] = {
         "flows": [{"flow": flow, "t_ns": 2 * SECOND, "delivered_bytes": end} for flow, end in ends.items()],
         "drops": [
             {"t_ns": SECOND, "port": port, "reason": reason}
