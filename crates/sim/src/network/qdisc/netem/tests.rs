@@ -1,6 +1,9 @@
-use bufferscope_scenario::Distribution;
+use bufferscope_scenario::{Distribution, Loss, NetemRate, NetemSlot, SlotDelay};
 
 use super::super::testing::{Bench, FRAME, MS};
+use super::drawing::Correlated;
+use super::settings::duration_ns;
+use super::slot::Slot;
 use super::*;
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
