@@ -357,6 +357,10 @@ impl Fates {
 }
 
 #[cfg(test)]
+mod fairness_tests;
+#[cfg(test)]
 mod operations_tests;
+#[cfg(test)]
+mod shaping_tests;
 #[cfg(test)]
 mod testing;
