@@ -1,7 +1,5 @@
-//! `netem`: delays, loses, duplicates and reorders packets (`sch_netem`). Defaults and refusals are those of iproute2's
-//! `tc/q_netem.c`.
-//!
-//! Left out: corruption.
+//! `netem`: delays, loses, duplicates, corrupts and reorders packets (`sch_netem`). Defaults and refusals are those of
+//! iproute2's `tc/q_netem.c`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +34,9 @@ pub struct Netem {
     /// With what probability packets are duplicated, and how much that depends on the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<[f64; 2]>,
+    /// With what probability packets are corrupted, and how much that depends on the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrupt: Option<[f64; 2]>,
     /// How packets are reordered.
     pub reorder: Option<Reorder>,
     /// The rate.
@@ -134,7 +135,7 @@ impl Discipline for Netem {
     type Keys = Keys;
 
     const PURPOSE: &'static str =
-        "Delay, jitter, loss, duplication and reordering: emulates a path, and mitigates nothing.";
+        "Delay, jitter, loss, duplicates, corruption, reordering: emulates a path, and mitigates nothing.";
     const SOURCE: &'static str = "net/sched/sch_netem.c";
     const MODULE: &'static str = "sch_netem";
     const SAMPLE: &'static str = "netem delay 1ms";

@@ -16,8 +16,8 @@ type Delay = Quantity<Times, US, MINUTE>;
 /// A variation, for which the kernel has 32 bits.
 type Jitter = Quantity<Times, US, 2_000_000_000>;
 
-/// A network emulator, as Linux' sch_netem: delays, loses, duplicates and reorders packets. Probabilities and correlations are numbers
-/// up to 1, where tc has per cent.
+/// A network emulator, as Linux' sch_netem: delays, loses, duplicates, corrupts and reorders packets. Probabilities and
+/// correlations are numbers up to 1, where tc has per cent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -55,6 +55,13 @@ pub(crate) struct Keys {
     /// How much that depends on whether the packet before was duplicated. Default: not at all.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     duplicate_correlation: Option<f64>,
+    /// Probability with which one bit of a packet flips. The packet goes on, and its destination discards it because of its checksum,
+    /// unless the bit is in the Ethernet source address. Of a packet of several segments, one is corrupted. Default: none is.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    corrupt: Option<f64>,
+    /// How much that depends on whether the packet before was corrupted. Default: not at all.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    corrupt_correlation: Option<f64>,
     /// Probability with which a packet is not delayed but goes first. Default: none does.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     reorder: Option<f64>,
@@ -164,6 +171,7 @@ impl Keys {
             ("jitter", self.jitter.is_some() && self.delay.is_none(), "delay"),
             ("distribution", self.distribution != Distribution::Uniform && self.jitter.is_none(), "jitter"),
             ("duplicate_correlation", self.duplicate_correlation.is_some() && self.duplicate.is_none(), "duplicate"),
+            ("corrupt_correlation", self.corrupt_correlation.is_some() && self.corrupt.is_none(), "corrupt"),
             ("reorder", self.reorder.is_some() && self.delay.is_none(), "delay"),
             ("reorder_correlation", self.reorder_correlation.is_some() && self.reorder.is_none(), "reorder"),
             ("gap", self.gap.is_some() && self.reorder.is_none(), "reorder"),
@@ -205,6 +213,7 @@ impl Keys {
             loss: random.or(state).or(gemodel),
             ecn: self.ecn,
             duplicate: self.duplicate.map(|duplicate| [duplicate, self.duplicate_correlation.unwrap_or(0.0)]),
+            corrupt: self.corrupt.map(|corrupt| [corrupt, self.corrupt_correlation.unwrap_or(0.0)]),
             reorder: self.reorder.map(|probability| Reorder {
                 probability,
                 correlation: self.reorder_correlation.unwrap_or(0.0),

@@ -52,10 +52,11 @@ pub(super) fn any() -> BoxedStrategy<Netem> {
         Pie::any().prop_map(Qdisc::Pie),
     ];
     let duplicate = prop::option::of([part(), part()]);
-    let more = (duplicate, prop::option::of(slot), prop::option::of(inner.prop_map(Box::new)));
+    let corrupt = prop::option::of([part(), part()]);
+    let more = ((duplicate, corrupt), prop::option::of(slot), prop::option::of(inner.prop_map(Box::new)));
     (1..=500_u32, times, options, more)
         .prop_map(|(limit_packets, (delay_us, jitter_us, correlation, distribution), options, more)| {
-            let ((loss, ecn, reorder, rate), (duplicate, slot, inner)) = (options, more);
+            let ((loss, ecn, reorder, rate), ((duplicate, corrupt), slot, inner)) = (options, more);
             let (delay_ns, jitter_ns, ecn) = (delay_us * US, jitter_us * US, ecn && loss.is_some());
             Netem {
                 limit_packets,
@@ -66,6 +67,7 @@ pub(super) fn any() -> BoxedStrategy<Netem> {
                 loss,
                 ecn,
                 duplicate,
+                corrupt,
                 reorder,
                 rate,
                 slot,
@@ -100,6 +102,10 @@ pub(super) fn written(netem: &Netem) -> Vec<(&'static str, Value)> {
     if let Some([duplicate, correlation]) = netem.duplicate {
         keys.extend([("duplicate", duplicate.into())]);
         keys.extend((correlation > 0.0).then_some(("duplicate_correlation", correlation.into())));
+    }
+    if let Some([corrupt, correlation]) = netem.corrupt {
+        keys.extend([("corrupt", corrupt.into())]);
+        keys.extend((correlation > 0.0).then_some(("corrupt_correlation", correlation.into())));
     }
     if let Some(slot) = &netem.slot {
         let mut own = match slot.delay {

@@ -16,6 +16,8 @@ fn the_defaults_are_those_of_tc() {
     assert_eq!((netem.loss, netem.reorder, netem.rate), (None, None, None));
     assert_eq!((netem.duplicate, netem.slot, netem.inner), (None, None, None));
     assert_eq!(read("duplicate = 0.5").unwrap().duplicate, Some([0.5, 0.0]));
+    assert_eq!(netem.corrupt, None);
+    assert_eq!(read("corrupt = 0.5").unwrap().corrupt, Some([0.5, 0.0]));
     let slot = read("slot = { min_delay = \"5ms\" }").unwrap().slot.unwrap();
     let delay = SlotDelay::Between([5_000_000, 5_000_000]);
     assert_eq!(slot, NetemSlot { delay, packets: None, bytes: None });
@@ -35,6 +37,7 @@ fn what_tc_refuses_is_refused() {
         ("delay = \"1ms\"\ndistribution = \"normal\"", "queue.distribution: found distribution without jitter"),
         ("loss = 0.1\nstate = { p13 = 0.1 }", "queue.loss: found several models of loss"),
         ("duplicate_correlation = 0.5", "queue.duplicate_correlation: found duplicate_correlation without duplicate"),
+        ("corrupt_correlation = 0.5", "queue.corrupt_correlation: found corrupt_correlation without corrupt"),
         ("slot = { min_delay = \"2ms\", max_delay = \"1ms\" }", "queue.slot: found a max_delay below min_delay"),
         ("slot = { packets = \"5p\" }", "queue.slot: found a slot without its delays"),
         ("slot = { distribution = \"uniform\", delay = \"1ms\", jitter = \"1ms\" }", "found the uniform distribution"),
@@ -61,5 +64,7 @@ fn tc_gets_per_cent_without_the_sign() {
     assert_eq!(settings[2], ("slot", Setting::Words("5000us 5000us packets 5 bytes 3072".to_owned())));
     let netem = read("slot = { distribution = \"pareto\", delay = \"5ms\", jitter = \"1ms\" }").unwrap();
     assert_eq!(netem.settings()[1].1, Setting::Words("distribution pareto 5000us 1000us".to_owned()));
+    let netem = read("corrupt = 0.005\ncorrupt_correlation = 0.25").unwrap();
+    assert_eq!(netem.settings()[1], ("corrupt", Setting::Words("0.5 25".to_owned())));
     assert_eq!(words("rate"), Setting::Words("1000000bit 0 48 0".to_owned()));
 }

@@ -28,6 +28,7 @@ impl Netem {
         settings.extend(loss.map(|loss| ("loss", Setting::Words(loss))));
         settings.extend(self.ecn.then_some(("ecn", Setting::Flag)));
         settings.extend(self.duplicate.map(|parts| ("duplicate", Setting::Words(percent(&parts)))));
+        settings.extend(self.corrupt.map(|parts| ("corrupt", Setting::Words(percent(&parts)))));
         if let Some(reorder) = &self.reorder {
             settings.push(("reorder", Setting::Words(percent(&[reorder.probability, reorder.correlation]))));
             settings.push(("gap", Setting::Number(reorder.gap.into())));

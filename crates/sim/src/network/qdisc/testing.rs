@@ -134,6 +134,13 @@ impl Bench {
         classes
     }
 
+    /// The loads of the waiting packets.
+    pub(super) fn loads(&self) -> Vec<Load> {
+        let mut loads = Vec::new();
+        self.qdisc.each_packet(&self.pool, &mut |packet| loads.push(self.pool.header(packet).load));
+        loads
+    }
+
     pub(super) fn idle_since(&mut self, at_ns: u64) {
         self.qdisc.idle_since(at_ns);
     }

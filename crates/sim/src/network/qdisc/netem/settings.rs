@@ -21,6 +21,7 @@ pub(super) struct Settings {
     pub(super) loss: Option<Chain>,
     pub(super) ecn: bool,
     pub(super) duplicate: Option<(u32, Correlated)>,
+    pub(super) corrupt: Option<(u32, Correlated)>,
     pub(super) reorder: Option<Reorder>,
     pub(super) rate: Option<NetemRate>,
     pub(super) slot: Option<Slot>,
@@ -44,17 +45,18 @@ impl Settings {
             gap: reorder.gap,
             counter: 0,
         });
+        let delay = Correlated::new(parameters.correlation, random);
+        let mut part = |[probability, rho]: [f64; 2]| (fraction(probability), Correlated::new(rho, random));
         Self {
             limit_packets: parameters.limit_packets.into(),
             delay_ns: parameters.delay_ns as i64,
             jitter_ns: parameters.jitter_ns.min(i32::MAX as u64) as i64,
-            delay: Correlated::new(parameters.correlation, random),
+            delay,
             table: tables::of(parameters.distribution),
             loss,
             ecn: parameters.ecn,
-            duplicate: parameters
-                .duplicate
-                .map(|[probability, rho]| (fraction(probability), Correlated::new(rho, random))),
+            duplicate: parameters.duplicate.map(&mut part),
+            corrupt: parameters.corrupt.map(&mut part),
             reorder,
             rate: parameters.rate,
             slot: parameters.slot.map(|parameters| Slot::new(parameters, now_ns)),
