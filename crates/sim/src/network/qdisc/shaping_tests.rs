@@ -208,10 +208,8 @@ fn htb() -> impl Strategy<Value = Htb> {
             class.ceil_bps = class.ceil_bps.max(class.rate_bps);
         }
         let leaves: Vec<u16> = (0..htb.classes.len() as u16).filter(|class| htb.is_leaf(*class)).collect();
-        let leaf_of = |flow: u8| ClassFilter {
-            chosen: Match::Dscp(flow),
-            class: leaves[usize::from(flow) % leaves.len()],
-        };
+        let leaf_of =
+            |flow: u8| ClassFilter { chosen: Match::Dscp(flow), class: leaves[usize::from(flow) % leaves.len()] };
         htb.filters = (0..FLOWS).map(leaf_of).collect();
         htb
     })
