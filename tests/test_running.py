@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from laboratory import ENDLESS, SMALL, SWEEP, files, start, write
+from laboratory import ENDLESS, SMALL, SWEEP, Answer, files, start, write
 
 import bufferscope as bs
 from bufferscope.engines import guest
 from bufferscope.experiment import load
+
+Cli = Callable[..., Answer]
 
 
 def records(out: Path) -> dict[str, bytes]:
@@ -136,6 +138,35 @@ def test_what_no_kernel_has_is_refused_by_name_before_anything_runs(tmp_path: Pa
     swept = load(write(tmp_path, SMALL + '[sweep]\n"traffic.bulk.congestion" = ["reno", "ledbat"]\n'))
     refusal = "traffic `bulk`: no released Linux kernel has the congestion control ledbat; use --engine sim"
     assert guest.refusals(swept.points) == [None, refusal]
+
+
+TWO_KEYS = """
+[sweep]
+"link.line.queue.limit" = ["10p", "20p", "40p"]
+"traffic.bulk.congestion" = ["reno", "ledbat"]
+"""
+
+
+def test_a_refusal_names_the_point_and_what_chooses_the_others(cli: Cli, tmp_path: Path) -> None:
+    lab = str(write(tmp_path, SMALL + TWO_KEYS))
+    refused = cli("run", lab, "--engine", "guest", "--out", "out")
+    assert refused.status == 1
+    told = " ".join(refused.err.split())
+    assert "(link.line.queue.limit = 10p, traffic.bulk.congestion = ledbat) on guest: traffic `bulk`: no" in told
+    assert "(and 2 more points can't run); --point chooses others, as in --point 'traffic.bulk.congestion=reno'" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_the_points_that_are_chosen_are_run(cli: Cli, tmp_path: Path) -> None:
+    lab = str(write(tmp_path, SMALL + TWO_KEYS))
+    chosen = ["traffic.bulk.congestion=ledbat", "link.line.queue.limit=40p", "link.line.queue.limit=10p"]
+    options = [word for point in chosen for word in ("--point", point)]
+    assert cli("run", lab, *options, "--quiet", "--out", "out").status == 0
+    points = [dict(run.point) for run in bs.load(tmp_path / "out" / "lab").runs]
+    assert points == [{"link.line.queue.limit": limit, "traffic.bulk.congestion": "ledbat"} for limit in ("10p", "40p")]
+    wrong = cli("run", lab, "--point", "link.line.queue.limit=30p", "--out", "out")
+    assert wrong.status == 2
+    assert "--point link.line.queue.limit: found 30p; allowed: 10p or 20p or 40p" in " ".join(wrong.err.split())
 
 
 def test_a_run_remembers_its_document(tmp_path: Path) -> None:

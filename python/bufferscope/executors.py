@@ -85,7 +85,7 @@ class Threads:
             own = {(task.experiment, task.position): task for task in tasks if task.engine is engine}
             reasons = engine.refusals([task.point for task in own.values()])
             refused += [(task, reason) for task, reason in zip(own.values(), reasons, strict=True) if reason]
-        refuse(refused)
+        refuse(refused, tasks)
 
     def carry_out(self, tasks: Sequence[Task], watcher: Watcher, reuse: bool, ended: Ended) -> None:
         """Carry out the tasks; Ctrl-C stops the running ones."""
@@ -137,12 +137,33 @@ def _fitting(tasks: Sequence[Task]) -> int:
     return fitting
 
 
-def refuse(refused: Sequence[tuple[Task, str]]) -> None:
-    """Raise `EngineError` with the reason for the first of the tasks that can't be carried out, if there is one."""
+def refuse(refused: Sequence[tuple[Task, str]], tasks: Sequence[Task]) -> None:
+    """Raise `EngineError` with the reason for the first of the tasks that can't be carried out, if there is one.
+
+    The error says how to run the points that can.
+    """
     if refused:
         task, reason = refused[0]
         more = f" (and {len(refused) - 1} more points can't run)" if len(refused) > 1 else ""
+        more += how_to_run_others([task for task, _ in refused], tasks)
         raise EngineError(f"{task.experiment.name} ({task.point}) on {task.engine.name}: {reason}{more}")
+
+
+def how_to_run_others(failed: Sequence[Task], tasks: Sequence[Task]) -> str:
+    """What chooses points of the first failed task's experiment of which no task failed; empty if there are none."""
+    experiment = failed[0].experiment
+    bad = {task.position for task in failed if task.experiment is experiment}
+    good = {task.position for task in tasks if task.experiment is experiment} - bad
+    if not good:
+        return ""
+
+    def values(positions: set[int], path: str) -> set[str]:
+        return {experiment.points[position].values[path] for position in positions}
+
+    telling = [path for path in experiment.swept if values(bad, path).isdisjoint(values(good, path))]
+    chosen = experiment.points[min(good)].values
+    options = " ".join(f"--point '{path}={chosen[path]}'" for path in telling[:1] or chosen)
+    return f"; --point chooses others, as in {options}"
 
 
 @contextmanager

@@ -166,6 +166,20 @@ class Experiment:
             raise InputError(f"--point: found {' and '.join(wanted)}; allowed: each key once")
         return points
 
+    def positions(self, wanted: Sequence[str]) -> list[int]:
+        """The numbers of the points that have one of the `wanted` values (`PATH=LABEL`) of each key that is named.
+
+        Raises `InputError` for what is not swept.
+        """
+        labels: dict[str, set[str]] = {}
+        for path, label in map(self._choice, wanted):
+            labels.setdefault(path, set()).add(label)
+        return [
+            position
+            for position, point in enumerate(self.points)
+            if all(point.values[path] in among for path, among in labels.items())
+        ]
+
     def _choice(self, text: str) -> tuple[str, str]:
         """The swept path and the label that `PATH=LABEL` names."""
         path, equals, label = (part.strip() for part in text.partition("="))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bufferscope.engines import Engine
 from bufferscope.errors import EngineError, check_number
-from bufferscope.executors import Ended, Unwatched, Watcher, executor
+from bufferscope.executors import Ended, Unwatched, Watcher, executor, how_to_run_others
 from bufferscope.experiment import Experiment
 from bufferscope.job import Task
 from bufferscope.store.run import Run
@@ -29,29 +29,36 @@ class Interrupted(KeyboardInterrupt):
 class RunsFailedError(EngineError):
     """Some runs failed; the others are stored."""
 
-    def __init__(self, failures: Sequence[tuple[Task, Exception]], finished: Sequence[Run]) -> None:
-        """Remember what failed and what was finished."""
+    def __init__(self, failures: Sequence[tuple[Task, Exception]], finished: Sequence[Run], others: str = "") -> None:
+        """Remember what failed and what was finished; `others` says how to run what did not fail."""
         task, error = failures[0]
         more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
-        super().__init__(f"{task.experiment.name} ({task.point}; seed {task.seed}): {error}{more}")
+        super().__init__(f"{task.experiment.name} ({task.point}; seed {task.seed}): {error}{more}{others}")
         self.failures = tuple(failures)
         self.finished = tuple(finished)
 
 
 def plan(
-    experiment: Experiment, engines: Sequence[Engine], out: Path, *, seed: int = 1, repeat: int | None = None
+    experiment: Experiment,
+    engines: Sequence[Engine],
+    out: Path,
+    *,
+    seed: int = 1,
+    repeat: int | None = None,
+    wanted: Sequence[str] = (),
 ) -> list[Task]:
-    """Every point on each engine with `repeat` seeds from `seed` on, point by point; by default as the file says."""
+    """Every point on each engine with `repeat` seeds from `seed` on, point by point; by default as the file says.
+
+    With `wanted` (`PATH=LABEL`), only the points that have one of the given values of each key.
+    """
     repeat = experiment.document["repeat"] if repeat is None else repeat
-    apiece = len(experiment.points) * len(engines)
+    positions = experiment.positions(wanted)
+    apiece = len(positions) * len(engines)
     check_number("repeat", repeat, 1, MOST_RUNS // apiece, f"{MOST_RUNS} runs at a time, {apiece} for each seed")
     check_number("seed", seed, 0, LARGEST_SEED - (repeat - 1), f"--repeat {repeat} goes on counting from it")
     seeds = range(seed, seed + repeat)
     return [
-        Task(experiment, position, seed, engine, out)
-        for position in range(len(experiment.points))
-        for engine in engines
-        for seed in seeds
+        Task(experiment, position, seed, engine, out) for position in positions for engine in engines for seed in seeds
     ]
 
 
@@ -87,7 +94,8 @@ def execute(
         raise Interrupted(_finished(tasks, ended), len(tasks)) from None
     failures = [(task, _failure(error)) for task in tasks if isinstance(error := ended[task], BaseException)]
     if failures:
-        raise RunsFailedError(failures, _finished(tasks, ended))
+        others = how_to_run_others([task for task, _ in failures], tasks)
+        raise RunsFailedError(failures, _finished(tasks, ended), others)
     return _finished(tasks, ended)
 
 

@@ -36,12 +36,32 @@ pub struct Capabilities {
 
 /// This kernel lacks something that a scenario needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this kernel ({kernel}) has no {}; use --engine guest, or load the modules", missing.join(", no "))]
+#[error("this kernel ({kernel}) has no {}; {}", missing.join(", no "), owner.remedy())]
 pub struct Lacking {
     /// The kernel's release.
     pub kernel: String,
     /// What is missing, by the names of kernel modules.
     pub missing: Vec<String>,
+    /// Whose kernel it is.
+    pub owner: Owner,
+}
+
+/// Whose kernel it is, on which depends what the user can do if it lacks something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The user, whose machine it is.
+    User,
+    /// The run, in a guest.
+    Run,
+}
+
+impl Owner {
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::User => "use --engine guest, or load the modules",
+            Self::Run => "use --engine sim, or another --kernel",
+        }
+    }
 }
 
 /// This kernel has no setting for the timeouts of a SYN.
@@ -88,11 +108,11 @@ impl Capabilities {
 
     /// Returns an error that names everything that a scenario needs and this kernel lacks. It ignores the propagation
     /// delay, which the agent can implement itself.
-    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Lacking> {
+    pub(crate) fn check(&self, scenario: &Scenario, owner: Owner) -> Result<(), Lacking> {
         let qdiscs = needed_qdiscs(scenario).into_iter().filter(|kind| !self.has_qdisc(kind));
         let congestions = needed_congestions(scenario).into_iter().filter(|name| !self.has_congestion(name));
         let missing: Vec<String> = qdiscs.map(module).chain(congestions.map(|name| format!("tcp_{name}"))).collect();
-        if missing.is_empty() { Ok(()) } else { Err(self.lacking(missing)) }
+        if missing.is_empty() { Ok(()) } else { Err(self.lacking(missing, owner)) }
     }
 
     /// Returns an error that names a host that needs a setting which this kernel lacks.
@@ -105,8 +125,8 @@ impl Capabilities {
     }
 
     /// The error that something is missing.
-    pub(crate) fn lacking(&self, missing: Vec<String>) -> Lacking {
-        Lacking { kernel: self.kernel.clone(), missing }
+    pub(crate) fn lacking(&self, missing: Vec<String>, owner: Owner) -> Lacking {
+        Lacking { kernel: self.kernel.clone(), missing, owner }
     }
 }
 
@@ -166,9 +186,9 @@ mod tests {
         assert_eq!(kernel(true).check_settings(&scenario(4)), Ok(()));
     }
 
-    /// dualpi2 came with Linux 6.17, and no Debian kernel before has it.
+    /// dualpi2 came with Linux 6.17, and no Debian kernel before has it. In a guest, another guest does not help.
     #[test]
-    fn a_discipline_that_the_kernel_lacks_is_named_by_its_module() {
+    fn a_discipline_that_the_kernel_lacks_is_named_by_its_module_with_what_helps() {
         let text = r#"
             title = "L4S"
             duration = "1s"
@@ -184,8 +204,10 @@ mod tests {
             congestion: BTreeMap::from([("cubic", true)]),
             syn_linear_timeouts: false,
         };
-        let refusal = kernel(false).check(scenario).unwrap_err().to_string();
-        assert!(refusal.starts_with("this kernel (6.1.0) has no sch_dualpi2; "), "{refusal}");
-        assert_eq!(kernel(true).check(scenario), Ok(()));
+        let refusal = |owner| kernel(false).check(scenario, owner).unwrap_err().to_string();
+        let lacks = "this kernel (6.1.0) has no sch_dualpi2";
+        assert_eq!(refusal(Owner::User), format!("{lacks}; use --engine guest, or load the modules"));
+        assert_eq!(refusal(Owner::Run), format!("{lacks}; use --engine sim, or another --kernel"));
+        assert_eq!(kernel(true).check(scenario, Owner::User), Ok(()));
     }
 }

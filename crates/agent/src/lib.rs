@@ -37,7 +37,7 @@ use bufferscope_records::frame::{self, FrameKind};
 use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
-pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, ProbeError};
+pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, Owner, ProbeError};
 pub use cards::CardError;
 pub use error::Error;
 pub use kernel::priority::{Before, put_first};
@@ -82,7 +82,7 @@ pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
     let scenarios: Vec<Scenario> = serde_json::from_slice(&text)?;
     let capabilities = capabilities()?;
     let check = |scenario| {
-        let (plan, _) = standing::plan(scenario, DelayChoice::Auto, &capabilities)?;
+        let (plan, _) = standing::plan(scenario, DelayChoice::Auto, &capabilities, Owner::User)?;
         cards::CardSet::find(&plan).map_err(NetworkError::from)?;
         Ok::<_, Error>(())
     };

@@ -3,7 +3,7 @@
 use bufferscope_plan::{DelayBy, Plan};
 use bufferscope_scenario::Scenario;
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::{Capabilities, Owner};
 use crate::error::Error;
 use crate::kernel::namespace::Namespace;
 use crate::kernel::{privilege, random};
@@ -20,13 +20,14 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Builds the network. The process must still be single-threaded. If a seed is given, it is first mixed into the
-    /// kernel's random numbers.
+    /// Builds the network. The process must still be single-threaded. If a seed is given, the kernel belongs to the run, and
+    /// it is first mixed into the kernel's random numbers.
     pub(crate) fn build(scenario: &Scenario, delay: DelayChoice, kernel_seed: Option<u64>) -> Result<Self, Error> {
         let home = Namespace::current().map_err(Error::step("looking at the network"))?;
         let privilege = privilege::acquire()?;
         let capabilities = Capabilities::probe(privilege)?;
-        let (plan, delay_by) = plan(scenario, delay, &capabilities)?;
+        let owner = if kernel_seed.is_some() { Owner::Run } else { Owner::User };
+        let (plan, delay_by) = plan(scenario, delay, &capabilities, owner)?;
         if let Some(seed) = kernel_seed {
             random::mix(seed).map_err(Error::step("seeding the kernel"))?;
         }
@@ -47,17 +48,18 @@ pub(crate) fn plan(
     scenario: &Scenario,
     delay: DelayChoice,
     capabilities: &Capabilities,
+    owner: Owner,
 ) -> Result<(Plan, DelayBy), Error> {
     bufferscope_plan::check(scenario)?;
-    capabilities.check(scenario)?;
+    capabilities.check(scenario, owner)?;
     capabilities.check_settings(scenario)?;
-    let delay_by = choose_delay(delay, capabilities)?;
+    let delay_by = choose_delay(delay, capabilities, owner)?;
     Ok((Plan::new(scenario, delay_by)?, delay_by))
 }
 
-fn choose_delay(choice: DelayChoice, capabilities: &Capabilities) -> Result<DelayBy, Error> {
+fn choose_delay(choice: DelayChoice, capabilities: &Capabilities, owner: Owner) -> Result<DelayBy, Error> {
     match (choice, capabilities.has_qdisc("netem")) {
-        (DelayChoice::Netem, false) => Err(capabilities.lacking(vec!["sch_netem".into()]).into()),
+        (DelayChoice::Netem, false) => Err(capabilities.lacking(vec!["sch_netem".into()], owner).into()),
         (DelayChoice::Netem | DelayChoice::Auto, true) => Ok(DelayBy::Netem),
         (DelayChoice::Relay, _) | (DelayChoice::Auto, false) => Ok(DelayBy::Relay),
     }

@@ -295,8 +295,9 @@ impl<S: Sink> Simulation<S> {
                     self.net.forward(packet, next, &mut self.recording);
                 }
                 Step::Deliver => {
-                    let (body, ecn) = self.net.deliver(packet);
-                    self.receive(&body, ecn);
+                    if let Some((body, ecn)) = self.net.deliver(packet) {
+                        self.receive(&body, ecn);
+                    }
                 }
             }
             self.pause(on_progress)?;

@@ -30,11 +30,15 @@ def carry_out(
     reuse: bool,
     cluster: str | None,
     layout: str = "auto",
+    wanted: Sequence[str] = (),
 ) -> list[Result]:
-    """Run the points of all experiments in one pool; return one result per experiment, in their order."""
+    """Run the points of all experiments in one pool; return one result per experiment, in their order.
+
+    With `wanted` (`PATH=LABEL`), only the points with these swept values are run.
+    """
     if not silent:
         tell(experiments)
-    plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat) for experiment in experiments]
+    plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat, wanted=wanted) for experiment in experiments]
     tasks = [task for tasks in plans for task in tasks]
     try:
         with shown(tasks, silent=silent) as watcher:

@@ -67,6 +67,17 @@ OnePoint = Annotated[
         autocompletion=complete_point,
     ),
 ]
+SomePoints = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--point",
+        metavar="PATH=VALUE",
+        help="Run only the points with this value of a swept key, as in link.bottleneck.queue.limit=100p; "
+        "may be given several times, also for the same key. Default: all points.",
+        autocompletion=complete_point,
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed; equal seeds give equal records.")]
 Repeat = Annotated[int, typer.Option("--repeat", metavar="N", help="Runs of each point, with seeds N, N+1, ...")]
 RepeatAsFiled = Annotated[

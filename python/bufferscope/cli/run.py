@@ -17,6 +17,7 @@ def run(
     kernel: options.Kernel = None,
     out: options.Out = Path("results"),
     overrides: options.Set = None,
+    point: options.SomePoints = None,
     seed: options.Seed = 1,
     repeat: options.RepeatAsFiled = None,
     jobs: options.Jobs = None,
@@ -44,6 +45,8 @@ No page is written for more than 500 points.
 
       bufferscope run ucas-reproduce --set traffic.bulk.congestion=cubic --repeat 5
 
+      bufferscope run ucas-queue-sizes --point link.bottleneck.queue.limit=20p
+
       bufferscope run ucas-reproduce --engine guest --kernel 6.12
 
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
@@ -58,7 +61,7 @@ No page is written for more than 500 points.
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
     loaded = read([experiment], overrides)
-    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout)
+    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout, point or ())
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     left = f"the runs are in {out}/"
     if not silent:

@@ -64,7 +64,7 @@ class Dask:
             more = f" (and {len(problems) - 1} more workers)" if len(problems) > 1 else ""
             raise EngineError(f"{problems[0]}{more}")
         unable = {(task.experiment, task.engine, task.position): task for task in tasks if not workers.able(task)}
-        refuse([(task, workers.why_not(task)) for task in unable.values()])
+        refuse([(task, workers.why_not(task)) for task in unable.values()], tasks)
         self._workers = workers
 
     def carry_out(self, tasks: Sequence[Task], watcher: Watcher, reuse: bool, ended: Ended) -> None:

@@ -17,8 +17,6 @@ type Quantum = Quantity<Sizes, 1, { 1 << 20 }>;
 type Delay = Quantity<Times, US, MINUTE>;
 /// A rate that the kernel keeps as bytes per second in 32 bits, of which the largest number stands for no limit.
 type FlowRate = Quantity<Rates, 1_000, { (u32::MAX as u64 - 1) * 8 }>;
-/// Default of `horizon`.
-const HORIZON_NS: u64 = 10 * SECOND;
 /// How late a timer may be.
 type Slack = Quantity<Times, 1, SECOND>;
 
@@ -62,8 +60,9 @@ pub(crate) struct Keys {
     /// Mark every ECN-capable packet that leaves later than this after the time at which it might have left. Default:
     /// never.
     ce_threshold: Option<Delay>,
-    /// How far ahead the departure time of a packet may be. TCP in the simulator keeps packets back until they are due,
-    /// so it has no effect there.
+    /// How far ahead the departure time of a packet may be. In Linux, TCP passes on up to a few packets before they are due, and a
+    /// horizon longer than these last at the connection's rate has no effect. In the simulator none has, because TCP keeps packets back
+    /// until they are due.
     #[serde(default = "horizon")]
     horizon: Delay,
     /// Drop packets beyond the horizon. Otherwise, they leave at the horizon.
@@ -104,7 +103,7 @@ fn timer_slack() -> Slack {
 }
 
 fn horizon() -> Delay {
-    Delay::new(HORIZON_NS)
+    Delay::new(Fq::HORIZON_NS)
 }
 
 fn horizon_drop() -> bool {
@@ -142,6 +141,11 @@ pub struct Fq {
     pub horizon_ns: u64,
     /// Drop packets beyond the horizon.
     pub horizon_drop: bool,
+}
+
+impl Fq {
+    /// Default of `horizon`.
+    pub const HORIZON_NS: u64 = 10 * SECOND;
 }
 
 impl Reason {
@@ -207,7 +211,7 @@ impl Discipline for Fq {
             (if self.pacing { "pacing" } else { "nopacing" }, Setting::Flag),
         ]);
         settings.extend(self.ce_threshold_ns.map(|ns| ("ce_threshold", Setting::Time(ns))));
-        if self.horizon_ns != HORIZON_NS {
+        if self.horizon_ns != Self::HORIZON_NS {
             settings.push(("horizon", Setting::Time(self.horizon_ns)));
         }
         if !self.horizon_drop {

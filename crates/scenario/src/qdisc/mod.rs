@@ -238,6 +238,20 @@ macro_rules! disciplines {
                 proptest::strategy::Union::new([$($name::any().prop_map(Self::$name).boxed()),+])
             }
 
+            /// A discipline of this name with any valid parameters.
+            ///
+            /// # Panics
+            ///
+            /// If there is none of this name.
+            #[cfg(feature = "testing")]
+            pub fn any_named(name: &str) -> proptest::strategy::BoxedStrategy<Self> {
+                use proptest::strategy::Strategy;
+                match name {
+                    $(stringify!($file) => $name::any().prop_map(Self::$name).boxed(),)+
+                    _ => panic!("there is no discipline `{name}`"),
+                }
+            }
+
             /// Its keys and its name as they are written in an experiment file.
             #[cfg(feature = "testing")]
             pub(crate) fn written(&self) -> toml::Table {

@@ -1,4 +1,5 @@
 //! What becomes of packets about which a queue has decided: they are counted, recorded, and freed if they were dropped.
+//! A host may also discard a packet.
 
 use bufferscope_records::{DropReason, Sink};
 use bufferscope_scenario::Reason;
@@ -47,25 +48,38 @@ impl Network {
         self.fates = fates;
     }
 
-    /// Frees a packet that was dropped, and notes its loss for the sources that must be informed. (With duplicates, these
-    /// wait until their timeouts.)
+    /// Frees a packet that was dropped.
     fn drop(&mut self, packet: PacketId) {
-        self.note_drop(packet);
+        let index = self.pool.header(packet).flow;
+        self.flows[index as usize].dropped += 1;
+        self.note_emptied(index);
         self.note_departure(packet);
+        self.note_loss(packet);
+        self.pool.remove(packet);
+    }
+
+    /// Frees a packet that was delivered, but of which its host makes nothing.
+    #[cold]
+    pub(super) fn discard(&mut self, packet: PacketId) {
+        let index = self.pool.header(packet).flow;
+        self.note_emptied(index);
+        self.note_loss(packet);
+        self.pool.remove(packet);
+    }
+
+    /// A packet of a flow is no longer in the network. If it was the last, its connection may be over.
+    fn note_emptied(&mut self, index: u32) {
+        if self.flows[index as usize].under_way() == 0 {
+            self.emptied.push(index);
+        }
+    }
+
+    /// Notes the loss of a packet for the sources that must be informed. (With duplicates, these wait until their timeouts.)
+    fn note_loss(&mut self, packet: PacketId) {
         match self.pool.body(packet) {
             Body::Tcp(_) => {}
             Body::Echo(_) | Body::Datagram(_) if self.has_copies => {}
             body @ (Body::Echo(_) | Body::Datagram(_)) => self.lost.push(*body),
-        }
-        self.pool.remove(packet);
-    }
-
-    fn note_drop(&mut self, packet: PacketId) {
-        let index = self.pool.header(packet).flow;
-        let flow = &mut self.flows[index as usize];
-        flow.dropped += 1;
-        if flow.under_way() == 0 {
-            self.emptied.push(index);
         }
     }
 

@@ -298,13 +298,17 @@ impl Network {
         self.routes.step(self.pool.header(packet).destination, self.ports[port as usize].to)
     }
 
-    /// The packet has reached its destination: frees it and returns its contents.
+    /// The packet has reached its destination: frees it and returns its contents; `None` if its checksum is wrong.
     #[inline]
-    pub(crate) fn deliver(&mut self, packet: PacketId) -> (Body, Ecn) {
+    pub(crate) fn deliver(&mut self, packet: PacketId) -> Option<(Body, Ecn)> {
         let header = *self.pool.header(packet);
         self.flows[header.flow as usize].delivered += 1;
+        if header.load.is_corrupt() {
+            self.discard(packet);
+            return None;
+        }
         self.pool.remove(packet);
-        (*self.pool.body(packet), header.class.ecn())
+        Some((*self.pool.body(packet), header.class.ecn()))
     }
 
     /// Changes the queueing discipline of a port, or its parameters. At time 0 it is as if the network had been built so.

@@ -47,25 +47,37 @@ impl Header {
     }
 }
 
-/// Two values in one byte, to keep the header small. One is the number of frames, each with its own headers, into which
-/// the packet is eventually split; it is 1 without segmentation offload. The other is a flag. It says that the packet
-/// is in the queue of its own host and that its sender waits for it to leave.
+/// Three values in one byte, to keep the header small. One is the number of frames, each with its own headers, into which
+/// the packet is eventually split; it is 1 without segmentation offload. The others are flags. One says that the packet
+/// is in the queue of its own host and that its sender waits for it to leave, the other that its checksum is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load(u8);
 
 impl Load {
     const AWAITED: u8 = 0x80;
+    const CORRUPT: u8 = 0x40;
 
     /// A load of this many frames, at least one.
     #[inline]
     pub(crate) fn of(frames: u32) -> Self {
-        debug_assert!((1..u32::from(Self::AWAITED)).contains(&frames), "{frames} frames");
+        debug_assert!((1..u32::from(Self::CORRUPT)).contains(&frames), "{frames} frames");
         Self(frames as u8)
     }
 
     #[inline]
     pub(crate) fn frames(self) -> u32 {
-        u32::from(self.0 & !Self::AWAITED)
+        u32::from(self.0 & !(Self::AWAITED | Self::CORRUPT))
+    }
+
+    /// The packet was damaged on its way, and its destination will discard it.
+    #[inline]
+    pub(crate) fn set_corrupt(&mut self) {
+        self.0 |= Self::CORRUPT;
+    }
+
+    #[inline]
+    pub(crate) fn is_corrupt(self) -> bool {
+        self.0 & Self::CORRUPT != 0
     }
 
     /// The sender waits for the packet to leave the queue.

@@ -14,7 +14,10 @@
 //!   at the same times, but those that are not yet due wait in the connection and not here, so the queue is shorter.
 //! - Their spacing differs from the kernel's where windows are a few packets: `ce_threshold` = 1 ms at the port of four
 //!   CUBIC senders gave a fifth less goodput than Linux 6.1, and a tenth more marks.
-//! - `horizon` and `horizon_drop` have no effect: they concern packets that wait here for their departure time.
+//! - `horizon` and `horizon_drop` have no effect: they concern packets that wait here for their departure time. Linux' TCP
+//!   passes packets on ahead of it, as many as its small queues allow, which are two or what lasts a millisecond
+//!   (`tcp_small_queue_check`). The departure time of a forwarded packet is past. So a horizon matters only if two packets
+//!   last longer at the rate of a connection of this host.
 //! - `ce_threshold` counts the delay from when a packet arrives here, as on a router that is a machine of its own. The
 //!   kernel counts from the departure time of a packet that has one. That of a connection of this host has just come
 //!   when it arrives, but that of a forwarded packet is when its sender sent it.
@@ -52,6 +55,8 @@ const OWN_CONNECTION: u64 = 1 << 32;
 pub(crate) struct Fq {
     /// Boxed to keep the discipline small.
     inner: Box<Inner>,
+    /// Whether the horizon is one that Linux' TCP may reach.
+    has_short_horizon: bool,
 }
 
 #[derive(Debug)]
@@ -163,6 +168,7 @@ impl Discipline for Fq {
                 timers: Timers::of_node(place.node, place.seed),
                 last_arrival: 0,
             }),
+            has_short_horizon: parameters.pacing && parameters.horizon_ns < scenario::Fq::HORIZON_NS,
         })
     }
 
@@ -222,6 +228,7 @@ impl Discipline for Fq {
 
     /// `fq_change`: flows stay, though they may move to other buckets.
     fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        self.has_short_horizon = to.has_short_horizon;
         let inner = &mut *self.inner;
         let Inner { settings, buckets, .. } = *to.inner;
         inner.settings = settings;
@@ -246,6 +253,11 @@ impl Discipline for Fq {
 
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.inner.flows.iter().for_each(|flow| flow.queue.iter(pool).for_each(&mut *visit));
+    }
+
+    fn warning(&self) -> Option<String> {
+        let reason = "fq: horizon has no effect in the simulator, where TCP keeps packets back until they are due";
+        self.has_short_horizon.then(|| reason.to_owned())
     }
 }
 

@@ -345,3 +345,14 @@ proptest! {
         }
     }
 }
+
+/// 10 s is the default. Without pacing, no packet has a departure time ahead in Linux either.
+#[test]
+fn fq_warns_of_a_horizon_that_only_linux_would_reach() {
+    let warns =
+        |horizon_ns, pacing| bench(scenario::Fq { horizon_ns, pacing, ..parameters() }).qdisc().warning().is_some();
+    assert_eq!([warns(9_999 * MS, true), warns(10_000 * MS, true), warns(MS, false)], [true, false, false]);
+    let mut changed = bench(parameters());
+    changed.change(&scenario::Qdisc::Fq(scenario::Fq { horizon_ns: MS, ..parameters() }));
+    assert!(changed.qdisc().warning().is_some());
+}

@@ -138,7 +138,7 @@ trait Discipline: Sized {
     /// The timer is due.
     fn on_timer(&mut self, _now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {}
 
-    /// The warning that `tc` would give when it configures the discipline.
+    /// The warning that `tc` would give when it configures the discipline, or about a parameter without effect here.
     fn warning(&self) -> Option<String> {
         None
     }
@@ -357,6 +357,10 @@ impl Fates {
 }
 
 #[cfg(test)]
+mod fairness_tests;
+#[cfg(test)]
 mod operations_tests;
+#[cfg(test)]
+mod shaping_tests;
 #[cfg(test)]
 mod testing;

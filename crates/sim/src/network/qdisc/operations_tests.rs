@@ -6,17 +6,16 @@ use bufferscope_scenario::sizes::MSS_BYTES;
 use bufferscope_scenario::{self as scenario, Limit};
 use proptest::prelude::*;
 
-use super::{Dequeued, Fate, Fates, Place, Qdisc};
-use crate::network::packet::{Body, Header, Load, Side, TcpPacket};
+use super::testing::{Flow, place, segment};
+use super::{Dequeued, Fate, Fates, Qdisc};
+use crate::network::packet::{Body, TcpPacket};
 use crate::network::pool::{Backlog, PacketId, Pool};
-use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
 
 const FLOWS: usize = 6;
 /// What each flow says of itself. (A flow that changed it could overtake itself: dualpi2 has a queue for either kind.)
 const ECN: [Ecn; FLOWS] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct, Ecn::Ect0];
-const OVERHEAD_BYTES: u32 = 14;
 
 /// What happens to a discipline.
 #[derive(Clone, Debug)]
@@ -70,7 +69,7 @@ struct Account {
 
 /// A discipline with these parameters at that time, if Linux takes them.
 fn qdisc(parameters: &scenario::Qdisc, now_ns: u64) -> Option<Qdisc> {
-    Qdisc::new(parameters, Place { port: 0, node: 0, overhead_bytes: OVERHEAD_BYTES, seed: 1, now_ns }).ok()
+    Qdisc::new(parameters, place(now_ns)).ok()
 }
 
 impl Account {
@@ -116,30 +115,14 @@ impl Account {
         let ecn = ECN[flow];
         let seq = self.next_seq[flow];
         self.next_seq[flow] += u64::from(payload_bytes);
-        let segment = Segment {
-            seq,
-            ack: seq,
-            len: payload_bytes,
-            window_bytes: 1,
-            ts_val: 0,
-            ts_ecr: 0,
-            sack: SackBlocks::NONE,
-            flags: Flags::ACK,
-        };
-        let header = Header {
-            at_ns: 0,
-            ip_bytes: segment.ip_bytes(),
-            frame_bytes: segment.ip_bytes() + OVERHEAD_BYTES * segment.frames(),
-            flow: flow as u32,
+        let identity = Flow {
             // The first two flows collide wherever there are fewer than 2^31 queues.
             hash: [0, 1, 0x4000_0000, 0x8000_0000, 0xc000_0000, u32::MAX][flow],
-            port: 0,
             source: flow as u16 % 2,
             destination: flow as u16 % 3,
-            class: TrafficClass::new([0, 8, 46, 10, 0, 48][flow], ecn),
-            load: Load::of(segment.frames()),
         };
-        let body = Body::Tcp(TcpPacket { connection: flow as u32, to: Side::Server, segments_before: 0, segment });
+        let class = TrafficClass::new([0, 8, 46, 10, 0, 48][flow], ecn);
+        let (header, body) = segment(flow as u32, identity, class, seq, payload_bytes);
         let id = self.pool.insert(header, body);
         self.held.insert(id, Held { flow, ecn });
         let xmit = self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.fates);

@@ -1,16 +1,19 @@
-//! A test bench for one discipline, with numbered packets and explicit clock values.
+//! A test bench for one discipline, with numbered packets and explicit clock values; and segments for tests that need TCP.
 
 use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::{Dequeued, Fate, Fates, Place, Qdisc};
-use crate::network::packet::{Body, Echo, EchoKind, Header};
+use crate::network::packet::{Body, Echo, EchoKind, Header, Load, Side, TcpPacket};
 use crate::network::pool::{Backlog, PacketId, Pool};
+use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
 
 pub(super) const MS: u64 = 1_000_000;
 /// A full Ethernet frame as tc counts it: 1500 bytes of IP and 14 of header.
 pub(super) const FRAME: u32 = 1514;
+/// What the link adds to each packet.
+pub(super) const OVERHEAD_BYTES: u32 = 14;
 
 /// Packets dropped or marked, by number.
 type FatesByNumber = Vec<(u64, Reason)>;
@@ -65,7 +68,7 @@ impl Bench {
     ) -> (Xmit, FatesByNumber) {
         let header = Header {
             at_ns: 0,
-            ip_bytes: frame_bytes - 14,
+            ip_bytes: frame_bytes - OVERHEAD_BYTES,
             frame_bytes,
             flow: flow.hash,
             hash: flow.hash,
@@ -73,7 +76,7 @@ impl Bench {
             destination: flow.destination,
             port: 0,
             class,
-            load: crate::network::packet::Load::of(1),
+            load: Load::of(1),
         };
         let body = Body::Echo(Echo { ping: 0, seq: self.sent, kind: EchoKind::Request });
         let id = self.pool.insert(header, body);
@@ -131,6 +134,13 @@ impl Bench {
         classes
     }
 
+    /// The loads of the waiting packets.
+    pub(super) fn loads(&self) -> Vec<Load> {
+        let mut loads = Vec::new();
+        self.qdisc.each_packet(&self.pool, &mut |packet| loads.push(self.pool.header(packet).load));
+        loads
+    }
+
     pub(super) fn idle_since(&mut self, at_ns: u64) {
         self.qdisc.idle_since(at_ns);
     }
@@ -179,6 +189,43 @@ impl Bench {
 }
 
 fn qdisc(parameters: &scenario::Qdisc) -> Qdisc {
-    Qdisc::new(parameters, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 })
-        .expect("Linux takes these parameters")
+    Qdisc::new(parameters, place(0)).expect("Linux takes these parameters")
+}
+
+/// The first port of the first node.
+pub(super) fn place(now_ns: u64) -> Place {
+    Place { port: 0, node: 0, overhead_bytes: OVERHEAD_BYTES, seed: 1, now_ns }
+}
+
+/// A segment of a connection to its server, or several that offload has left in one packet.
+pub(super) fn segment(
+    connection: u32,
+    flow: Flow,
+    class: TrafficClass,
+    seq: u64,
+    payload_bytes: u32,
+) -> (Header, Body) {
+    let segment = Segment {
+        seq,
+        ack: seq,
+        len: payload_bytes,
+        window_bytes: 1,
+        ts_val: 0,
+        ts_ecr: 0,
+        sack: SackBlocks::NONE,
+        flags: Flags::ACK,
+    };
+    let header = Header {
+        at_ns: 0,
+        ip_bytes: segment.ip_bytes(),
+        frame_bytes: segment.ip_bytes() + OVERHEAD_BYTES * segment.frames(),
+        flow: connection,
+        hash: flow.hash,
+        port: 0,
+        source: flow.source,
+        destination: flow.destination,
+        class,
+        load: Load::of(segment.frames()),
+    };
+    (header, Body::Tcp(TcpPacket { connection, to: Side::Server, segments_before: 0, segment }))
 }

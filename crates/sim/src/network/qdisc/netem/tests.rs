@@ -1,7 +1,13 @@
-use bufferscope_scenario::Distribution;
+use bufferscope_scenario::sizes::MSS_BYTES;
+use bufferscope_scenario::{Distribution, Loss, NetemRate, NetemSlot, SlotDelay};
 
-use super::super::testing::{Bench, FRAME, MS};
+use super::super::Fate;
+use super::super::testing::{Bench, FRAME, Flow, MS, place, segment};
+use super::drawing::Correlated;
+use super::settings::duration_ns;
+use super::slot::Slot;
 use super::*;
+use crate::network::packet::Body;
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
 fn netem() -> scenario::Netem {
@@ -14,6 +20,7 @@ fn netem() -> scenario::Netem {
         loss: None,
         ecn: false,
         duplicate: None,
+        corrupt: None,
         reorder: None,
         rate: None,
         slot: None,
@@ -236,4 +243,48 @@ fn packets_wait_in_the_inner_discipline_after_their_delay() {
         assert_eq!(bench.arrive(MS, FRAME, class()).0, Xmit::Left);
     }
     assert_eq!(bench.backlog().0, 4);
+}
+
+/// A bit in the Ethernet source address, 6 of 1514 bytes, does no harm; all others do.
+#[test]
+fn a_corrupted_packet_is_discarded_unless_only_its_source_address_changed() {
+    let corrupt = |part| bench(scenario::Netem { corrupt: Some([part, 0.0]), limit_packets: 50_000, ..netem() });
+    let harmed = |bench: &mut Bench| {
+        (0..20_000).for_each(|_| assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Queued, vec![])));
+        bench.loads().iter().filter(|load| load.is_corrupt()).count()
+    };
+    let all = harmed(&mut corrupt(1.0));
+    assert!((19_880..19_960).contains(&all), "{all} of 20,000: 19,921 expected, with a deviation of 9");
+    let half = harmed(&mut corrupt(0.5));
+    assert!((9_600..10_320).contains(&half), "{half} of 20,000: 9,960 expected, with a deviation of 71");
+}
+
+/// The first is corrupted, and so is each of the others when it enters the discipline anew.
+#[test]
+fn of_a_corrupted_packet_of_several_segments_each_is_a_packet_of_its_own() {
+    let parameters = scenario::Netem { corrupt: Some([1.0, 0.0]), delay_ns: MS, ..netem() };
+    let mut qdisc = Qdisc::new(&scenario::Qdisc::Netem(parameters), place(0)).unwrap();
+    let (mut pool, mut fates) = (Pool::new(), Fates::default());
+    let (header, body) = segment(0, Flow::default(), class(), 1, 3 * MSS_BYTES);
+    let packet = pool.insert(header, body);
+    assert_eq!(qdisc.enqueue(packet, 0, &mut pool, &mut fates), Xmit::Left);
+    assert_eq!(fates.0.iter().filter(|fate| matches!(fate, Fate::Split(_))).count(), 2);
+    assert_eq!(qdisc.backlog(), Backlog { packets: 3, bytes: 3 * u64::from(FRAME) });
+    let mut starts = Vec::new();
+    while let Dequeued::Packet(packet) = qdisc.dequeue(MS, &mut pool, &mut fates) {
+        let Body::Tcp(tcp) = pool.body(packet) else { unreachable!("it is a segment") };
+        starts.push((tcp.segment.seq, pool.header(packet).load.frames()));
+    }
+    let length = u64::from(MSS_BYTES);
+    assert_eq!(starts, [(1, 1), (1 + length, 1), (1 + 2 * length, 1)]);
+}
+
+#[test]
+fn a_duplicate_is_made_before_the_packet_is_corrupted() {
+    let parameters = scenario::Netem { duplicate: Some([1.0, 0.0]), corrupt: Some([0.5, 0.0]), ..netem() };
+    let mut bench = bench(parameters);
+    (0..400).for_each(|_| assert_eq!(bench.arrive(0, 1000, class()).1, vec![]));
+    let loads = bench.loads();
+    let differing = loads.chunks(2).filter(|pair| pair[0].is_corrupt() != pair[1].is_corrupt()).count();
+    assert!((150..250).contains(&differing), "{differing} of 400: each of a pair on its own");
 }
