@@ -2,8 +2,8 @@
 //! point, behind a shaper.
 //!
 //! Source: Linux 6.1 `net/sched/sch_cake.c` with the fixes of its stable releases; Høiland-Jørgensen, Täht and Morton,
-//! "Piece of CAKE" (arXiv:1804.07617). The parts are in files of their own: [`cobalt`], [`flows`], [`tins`], [`shaper`],
-//! [`overhead`], [`ack_filter`], [`overflow`] and [`autorate`].
+//! "Piece of CAKE" (arXiv:1804.07617). The parts are in files of their own: [`cobalt`], [`flows`], [`rotation`], [`tins`],
+//! [`shaper`], [`overhead`], [`ack_filter`], [`overflow`] and [`autorate`].
 //!
 //! Departs:
 //! - `nat` has no effect, because no node translates addresses;
@@ -369,7 +369,7 @@ impl State {
             }
             let share = flows.share(index, self.isolation, &mut self.dithers, &mut self.random);
             flows.flows[index].deficit += share;
-            flows.grow_old(index);
+            flows.append_old(index);
         }
     }
 

@@ -214,7 +214,8 @@ impl Flows {
             for side in [0, 1].into_iter().filter(|side| isolation.counts(*side)) {
                 rows[side] = self.host(side, hashes[side]);
             }
-            if std::mem::replace(&mut self.flows[index].hosts, rows) != rows {
+            let flow = &mut self.flows[index];
+            if std::mem::replace(&mut flow.hosts, rows) != rows && matches!(flow.set, Set::SparseWait | Set::Bulk) {
                 self.old.change_hosts(index as u16, rows);
             }
             if self.flows[index].set == Set::Bulk {
@@ -305,7 +306,8 @@ impl Flows {
     }
 
     /// Moves a queue from its list to the end of the old ones.
-    pub(super) fn grow_old(&mut self, index: usize) {
+    pub(super) fn append_old(&mut self, index: usize) {
+        debug_assert_ne!(self.flows[index].set, Set::Decaying, "an empty queue has not used up its deficit");
         self.unlink(index);
         let Flow { hosts, deficit, .. } = self.flows[index];
         self.old.append(index as u16, hosts, deficit);
