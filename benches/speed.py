@@ -2,14 +2,14 @@
 
 A hop is one packet fully sent on one link. Both count hops, so hops per CPU second compare, whatever either calls an
 event. Then the simulator's speed with up to ten thousand flows, with and without samples of them and with one queueing
-discipline or another, as tables and as charts. Argument: the simulated seconds of the comparison, 60 by default.
+discipline or another, as tables in Markdown and as charts.
 """
 
+import argparse
 import json
 import shutil
 import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,13 @@ OURS = ["cargo", "run", "--quiet", "--release", "--locked", "-p", "bufferscope-s
 NS3 = ROOT / "target" / "ns3" / "bottleneck"
 DISCIPLINES = ["pfifo", "codel", "fq_codel", "cake"]
 """The simplest, and those with more to do for each packet: without a shaper, so that the link is the bottleneck."""
+FAIR = ["fq_codel", "fq_pie", "sfq", "fq", "cake"]
+"""Those that tell flows apart, whose cost may therefore depend on how many there are."""
 OF_BOTH = ["pfifo", "codel"]
 """The disciplines that the program for ns-3 knows, too."""
 CASES = [(qdisc, flows) for qdisc in DISCIPLINES for flows in (1, 30)]
+COMPARED_SECONDS = "60"
+"""For how many simulated seconds the simulators are compared."""
 WITHOUT_FLOWS = json.dumps([table for table in _core.TABLES if table != "flows"])
 SAMPLES: Mapping[str, list[str]] = {
     "every 10 ms": [],
@@ -34,8 +38,9 @@ SAMPLES: Mapping[str, list[str]] = {
     "not recorded": [f"record={WITHOUT_FLOWS}"],
 }
 """How often flows are sampled, and the overrides that say so."""
-SECONDS: Mapping[int, int] = {1: 30, 10: 30, 100: 30, 1_000: 10, 10_000: 5}
-"""Numbers of flows, and for how many simulated seconds each is measured."""
+SECONDS: Mapping[int, int] = {1: 100, 10: 100, 30: 100, 100: 100, 1_000: 30, 10_000: 10}
+"""Numbers of flows, and for how many simulated seconds each is measured. That takes a quarter of a second or more,
+because the kernel may count CPU time in ticks of 4 ms."""
 REPEATED = 3
 """How often each is measured; the fastest counts, because other programs can only make a run slower."""
 CHART = ROOT / "target" / "speed-against-flows.svg"
@@ -47,22 +52,42 @@ Measured = dict[str, Any]
 
 def main() -> None:
     """Measure case after case and print a line as soon as it is there."""
-    compare()
-    against_flows("pfifo, by samples of the flows", CHART, {name: ["pfifo", *how] for name, how in SAMPLES.items()})
-    disciplines = {qdisc: [qdisc, *SAMPLES["every second"]] for qdisc in DISCIPLINES}
-    against_flows("by discipline, flows sampled every second", CHART_OF_DISCIPLINES, disciplines)
+    parts = {"simulators": compare, "samples": by_samples, "disciplines": by_discipline}
+    parser = argparse.ArgumentParser(description="Measures the simulator's speed and memory.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all by default")
+    chosen = parser.parse_args().parts or list(parts)
+    if unknown := set(chosen) - set(parts):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}. Parts: {', '.join(parts)}")
+    for part in chosen:
+        parts[part]()
+
+
+def by_samples() -> None:
+    """Print and draw the speed against the number of flows, with more and fewer samples of them."""
+    series = {name: ["pfifo", *how] for name, how in SAMPLES.items()}
+    _ = against_flows("pfifo, by samples of the flows", CHART, series)
+
+
+def by_discipline() -> None:
+    """Print and draw the speed against the number of flows, with one discipline or another."""
+    names = ["pfifo", "codel", *FAIR]
+    series = {qdisc: [qdisc, *SAMPLES["every second"]] for qdisc in names}
+    speeds = against_flows("by discipline, flows sampled every second", CHART_OF_DISCIPLINES, series)
+    print("\nIn per cent of pfifo with as many flows\n")
+    print_header(names[1:])
+    for flows, row in speeds.items():
+        print_row(flows, [f"{100 * row[name] / row['pfifo']:.0f}" for name in names[1:]])
 
 
 def compare() -> None:
     """Print the speed and the memory of both simulators."""
-    seconds = sys.argv[1] if len(sys.argv) > 1 else "60"
     with_ns3 = build_ns3()
     print("qdisc    flows  simulator          hops     events    CPU s  hops/CPU s    MiB")
     for qdisc, flows in CASES:
-        ours = measure([*OURS, qdisc, str(flows), seconds])
+        ours = measure([*OURS, qdisc, str(flows), COMPARED_SECONDS])
         show("bufferscope", ours)
         if with_ns3 and qdisc in OF_BOTH:
-            theirs = measure([str(NS3), f"--qdisc={qdisc}", f"--flows={flows}", f"--seconds={seconds}"])
+            theirs = measure([str(NS3), f"--qdisc={qdisc}", f"--flows={flows}", f"--seconds={COMPARED_SECONDS}"])
             show("ns-3", theirs)
             print(f"{'':16}{ours['hops_per_cpu_s'] / theirs['hops_per_cpu_s']:.0f} times as many hops per CPU second")
     print("MiB: growth of the largest resident set during the run.")
@@ -95,24 +120,40 @@ def show(simulator: str, m: Measured) -> None:
     )
 
 
-def against_flows(subject: str, path: Path, series: Mapping[str, list[str]]) -> None:
-    """Print and draw the hops per CPU second against the number of flows.
+def against_flows(subject: str, path: Path, series: Mapping[str, list[str]]) -> dict[int, dict[str, int]]:
+    """Print and draw the hops per CPU second against the number of flows, and return them by flows and series.
 
     Each series is a discipline with overrides.
     """
-    print(f"\nHops per CPU second ({subject})")
-    print("  flows" + "".join(f"{name:>15}" for name in series))
-    rows = []
+    print(f"\nMillion hops per CPU second ({subject})\n")
+    print_header(series)
+    speeds = {}
     for flows, seconds in SECONDS.items():
         commands = {
             name: [*OURS, qdisc, str(flows), str(seconds), *overrides] for name, (qdisc, *overrides) in series.items()
         }
-        speeds = fastest(commands)
-        print(f"{flows:7}" + "".join(f"{speed:15,}" for speed in speeds.values()), flush=True)
-        rows += [{"flows": flows, "series": name, "speed": speed / 1e6} for name, speed in speeds.items()]
+        speeds[flows] = fastest(commands)
+        print_row(flows, [f"{speed / 1e6:.2f}" for speed in speeds[flows].values()])
+    rows = [
+        {"flows": flows, "series": name, "speed": speed / 1e6}
+        for flows, row in speeds.items()
+        for name, speed in row.items()
+    ]
     path.parent.mkdir(exist_ok=True)
     path.write_text(pictures.svg(chart(rows, subject, list(series)).to_dict() | {"config": style.config(style.LIGHT)}))
-    print(f"Drawn: {path.relative_to(ROOT)}")
+    print(f"\nDrawn: {path.relative_to(ROOT)}")
+    return speeds
+
+
+def print_header(columns: Iterable[str]) -> None:
+    """Print the first lines of a table in Markdown."""
+    names = ["flows", *columns]
+    print(f"| {' | '.join(names)} |\n{'|---' * len(names)}|")
+
+
+def print_row(flows: int, cells: Iterable[str]) -> None:
+    """Print a line of a table in Markdown."""
+    print(f"| {flows:,} | {' | '.join(cells)} |", flush=True)
 
 
 def fastest(commands: Mapping[str, list[str]]) -> dict[str, int]:

@@ -2,8 +2,8 @@
 //! point, behind a shaper.
 //!
 //! Source: Linux 6.1 `net/sched/sch_cake.c` with the fixes of its stable releases; Høiland-Jørgensen, Täht and Morton,
-//! "Piece of CAKE" (arXiv:1804.07617). The parts are in files of their own: [`cobalt`], [`flows`], [`tins`], [`shaper`],
-//! [`overhead`], [`ack_filter`], [`overflow`] and [`autorate`].
+//! "Piece of CAKE" (arXiv:1804.07617). The parts are in files of their own: [`cobalt`], [`flows`], [`rotation`], [`tins`],
+//! [`shaper`], [`overhead`], [`ack_filter`], [`overflow`] and [`autorate`].
 //!
 //! Departs:
 //! - `nat` has no effect, because no node translates addresses;
@@ -33,6 +33,7 @@ mod cobalt;
 mod flows;
 mod overflow;
 mod overhead;
+mod rotation;
 mod shaper;
 mod tins;
 
@@ -350,8 +351,8 @@ impl State {
             let index = match decaying.or_else(|| flows.first(List::New)) {
                 Some(index) => index,
                 None => {
-                    flows.pass_over_bulk(self.isolation, &mut self.dithers, &mut self.random);
-                    flows.first(List::Old).or_else(|| flows.first(List::Decaying))?
+                    let old = flows.next_old(self.isolation, &mut self.dithers, &mut self.random);
+                    old.or_else(|| flows.first(List::Decaying))?
                 }
             };
             let flow = &mut flows.flows[index];
@@ -368,7 +369,7 @@ impl State {
             }
             let share = flows.share(index, self.isolation, &mut self.dithers, &mut self.random);
             flows.flows[index].deficit += share;
-            flows.append(index, List::Old);
+            flows.append_old(index);
         }
     }
 

@@ -10,6 +10,7 @@ use bufferscope_programs::{Uniform, scramble};
 use bufferscope_scenario::FlowMode;
 
 use super::cobalt::{Cobalt, Parameters};
+use super::rotation::{Hosts, Rotation, rounded};
 use crate::network::packet::Header;
 use crate::network::pool::Fifo;
 use crate::random::Random;
@@ -33,11 +34,10 @@ pub(super) enum Set {
     Decaying,
 }
 
-/// The lists of queues.
+/// The lists of queues that are linked; the old ones have their [`Rotation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     New,
-    Old,
     Decaying,
 }
 
@@ -46,11 +46,10 @@ pub(super) enum List {
 pub(super) struct Flow {
     pub(super) queue: Fifo,
     pub(super) cobalt: Cobalt,
+    /// Valid unless the queue waits in the rotation, which knows its deficit then.
     pub(super) deficit: i32,
     pub(super) set: Set,
-    /// Rows in the table of hosts.
-    source: u16,
-    destination: u16,
+    hosts: Hosts,
 }
 
 /// A row of the table of hosts, which serves both sides.
@@ -83,6 +82,7 @@ pub(super) struct Flows {
     tags: Vec<u32>,
     hosts: Vec<Host>,
     links: Vec<Link>,
+    old: Rotation,
     pub(super) sparse: u32,
     pub(super) bulk: u32,
     pub(super) decaying: u32,
@@ -151,14 +151,14 @@ impl Flows {
             cobalt: Cobalt::new(),
             deficit: 0,
             set: Set::Free,
-            source: 0,
-            destination: 0,
+            hosts: [0; 2],
         };
         Self {
             flows: std::iter::repeat_with(flow).take(QUEUES).collect(),
             tags: vec![0; QUEUES],
             hosts: vec![Host::default(); QUEUES],
-            links: (0..QUEUES as u16 + 3).map(|own| Link { next: own, previous: own }).collect(),
+            links: (0..QUEUES as u16 + 2).map(|own| Link { next: own, previous: own }).collect(),
+            old: Rotation::new(),
             sparse: 0,
             bulk: 0,
             decaying: 0,
@@ -210,10 +210,13 @@ impl Flows {
         self.tags[index] = hash;
         if allocates && (isolation.counts(0) || isolation.counts(1)) {
             let hashes = self.host_hashes(header);
+            let mut rows = self.flows[index].hosts;
             for side in [0, 1].into_iter().filter(|side| isolation.counts(*side)) {
-                let row = self.host(side, hashes[side]);
-                let flow = &mut self.flows[index];
-                *[&mut flow.source, &mut flow.destination][side] = row as u16;
+                rows[side] = self.host(side, hashes[side]);
+            }
+            let flow = &mut self.flows[index];
+            if std::mem::replace(&mut flow.hosts, rows) != rows && matches!(flow.set, Set::SparseWait | Set::Bulk) {
+                self.old.change_hosts(index as u16, rows);
             }
             if self.flows[index].set == Set::Bulk {
                 self.count_bulk(index, isolation, true);
@@ -223,13 +226,13 @@ impl Flows {
     }
 
     /// The row of a host: the one that it has, or one without bulk flows, or another's.
-    fn host(&mut self, side: usize, hash: u32) -> usize {
+    fn host(&mut self, side: usize, hash: u32) -> u16 {
         let first = hash as usize % QUEUES;
         let known = ways(first).find(|row| self.hosts[*row].tags[side] == hash);
         let free = || ways(first).find(|row| self.hosts[*row].bulk_flows[side] == 0);
         let row = known.or_else(free).unwrap_or(first);
         self.hosts[row].tags[side] = hash;
-        row
+        row as u16
     }
 
     fn host_hashes(&self, header: &Header) -> [u32; 2] {
@@ -239,7 +242,7 @@ impl Flows {
 
     /// Counts a queue as one of the bulk queues of its hosts, or no longer.
     pub(super) fn count_bulk(&mut self, index: usize, isolation: Isolation, more: bool) {
-        let rows = [self.flows[index].source, self.flows[index].destination];
+        let rows = self.flows[index].hosts;
         for side in [0, 1].into_iter().filter(|side| isolation.counts(*side)) {
             let count = &mut self.hosts[usize::from(rows[side])].bulk_flows[side];
             *count = if more { (*count + 1).min(QUEUES as u16) } else { count.saturating_sub(1) };
@@ -249,17 +252,7 @@ impl Flows {
     /// What a queue may send in a round: its share of the quantum of its host, rounded at random.
     #[inline]
     pub(super) fn share(&self, index: usize, isolation: Isolation, dithers: &mut Dithers, random: &mut Random) -> i32 {
-        ((self.scaled_share(&self.flows[index], isolation) + dithers.next(random)) >> 16) as i32
-    }
-
-    /// The share of a queue before it is rounded, in 65536ths of a byte.
-    #[inline]
-    fn scaled_share(&self, flow: &Flow, isolation: Isolation) -> u32 {
-        let bulk_flows = |side: usize, row: u16| {
-            if isolation.counts(side) { self.hosts[usize::from(row)].bulk_flows[side] } else { 0 }
-        };
-        let load = bulk_flows(0, flow.source).max(bulk_flows(1, flow.destination)).max(1);
-        self.quantum * u32::from(QUOTIENTS[usize::from(load)])
+        rounded(scaled_share(self.quantum, &self.hosts, self.flows[index].hosts, isolation), dithers.next(random))
     }
 
     /// A queue has used up its quantum and is not empty.
@@ -271,6 +264,11 @@ impl Flows {
 
     /// A queue was to be served and is empty. It stays in the rotation until COBALT's state is at rest.
     pub(super) fn retire(&mut self, index: usize, parameters: &Parameters, isolation: Isolation, now_ns: i64) {
+        if self.old.taken() == Some(index as u16) {
+            self.old.remove_taken();
+        } else {
+            self.unlink(index);
+        }
         let flow = &mut self.flows[index];
         flow.cobalt.on_empty(parameters, now_ns);
         let set = if flow.cobalt.is_at_rest(now_ns) { Set::Free } else { Set::Decaying };
@@ -286,8 +284,6 @@ impl Flows {
         if set == Set::Decaying {
             self.decaying += 1;
             self.append(index, List::Decaying);
-        } else {
-            self.unlink(index);
         }
     }
 
@@ -309,40 +305,38 @@ impl Flows {
         self.links[index] = Link { next: head, previous: last };
     }
 
-    /// Gives a share to each bulk queue at the front of the old list that may not send yet, and moves it to the end, until
-    /// one may send. Hosts with many bulk queues have small shares, and then a packet takes as many steps as there are
-    /// queues. So the queues keep their places in the circle, and the head moves.
+    /// Moves a queue from its list to the end of the old ones.
+    pub(super) fn append_old(&mut self, index: usize) {
+        debug_assert_ne!(self.flows[index].set, Set::Decaying, "an empty queue has not used up its deficit");
+        self.unlink(index);
+        let Flow { hosts, deficit, .. } = self.flows[index];
+        self.old.append(index as u16, hosts, deficit);
+    }
+
+    /// The old queue whose turn it is. The others that were due get their shares.
     #[inline]
-    pub(super) fn pass_over_bulk(&mut self, isolation: Isolation, dithers: &mut Dithers, random: &mut Random) {
-        let head = List::Old.head();
-        let first = self.links[usize::from(head)].next;
-        let mut own = first;
-        // Shares only change between calls, and most flows have the same hosts as the one before.
-        let (mut hosts, mut scaled_share, mut next_dither) = (None, 0, *dithers);
-        loop {
-            if own == head {
-                own = self.links[usize::from(head)].next;
+    pub(super) fn next_old(&mut self, isolation: Isolation, dithers: &mut Dithers, random: &mut Random) -> Option<usize> {
+        let Self { flows, hosts: table, old, quantum, .. } = self;
+        // Most flows have the same hosts as the one before.
+        let mut last = None;
+        let mut share = |hosts| match last {
+            Some((same, share)) if same == hosts => share,
+            _ => {
+                let share = scaled_share(*quantum, table, hosts, isolation);
+                last = Some((hosts, share));
+                share
             }
-            let Some(flow) = self.flows.get(usize::from(own)) else { break };
-            if flow.deficit > 0 || flow.set != Set::Bulk {
-                break;
+        };
+        if let Some(taken) = old.taken() {
+            let deficit = flows[usize::from(taken)].deficit;
+            if deficit > 0 {
+                return Some(taken.into());
             }
-            if hosts != Some((flow.source, flow.destination)) {
-                hosts = Some((flow.source, flow.destination));
-                scaled_share = self.scaled_share(flow, isolation);
-            }
-            self.flows[usize::from(own)].deficit += ((scaled_share + next_dither.next(random)) >> 16) as i32;
-            own = self.links[usize::from(own)].next;
+            old.put_back(deficit, &mut share);
         }
-        *dithers = next_dither;
-        if own != first {
-            let Link { next, previous } = self.links[usize::from(head)];
-            self.links[usize::from(previous)].next = next;
-            self.links[usize::from(next)].previous = previous;
-            let last = std::mem::replace(&mut self.links[usize::from(own)].previous, head);
-            self.links[usize::from(last)].next = head;
-            self.links[usize::from(head)] = Link { next: own, previous: last };
-        }
+        let (next, deficit) = old.turn(share, || dithers.next(random))?;
+        flows[usize::from(next)].deficit = deficit;
+        Some(next.into())
     }
 
     /// Takes a queue out of its list, if it is in one.
@@ -354,6 +348,15 @@ impl Flows {
         self.links[usize::from(next)].previous = previous;
         self.links[index] = Link { next: own, previous: own };
     }
+}
+
+/// The share of a queue of these hosts before it is rounded, in 65536ths of a byte.
+#[inline]
+fn scaled_share(quantum: u32, table: &[Host], hosts: Hosts, isolation: Isolation) -> u32 {
+    let bulk_flows =
+        |side: usize| if isolation.counts(side) { table[usize::from(hosts[side])].bulk_flows[side] } else { 0 };
+    let load = bulk_flows(0).max(bulk_flows(1)).max(1);
+    quantum * u32::from(QUOTIENTS[usize::from(load)])
 }
 
 /// The members of a set, from this one on.
