@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, Match, PacketLimit, Part, Qdisc, Setting};
+use super::{Discipline, Limit, Match, PacketLimit, Part, Setting};
 use crate::dscp::Dscp;
 use crate::error::{Problem, Problems, quote};
 use crate::path::join;
@@ -205,7 +205,7 @@ impl Discipline for Htb {
         let class = || {
             let rates = (300_000..=20_000_000_u64, 0..=20_000_000_u64);
             let bursts = (1600..=50_000_u32, 1600..=50_000_u32);
-            let inner = prop::option::weighted(0.5, Qdisc::any_inner().prop_map(Box::new));
+            let inner = prop::option::weighted(0.5, super::Qdisc::any_inner().prop_map(Box::new));
             (rates, bursts, prop::option::of(1000..=60_000_u32), 0..8_u8, inner).prop_map(
                 |((rate_bps, more_bps), (burst_bytes, cburst_bytes), quantum_bytes, prio, inner)| {
                     let ceil_bps = rate_bps + more_bps;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bufferscope_scenario::sizes::MSS_BYTES;
+use bufferscope_scenario::sizes::{FRAME_BYTES, MSS_BYTES};
 use bufferscope_scenario::{self as scenario, Limit};
 use proptest::prelude::*;
 
@@ -14,6 +14,8 @@ use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
 
 const FLOWS: usize = 6;
+/// Largest frame that a packet of ten segments takes, with the headers of each.
+const LARGEST_BYTES: u64 = 10 * FRAME_BYTES as u64;
 /// What each flow says of itself. (A flow that changed it could overtake itself: dualpi2 has a queue for either kind.)
 const ECN: [Ecn; FLOWS] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct, Ecn::Ect0];
 
@@ -76,7 +78,7 @@ impl Account {
     fn new(parameters: &scenario::Qdisc) -> Option<Self> {
         Some(Self {
             qdisc: qdisc(parameters, 0)?,
-            limit: parameters.limit(),
+            limit: limit(parameters),
             holds_back: holds_back(parameters),
             backlog: Backlog::default(),
             keeps_order: keeps_order(parameters),
@@ -162,7 +164,7 @@ impl Account {
     fn change(&mut self, to: &scenario::Qdisc) {
         let Some(qdisc) = qdisc(to, self.now_ns) else { return };
         self.qdisc.change(qdisc, &self.pool, &mut self.fates);
-        self.limit = to.limit();
+        self.limit = limit(to);
         self.holds_back = holds_back(to);
         // What waits may be in other queues than what comes.
         self.keeps_order = false;
@@ -212,6 +214,17 @@ impl Account {
             Limit::Packets(limit) => assert!(packets <= limit.max(before.packets), "{packets} of {limit} packets"),
             Limit::Bytes(limit) => assert!(bytes <= limit.max(before.bytes), "{bytes} of {limit} bytes"),
         }
+    }
+}
+
+/// What a discipline holds at most. A `tbf` that looks at its inner discipline's first packet may keep it beside what the
+/// inner one holds (see `inner.rs`).
+fn limit(parameters: &scenario::Qdisc) -> Limit {
+    let looks = |discipline: &&&scenario::Qdisc| matches!(discipline, scenario::Qdisc::Tbf(tbf) if tbf.inner.is_some());
+    let beside = parameters.all().iter().filter(looks).count() as u64;
+    match parameters.limit() {
+        Limit::Packets(packets) => Limit::Packets(packets.saturating_add(beside)),
+        Limit::Bytes(bytes) => Limit::Bytes(bytes.saturating_add(beside * LARGEST_BYTES)),
     }
 }
 
