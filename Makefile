@@ -14,7 +14,7 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 # The Python to make the environment from; empty: the first suitable one in PATH.
 PYTHON ?=
-# Arguments for `make reproduce`, `make agreement` and pytest, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
+# Arguments for `make reproduce`, `make agreement`, `make battling` and pytest, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
 ARGS   ?=
 # Processes beside `make test-busy`.
 BUSY   ?= 8
@@ -28,7 +28,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce agreement test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference pictures lock clean
+.PHONY: help reproduce agreement battling test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -41,6 +41,11 @@ agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a r
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/write.py $(ARGS)
+
+battling: $(STAMPS)/extension $(STAMPS)/agent ## Hold one document's disciplines against both engines, and write docs/battling.md
+	@scripts/ensure-system-packages.sh guest
+	$(BIN)/bufferscope guest build
+	$(BIN)/python scripts/agreement/battling.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser
 

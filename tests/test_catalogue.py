@@ -15,7 +15,9 @@ COURSE = [
     "ucas-mitigate",
     "mininet-mitigations",
     "battling-tcp-bidirectional",
+    "battling-tcp-asymmetric",
     "battling-rrul",
+    "battling-rrul-path",
     "battling-udp-flood",
     "congestion-controls",
 ]

@@ -1,7 +1,9 @@
 """The command line, except for the handling of mistakes."""
 
 import json
+import math
 import re
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -210,6 +212,22 @@ def test_strict_fails_when_an_expectation_does(cli: Cli, tmp_path: Path, high: i
     assert answer.status == status
     assert json.loads(answer.out)["expectations"][0]["verdict"] == verdict
     assert cli("run", "lab.toml", "--quiet").status == 0
+
+
+def test_repetitions_give_a_measurement_its_interval(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + EXPECTATION.format(says="as long as the queue", low=0, high=1000))
+    once = cli("run", "lab.toml", "--json")
+    assert json.loads(once.out)["expectations"][0]["reach"] is None
+    document = json.loads(cli("run", "lab.toml", "--json", "--repeat", "3").out)
+    found = document["expectations"][0]
+    repetitions = [run["metrics"][found["metric"]] for run in document["runs"]]
+    assert found["measured"] == pytest.approx(statistics.fmean(repetitions))
+    # t(0.975, 2) = 4.302653
+    assert found["reach"] == pytest.approx(4.302653 * statistics.stdev(repetitions) / math.sqrt(3))
+    told = cli("run", "lab.toml", "--repeat", "3").out
+    assert f"{found['measured']:.4g} ± " in told.replace("\N{NO-BREAK SPACE}", " ")
+    assert "Measured: means over repetitions ± half the width of their 95 % confidence interval." in told
+    assert "Measured: means" not in cli("run", "lab.toml").out
 
 
 def test_strict_fails_when_the_metric_of_an_expectation_was_not_measured(cli: Cli, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Comparing a document's statements with measurements."""
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
 from handmade import PING, TCP, HandmadeRun, probes, scenario
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,51 @@ def test_the_mean_over_repetitions_counts(tmp_path: Path) -> None:
     runs = [run_with(tmp_path, [rtt], seed=seed) for seed, rtt in enumerate([10.0, 20.0, 60.0])]
     evaluated = only([entry([29, 31])], runs)
     assert (evaluated.measured, evaluated.runs, evaluated.verdict) == (30.0, 3, Verdict.REPRODUCED)
+
+
+def test_the_mean_is_told_with_its_confidence_interval(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, [rtt], seed=seed) for seed, rtt in enumerate([10.0, 20.0, 60.0])]
+    # s = sqrt((400 + 100 + 900) / 2) = 26.4575, and t(0.975, 2) = 4.30265: 4.30265 * 26.4575 / sqrt(3).
+    assert only([entry([29, 31])], runs).reach == pytest.approx(65.7241, rel=1e-5)
+    alike = [run_with(tmp_path, [30.0], seed=seed) for seed in (7, 8)]
+    assert only([entry([29, 31])], alike).reach == 0
+
+
+def test_one_run_or_a_censored_one_has_no_interval(tmp_path: Path) -> None:
+    assert only([entry([0, 20])], [run_with(tmp_path, [10.0])]).reach is None
+    hidden = [run_with(tmp_path, [10.0], seed=2), run_with(tmp_path, [10.0, None, None], seed=3)]
+    evaluated = only([entry([0, 1e9], metric="rtt.p95_ms")], hidden)
+    assert (evaluated.measured, evaluated.reach) == (math.inf, None)
+
+
+def repeated(directory: Path, rtts_ms: Mapping[int, Sequence[float]]) -> list[bs.Run]:
+    """Runs of several points, with one probe in each repetition."""
+    return [
+        run_with(directory, [rtt], position, seed)
+        for position, repetitions in rtts_ms.items()
+        for seed, rtt in enumerate(repetitions)
+    ]
+
+
+RATIO = {"comparisons": [{"point": 0, "relative_to": 1}], "relative_to": {"queue": "1"}}
+
+
+def test_the_interval_of_a_ratio_has_the_relative_intervals_of_both_points(tmp_path: Path) -> None:
+    # With two repetitions at m - d and m + d, s = d sqrt(2), and half of the interval is t(0.975, 1) d = 12.7062 d:
+    # 3 % of 400 and 4 % of 100, together 5 % of the ratio of 4.
+    spread_ms = {0: 400 * 0.03 / 12.7062, 1: 100 * 0.04 / 12.7062}
+    means_ms = {0: 400.0, 1: 100.0}
+    rtts = {each: [means_ms[each] - spread_ms[each], means_ms[each] + spread_ms[each]] for each in means_ms}
+    evaluated = only([entry([0, 5], **RATIO)], repeated(tmp_path, rtts))
+    assert evaluated.measured == pytest.approx(4, rel=1e-6)
+    assert evaluated.reach == pytest.approx(4 * 0.05, rel=1e-4)
+
+
+@pytest.mark.parametrize("rtts", [{0: [30.0, 31.0], 1: [10.0]}, {0: [30.0], 1: [10.0, 11.0]}])
+def test_a_ratio_to_a_single_run_has_no_interval(tmp_path: Path, rtts: dict[int, list[float]]) -> None:
+    evaluated = only([entry([0, 5], **RATIO)], repeated(tmp_path, rtts))
+    assert evaluated.measured is not None
+    assert evaluated.reach is None
 
 
 def test_a_ratio_compares_two_points(tmp_path: Path) -> None:
@@ -100,6 +147,12 @@ def test_a_cause_is_shown_for_a_ratio_by_a_ratio(tmp_path: Path) -> None:
     runs = [run_with(tmp_path, [rtt], position=position) for position, rtt in rtts.items()]
     shown = only([{**shown_at([1.5, 2.5], relative_to=3), "relative_to": {"queue": "2"}}], runs)
     assert (shown.verdict, shown.measured, shown.shown_by) == (Verdict.EXPLAINED, 3.0, "1: 2")
+
+
+def test_what_shows_a_cause_is_told_with_its_interval(tmp_path: Path) -> None:
+    # t(0.975, 1) = 12.7062 times half a millisecond.
+    runs = repeated(tmp_path, {0: [30.0], 1: [14.5, 15.5]})
+    assert only([shown_at([10, 20])], runs).shown_by == "1: 15 ± 6.4 ms"
 
 
 def test_a_run_of_an_older_version_shows_no_cause(tmp_path: Path) -> None:

@@ -86,6 +86,11 @@ def test_every_expectation_and_every_reason_stands_on_the_page_once(page: Page) 
     assert page.words.count("200p was taken out with --set") == 1
 
 
+def test_a_single_run_has_no_interval(page: Page) -> None:
+    assert "±" not in page.words
+    assert "confidence interval" not in page.words
+
+
 def test_the_counts_are_honest(page: Page) -> None:
     # Three are reproduced, one differs with a cause, two without, and one is about a point that is not there.
     words = spaced(page.words)
@@ -191,6 +196,9 @@ def test_repetitions_are_summed_up(tmp_path: Path) -> None:
     words = spaced(Page(path.read_text(encoding="utf-8")).words)
     # The longest answers are 60, 61 and 62 ms: mean 61, sem 1/sqrt(3), t(0.975, 2) = 4.303: half-width 2.484.
     assert "61 ± 2.484" in words
+    # And of their means, 40, 40.25 and 40.5 ms, 0.6210.
+    assert "about 40 ms rtt.mean_ms at 50p 35 to 45 ms 40.25 ± 0.62 ms ✓ reproduced" in words
+    assert "half of the 95 % confidence interval of the mean over repetitions, drawn as a line" in words
     assert "bufferscope run two-queues --seed 1 --repeat 3" in words
 
 
@@ -347,6 +355,18 @@ def test_the_gauge_shows_inside_as_inside(low: float, width: float, measured: fl
     elif band[0] <= measured <= band[1]:
         assert shown.mark is not None
         assert shown.start - 0.1 <= shown.mark <= shown.start + shown.width + 0.1
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9), st.floats(-1e9, 1e9), st.floats(0, 1e9))
+def test_the_gauge_shows_the_whole_interval_around_its_mark(
+    low: float, width: float, measured: float, reach: float
+) -> None:
+    shown = gauge(low, low + width, measured, reach)
+    assert shown is not None
+    assert shown.mark is not None
+    assert shown.reach is not None
+    assert 0 <= shown.reach[0] <= shown.mark <= shown.reach[1] <= GAUGE
+    assert shown.mark - shown.reach[0] == pytest.approx(shown.reach[1] - shown.mark, abs=0.21)
 
 
 def test_a_band_without_ends_has_no_gauge() -> None:

@@ -1,8 +1,9 @@
 """Compare the statements of a document with the measurements.
 
 An experiment's `[[expect]]` names a metric, its points, and the band in which we call the document's statement
-reproduced. Each of these points is judged separately, by the mean over its repetitions. If the file names a cause for a
-measurement outside the band, another point has to show it: there, the same metric must lie inside the band.
+reproduced. Each of these points is judged separately, by the mean over its repetitions, and the mean's confidence
+interval is told. If the file names a cause for a measurement outside the band, another point has to show it: there, the
+same metric must lie inside the band.
 """
 
 import json
@@ -10,11 +11,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import fmean
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
-    from bufferscope.metrics import MetricError, Value
+    from bufferscope.metrics import Estimate, MetricError, Value
     from bufferscope.store.run import Run
 
 
@@ -98,7 +98,7 @@ class Evaluated:
     measured: float | None
     """Mean over the point's runs; +inf if lost probes or unfinished transfers hide it; None if nothing was measured."""
     runs: int
-    """The number of runs in the mean."""
+    """The number of runs in the mean; of a ratio, those at this point."""
     verdict: Verdict
     reason: str | None
     """Why it is not applicable, or why it differs."""
@@ -106,6 +106,9 @@ class Evaluated:
     """The point that shows why it differs, with the measurement there; None if no run shows it."""
     unmeasured: bool = False
     """Whether the expectation is about these runs, but their records do not have its metric."""
+    reach: float | None = None
+    """Half the width of the 95 % confidence interval of `measured` over the repetitions. Both points' relative
+    intervals, taken as independent, make that of a ratio. None with fewer than two runs or a censored one."""
 
 
 def evaluate(entries: Sequence[Entry], runs: Sequence["Run"]) -> list[Evaluated]:
@@ -185,13 +188,34 @@ class _Point:
     measured: "Sequence[Value | MetricError]"
 
     @property
-    def mean(self) -> float:
+    def estimate(self) -> "Estimate":
+        from bufferscope.metrics.statistics import estimate
+
         numbers = []
         for value in self.measured:
             if isinstance(value, Exception):
                 raise value
             numbers.append(value.number)
-        return fmean(numbers)
+        return estimate(numbers)
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """A point's mean, or a ratio of two; `reach` is NaN if it is unknown."""
+
+    value: float
+    reach: float
+
+    def over(self, reference: "_Measurement") -> "_Measurement":
+        """The ratio; NaN, which lies in no band, if both are hidden or both are zero."""
+        if reference.value == 0:
+            return _Measurement(math.inf if self.value > 0 else math.nan, math.nan)
+        ratio = self.value / reference.value
+        return _Measurement(ratio, math.hypot(self.reach, ratio * reference.reach) / abs(reference.value))
+
+    @property
+    def known_reach(self) -> float | None:
+        return self.reach if math.isfinite(self.reach) else None
 
 
 def _evaluate(entry: Entry, engine: str, runs: Mapping[int, Sequence["Run"]]) -> Iterator[Evaluated]:
@@ -242,11 +266,12 @@ def _compare(expectation: Expectation, comparison: Comparison, engine: str, poin
     if measured is None:
         reason = "a point that it is about has no run"
         return Evaluated(expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason)
-    shown_by = None if is_in(expectation.band, measured) else _shown_by(expectation, comparison, points)
-    verdict = judge(expectation, measured, shown_by is not None)
+    shown_by = None if is_in(expectation.band, measured.value) else _shown_by(expectation, comparison, points)
+    verdict = judge(expectation, measured.value, shown_by is not None)
     differs = verdict in (Verdict.EXPLAINED, Verdict.NOT_SHOWN)
     why = expectation.differs if differs else None
-    return Evaluated(expectation, engine, point, measured, size, verdict, why, shown_by)
+    value, reach = measured.value, measured.known_reach
+    return Evaluated(expectation, engine, point, value, size, verdict, why, shown_by, reach=reach)
 
 
 def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[int, _Point]) -> str | None:
@@ -260,24 +285,25 @@ def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[
         measured = _measure(elsewhere, points)
     except MetricError:
         return None
-    if measured is None or not is_in(expectation.band, measured):
+    if measured is None or not is_in(expectation.band, measured.value):
         return None
     known = definition(expectation.metric)
     unit = f" {known.unit}" if known and known.unit and expectation.relative_to is None else ""
-    return f"{', '.join(points[elsewhere['point']].values.values())}: {measured:.4g}{unit}"
+    chance = "" if measured.known_reach is None else f" ± {measured.known_reach:.2g}"
+    return f"{', '.join(points[elsewhere['point']].values.values())}: {measured.value:.4g}{chance}{unit}"
 
 
-def _measure(place: Measured, points: Mapping[int, _Point]) -> float | None:
+def _measure(place: Measured, points: Mapping[int, _Point]) -> _Measurement | None:
     """The metric's mean over a point's runs, divided by another's where `place` names one; None without such runs."""
-    measured = points[place["point"]].mean if place["point"] in points else None
+    measured = _mean(place["point"], points)
     if measured is None or place["relative_to"] is None:
         return measured
-    reference = points[place["relative_to"]].mean if place["relative_to"] in points else None
-    return None if reference is None else _ratio(measured, reference)
+    reference = _mean(place["relative_to"], points)
+    return None if reference is None else measured.over(reference)
 
 
-def _ratio(value: float, reference: float) -> float:
-    """`value / reference`; NaN, which lies in no band, if both are hidden or both are zero."""
-    if reference == 0:
-        return math.inf if value > 0 else math.nan
-    return value / reference
+def _mean(position: int, points: Mapping[int, _Point]) -> _Measurement | None:
+    if position not in points:
+        return None
+    found = points[position].estimate
+    return _Measurement(found.mean, found.reach)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bufferscope.agreement.comparing import Agreement, Comparison, PointAgreement
 from bufferscope.metrics.definitions import definition
 from bufferscope.metrics.statistics import Estimate
-from bufferscope.report.words import NBSP, number, with_unit
+from bufferscope.report.words import NBSP, margin, number, with_unit
 
 CENSORED = "censored"
 VERDICTS = {True: "met", False: "missed", None: "not judged"}
@@ -70,7 +70,7 @@ def estimate(value: Estimate) -> str:
         return CENSORED
     if math.isnan(value.sem):
         return number(value.mean)
-    return f"{number(value.mean)}{NBSP}±{NBSP}{(value.high - value.low) / 2:.2g}"
+    return f"{number(value.mean)}{NBSP}±{NBSP}{margin(value.reach)}"
 
 
 def difference(comparison: Comparison, unit: str) -> str:
@@ -86,7 +86,7 @@ def difference(comparison: Comparison, unit: str) -> str:
 def spread(comparison: Comparison) -> str:
     """Whether chance can explain the difference, and how large a difference it can explain."""
     told = SPREADS[comparison.within_spread]
-    return told if comparison.within_spread is None else f"{told}, ±{NBSP}{comparison.reach:.2g}"
+    return told if comparison.within_spread is None else f"{told}, ±{NBSP}{margin(comparison.reach)}"
 
 
 def _rounded(comparison: Comparison) -> float:

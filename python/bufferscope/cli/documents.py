@@ -160,6 +160,7 @@ def _expectation_document(evaluated: Evaluated) -> dict[str, object]:
         "says": expectation.says,
         "band": [_number(end) for end in expectation.band],
         "measured": None if measured is None else _number(measured),
+        "reach": evaluated.reach,
         "censored": measured is not None and math.isinf(measured),
         "runs": evaluated.runs,
         "verdict": str(evaluated.verdict),

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.expectations import Evaluated, Verdict
+from bufferscope.report.words import NBSP, margin
 from bufferscope.result import Result
 from bufferscope.store.run import Run
 
@@ -35,6 +36,8 @@ def print_expectations(results: Sequence[Result]) -> None:
                 table.add_row(*_expectation_row(result, evaluated))
     if table.rows:
         console().print(table)
+    if any(evaluated.reach is not None for result in results for evaluated in result.expectations):
+        console().print(Text("Measured: means over repetitions ± half the width of their 95 % confidence interval."))
     for result in results:
         _print_reasons(result)
 
@@ -107,15 +110,23 @@ def number(value: float) -> str:
 
 
 def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
-    expectation, measured = evaluated.expectation, evaluated.measured
+    expectation = evaluated.expectation
     return (
         Text(result.experiment),
         Text(_subject(evaluated, result)),
         Text(expectation.says),
-        Text("-" if measured is None else number(measured)),
+        Text(_measured(evaluated)),
         Text(_band(expectation.band)),
         Text(evaluated.verdict.words, style=STYLES[evaluated.verdict]),
     )
+
+
+def _measured(evaluated: Evaluated) -> str:
+    """The mean; with repetitions, also half the width of its 95 % confidence interval."""
+    if evaluated.measured is None:
+        return "-"
+    chance = "" if evaluated.reach is None else f"{NBSP}±{NBSP}{margin(evaluated.reach)}"
+    return number(evaluated.measured) + chance
 
 
 def _subject(evaluated: Evaluated, result: Result) -> str:

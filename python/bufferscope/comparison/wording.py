@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bufferscope.agreement import wording
 from bufferscope.comparison.comparing import Comparison, Difference, PointComparison
 from bufferscope.metrics import definition
-from bufferscope.report.words import NBSP, plural
+from bufferscope.report.words import NBSP, margin, plural
 
 BEYOND = {True: "yes", False: "no", None: "unknown"}
 
@@ -52,7 +52,7 @@ def _cell(point: PointComparison, metric: str, side: str, difference: Difference
     told = wording.difference(compared, unit)
     if within is not None:
         absolute, bracket, share = told.partition(" (")
-        told = f"{absolute} ±{NBSP}{compared.reach:.2g}{bracket}{share}"
+        told = f"{absolute} ±{NBSP}{margin(compared.reach)}{bracket}{share}"
     return Cell(side, value, told, BEYOND[None if within is None else not within], within is False)
 
 

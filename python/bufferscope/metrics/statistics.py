@@ -90,6 +90,11 @@ class Estimate:
     """Upper end of that interval."""
 
     @property
+    def reach(self) -> float:
+        """Half the width of that interval; NaN if `sem` is."""
+        return (self.high - self.low) / 2
+
+    @property
     def n(self) -> int:
         """Number of repetitions in which the metric was measured."""
         return len(self.values)

@@ -143,4 +143,4 @@ def _value(estimate: Estimate | None) -> str:
         return CENSORED
     if math.isnan(estimate.sem):
         return number(estimate.mean)
-    return f"{number(estimate.mean)}{NBSP}±{NBSP}{number((estimate.high - estimate.low) / 2)}"
+    return f"{number(estimate.mean)}{NBSP}±{NBSP}{number(estimate.reach)}"

@@ -75,6 +75,11 @@ class PageView:
         """Whether the page is about one experiment; then its title is the experiment's."""
         return len(self.experiments) == 1
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any verdict's measurement has a confidence interval."""
+        return any(verdict.has_interval for group in self.groups for verdict in group.verdicts)
+
 
 def page_view(results: Sequence["Result"], page: Path, step: Callable[[int, int], None] | None = None) -> PageView:
     """The content of the page at `page` for these results, in teaching order; writes the figures' pictures beside it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.expectations import Verdict
 from bufferscope.metrics import definition
-from bufferscope.report.words import band, number, with_unit
+from bufferscope.report.words import NBSP, band, margin, number, with_unit
 
 if TYPE_CHECKING:
     from bufferscope.expectations import Evaluated
@@ -32,6 +32,8 @@ class Gauge:
     start: float
     width: float
     mark: float | None
+    reach: tuple[float, float] | None
+    """The ends of the measurement's confidence interval."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class VerdictView:
     measure: str
     band: str
     measured: str
+    has_interval: bool
+    """Whether `measured` has a confidence interval."""
     verdict: str
     symbol: str
     kind: str
@@ -86,13 +90,14 @@ def view(evaluated: "Evaluated", anchor: str, why: str = "", tells_engine: bool 
         says=expectation.says,
         measure=_measure(evaluated) + (f" on {evaluated.engine}" if tells_engine else ""),
         band=band(low, high, unit),
-        measured=_measured(evaluated.measured, unit),
+        measured=_measured(evaluated.measured, evaluated.reach, unit),
+        has_interval=evaluated.reach is not None,
         verdict=evaluated.verdict.words,
         symbol=SYMBOLS[evaluated.verdict],
         kind=kind(evaluated.verdict),
         shown_by=evaluated.shown_by or "",
         why=why,
-        gauge=gauge(low, high, evaluated.measured),
+        gauge=gauge(low, high, evaluated.measured, evaluated.reach),
     )
 
 
@@ -126,27 +131,34 @@ def _measure(evaluated: "Evaluated") -> str:
     return f"{expectation.metric} at {point}" if point else expectation.metric
 
 
-def _measured(value: float | None, unit: str) -> str:
+def _measured(value: float | None, reach: float | None, unit: str) -> str:
     if value is None:
         return "not measured"
     if math.isinf(value):
         return "hidden by what was lost"
-    return with_unit(value, unit) if unit else number(value)
+    if reach is not None:
+        return f"{number(value)} ±{NBSP}{margin(reach)}{NBSP}{unit}".rstrip(NBSP)
+    return with_unit(value, unit)
 
 
-def gauge(low: float, high: float, measured: float | None) -> Gauge | None:
-    """Where the band and the measurement lie on a line that contains both; None for a band without ends."""
+def gauge(low: float, high: float, measured: float | None, reach: float | None = None) -> Gauge | None:
+    """Where the band and the measurement lie on a line that contains both; None for a band without ends.
+
+    `reach` is half the width of the measurement's confidence interval, which the line contains as well.
+    """
     ends = [end for end in (low, high) if math.isfinite(end)]
     if not ends:
         return None
-    shown = [*ends, measured] if measured is not None and math.isfinite(measured) else ends
+    interval = None if measured is None or reach is None else (measured - reach, measured + reach)
+    known = [] if measured is None or not math.isfinite(measured) else [measured]
+    shown: list[float] = [*ends, *known, *(interval or ())]
     least, most = min(shown), max(shown)
-    margin = (most - least) * 0.3 or abs(most) * 0.5 or 1
-    scale = GAUGE / (most - least + 2 * margin)
+    room = (most - least) * 0.3 or abs(most) * 0.5 or 1
+    scale = GAUGE / (most - least + 2 * room)
 
     def at(value: float) -> float:
-        return round(min(max((value - least + margin) * scale, 0), GAUGE), 1)
+        return round(min(max((value - least + room) * scale, 0), GAUGE), 1)
 
     start, end = at(low), at(high)
     mark = None if measured is None or math.isnan(measured) else at(measured)
-    return Gauge(start, round(end - start, 1), mark)
+    return Gauge(start, round(end - start, 1), mark, interval and (at(interval[0]), at(interval[1])))

@@ -26,6 +26,11 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def margin(reach: float) -> str:
+    """What follows `±`: two significant digits, as more would only show how the repetitions scatter."""
+    return number(float(f"{reach:.2g}"))
+
+
 def with_unit(value: float, unit: str) -> str:
     """`12.35 ms`, `1 packet`; the unit may be empty."""
     singular = unit[:-1] if value == 1 and unit in COUNTED else unit
