@@ -241,7 +241,7 @@ def test_a_wrong_number_of_repetitions_is_what_the_message_is_about(
 ) -> None:
     experiment = load(write(tmp_path, SMALL))
     with pytest.raises(bs.InputError) as error:
-        plan(experiment, engines("sim"), tmp_path, **arguments)
+        plan(experiment, engines("sim"), tmp_path, seed=arguments.get("seed", 1), repeat=arguments["repeat"])
     assert str(error.value) == said
 
 
