@@ -44,11 +44,17 @@ enum Traffic {
     Dns,
 }
 
-fn tree() -> impl Strategy<Value = Tree> {
+fn files() -> BoxedStrategy<Traffic> {
+    let file = (1..300_000_u64, 1..=3_u32, select(&CONTROLS[..]), any::<bool>());
+    file.prop_map(|(bytes, flows, control, ecn)| Traffic::Files { bytes, flows, control, ecn }).boxed()
+}
+
+fn any_traffic() -> BoxedStrategy<Traffic> {
+    prop_oneof![3 => files(), 1 => Just(Traffic::Ping), 1 => Just(Traffic::Udp), 1 => Just(Traffic::Dns)].boxed()
+}
+
+fn tree(kind: BoxedStrategy<Traffic>) -> impl Strategy<Value = Tree> {
     let link = (any::<usize>(), 0..30_u64, 1..20_u64);
-    let files = (1..300_000_u64, 1..=3_u32, select(&CONTROLS[..]), any::<bool>())
-        .prop_map(|(bytes, flows, control, ecn)| Traffic::Files { bytes, flows, control, ecn });
-    let kind = prop_oneof![3 => files, 1 => Just(Traffic::Ping), 1 => Just(Traffic::Udp), 1 => Just(Traffic::Dns)];
     let traffic = prop::collection::vec((any::<usize>(), any::<usize>(), kind), 1..=4);
     (prop::collection::vec(link, 1..=5), traffic).prop_map(|(links, traffic)| {
         let nodes = links.len() + 1;
@@ -220,7 +226,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn whatever_happens_to_packets_the_accounts_agree(tree in tree(), queues in any_impairments(), seed: u64) {
+    fn whatever_happens_to_packets_the_accounts_agree(
+        tree in tree(any_traffic()),
+        queues in any_impairments(),
+        seed: u64,
+    ) {
         let scenario = tree.scenario(3, &queues);
         // That packets are conserved is checked by `run`.
         assert_consistent(&scenario, &run(&scenario, seed));
@@ -230,11 +240,10 @@ proptest! {
     /// of packets of which at most 5 % are lost, or discarded because they are corrupt, for each of ten ports.
     #[test]
     fn tcp_delivers_every_file_over_bearable_paths(
-        tree in tree(),
+        tree in tree(files()),
         queues in bearable_impairments(),
         seed: u64,
     ) {
-        let tree = Tree { traffic: tree.traffic.into_iter().filter(|entry| matches!(entry.kind, Traffic::Files { .. })).collect(), ..tree };
         let scenario = Scenario { sample_interval_ns: SECOND, ..tree.scenario(600, &queues) };
         let summary = run(&scenario, seed);
         assert_consistent(&scenario, &summary);
