@@ -146,13 +146,7 @@ impl List {
 
 impl Flows {
     pub(super) fn new(salt: u64) -> Self {
-        let flow = || Flow {
-            queue: Fifo::new(),
-            cobalt: Cobalt::new(),
-            deficit: 0,
-            set: Set::Free,
-            hosts: [0; 2],
-        };
+        let flow = || Flow { queue: Fifo::new(), cobalt: Cobalt::new(), deficit: 0, set: Set::Free, hosts: [0; 2] };
         Self {
             flows: std::iter::repeat_with(flow).take(QUEUES).collect(),
             tags: vec![0; QUEUES],
@@ -315,7 +309,12 @@ impl Flows {
 
     /// The old queue whose turn it is. The others that were due get their shares.
     #[inline]
-    pub(super) fn next_old(&mut self, isolation: Isolation, dithers: &mut Dithers, random: &mut Random) -> Option<usize> {
+    pub(super) fn next_old(
+        &mut self,
+        isolation: Isolation,
+        dithers: &mut Dithers,
+        random: &mut Random,
+    ) -> Option<usize> {
         let Self { flows, hosts: table, old, quantum, .. } = self;
         // Most flows have the same hosts as the one before.
         let mut last = None;

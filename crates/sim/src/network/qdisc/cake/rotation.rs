@@ -147,7 +147,9 @@ impl Rotation {
                 Some(previous) if self.member == 0 => (previous, self.bundles[previous].members.len()),
                 _ => (self.bundle, self.member),
             };
-            let Some(found) = self.bundles.get_mut(bundle) else { return self.append_alone(bundle, flow, hosts, deficit) };
+            let Some(found) = self.bundles.get_mut(bundle) else {
+                return self.append_alone(bundle, flow, hosts, deficit);
+            };
             if found.members.len() == MOST_MEMBERS {
                 self.split(bundle, MOST_MEMBERS / 2);
             } else if found.insert(member, flow, hosts, deficit) {
@@ -168,7 +170,8 @@ impl Rotation {
 
     /// Puts a flow into a bundle of its own, which is visited in the next lap.
     fn append_alone(&mut self, bundle: usize, flow: u16, hosts: Hosts, deficit: i32) {
-        let mut alone = Bundle { most: i32::MIN, pairs_used: 0, pairs: [Pair::default(); MOST_PAIRS], members: Vec::new() };
+        let mut alone =
+            Bundle { most: i32::MIN, pairs_used: 0, pairs: [Pair::default(); MOST_PAIRS], members: Vec::new() };
         alone.insert(0, flow, hosts, deficit);
         if self.member > 0 {
             self.bundles[self.bundle].most = self.most_visited;
@@ -179,7 +182,8 @@ impl Rotation {
 
     /// The hosts of a flow have changed, because another flow uses its queue now.
     pub(super) fn change_hosts(&mut self, flow: u16, hosts: Hosts) {
-        let place = |(index, bundle): (usize, &Bundle)| Some((index, bundle.members.iter().position(|m| m.flow == flow)?));
+        let place =
+            |(index, bundle): (usize, &Bundle)| Some((index, bundle.members.iter().position(|m| m.flow == flow)?));
         let Some((bundle, member)) = self.bundles.iter().enumerate().find_map(place) else { return };
         if self.bundles[bundle].change_hosts(member, hosts) {
             return;
@@ -209,7 +213,9 @@ impl Rotation {
 
     /// Makes one bundle of this one and the next, if they are small.
     fn merge(&mut self, bundle: usize) {
-        let Some([first, second]) = self.bundles.get_mut(bundle..).and_then(|rest| rest.first_chunk_mut()) else { return };
+        let Some([first, second]) = self.bundles.get_mut(bundle..).and_then(|rest| rest.first_chunk_mut()) else {
+            return;
+        };
         let (before, most) = (first.members.len(), first.most);
         if before + second.members.len() > MERGED_MEMBERS || !first.take_in(second) {
             return;
@@ -280,7 +286,8 @@ impl Bundle {
     #[inline]
     fn insert(&mut self, at: usize, flow: u16, hosts: Hosts, deficit: i32) -> bool {
         let Some(pair) = self.pair(hosts) else { return false };
-        self.members.insert(at, Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 });
+        self.members
+            .insert(at, Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 });
         self.most = self.most.max(deficit);
         true
     }
@@ -303,7 +310,8 @@ impl Bundle {
         let deficit = self.deficit(&self.members[member]);
         let Some(pair) = self.pair(hosts) else { return false };
         let Member { flow, .. } = self.members[member];
-        self.members[member] = Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 };
+        self.members[member] =
+            Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 };
         self.most = self.most.max(deficit);
         true
     }
