@@ -96,3 +96,11 @@ def test_a_difference_is_named_with_both_numbers(other: Other, tmp_path: Path) -
     assert "- `goodput.tcp_mbit at sfq`: 4.78" in told
     assert "sim: ✓ reproduced; other: ✗ not reproduced" in told
     assert "4 get the same verdict" not in page
+
+
+def test_the_page_has_every_statement_of_its_experiments() -> None:
+    page = battling.PAGE.read_text()
+    for name in battling.NUMBERS:
+        assert f"(`{name}`)" in page
+        for entry in load(name).expectations:
+            assert f"| {entry['says']} | " in page
