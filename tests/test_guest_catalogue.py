@@ -40,7 +40,7 @@ FEWER = {
     "mininet-rtt-equation": ["link.bottleneck.queue.limit=20p"],
     "ucas-mitigate": [_without_newer("ucas-mitigate", "link.bottleneck.forward.queue")],
     "battling-tcp-bidirectional": ["traffic.test.delay=0s", _without_newer("battling-tcp-bidirectional", QUEUE)],
-    "battling-tcp-asymmetric": ["traffic.test.delay=0s", "link.bottleneck.reverse.rate=20mbit"],
+    "battling-tcp-asymmetric": ["traffic.test.delay=0s", "link.bottleneck.reverse.rate=10mbit"],
     "battling-rrul": ["traffic.rrul.delay=0s", _without_newer("battling-rrul", QUEUE)],
     "battling-rrul-path": ["traffic.rrul.delay=0s", "link.server.delay=1ms"],
     "disciplines": [

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from bufferscope.guest.errors import GuestError
+from bufferscope.guest.hardware import Channels
 from bufferscope.guest.initramfs import Initramfs
+from bufferscope.guest.process import Process
 from bufferscope.guest.qmp import Qmp
 from bufferscope.guest.state import going_on, stopped_at, with_fresh_instruction_count
 
@@ -121,3 +123,21 @@ def test_a_saved_machine_that_was_stopped_goes_on_when_it_is_restored() -> None:
 def test_a_state_that_does_not_say_what_the_machine_was_doing_is_refused(stream: bytes) -> None:
     with pytest.raises(GuestError, match="what the machine was doing in an unknown form"):
         going_on(stream)
+
+
+@pytest.mark.parametrize(("said", "fails"), [("Oops: 0000 [#1] PREEMPT SMP", True), ("hello [1]", False)])
+def test_a_kernel_that_fails_ends_the_run(said: str, fails: bool) -> None:
+    """Its first process would be killed, and the machine idle for ever."""
+
+    def machine(channels: Channels) -> list[str]:
+        wait = "exec sleep 600" if fails else "sleep 0.3"
+        return ["bash", "-c", f"printf '%s' '{said[:12]}' >&{channels.console}; sleep 0.2; "
+                f"printf '%s' '{said[12:]}' >&{channels.console}; {wait}"]  # fmt: skip
+
+    with Process(b"", machine) as process:
+        if fails:
+            with pytest.raises(GuestError, match=r"(?s)the guest's kernel failed.*PREEMPT"):
+                list(process.turns())
+        else:
+            assert list(process.turns())
+            assert process.status == 0

@@ -39,7 +39,6 @@ _KERNEL_ARGUMENTS = (
     "console=ttyS0",
     "quiet",
     "panic=-1",  # restart at once; with `-no-reboot`, QEMU ends instead
-    "oops=panic",  # otherwise the kernel kills the agent and idles for ever
     "nokaslr",
     "random.trust_cpu=off",
     "tsc=reliable",  # the machine has only one clock; a watchdog for it would only cost instructions

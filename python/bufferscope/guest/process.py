@@ -16,6 +16,8 @@ from .hardware import REQUEST_BYTES, Channels, Streams
 
 _PR_SET_PDEATHSIG = 1
 _CONSOLE_TAIL_BYTES = 1500
+_OOPS = b" [#1]"
+"""Part of the line with which a kernel reports its first oops (`Oops: 0000 [#1] PREEMPT SMP`)."""
 _POLL_S = 0.05
 _READ_BYTES = 1 << 20
 
@@ -102,8 +104,16 @@ class Process:
         return self._reap(os.WNOHANG)
 
     def turns(self) -> Iterator[None]:
-        """Yields when it is time to read QEMU's output: often while QEMU runs, and once after it has ended."""
+        """Yields when it is time to read QEMU's output: often while QEMU runs, and once after it has ended.
+
+        Raises `GuestError` if the guest's kernel reports an oops. It would kill the agent, and idle for ever.
+        """
+        console, said = Tail(self._console), b""
         while not self.wait(_POLL_S):
+            for written in console:
+                said = said[-len(_OOPS) :] + written
+                if _OOPS in said:
+                    raise GuestError(f"the guest's kernel failed; another seed may succeed\n{self.console()}")
             yield
         yield
 
