@@ -37,7 +37,7 @@ def test_what_there_was_no_room_for_is_not_sent_and_reduces_the_window(tmp_path:
         # Hundreds of packets were dropped, but none was lost: no acknowledgement is missing.
         assert found["drops.h1>h2"] > 50
         assert found["retransmits.total"] == 0
-        # Ten have the queue to themselves. On a kernel, an eleventh may get in: four seeds give 0.62, 0.62, 0.66 and 0.67.
+        # Ten have the queue to themselves. On a kernel, an eleventh may get in: four seeds give 0.62, 0.62, 0.66, 0.67.
         assert 9.5 / 16 <= found["goodput.jain"] <= 11.5 / 16
         # A window of ten is reduced at the first attempt, and again where a first segment got out and was answered: of
         # which of the starving ones that is so, the order decides in which they begin.
