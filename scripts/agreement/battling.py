@@ -9,14 +9,9 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bufferscope.agreement import Comparison, PointAgreement, compare
-from bufferscope.cli.progress import shown
 from bufferscope.engines import Engine, engines
-from bufferscope.errors import EngineError, InputError
 from bufferscope.expectations import Evaluated, concerning
 from bufferscope.experiment import load
 from bufferscope.job import Task
@@ -24,12 +19,13 @@ from bufferscope.metrics import definition
 from bufferscope.report.verdicts import view
 from bufferscope.report.words import NBSP
 from bufferscope.result import Result
-from bufferscope.running import Interrupted, execute, plan
+from bufferscope.running import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
+from making import DOCS, carried_out, parser, runs_of, template, write
 from page import provenance, told
 
-PAGE = Path(__file__).parents[2] / "docs" / "battling.md"
+PAGE = DOCS / "battling.md"
 NUMBERS: Mapping[str, Sequence[str]] = {
     "battling-tcp-bidirectional": ("rtt.p50_ms", "goodput.test_mbit"),
     "battling-tcp-asymmetric": ("rtt.p50_ms", "goodput.test.up_mbit", "goodput.test.down_mbit"),
@@ -73,31 +69,21 @@ class Test:
 
 def main(arguments: Sequence[str]) -> int:
     """Make the runs and write the page."""
-    options = _options(arguments)
-    try:
-        results = _results(options)
-    except Interrupted as interruption:
-        print(f"{interruption}; the same command goes on from there", file=sys.stderr)
-        return 130
-    except (EngineError, InputError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    options.page.write_text(page(results), encoding="utf-8")
-    print(f"Written: {options.page}", file=sys.stderr)
+    return carried_out(lambda: _main(_options(arguments)))
+
+
+def _main(options: argparse.Namespace) -> int:
+    write(options.page, page(_results(options)))
     return 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make battling", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("results"), help="where runs are kept (default: results/)")
-    parser.add_argument("--jobs", type=int, help="runs at the same time (default: as many as there are processors)")
-    parser.add_argument("--repeat", type=int, help="repetitions on the kernel (default: as the files say)")
-    parser.add_argument("--engines", default="sim,guest", help="the engine to judge, and the reference")
-    parser.add_argument(
+    options = parser("battling", __doc__, PAGE)
+    options.add_argument("--repeat", type=int, help="repetitions on the kernel (default: as the files say)")
+    options.add_argument(
         "--stored", action="store_true", help="take stored runs, whichever build made them; run nothing"
     )
-    parser.add_argument("--page", type=Path, default=PAGE, help="what is written (default: docs/battling.md)")
-    return parser.parse_args(arguments)
+    return options.parse_args(arguments)
 
 
 def _results(options: argparse.Namespace) -> list[Result]:
@@ -107,9 +93,7 @@ def _results(options: argparse.Namespace) -> list[Result]:
     if options.stored:
         return [Result([Run(task.directory) for task in tasks if is_run(task.directory)]) for tasks in plans]
     tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: (task.engine is reference, task.seed))
-    with shown(tasks, silent=False) as watcher:
-        made = execute(tasks, jobs=options.jobs, watcher=watcher, reuse=True)
-    runs = dict(zip(tasks, made, strict=True))
+    runs = runs_of(tasks, options.jobs)
     return [Result([runs[task] for task in tasks]) for tasks in plans]
 
 
@@ -124,21 +108,16 @@ def _tasks(name: str, chosen: Sequence[Engine], options: argparse.Namespace) -> 
 
 def page(results: Sequence[Result]) -> str:
     """The whole page."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # fmt: skip
     tests = [_test(result) for result in results]
     every = [claim for test in tests for claim in test.claims]
-    points = {run.id: point for result in results for point in compare(result).points for run in point.runs}
-    return environment.get_template("battling.md.jinja").render(
+    return template("battling.md.jinja").render(
         tests=tests,
         claims=every,
         alike=sum(claim.is_judged_alike for claim in every),
         differing=[claim for claim in every if claim.differs],
         kernel=_kernel(results),
         repetitions=[_repetitions(results, engine) for engine in results[0].by_engine],
-        provenance=provenance(points),
+        provenance=provenance(run for result in results for run in result.runs),
     )
 
 

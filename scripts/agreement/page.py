@@ -1,18 +1,17 @@
 """The page docs/agreement.md: every scenario's metrics that have aims, and the remaining differences with causes."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bufferscope.agreement.aims import AIMS, Aim
 from bufferscope.agreement.comparing import Comparison, PointAgreement
 from bufferscope.report.words import NBSP, number
 from bufferscope.store.metadata import Metadata
+from bufferscope.store.run import Run
 from causes import Cause, explained
+from making import template
 
 HEADINGS = {
     "rtt.p50_ms": "RTT p50 (ms)",
@@ -52,14 +51,10 @@ class Count:
 
 def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept: bool = False) -> str:
     """The whole page. It says if stored runs of the reference were `kept` regardless of the build that made them."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # fmt: skip
     missed = differences(results, causes)
     every = differences(results, causes, verdicts=("missed", "chance"))
     counts = [_count(results, aim) for aim in AIMS]
-    return environment.get_template("page.md.jinja").render(
+    return template("page.md.jinja").render(
         headings=list(HEADINGS.values()),
         rows=[(scenario, [cell(_of(point, aim)) for aim in AIMS]) for scenario, point in results.items()],
         counts=counts,
@@ -70,7 +65,7 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept
         causes=[(cause, found) for cause in causes if (found := [d for d in every if d.cause is cause])],
         unexplained=[d for d in missed if d.cause is None],
         within=[d for d in every if d.cause is None and d not in missed],
-        provenance=provenance(results),
+        provenance=provenance(run for point in results.values() for run in point.runs),
         kept=kept,
         repetitions=_range({c.reference.n for c in _compared(results)}),
     )
@@ -123,9 +118,9 @@ def told(comparison: Comparison) -> str:
     return f"{text} ({comparison.relative * 100:+.1f}{NBSP}%{chance})"
 
 
-def provenance(results: Mapping[str, PointAgreement]) -> list[tuple[str, str]]:
+def provenance(runs: Iterable[Run]) -> list[tuple[str, str]]:
     """The versions of each engine with which it was measured, without dates."""
-    return list(dict.fromkeys((run.engine, _versions(run.meta)) for point in results.values() for run in point.runs))
+    return list(dict.fromkeys((run.engine, _versions(run.meta)) for run in runs))
 
 
 def _versions(meta: Metadata) -> str:

@@ -11,30 +11,22 @@ from pathlib import Path
 
 import matrix
 from bufferscope.agreement import PointAgreement, compare
-from bufferscope.cli.progress import shown
 from bufferscope.engines import Engine, engines
-from bufferscope.errors import EngineError, InputError
 from bufferscope.job import Task
 from bufferscope.result import Result
-from bufferscope.running import Interrupted, execute, plan
+from bufferscope.running import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 from causes import FILE, Cause, causes
+from making import DOCS, carried_out, parser, runs_of, write
 from page import differences, page, unneeded, verdict
 
-PAGE = Path(__file__).parents[2] / "docs" / "agreement.md"
+PAGE = DOCS / "agreement.md"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the matrix, write the page, and report differences that have no cause."""
-    try:
-        return _main(_options(arguments))
-    except Interrupted as interruption:
-        print(f"{interruption}; the same command goes on from there", file=sys.stderr)
-        return 130
-    except (EngineError, InputError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    return carried_out(lambda: _main(_options(arguments)))
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -46,8 +38,7 @@ def _main(options: argparse.Namespace) -> int:
         for difference in differences(results, known):
             print(f"{difference.scenario}: {difference.metric}: {difference.words}", file=sys.stderr)
         return 0
-    options.page.write_text(page(results, known, kept=options.keep_reference), encoding="utf-8")
-    print(f"Written: {options.page}", file=sys.stderr)
+    write(options.page, page(results, known, kept=options.keep_reference))
     return _judge(results, known)
 
 
@@ -62,19 +53,15 @@ def _judge(results: dict[str, PointAgreement], known: Sequence[Cause]) -> int:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make agreement", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("results"), help="where runs are kept (default: results/)")
-    parser.add_argument("--jobs", type=int, help="runs at the same time (default: as many as there are processors)")
-    parser.add_argument("--repeat", type=int, help="repetitions, of every scenario (default: as in matrix.toml)")
-    parser.add_argument(
+    options = parser("agreement", __doc__, PAGE)
+    options.add_argument("--repeat", type=int, help="repetitions, of every scenario (default: as in matrix.toml)")
+    options.add_argument(
         "--keep-reference", action="store_true", help="take the reference's stored runs, whichever build made them"
     )
-    parser.add_argument("--engines", default="sim,guest", help="the engine to judge, and the reference")
-    parser.add_argument("--only", default="", help="only scenarios with this in their name; writes no page")
-    parser.add_argument("--matrix", type=Path, default=matrix.FILE, help="the scenarios (default: matrix.toml)")
-    parser.add_argument("--causes", type=Path, default=FILE, help="the known differences (default: causes.toml)")
-    parser.add_argument("--page", type=Path, default=PAGE, help="what is written (default: docs/agreement.md)")
-    return parser.parse_args(arguments)
+    options.add_argument("--only", default="", help="only scenarios with this in their name; writes no page")
+    options.add_argument("--matrix", type=Path, default=matrix.FILE, help="the scenarios (default: matrix.toml)")
+    options.add_argument("--causes", type=Path, default=FILE, help="the known differences (default: causes.toml)")
+    return options.parse_args(arguments)
 
 
 def _results(
@@ -103,9 +90,7 @@ def _compared(
     plans = [_tasks(entry, chosen, repetitions, options.out) for entry in entries]
     tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: task.seed)
     runs = _stored(tasks, chosen[1]) if options.keep_reference else {}
-    tasks = [task for task in tasks if task not in runs]
-    with shown(tasks, silent=False) as watcher:
-        runs |= zip(tasks, execute(tasks, jobs=options.jobs, watcher=watcher, reuse=True), strict=True)
+    runs |= runs_of([task for task in tasks if task not in runs], options.jobs)
     compared = [compare(Result([runs[task] for task in tasks])) for tasks in plans]
     return {
         scenario: point

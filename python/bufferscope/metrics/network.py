@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NANOSECONDS = 1_000_000_000
 OVER_TCP = ("tcp", "web", "bittorrent")
 """The kinds of traffic over TCP."""
-CARRYING = ("tcp", "web", "udp", "bittorrent")
+CARRYING = (*OVER_TCP, "udp")
 """The kinds of traffic that carry data: they have a goodput, and can fill a queue."""
 
 

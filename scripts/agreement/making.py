@@ -1,0 +1,59 @@
+"""What the commands have in common that make a page of the documentation from runs of two engines."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from bufferscope.cli.progress import shown
+from bufferscope.errors import EngineError, InputError
+from bufferscope.job import Task
+from bufferscope.running import Interrupted, execute
+from bufferscope.store.run import Run
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def parser(target: str, about: str | None, page: Path) -> argparse.ArgumentParser:
+    """The arguments of all these commands; `about` is the module's docstring, and `page` what is written."""
+    found = argparse.ArgumentParser(prog=f"make {target}", description=(about or "").partition("\n")[0])
+    found.add_argument("--out", type=Path, default=Path("results"), help="where runs are kept (default: results/)")
+    found.add_argument("--jobs", type=int, help="runs at the same time (default: as many as there are processors)")
+    found.add_argument("--engines", default="sim,guest", help="the engine to judge, and the reference")
+    found.add_argument("--page", type=Path, default=page, help=f"what is written (default: docs/{page.name})")
+    return found
+
+
+def carried_out(command: Callable[[], int]) -> int:
+    """The command's exit status. If it is interrupted or fails, the reason is printed."""
+    try:
+        return command()
+    except Interrupted as interruption:
+        print(f"{interruption}; the same command goes on from there", file=sys.stderr)
+        return 130
+    except (EngineError, InputError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def runs_of(tasks: Sequence[Task], jobs: int | None) -> dict[Task, Run]:
+    """The runs of these tasks, with progress; stored runs that would give the same result are not repeated."""
+    with shown(tasks, silent=False) as watcher:
+        return dict(zip(tasks, execute(tasks, jobs=jobs, watcher=watcher, reuse=True), strict=True))
+
+
+def write(page: Path, text: str) -> None:
+    """Write the page and say so."""
+    page.write_text(text, encoding="utf-8")
+    print(f"Written: {page}", file=sys.stderr)
+
+
+def template(name: str) -> Template:
+    """A template of this directory."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    return environment.get_template(name)
