@@ -285,11 +285,17 @@ impl Bundle {
     /// Puts a flow at this place. Returns false if there would be too many pairs of hosts.
     #[inline]
     fn insert(&mut self, at: usize, flow: u16, hosts: Hosts, deficit: i32) -> bool {
-        let Some(pair) = self.pair(hosts) else { return false };
-        self.members
-            .insert(at, Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 });
-        self.most = self.most.max(deficit);
+        let Some(member) = self.member(flow, hosts, deficit) else { return false };
+        self.members.insert(at, member);
         true
+    }
+
+    /// A flow as a member. `None` if there would be too many pairs of hosts.
+    #[inline]
+    fn member(&mut self, flow: u16, hosts: Hosts, deficit: i32) -> Option<Member> {
+        let pair = self.pair(hosts)?;
+        self.most = self.most.max(deficit);
+        Some(Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 })
     }
 
     /// The place of a pair of hosts, perhaps that of one without flows. `None` if there would be too many.
@@ -307,12 +313,9 @@ impl Bundle {
 
     /// Returns false if there would be too many pairs of hosts.
     fn change_hosts(&mut self, member: usize, hosts: Hosts) -> bool {
-        let deficit = self.deficit(&self.members[member]);
-        let Some(pair) = self.pair(hosts) else { return false };
-        let Member { flow, .. } = self.members[member];
-        self.members[member] =
-            Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 };
-        self.most = self.most.max(deficit);
+        let old = self.members[member];
+        let Some(changed) = self.member(old.flow, hosts, self.deficit(&old)) else { return false };
+        self.members[member] = changed;
         true
     }
 
