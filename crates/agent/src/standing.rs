@@ -1,6 +1,6 @@
 //! A scenario's network that is up on this kernel, before there is any traffic.
 
-use bufferscope_plan::{DelayBy, Plan};
+use bufferscope_plan::{Clock, DelayBy, Kernel, Plan};
 use bufferscope_scenario::Scenario;
 
 use crate::capabilities::{Capabilities, Owner};
@@ -54,7 +54,11 @@ pub(crate) fn plan(
     capabilities.check(scenario, owner)?;
     capabilities.check_settings(scenario)?;
     let delay_by = choose_delay(delay, capabilities, owner)?;
-    Ok((Plan::new(scenario, delay_by)?, delay_by))
+    let clock = match owner {
+        Owner::Run => Clock::Virtual,
+        Owner::User => Clock::Real,
+    };
+    Ok((Plan::new(scenario, Kernel { delay_by, clock })?, delay_by))
 }
 
 fn choose_delay(choice: DelayChoice, capabilities: &Capabilities, owner: Owner) -> Result<DelayBy, Error> {

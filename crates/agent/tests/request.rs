@@ -4,7 +4,7 @@ mod common;
 
 use bufferscope_agent::Request;
 use bufferscope_agent::shell::ShellRequest;
-use bufferscope_plan::{DelayBy, Plan};
+use bufferscope_plan::{DelayBy, Kernel, Plan};
 use bufferscope_records::frame::PROTOCOL;
 use common::scenario;
 use proptest::prelude::*;
@@ -27,7 +27,8 @@ traffic = [
 fn follow(text: &[u8]) {
     if let Ok(request) = Request::read(text) {
         for delay_by in [DelayBy::Netem, DelayBy::Relay] {
-            let _ = Plan::new(&request.scenario, delay_by).map(|plan| plan.hosts(&request.scenario));
+            let _ = Plan::new(&request.scenario, Kernel { delay_by, ..Kernel::USUAL })
+                .map(|plan| plan.hosts(&request.scenario));
         }
     }
     let _ = serde_json::from_slice::<ShellRequest>(text);

@@ -51,6 +51,29 @@ pub enum DelayBy {
     Relay,
 }
 
+/// The clock of the kernel that carries the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The machine's own clock. Its timers are late when the machine is busy.
+    Real,
+    /// A guest's virtual clock, which advances with the guest's instructions. Its timers are on time.
+    Virtual,
+}
+
+/// What the plan of a network depends on besides the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// What delays the packets.
+    pub delay_by: DelayBy,
+    /// What its timers follow.
+    pub clock: Clock,
+}
+
+impl Kernel {
+    /// A kernel that runs the scenario's `tc` commands on a machine's own clock.
+    pub const USUAL: Self = Self { delay_by: DelayBy::Netem, clock: Clock::Real };
+}
+
 /// How to build a scenario's network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -242,14 +265,14 @@ pub enum PlanError {
 
 impl Plan {
     /// Plans a scenario's network.
-    pub fn new(scenario: &Scenario, delay_by: DelayBy) -> Result<Self, PlanError> {
+    pub fn new(scenario: &Scenario, kernel: Kernel) -> Result<Self, PlanError> {
         check_indices(scenario)?;
         ring::check(scenario)?;
-        offload::check(scenario, delay_by)?;
-        let mut plan = network::lay(scenario, delay_by)?;
+        offload::check(scenario, kernel.delay_by)?;
+        let mut plan = network::lay(scenario, kernel.delay_by)?;
         routes::add(scenario, &mut plan)?;
         sysctl::add(scenario, &mut plan);
-        shaper::add(scenario, &mut plan, delay_by)?;
+        shaper::add(scenario, &mut plan, kernel)?;
         Ok(plan)
     }
 

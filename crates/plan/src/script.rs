@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use bufferscope_scenario::Scenario;
 
-use super::{DelayBy, Namespace, Plan, PlanError, module, needed_qdiscs, sysctl};
+use super::{Kernel, Namespace, Plan, PlanError, module, needed_qdiscs, sysctl};
 
 /// Where `ip netns` keeps the names of namespaces.
 const NAMES: &str = "/var/run/netns";
@@ -23,7 +23,7 @@ pub struct Script {
 impl Script {
     /// The script of a scenario's network; it begins with the lines `about` as comments.
     pub fn new(scenario: &Scenario, about: &[String]) -> Result<Self, PlanError> {
-        let plan = Plan::new(scenario, DelayBy::Netem)?;
+        let plan = Plan::new(scenario, Kernel::USUAL)?;
         if let Some(port) = scenario.first_ring() {
             let reason = "takes a network card, which namespaces have none of: leave it out, or use --engine guest";
             return Err(PlanError::Ring { port, reason: reason.to_owned() });

@@ -6,24 +6,20 @@ use bufferscope_scenario::{Port, RateStep, Scenario};
 
 use super::network::node_device;
 use super::{
-    Cable, DelayBy, Device, InnerQdisc, Plan, PlanError, PortRing, RateChange, ShapedPort, Wire, qdisc, ring, units,
-    wire,
+    Cable, Clock, DelayBy, Device, InnerQdisc, Kernel, Plan, PlanError, PortRing, RateChange, ShapedPort, Wire, qdisc,
+    ring, units, wire,
 };
 
-/// The shaper may catch up on this much time when the kernel wakes late. After an idle time it is ahead of its rate by
-/// the same amount. So the burst is not a whole packet: with that, the queue would be one packet shorter than in
-/// reality.
-const CATCH_UP_NS: u64 = 250_000;
 /// Handle of every port's own queueing discipline (`10:0`), by which its statistics are found. Disciplines inside it have
 /// the following ones.
 pub const LEAF_HANDLE: u32 = 0x10 << 16;
 
 /// Adds every port that has a rate.
-pub(super) fn add(scenario: &Scenario, plan: &mut Plan, delay_by: DelayBy) -> Result<(), PlanError> {
+pub(super) fn add(scenario: &Scenario, plan: &mut Plan, kernel: Kernel) -> Result<(), PlanError> {
     for (index, link) in scenario.links.iter().enumerate() {
         let names = link.port_names(&scenario.nodes);
         for (side, (port, name)) in link.ports().into_iter().zip(names).enumerate() {
-            add_port(scenario, plan, port, (index, side), name, delay_by)?;
+            add_port(scenario, plan, port, (index, side), name, kernel)?;
         }
     }
     plan.rate_changes.sort_by_key(|change| change.at_ns);
@@ -36,7 +32,7 @@ fn add_port(
     port: &Port,
     place: (usize, usize),
     name: String,
-    delay_by: DelayBy,
+    kernel: Kernel,
 ) -> Result<(), PlanError> {
     let Some([first, later @ ..]) = port.rate.as_ref().map(|rate| rate.steps()) else { return Ok(()) };
     let device = node_device(scenario, place.0, place.1);
@@ -49,10 +45,10 @@ fn add_port(
     }
     plan.namespaces[device.namespace].tc.extend([
         format!("qdisc add dev {on} root handle 1:{table} htb default 1"),
-        format!("class add {}", class(on, first)),
+        format!("class add {}", class(on, first, kernel.clock)),
     ]);
     let inner = attach(plan, port, &device, (&name, "parent 1:1", ""))?;
-    plan.rate_changes.extend(rate_changes(plan, place, &device, delay_by, later));
+    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel, later));
     plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: None });
     Ok(())
 }
@@ -76,7 +72,7 @@ fn rate_changes(
     plan: &Plan,
     place: (usize, usize),
     device: &Device,
-    delay_by: DelayBy,
+    kernel: Kernel,
     later: &[RateStep],
 ) -> Vec<RateChange> {
     let Some(index) = plan.delays.iter().position(|delay| delay.link == place.0) else { return Vec::new() };
@@ -91,10 +87,10 @@ fn rate_changes(
         port,
         rate_bps: step.bits_per_second,
         wire: (index, side),
-        commands: (delay_by == DelayBy::Netem)
+        commands: (kernel.delay_by == DelayBy::Netem)
             .then(|| netem(step))
             .into_iter()
-            .chain([(device.namespace, format!("class change {}", class(&device.name, step)))])
+            .chain([(device.namespace, format!("class change {}", class(&device.name, step, kernel.clock)))])
             .collect(),
     };
     later.iter().map(change).collect()
@@ -109,9 +105,19 @@ fn port_ring(plan: &Plan, port: &Port, device: &Device) -> Option<PortRing> {
     Some(PortRing { size_packets: found.size_packets, bql: found.bql, card, frame_bytes })
 }
 
+/// How much time the shaper may catch up on when the kernel wakes late, in ns. After an idle time it is ahead of its rate
+/// by the same amount, so it may be no more than the kernel needs: with a burst of a whole packet, the queue would always
+/// be one packet shorter than in reality.
+const fn catch_up_ns(clock: Clock) -> u64 {
+    match clock {
+        Clock::Real => 250_000,
+        Clock::Virtual => 10_000,
+    }
+}
+
 /// `quantum` has no effect on a lone class; it is set because the kernel complains about its own default.
-fn class(device: &str, step: &RateStep) -> String {
+fn class(device: &str, step: &RateStep, clock: Clock) -> String {
     let rate = units::rate(step.bits_per_second);
-    let burst = (u128::from(step.bits_per_second) * u128::from(CATCH_UP_NS)).div_ceil(8_000_000_000);
+    let burst = (u128::from(step.bits_per_second) * u128::from(catch_up_ns(clock))).div_ceil(8_000_000_000);
     format!("dev {device} parent 1: classid 1:1 htb rate {rate} burst {burst}b cburst {burst}b quantum {FRAME_BYTES}")
 }

@@ -2,12 +2,12 @@
 
 use bufferscope_scenario::Scenario;
 
-use crate::{DelayBy, Plan, PlanError};
+use crate::{Kernel, Plan, PlanError};
 
 /// Refuses a scenario that no released Linux kernel can run. The agent finds out whether a particular kernel has
 /// everything else.
 pub fn check(scenario: &Scenario) -> Result<(), PlanError> {
-    Plan::new(scenario, DelayBy::Netem)?;
+    Plan::new(scenario, Kernel::USUAL)?;
     for traffic in &scenario.traffic {
         let sending = traffic.kind.sending();
         if let Some(sending) = sending.filter(|sending| sending.congestion.linux_name().is_none()) {

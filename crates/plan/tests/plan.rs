@@ -1,6 +1,6 @@
 //! The commands that build a network, as a reviewer reads them.
 
-use bufferscope_plan::{Cards, DelayBy, Namespace, Plan, PlanError, Script, check, is_optional};
+use bufferscope_plan::{Cards, DelayBy, Kernel, Namespace, Plan, PlanError, Script, check, is_optional};
 use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
 use bufferscope_scenario::{Experiment, Scenario};
 use proptest::prelude::*;
@@ -15,11 +15,11 @@ fn script(toml: &str) -> String {
 }
 
 fn namespaces(toml: &str, delay_by: DelayBy) -> Vec<Namespace> {
-    Plan::new(&scenario(toml), delay_by).unwrap().namespaces
+    Plan::new(&scenario(toml), Kernel { delay_by, ..Kernel::USUAL }).unwrap().namespaces
 }
 
 fn error(toml: &str) -> PlanError {
-    Plan::new(&scenario(toml), DelayBy::Netem).unwrap_err()
+    Plan::new(&scenario(toml), Kernel::USUAL).unwrap_err()
 }
 
 /// The network of the UCAS lab: a delay on both links, a rate on the second.
@@ -52,7 +52,7 @@ fn disciplines_inside_others_become_classes_and_filters() {
         },
     }"#;
     let scenario = scenario(&LAB.replace(r#"{ qdisc = "pfifo", limit = "100p" }"#, queue));
-    let plan = Plan::new(&scenario, DelayBy::Netem).unwrap();
+    let plan = Plan::new(&scenario, Kernel::USUAL).unwrap();
     let port = plan.ports.iter().find(|port| port.name == "r1>h2").unwrap();
     let lines = plan.namespaces[usize::from(port.node)]
         .tc
@@ -188,7 +188,7 @@ fn a_scenario_with_dangling_indices_is_refused() {
     let mut broken = scenario(LAB);
     broken.traffic[0].to = 7;
     assert_eq!(
-        Plan::new(&broken, DelayBy::Netem).unwrap_err(),
+        Plan::new(&broken, Kernel::USUAL).unwrap_err(),
         PlanError::Malformed("traffic `bulk` is not between two nodes".into())
     );
 }
@@ -196,7 +196,7 @@ fn a_scenario_with_dangling_indices_is_refused() {
 #[test]
 fn a_nodes_own_address_comes_before_those_of_its_other_links() {
     let scenario = scenario(LAB);
-    let hosts = Plan::new(&scenario, DelayBy::Netem).unwrap().hosts(&scenario);
+    let hosts = Plan::new(&scenario, Kernel::USUAL).unwrap().hosts(&scenario);
     let expected = "127.0.0.1 localhost\n::1 localhost\n10.0.0.1 h1\n10.0.0.2 r1\n10.0.0.6 h2\n10.0.0.5 r1\n";
     assert_eq!(hosts, expected);
 }
@@ -220,7 +220,7 @@ const FORWARD: &str = r#"forward = { ring = { size = "64p", bql = true } }"#;
 /// 1514 bytes at 10 Mbit/s take 1.2112 ms.
 #[test]
 fn a_port_with_a_ring_sends_through_a_card_whose_wire_has_its_rate() {
-    let plan = Plan::new(&scenario(&ringed(FORWARD)), DelayBy::Netem).unwrap();
+    let plan = Plan::new(&scenario(&ringed(FORWARD)), Kernel::USUAL).unwrap();
     let cards: Vec<Cards> = plan.cards().collect();
     assert_eq!(cards, [Cards { number: 0, wire_ns: [Some(1_211_200), None] }]);
     let ends = &plan.cable_of(0).unwrap().ends;
@@ -241,7 +241,7 @@ fn a_port_with_a_ring_sends_through_a_card_whose_wire_has_its_rate() {
 fn both_directions_of_a_link_may_have_rings() {
     let both = ringed(r#"ring = { size = "256p", bql = false }"#);
     let wires = |toml: &str| {
-        Plan::new(&scenario(toml), DelayBy::Netem).unwrap().cards().map(|cards| cards.wire_ns).collect::<Vec<_>>()
+        Plan::new(&scenario(toml), Kernel::USUAL).unwrap().cards().map(|cards| cards.wire_ns).collect::<Vec<_>>()
     };
     assert_eq!(wires(&both), [[Some(1_211_200), None], [None, Some(1_211_200)]]);
     let direct = both.replace(r#"rate = "10mbit", delay = "5ms""#, r#"rate = "10mbit""#);
@@ -269,7 +269,9 @@ fn segmentation_offload_stays_on_along_the_whole_path_where_a_host_wants_it() {
     assert_eq!(text.matches("gso_max_segs 8").count(), 3, "of h1, and of the router both ways: {text}");
     assert_eq!(text.matches("gso_max_segs 1\n").count(), 1, "of h2: {text}");
     assert!(text.contains(" gro off") && !text.contains("gso off"), "{text}");
-    let refused = Plan::new(&scenario(&offloading(LAB)), DelayBy::Relay).unwrap_err().to_string();
+    let refused = Plan::new(&scenario(&offloading(LAB)), Kernel { delay_by: DelayBy::Relay, ..Kernel::USUAL })
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("host `h1`: tcp.gso_max_segs needs sch_netem"), "{refused}");
     let refused = error(&offloading(&ringed(FORWARD))).to_string();
     assert!(refused.contains("goes with no ring"), "{refused}");
@@ -290,7 +292,7 @@ fn is_plain(line: &str) -> bool {
 proptest! {
     #[test]
     fn any_scenario_becomes_commands_of_plain_words(scenario in arbitrary_scenario()) {
-        let plan = match Plan::new(&scenario, DelayBy::Netem) {
+        let plan = match Plan::new(&scenario, Kernel::USUAL) {
             Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. }) => return Ok(()),
             other => other.unwrap(),
         };
@@ -312,7 +314,7 @@ proptest! {
     fn every_ring_has_a_card_or_is_refused(mut scenario in arbitrary_scenario_with_rings()) {
         // Segmentation offload cannot be combined with a ring.
         scenario.nodes.iter_mut().for_each(|node| node.tcp.gso_max_segs = 1);
-        let plan = match Plan::new(&scenario, DelayBy::Netem) {
+        let plan = match Plan::new(&scenario, Kernel::USUAL) {
             Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. }) => return Ok(()),
             other => other.unwrap(),
         };

@@ -1,6 +1,6 @@
 //! What is needed to build a point's network on Linux: by hand, or in a virtual machine.
 
-use bufferscope_plan::{Cards, DelayBy, Plan, Script, qdisc_arguments};
+use bufferscope_plan::{Cards, Clock, DelayBy, Kernel, Plan, Script, qdisc_arguments};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -38,7 +38,8 @@ type Pair = [(String, Option<u64>); 2];
 /// The pairs of network cards that a virtual machine needs for a point's network.
 #[pyfunction]
 pub(crate) fn cards(point: &Bound<'_, Point>) -> PyResult<Vec<Pair>> {
-    let plan = Plan::new(&point.get().inner().scenario, DelayBy::Netem);
+    let kernel = Kernel { delay_by: DelayBy::Netem, clock: Clock::Virtual };
+    let plan = Plan::new(&point.get().inner().scenario, kernel);
     let plan = plan.map_err(|error| PlanError::new_err(error.to_string()))?;
     let pair = |cards: Cards| [0, 1].map(|end| (Cards::factory_address(cards.number, end), cards.wire_ns[end]));
     Ok(plan.cards().map(pair).collect())
