@@ -1,8 +1,9 @@
-//! A port's rate: an HTB class with the port's queueing discipline as its leaf, and the changes of the rate over time.
+//! A port's rate: a class of a shaper with the port's queueing discipline as its leaf, and the changes of the rate over
+//! time.
 //! A port with a ring has only the discipline: its network card implements the rate.
 
 use bufferscope_scenario::sizes::FRAME_BYTES;
-use bufferscope_scenario::{Port, RateStep, Scenario};
+use bufferscope_scenario::{Port, RateSchedule, RateStep, Scenario};
 
 use super::network::node_device;
 use super::{
@@ -10,9 +11,56 @@ use super::{
     ring, units, wire,
 };
 
+/// The fastest rate that `tc` passes to HFSC: 32 bits of bytes per second.
+const FASTEST_HFSC_BPS: u64 = 8 * u32::MAX as u64;
 /// Handle of every port's own queueing discipline (`10:0`), by which its statistics are found. Disciplines inside it have
 /// the following ones.
 pub const LEAF_HANDLE: u32 = 0x10 << 16;
+
+/// What stands for a wire: it lets the next packet go when the last one's transmission is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shaper {
+    /// A class with an upper limit (`sch_hfsc`). While packets wait, it keeps to the schedule that began with the first of
+    /// them, however late the kernel wakes, and it never sends ahead of it. But a change of the rate moves the beginning
+    /// of the schedule to that instant: the packet that is being transmitted no longer counts.
+    Hfsc,
+    /// A token bucket (`sch_htb`) that holds this much time, in ns. So much may it catch up on when the kernel wakes late,
+    /// and so much is it ahead after an idle time. A whole packet would be too much: the queue would always be one packet
+    /// shorter than in reality.
+    Htb { catch_up_ns: u64 },
+}
+
+impl Shaper {
+    fn new(rate: &RateSchedule, clock: Clock) -> Self {
+        match (clock, rate.steps()) {
+            (Clock::Virtual, [only]) if only.bits_per_second <= FASTEST_HFSC_BPS => Self::Hfsc,
+            (Clock::Virtual, _) => Self::Htb { catch_up_ns: 10_000 },
+            (Clock::Real, _) => Self::Htb { catch_up_ns: 250_000 },
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hfsc => "hfsc",
+            Self::Htb { .. } => "htb",
+        }
+    }
+
+    /// The arguments of its only class.
+    fn class(self, device: &str, step: &RateStep) -> String {
+        let rate = units::rate(step.bits_per_second);
+        let place = format!("dev {device} parent 1: classid 1:1 {}", self.name());
+        match self {
+            Self::Hfsc => format!("{place} ls rate {rate} ul rate {rate}"),
+            // `quantum` has no effect on a lone class; it is set because the kernel complains about its own default.
+            Self::Htb { catch_up_ns } => {
+                let bits = u128::from(step.bits_per_second) * u128::from(catch_up_ns);
+                let burst = bits.div_ceil(8_000_000_000);
+                format!("{place} rate {rate} burst {burst}b cburst {burst}b quantum {FRAME_BYTES}")
+            }
+        }
+    }
+}
 
 /// Adds every port that has a rate.
 pub(super) fn add(scenario: &Scenario, plan: &mut Plan, kernel: Kernel) -> Result<(), PlanError> {
@@ -34,7 +82,8 @@ fn add_port(
     name: String,
     kernel: Kernel,
 ) -> Result<(), PlanError> {
-    let Some([first, later @ ..]) = port.rate.as_ref().map(|rate| rate.steps()) else { return Ok(()) };
+    let Some(rate) = &port.rate else { return Ok(()) };
+    let [first, later @ ..] = rate.steps() else { return Ok(()) };
     let device = node_device(scenario, place.0, place.1);
     let (on, node, rate_bps) = (&device.name, device.namespace as u16, first.bits_per_second);
     let table = wire::size_table(wire::more_bytes(port));
@@ -43,12 +92,13 @@ fn add_port(
         plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: Some(ring) });
         return Ok(());
     }
+    let shaper = Shaper::new(rate, kernel.clock);
     plan.namespaces[device.namespace].tc.extend([
-        format!("qdisc add dev {on} root handle 1:{table} htb default 1"),
-        format!("class add {}", class(on, first, kernel.clock)),
+        format!("qdisc add dev {on} root handle 1:{table} {} default 1", shaper.name()),
+        format!("class add {}", shaper.class(on, first)),
     ]);
     let inner = attach(plan, port, &device, (&name, "parent 1:1", ""))?;
-    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel, later));
+    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel.delay_by, (shaper, later)));
     plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: None });
     Ok(())
 }
@@ -72,8 +122,8 @@ fn rate_changes(
     plan: &Plan,
     place: (usize, usize),
     device: &Device,
-    kernel: Kernel,
-    later: &[RateStep],
+    delay_by: DelayBy,
+    (shaper, later): (Shaper, &[RateStep]),
 ) -> Vec<RateChange> {
     let Some(index) = plan.delays.iter().position(|delay| delay.link == place.0) else { return Vec::new() };
     let (delay, side) = (&plan.delays[index], 1 - place.1);
@@ -87,10 +137,10 @@ fn rate_changes(
         port,
         rate_bps: step.bits_per_second,
         wire: (index, side),
-        commands: (kernel.delay_by == DelayBy::Netem)
+        commands: (delay_by == DelayBy::Netem)
             .then(|| netem(step))
             .into_iter()
-            .chain([(device.namespace, format!("class change {}", class(&device.name, step, kernel.clock)))])
+            .chain([(device.namespace, format!("class change {}", shaper.class(&device.name, step)))])
             .collect(),
     };
     later.iter().map(change).collect()
@@ -103,21 +153,4 @@ fn port_ring(plan: &Plan, port: &Port, device: &Device) -> Option<PortRing> {
     let card = plan.cables.iter().find_map(sends)?;
     let frame_bytes = ring::frame_bytes(port);
     Some(PortRing { size_packets: found.size_packets, bql: found.bql, card, frame_bytes })
-}
-
-/// How much time the shaper may catch up on when the kernel wakes late, in ns. After an idle time it is ahead of its rate
-/// by the same amount, so it may be no more than the kernel needs: with a burst of a whole packet, the queue would always
-/// be one packet shorter than in reality.
-const fn catch_up_ns(clock: Clock) -> u64 {
-    match clock {
-        Clock::Real => 250_000,
-        Clock::Virtual => 10_000,
-    }
-}
-
-/// `quantum` has no effect on a lone class; it is set because the kernel complains about its own default.
-fn class(device: &str, step: &RateStep, clock: Clock) -> String {
-    let rate = units::rate(step.bits_per_second);
-    let burst = (u128::from(step.bits_per_second) * u128::from(catch_up_ns(clock))).div_ceil(8_000_000_000);
-    format!("dev {device} parent 1: classid 1:1 htb rate {rate} burst {burst}b cburst {burst}b quantum {FRAME_BYTES}")
 }

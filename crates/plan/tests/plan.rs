@@ -1,6 +1,6 @@
 //! The commands that build a network, as a reviewer reads them.
 
-use bufferscope_plan::{Cards, DelayBy, Kernel, Namespace, Plan, PlanError, Script, check, is_optional};
+use bufferscope_plan::{Cards, Clock, DelayBy, Kernel, Namespace, Plan, PlanError, Script, check, is_optional};
 use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
 use bufferscope_scenario::{Experiment, Scenario};
 use proptest::prelude::*;
@@ -208,6 +208,32 @@ fn what_the_script_says_about_itself_stays_a_comment() {
     let hostile: Vec<&str> = script.split(['\n', '\r']).filter(|line| line.contains("rm -rf")).collect();
     assert_eq!(hostile.len(), 1);
     assert!(hostile[0].starts_with("# "), "{hostile:?}");
+}
+
+/// HFSC keeps to a schedule, but not across a change of the rate, and `tc` gives it rates of 32 bits only.
+#[test]
+fn a_guest_has_wires_that_are_never_ahead() {
+    let shaping = |rate: &str| {
+        let scenario = scenario(&LAB.replace(r#""10mbit""#, rate));
+        let guest = Kernel { delay_by: DelayBy::Netem, clock: Clock::Virtual };
+        let plan = Plan::new(&scenario, guest).unwrap();
+        let port = plan.ports.iter().find(|port| port.name == "r1>h2").unwrap();
+        let lines = plan.namespaces[usize::from(port.node)].tc.iter();
+        let class = lines.filter(|line| line.contains(&format!("class add dev {}", port.device)));
+        let arguments = class.map(|line| line.split(" 1:1 ").last().unwrap().to_owned()).collect::<Vec<_>>();
+        let changes = plan.rate_changes.iter().take(1).map(|change| change.commands.last().unwrap().1.clone());
+        [arguments, changes.collect()].concat()
+    };
+    assert_eq!(shaping(r#""10mbit""#), ["hfsc ls rate 10mbit ul rate 10mbit"]);
+    assert_eq!(shaping(r#""34359738360bit""#), ["hfsc ls rate 34359738360bit ul rate 34359738360bit"]);
+    assert_eq!(shaping(r#""40gbit""#), ["htb rate 40gbit burst 50000b cburst 50000b quantum 1514"]);
+    assert_eq!(
+        shaping(r#"[["0s", "10mbit"], ["5s", "50mbit"]]"#),
+        [
+            "htb rate 10mbit burst 13b cburst 13b quantum 1514",
+            "class change dev to-h2 parent 1: classid 1:1 htb rate 50mbit burst 63b cburst 63b quantum 1514",
+        ]
+    );
 }
 
 /// The lab with rings on its bottleneck.

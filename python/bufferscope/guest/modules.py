@@ -14,13 +14,16 @@ from .compression import decompressed, without_suffix
 from .errors import GuestError
 from .files import Files
 
-REQUIRED = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "veth", "sch_netem", "sch_htb", "inet_diag", "tcp_diag")
+REQUIRED = (
+    *("virtio_pci", "virtio_console", "qemu_fw_cfg"),
+    *("veth", "sch_netem", "sch_hfsc", "sch_htb", "inet_diag", "tcp_diag"),
+)
 """Modules that every guest must have: for the channels of request and records, and for the network."""
 
 WANTED = (
     *(module for module, loadable in QDISCS.values() if loadable),
     *(f"sch_{name}" for name in ("fq_codel", "fq_pie", "sfq", "cake", "fq")),
-    *(f"sch_{name}" for name in ("prio", "drr", "ets", "qfq", "hfsc", "choke", "sfb", "dualpi2", "ingress")),
+    *(f"sch_{name}" for name in ("prio", "drr", "ets", "qfq", "choke", "sfb", "dualpi2", "ingress")),
     *("cls_u32", "cls_fw", "cls_flower", "cls_matchall", "act_mirred", "ifb", "dummy", "tun", "bridge"),
     *(f"tcp_{name}" for name in ("cubic", "bbr", "vegas", "westwood", "illinois", "htcp", "hybla", "bic", "yeah")),
     *(f"tcp_{name}" for name in ("veno", "scalable", "highspeed", "lp", "nv", "cdg", "dctcp")),
