@@ -95,6 +95,23 @@ def test_differences_are_told_relative_to_the_reference() -> None:
     assert view(comparison([math.inf], [math.inf])).difference == "both censored"
 
 
+def test_medians_stand_for_means_where_losses_hide_some_repetitions() -> None:
+    found = comparison([15, 14, math.inf], [14.2, 14.4, 14.6], "rtt.p95_ms")
+    assert found.centres == (15, 14.4)
+    assert (found.difference, found.meets_aim) == (pytest.approx(0.6), True)
+    assert (view(found).value, view(found).spread) == ("median\N{NO-BREAK SPACE}15", "yes")
+    # Half of the repetitions are hidden, and so is the median.
+    assert comparison([15, math.inf], [14, 14], "rtt.p95_ms").meets_aim is False
+
+
+def test_ranks_tell_what_chance_may_do_to_medians() -> None:
+    # Of eight repetitions, the four of one side are the largest in 1 of 70 orders, in 2 with either side.
+    assert comparison([math.inf, 7, 6, 5], [4, 3, 2, 1]).within_spread is False
+    assert comparison([math.inf, 7, 6, 3], [5, 4, 2, 1]).within_spread is True
+    assert comparison([math.inf, 7, 6], [4, 3, 2]).within_spread is True, "one of 20 orders, and its mirror"
+    assert comparison([math.inf], [4, 3, 2]).within_spread is None
+
+
 def run(engine: str, rtt_ms: float, seed: int = 1, label: str = "50p", position: int = 0) -> HandmadeRun:
     """A run of 2 s in which every probe takes `rtt_ms`; only the simulator knows sojourn times."""
     times = range(201)

@@ -109,11 +109,10 @@ def cell(comparison: Comparison | None) -> str:
 
 def told(comparison: Comparison) -> str:
     """`110.1 / 109.8 (+0.3 % ± 0.5)`: both values, their difference, and how much of it may be chance."""
-    values = (comparison.value, comparison.reference)
-    text = f"{NBSP}/{NBSP}".join("lost" if value.censored else number(_rounded(value.mean)) for value in values)
+    text = f"{NBSP}/{NBSP}".join("lost" if math.isinf(value) else number(_rounded(value)) for value in comparison.centres)
     if math.isnan(comparison.relative):
         return text
-    spread = comparison.reach / abs(comparison.reference.mean)
+    spread = comparison.reach / abs(comparison.centres[1])
     chance = "" if math.isnan(spread) else f"{NBSP}±{NBSP}{spread * 100:.1f}"
     return f"{text} ({comparison.relative * 100:+.1f}{NBSP}%{chance})"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.agreement.aims import AIMS, Aim, aim_of
 from bufferscope.agreement.derived import measured
-from bufferscope.agreement.spread import reach
+from bufferscope.agreement.spread import may_be_alike, reach
 from bufferscope.errors import StoreError
 from bufferscope.metrics.statistics import Estimate
 from bufferscope.metrics.tables import aggregate
@@ -28,30 +28,46 @@ class Comparison:
     aim: Aim | None
 
     @property
+    def is_of_medians(self) -> bool:
+        """Whether medians of the repetitions are compared, because losses hide the value of one: its mean is infinite."""
+        return self.value.censored or self.reference.censored
+
+    @cached_property
+    def centres(self) -> tuple[float, float]:
+        """The two numbers that are compared, in the metric's unit: means, or medians. +inf if losses hide it."""
+        if self.is_of_medians:
+            return self.value.median, self.reference.median
+        return self.value.mean, self.reference.mean
+
+    @property
     def difference(self) -> float:
         """The value minus the reference, in the metric's unit; NaN if both are hidden by losses."""
-        return self.value.mean - self.reference.mean
+        value, reference = self.centres
+        return value - reference
 
     @property
     def relative(self) -> float:
         """The difference as a share of the reference; NaN if the reference is 0, or if a value is hidden."""
-        hidden = self.reference.mean == 0 or not math.isfinite(self.difference)
-        return math.nan if hidden else self.difference / abs(self.reference.mean)
+        reference = self.centres[1]
+        hidden = reference == 0 or not math.isfinite(self.difference)
+        return math.nan if hidden else self.difference / abs(reference)
 
     @cached_property
     def reach(self) -> float:
-        """How far apart the two may lie by chance alone (`spread.reach`); NaN if that is unknown."""
+        """How far apart the two may lie by chance alone (`spread.reach`); NaN if that is unknown, as of medians."""
         return reach(self.value, self.reference)
 
     @property
     def within_spread(self) -> bool | None:
         """Whether chance can explain the difference; None if that is unknown, as with too few repetitions."""
+        if self.is_of_medians:
+            return may_be_alike(self.value, self.reference)
         return None if math.isnan(self.reach) else abs(self.difference) <= self.reach
 
     @property
     def meets_aim(self) -> bool | None:
         """Whether the two are close enough; None without an aim, or if both are hidden by losses."""
-        return None if self.aim is None else self.aim.is_met(self.value.mean, self.reference.mean)
+        return None if self.aim is None else self.aim.is_met(*self.centres)
 
 
 @dataclass(frozen=True)

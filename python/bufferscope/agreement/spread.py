@@ -1,4 +1,4 @@
-"""Whether two means differ by more than the scatter of their repetitions.
+"""Whether two engines differ by more than the scatter of their repetitions.
 
 Welch's interval (B. L. Welch, "The generalization of 'Student's' problem", Biometrika 1947): the two engines may have
 different numbers of repetitions and different variances. If the engines differ by nothing but chance, the difference of
@@ -9,6 +9,9 @@ outside.
 import warnings
 
 from bufferscope.metrics.statistics import CONFIDENCE, Estimate
+
+LEAST_REPETITIONS = 2
+"""Fewer than these tell nothing about chance."""
 
 
 def reach(first: Estimate, second: Estimate) -> float:
@@ -24,3 +27,17 @@ def reach(first: Estimate, second: Estimate) -> float:
         warnings.simplefilter("ignore", RuntimeWarning)
         found = stats.ttest_ind(first.values, second.values, equal_var=False).confidence_interval(CONFIDENCE)
     return float(found.high - found.low) / 2
+
+
+def may_be_alike(first: Estimate, second: Estimate) -> bool | None:
+    """Whether chance can explain how the repetitions of two sides are ordered by size; a censored one is the largest.
+
+    Mann and Whitney's test ("On a test of whether one of two random variables is stochastically larger than the other",
+    Annals of Mathematical Statistics 1947), which fewer than four repetitions of either side never fail. None if either
+    side has fewer than two.
+    """
+    if min(first.n, second.n) < LEAST_REPETITIONS:
+        return None
+    from scipy import stats
+
+    return bool(stats.mannwhitneyu(first.values, second.values).pvalue >= 1 - CONFIDENCE)

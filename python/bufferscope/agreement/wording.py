@@ -65,9 +65,12 @@ def counts(agreement: Agreement) -> tuple[tuple[str, str, int], ...]:
 
 
 def estimate(value: Estimate) -> str:
-    """The mean; with repetitions, also half the width of its 95 % confidence interval."""
+    """The mean; with repetitions, also half the width of its 95 % confidence interval.
+
+    The median if losses hide the value of some repetitions.
+    """
     if value.censored:
-        return CENSORED
+        return CENSORED if math.isinf(value.median) else f"median{NBSP}{number(value.median)}"
     if math.isnan(value.sem):
         return number(value.mean)
     return f"{number(value.mean)}{NBSP}±{NBSP}{margin(value.reach)}"
@@ -86,7 +89,7 @@ def difference(comparison: Comparison, unit: str) -> str:
 def spread(comparison: Comparison) -> str:
     """Whether chance can explain the difference, and how large a difference it can explain."""
     told = SPREADS[comparison.within_spread]
-    return told if comparison.within_spread is None else f"{told}, ±{NBSP}{margin(comparison.reach)}"
+    return told if math.isnan(comparison.reach) else f"{told}, ±{NBSP}{margin(comparison.reach)}"
 
 
 def _rounded(comparison: Comparison) -> float:

@@ -1,5 +1,6 @@
 """Differences in words: the same for the terminal, the page and notebooks."""
 
+import math
 from dataclasses import dataclass
 
 from bufferscope.agreement import wording
@@ -50,7 +51,7 @@ def _cell(point: PointComparison, metric: str, side: str, difference: Difference
     compared = difference.comparison
     within = compared.within_spread
     told = wording.difference(compared, unit)
-    if within is not None:
+    if not math.isnan(compared.reach):
         absolute, bracket, share = told.partition(" (")
         told = f"{absolute} ±{NBSP}{margin(compared.reach)}{bracket}{share}"
     return Cell(side, value, told, BEYOND[None if within is None else not within], within is False)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +94,11 @@ class Estimate:
     def reach(self) -> float:
         """Half the width of that interval; NaN if `sem` is."""
         return (self.high - self.low) / 2
+
+    @property
+    def median(self) -> float:
+        """The median of the repetitions; +inf if half of them are censored."""
+        return median(self.values)
 
     @property
     def n(self) -> int:
