@@ -19,7 +19,7 @@ from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 from causes import FILE, Cause, causes
 from making import DOCS, carried_out, parser, runs_of, write
-from page import differences, page, unneeded, verdict
+from page import differences, page, unneeded
 
 PAGE = DOCS / "agreement.md"
 
@@ -33,7 +33,7 @@ def _main(options: argparse.Namespace) -> int:
     whole = matrix.read(options.matrix)
     known = causes(options.causes.read_text(encoding="utf-8"), whole.scenarios)
     chosen = [entry for entry in whole.entries if any(options.only in scenario for scenario in entry.scenarios)]
-    results = _results(whole, chosen, options)
+    results = _results(whole, chosen, known, options)
     if options.only:
         for difference in differences(results, known):
             print(f"{difference.scenario}: {difference.metric}: {difference.words}", file=sys.stderr)
@@ -65,21 +65,22 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _results(
-    whole: matrix.Matrix, chosen: Sequence[matrix.Entry], options: argparse.Namespace
+    whole: matrix.Matrix, chosen: Sequence[matrix.Entry], known: Sequence[Cause], options: argparse.Namespace
 ) -> dict[str, PointAgreement]:
-    """Every chosen scenario by its name, repeated more often where an aim is missed by less than chance allows."""
+    """Every chosen scenario by its name, repeated more often where it misses an aim for which no cause is known."""
     repetitions = options.repeat or whole.repetitions
     most = options.repeat or whole.most
     results = _compared(chosen, repetitions, options)
-    while repetitions < most and (scattering := [entry for entry in chosen if _scatters(entry, results)]):
+    while repetitions < most and (missing := [entry for entry in chosen if _misses(entry, results, known)]):
         repetitions = min(2 * repetitions, most)
-        results |= _compared(scattering, repetitions, options)
+        results |= _compared(missing, repetitions, options)
     return results
 
 
-def _scatters(entry: matrix.Entry, results: Mapping[str, PointAgreement]) -> bool:
-    """Whether chance may be why a scenario misses an aim."""
-    return any(verdict(comparison) == "chance" for name in entry.scenarios for comparison in results[name].aimed)
+def _misses(entry: matrix.Entry, results: Mapping[str, PointAgreement], known: Sequence[Cause]) -> bool:
+    """Whether a scenario misses an aim, and there is no known cause. A few repetitions may do so by chance."""
+    own = {name: results[name] for name in entry.scenarios}
+    return any(found.cause is None for found in differences(own, known, verdicts=("missed", "chance")))
 
 
 def _compared(

@@ -11,7 +11,7 @@ pub(crate) enum Stream {
     Hosts,
     /// The clock of a host (by the index of its node).
     Clock(u32),
-    /// When the connections, probes and pages of a traffic (by index) begin.
+    /// How late the timers of a traffic (by index) are.
     Traffic(u32),
     /// The congestion controls of the connections of a traffic (by index).
     Congestion(u32),

@@ -28,7 +28,7 @@ pub(crate) struct Ping {
     start_ns: u64,
     stop_ns: u64,
     slots: Slots,
-    random: Random,
+    slack: Random,
     /// The program that decides when to send requests. `None` if they are sent at each multiple of the interval.
     iputils: Option<IputilsPing>,
     probes: Probes,
@@ -46,7 +46,7 @@ impl Ping {
             start_ns: setup.traffic.start_ns,
             stop_ns: setup.traffic.stop_ns,
             slots: setup.slots,
-            random: setup.random(),
+            slack: setup.slack(),
             iputils: (parameters.timing == PingTiming::Iputils).then(|| IputilsPing::new(parameters.interval_ns)),
             probes: Probes::new(Stage::Back, parameters.timeout_ns),
         };
@@ -62,7 +62,7 @@ impl Ping {
         }
         match &mut self.iputils {
             Some(iputils) => {
-                let wakes_ns = iputils.wakes_ns(now_ns, &mut self.random);
+                let wakes_ns = iputils.wakes_ns(now_ns, &mut self.slack);
                 if wakes_ns < self.stop_ns {
                     net.events.schedule(self.slots.begin(self.index), wakes_ns);
                 } else {
@@ -155,7 +155,7 @@ impl Ping {
     fn begin_after(&mut self, after_ns: u64, net: &mut Network) {
         let nominal_ns = self.start_ns + after_ns;
         if nominal_ns < self.stop_ns {
-            let at_ns = late_ns(nominal_ns, TIMER_SLACK_NS, self.stop_ns, &mut self.random);
+            let at_ns = late_ns(nominal_ns, TIMER_SLACK_NS, self.stop_ns, &mut self.slack);
             net.events.schedule(self.slots.begin(self.index), at_ns.max(net.now()));
         }
     }

@@ -1,5 +1,6 @@
 //! The input from which every traffic is built, apart from the parameters of its kind.
 
+use bufferscope_programs as programs;
 use bufferscope_records::Name;
 use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
 
@@ -22,8 +23,13 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// The traffic's own random numbers.
-    pub(crate) fn random(&self) -> Random {
+    /// When the traffic begins what: with the same seed the same on every engine.
+    pub(crate) fn starts(&self) -> programs::Random {
+        programs::Random::new(self.seed, self.index as usize)
+    }
+
+    /// How late the traffic's timers are.
+    pub(crate) fn slack(&self) -> Random {
         Random::new(self.seed, Stream::Traffic(self.index))
     }
 

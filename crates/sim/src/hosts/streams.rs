@@ -19,7 +19,7 @@ use crate::tcp::{self, Egress, Timers};
 /// The programs of one traffic, and the connections they have opened.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    program: Program<Random>,
+    program: Program<programs::Random>,
     opened: Opened,
     slots: Slots,
 }
@@ -61,7 +61,7 @@ impl Streams {
     /// The programs of a traffic that opens TCP connections.
     pub(crate) fn new(setup: &Setup<'_>, sending: Sending, net: &mut Network) -> Self {
         let Setup { traffic, index, seed, .. } = *setup;
-        let program = Program::new(traffic, index as usize, seed, setup.random()).expect("it opens connections");
+        let program = Program::new(traffic, index as usize, seed, setup.starts()).expect("it opens connections");
         let [client, server] = program.ends();
         if program.has_to_be_stopped() && traffic.stop_ns < setup.scenario.duration_ns {
             net.events.schedule(setup.slots.end(index), traffic.stop_ns);

@@ -3,7 +3,7 @@
 //! Each look-up has a row, which lasts from its first question to its first answer. The row has no end if the look-up
 //! failed or the run ended first.
 
-use bufferscope_programs::{Attempt, LookUp, NameServer, Resolver};
+use bufferscope_programs::{self as programs, Attempt, LookUp, NameServer, Resolver};
 use bufferscope_records::{Name, Sink, TransferRow};
 use bufferscope_scenario::DnsTraffic;
 
@@ -13,7 +13,6 @@ use crate::hosts::setup::Setup;
 use crate::network::Network;
 use crate::network::packet::{Datagram, Way};
 use crate::observation::recording::Recording;
-use crate::random::Random;
 
 /// A host that looks up names.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ pub(crate) struct Dns {
     resolver: Resolver,
     server: NameServer,
     agenda: Agenda<Due>,
-    random: Random,
+    random: programs::Random,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +48,7 @@ impl Dns {
             resolver: Resolver::new(parameters, setup.traffic.start_ns, setup.traffic.stop_ns),
             server: NameServer::new(parameters),
             agenda: Agenda::new(setup.slots.begin(setup.index)),
-            random: setup.random(),
+            random: setup.starts(),
         };
         dns.plan(0);
         dns.agenda.arm(net);

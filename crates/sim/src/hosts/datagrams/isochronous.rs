@@ -27,7 +27,7 @@ pub(crate) struct Isochronous {
     /// The next packet of each stream, by index.
     agenda: Agenda<u32>,
     timeout: Slot,
-    random: Random,
+    slack: Random,
     stop_ns: u64,
 }
 
@@ -42,35 +42,28 @@ struct Stream {
 impl Isochronous {
     /// A call.
     pub(crate) fn voip(setup: &Setup<'_>, parameters: &VoipTraffic, net: &mut Network) -> Self {
-        let mut random = setup.random();
+        let mut starts = setup.starts();
         let (start_ns, stop_ns) = (setup.traffic.start_ns, setup.traffic.stop_ns);
         let mut stream = |number| {
             let (name, flow) = setup.flow(number, net);
-            let sender = programs::Isochronous::speaker(start_ns, stop_ns, &mut random);
+            let sender = programs::Isochronous::speaker(start_ns, stop_ns, &mut starts);
             Stream { name, flow, sender, packets: Probes::new(Stage::Far, VoipTraffic::TIMEOUT_NS) }
         };
         let streams = (1..=parameters.streams()).map(&mut stream).collect();
-        Self::new(setup, streams, None, random, net)
+        Self::new(setup, streams, None, net)
     }
 
     /// Round trips.
     pub(crate) fn irtt(setup: &Setup<'_>, parameters: &IrttTraffic, net: &mut Network) -> Self {
-        let mut random = setup.random();
         let (start_ns, stop_ns) = (setup.traffic.start_ns, setup.traffic.stop_ns);
         let (_, flow) = setup.flow(1, net);
-        let sender = programs::Isochronous::irtt(parameters, start_ns, stop_ns, &mut random);
+        let sender = programs::Isochronous::irtt(parameters, start_ns, stop_ns, &mut setup.starts());
         let packets = Probes::new(Stage::Back, parameters.timeout_ns);
         let stream = Stream { name: setup.name, flow, sender, packets };
-        Self::new(setup, vec![stream], Some(parameters.payload_bytes), random, net)
+        Self::new(setup, vec![stream], Some(parameters.payload_bytes), net)
     }
 
-    fn new(
-        setup: &Setup<'_>,
-        streams: Vec<Stream>,
-        answer_bytes: Option<u32>,
-        random: Random,
-        net: &mut Network,
-    ) -> Self {
+    fn new(setup: &Setup<'_>, streams: Vec<Stream>, answer_bytes: Option<u32>, net: &mut Network) -> Self {
         let count = streams.len() as u32;
         let mut senders = Self {
             hosts: Hosts::new(setup, net),
@@ -78,7 +71,7 @@ impl Isochronous {
             answer_bytes,
             agenda: Agenda::new(setup.slots.begin(setup.index)),
             timeout: setup.slots.end(setup.index),
-            random,
+            slack: setup.slack(),
             stop_ns: setup.traffic.stop_ns,
         };
         (0..count).for_each(|index| senders.plan(index));
@@ -135,7 +128,7 @@ impl Isochronous {
 
     fn plan(&mut self, index: u32) {
         if let Some(nominal_ns) = self.streams[index as usize].sender.next_ns() {
-            self.agenda.plan(late_ns(nominal_ns, TIMER_SLACK_NS, self.stop_ns, &mut self.random), index);
+            self.agenda.plan(late_ns(nominal_ns, TIMER_SLACK_NS, self.stop_ns, &mut self.slack), index);
         }
     }
 

@@ -1,6 +1,6 @@
 //! `udp`: flows at a given rate.
 
-use bufferscope_programs::{TIMER_SLACK_NS, UdpReceiver, UdpSender, late_ns};
+use bufferscope_programs::{self as programs, TIMER_SLACK_NS, UdpReceiver, UdpSender, late_ns};
 use bufferscope_records::{Datagrams, FlowRow, Name, Sink};
 use bufferscope_scenario::UdpTraffic;
 
@@ -20,7 +20,8 @@ pub(crate) struct Udp {
     flows: Vec<UdpFlow>,
     /// The next datagram of each flow, by index.
     agenda: Agenda<u32>,
-    random: Random,
+    random: programs::Random,
+    slack: Random,
     /// The longest delay between a datagram's planned time and its departure.
     slack_ns: u64,
     stop_ns: u64,
@@ -36,7 +37,7 @@ struct UdpFlow {
 
 impl Udp {
     pub(crate) fn new(setup: &Setup<'_>, parameters: &UdpTraffic, net: &mut Network) -> Self {
-        let mut random = setup.random();
+        let mut random = setup.starts();
         let (start_ns, stop_ns) = (setup.traffic.start_ns, setup.traffic.stop_ns);
         let mut flow = |number| {
             let (name, flow) = setup.flow(number, net);
@@ -47,7 +48,7 @@ impl Udp {
         let slack_ns = parameters.phase_ns().min(TIMER_SLACK_NS);
         let (hosts, agenda) = (Hosts::new(setup, net), Agenda::new(setup.slots.begin(setup.index)));
         let payload_bytes = parameters.payload_bytes;
-        let mut udp = Self { hosts, payload_bytes, flows, agenda, random, slack_ns, stop_ns };
+        let mut udp = Self { hosts, payload_bytes, flows, agenda, random, slack: setup.slack(), slack_ns, stop_ns };
         (0..parameters.flows).for_each(|index| udp.plan(index, 0));
         udp.agenda.arm(net);
         udp
@@ -83,7 +84,7 @@ impl Udp {
     /// Plans the next datagram of a flow. A sleeping sender wakes a little late, but these delays do not accumulate.
     fn plan(&mut self, index: u32, now_ns: u64) {
         if let Some(nominal_ns) = self.flows[index as usize].sender.plan(&mut self.random) {
-            let at_ns = late_ns(nominal_ns, self.slack_ns, self.stop_ns, &mut self.random);
+            let at_ns = late_ns(nominal_ns, self.slack_ns, self.stop_ns, &mut self.slack);
             self.agenda.plan(at_ns.max(now_ns), index);
         }
     }
