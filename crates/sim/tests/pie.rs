@@ -7,8 +7,11 @@ use common::*;
 
 /// Flows and a ping over 10 Mbit/s and 20 ms, for 30 s.
 fn under(queue: &str, flows: &str) -> MemorySink {
-    let traffic = format!("{BULK}{flows}\n{PING}interval = '50ms'\n");
-    run(&dumbbell("30s", &format!("rate = '10mbit'\nqueue = {{ {queue} }}"), &traffic), 1).output
+    with(queue, &format!("{BULK}{flows}\n{PING}interval = '50ms'\n"))
+}
+
+fn with(queue: &str, traffic: &str) -> MemorySink {
+    run(&dumbbell("30s", &format!("rate = '10mbit'\nqueue = {{ {queue} }}"), traffic), 1).output
 }
 
 /// The median time that packets spent in the queue after the first five seconds, in microseconds: that of the pings.
@@ -32,7 +35,10 @@ fn the_delay_stays_near_the_target_where_a_plain_queue_fills() {
 
 #[test]
 fn capable_flows_are_marked_and_others_dropped() {
-    let reasons = |flows: &str| reasons_after(&under("qdisc = 'pie', ecn = true", flows), 5 * SECOND);
+    let reasons = |flows: &str| {
+        let sink = with("qdisc = 'pie', ecn = true", &format!("{BULK}{flows}\n"));
+        reasons_after(&sink, 5 * SECOND)
+    };
     assert_eq!(reasons("flows = 2\necn = true"), ["pie_mark"]);
     assert_eq!(reasons("flows = 2"), ["pie"]);
 }

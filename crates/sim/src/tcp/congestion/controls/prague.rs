@@ -99,7 +99,8 @@ impl Control for Prague {
 
     fn on_ack(&mut self, window: &mut Window, context: &Context, ack: &Ack) {
         let unmarked = ack.acked.saturating_sub(std::mem::take(&mut self.marked));
-        if unmarked > 0 && !self.in_loss && context.cwnd_limited {
+        // Not only in a full window: at the lowest pace, fewer packets are in flight than the window allows.
+        if unmarked > 0 && !self.in_loss && !context.app_limited {
             self.grow(window, unmarked);
         }
         self.follow(window);

@@ -123,6 +123,19 @@ fn it_grows_in_the_round_of_a_reduction_too() {
     assert_eq!(run.target(), 52_204);
 }
 
+/// At the lowest pace, the window is never full. If that stopped the growth, the pace would stay the lowest.
+#[test]
+fn it_grows_in_a_window_that_is_not_full_unless_the_application_lacks_data() {
+    let mut run = Run::with(2, 40);
+    run.context.cwnd_limited = false;
+    run.context.app_limited = true;
+    run.acknowledge(1, 0);
+    assert_eq!(run.target(), 2 * 1024);
+    run.context.app_limited = false;
+    run.acknowledge(1, 0);
+    assert_eq!(run.target(), 2 * 1024 + 512);
+}
+
 #[test]
 fn after_500_rounds_a_short_round_trip_is_no_advantage() {
     let mut run = Run::with(100, 5);
