@@ -136,9 +136,21 @@ def test_a_cause_of_nothing_is_told(other: Other, tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.usefixtures("other")
-def test_a_part_of_the_matrix_writes_no_page(tmp_path: Path) -> None:
+def test_a_part_of_the_matrix_is_printed_and_writes_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert make(tmp_path, "--only", "codel") == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == NAMES[1]
+    assert re.fullmatch(r"    rtt\.p50_ms: 5\d\.\d / 5\d\.\d \(.*\)", printed[1].replace("\N{NO-BREAK SPACE}", " "))
     assert not (tmp_path / "page.md").exists()
+
+
+@pytest.mark.usefixtures("other")
+def test_a_part_of_the_matrix_may_have_other_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert make(tmp_path, "--only", "codel", "--set", "link.access.delay=110ms") == 0
+    assert "    rtt.p50_ms: 24" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        make(tmp_path, "--set", "link.access.delay=110ms")
+    assert "--set needs --only" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("other")

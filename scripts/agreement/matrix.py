@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -25,6 +25,12 @@ class Entry:
     def has(self, point: Point) -> bool:
         """Whether a point of the experiment is compared."""
         return self.labels is None or all(label in self.labels for label in point.values.values())
+
+    def changed(self, settings: Sequence[str]) -> "Entry":
+        """The same entry with further settings, as in `link.access.delay=10020us`."""
+        own = self.experiment
+        changed = Experiment(own.name, own.text.encode(), f"{own.name}.toml", [*own.overrides, *settings])
+        return replace(self, experiment=changed)
 
     @property
     def scenarios(self) -> Iterator[str]:

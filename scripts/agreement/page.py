@@ -109,7 +109,8 @@ def cell(comparison: Comparison | None) -> str:
 
 def told(comparison: Comparison) -> str:
     """`110.1 / 109.8 (+0.3 % ± 0.5)`: both values, their difference, and how much of it may be chance."""
-    text = f"{NBSP}/{NBSP}".join("lost" if math.isinf(value) else number(_rounded(value)) for value in comparison.centres)
+    centres = ("lost" if math.isinf(value) else number(_rounded(value)) for value in comparison.centres)
+    text = f"{NBSP}/{NBSP}".join(centres)
     if math.isnan(comparison.relative):
         return text
     spread = comparison.reach / abs(comparison.centres[1])

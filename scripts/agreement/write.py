@@ -19,7 +19,7 @@ from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 from causes import FILE, Cause, causes
 from making import DOCS, carried_out, parser, runs_of, write
-from page import differences, page, unneeded
+from page import differences, page, told, unneeded
 
 PAGE = DOCS / "agreement.md"
 
@@ -33,10 +33,12 @@ def _main(options: argparse.Namespace) -> int:
     whole = matrix.read(options.matrix)
     known = causes(options.causes.read_text(encoding="utf-8"), whole.scenarios)
     chosen = [entry for entry in whole.entries if any(options.only in scenario for scenario in entry.scenarios)]
+    if options.settings:
+        chosen = [entry.changed(options.settings) for entry in chosen]
     results = _results(whole, chosen, known, options)
     if options.only:
-        for difference in differences(results, known):
-            print(f"{difference.scenario}: {difference.metric}: {difference.words}", file=sys.stderr)
+        for scenario, point in results.items():
+            print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.aimed), sep="\n")
         return 0
     write(options.page, page(results, known, kept=options.keep_reference))
     return _judge(results, known)
@@ -58,10 +60,17 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.add_argument(
         "--keep-reference", action="store_true", help="take the reference's stored runs, whichever build made them"
     )
-    options.add_argument("--only", default="", help="only scenarios with this in their name; writes no page")
+    options.add_argument("--only", default="", help="print only scenarios with this in their name, and write no page")
+    options.add_argument(
+        "--set", action="append", default=[], dest="settings", metavar="KEY=VALUE",
+        help="with --only: change a setting of the scenarios",
+    )  # fmt: skip
     options.add_argument("--matrix", type=Path, default=matrix.FILE, help="the scenarios (default: matrix.toml)")
     options.add_argument("--causes", type=Path, default=FILE, help="the known differences (default: causes.toml)")
-    return options.parse_args(arguments)
+    chosen = options.parse_args(arguments)
+    if chosen.settings and not chosen.only:
+        options.error("--set needs --only: the page has the scenarios as they are")
+    return chosen
 
 
 def _results(

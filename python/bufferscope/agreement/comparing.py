@@ -29,7 +29,7 @@ class Comparison:
 
     @property
     def is_of_medians(self) -> bool:
-        """Whether medians of the repetitions are compared, because losses hide the value of one: its mean is infinite."""
+        """Whether medians of the repetitions are compared: the mean is infinite where losses hide the value of one."""
         return self.value.censored or self.reference.censored
 
     @cached_property
