@@ -35,6 +35,8 @@ class Difference:
     scenario: str
     metric: str
     words: str
+    repetitions: str
+    """The values of each engine's repetitions, in ascending order."""
     cause: Cause | None
 
 
@@ -86,7 +88,7 @@ def differences(
     """Every aim that is missed (by default, only those missed by more than chance), with its cause if known."""
     known = explained(causes)
     return [
-        Difference(scenario, c.metric, told(c), known.get((scenario, c.metric)))
+        Difference(scenario, c.metric, told(c), _repetitions(c), known.get((scenario, c.metric)))
         for scenario, point in results.items()
         for c in point.aimed
         if verdict(c) in verdicts
@@ -109,13 +111,22 @@ def cell(comparison: Comparison | None) -> str:
 
 def told(comparison: Comparison) -> str:
     """`110.1 / 109.8 (+0.3 % ± 0.5)`: both values, their difference, and how much of it may be chance."""
-    centres = ("lost" if math.isinf(value) else number(_rounded(value)) for value in comparison.centres)
-    text = f"{NBSP}/{NBSP}".join(centres)
+    text = f"{NBSP}/{NBSP}".join(map(_written, comparison.centres))
     if math.isnan(comparison.relative):
         return text
     spread = comparison.reach / abs(comparison.centres[1])
     chance = "" if math.isnan(spread) else f"{NBSP}±{NBSP}{spread * 100:.1f}"
     return f"{text} ({comparison.relative * 100:+.1f}{NBSP}%{chance})"
+
+
+def _repetitions(comparison: Comparison) -> str:
+    """`45.7 46 / 47.4 47.4`: the values of the one engine's repetitions, then those of the other's."""
+    engines = (comparison.value, comparison.reference)
+    return " / ".join(" ".join(map(_written, sorted(estimate.values))) for estimate in engines)
+
+
+def _written(value: float) -> str:
+    return "lost" if math.isinf(value) else number(_rounded(value))
 
 
 def provenance(runs: Iterable[Run]) -> list[tuple[str, str]]:

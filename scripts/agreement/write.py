@@ -19,7 +19,7 @@ from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 from causes import FILE, Cause, causes
 from making import DOCS, carried_out, parser, runs_of, write
-from page import differences, page, told, unneeded
+from page import differences, page, told, unneeded, verdict
 
 PAGE = DOCS / "agreement.md"
 
@@ -35,7 +35,7 @@ def _main(options: argparse.Namespace) -> int:
     chosen = [entry for entry in whole.entries if any(options.only in scenario for scenario in entry.scenarios)]
     if options.settings:
         chosen = [entry.changed(options.settings) for entry in chosen]
-    results = _results(whole, chosen, known, options)
+    results = _results(whole, chosen, options)
     if options.only:
         for scenario, point in results.items():
             print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.aimed), sep="\n")
@@ -74,22 +74,21 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _results(
-    whole: matrix.Matrix, chosen: Sequence[matrix.Entry], known: Sequence[Cause], options: argparse.Namespace
+    whole: matrix.Matrix, chosen: Sequence[matrix.Entry], options: argparse.Namespace
 ) -> dict[str, PointAgreement]:
-    """Every chosen scenario by its name, repeated more often where it misses an aim for which no cause is known."""
+    """Every chosen scenario by its name. Few repetitions may miss an aim by chance, so there are more where they do."""
     repetitions = options.repeat or whole.repetitions
     most = options.repeat or whole.most
     results = _compared(chosen, repetitions, options)
-    while repetitions < most and (missing := [entry for entry in chosen if _misses(entry, results, known)]):
+    while repetitions < most and (missing := [entry for entry in chosen if _misses(entry, results)]):
         repetitions = min(2 * repetitions, most)
         results |= _compared(missing, repetitions, options)
     return results
 
 
-def _misses(entry: matrix.Entry, results: Mapping[str, PointAgreement], known: Sequence[Cause]) -> bool:
-    """Whether a scenario misses an aim, and there is no known cause. A few repetitions may do so by chance."""
-    own = {name: results[name] for name in entry.scenarios}
-    return any(found.cause is None for found in differences(own, known, verdicts=("missed", "chance")))
+def _misses(entry: matrix.Entry, results: Mapping[str, PointAgreement]) -> bool:
+    """Whether a scenario misses an aim."""
+    return any(verdict(found) in ("missed", "chance") for name in entry.scenarios for found in results[name].aimed)
 
 
 def _compared(

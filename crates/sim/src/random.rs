@@ -60,3 +60,20 @@ impl Uniform for Random {
         self.0.next_u64()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_share_a_hash_bucket_as_often_as_chance_says() {
+        let bucket = |seed, traffic, number| Random::new(seed, Stream::Hash { traffic, number }).next_u32() >> 22;
+        let shared = |seed| {
+            let ping = bucket(seed, 1, 0);
+            (0..64).filter(|&number| bucket(seed, 0, number) == ping).count()
+        };
+        // Of 64 flows, a bucket of 1024 has one in 16 on average; the standard deviation of this sum is 35.
+        let found: usize = (1..=20_000).map(shared).sum();
+        assert!((1_250 - 140..=1_250 + 140).contains(&found), "{found}");
+    }
+}
