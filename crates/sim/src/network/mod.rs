@@ -258,7 +258,7 @@ impl Network {
     /// Schedules the restart of a port's link if packets are waiting for it.
     #[inline(always)]
     fn await_link(&mut self, port: PortIndex) {
-        if let Some(at_ns) = self.ports[port as usize].await_link(&self.fates) {
+        if let Some(at_ns) = self.ports[port as usize].await_link() {
             self.events.schedule(self.slots.link(port), at_ns);
         }
     }

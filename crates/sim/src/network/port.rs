@@ -97,10 +97,10 @@ impl Port {
     }
 
     /// The link is stopped. Returns the time when it will restart for a waiting packet; `None` if no packet waits, or if
-    /// the time was already returned to an earlier call. `fates` are decisions of its queue that have not been counted yet.
+    /// the time was already returned to an earlier call.
     #[inline]
-    pub(crate) fn await_link(&mut self, fates: &Fates) -> Option<u64> {
-        if self.awaits_link || self.queue.as_ref()?.is_empty(fates) {
+    pub(crate) fn await_link(&mut self) -> Option<u64> {
+        if self.awaits_link || self.queue.as_ref()?.is_empty() {
             return None;
         }
         self.awaits_link = true;
@@ -182,10 +182,10 @@ mod tests {
         let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
         let sent = offer(&mut port, 5, &mut pool, &mut fates).expect("the link is idle");
         assert_eq!((sent.end_ns, sent.sojourn_ns), (1_211_205, 0));
-        assert_eq!(port.await_link(&fates), None, "nothing waits");
+        assert_eq!(port.await_link(), None, "nothing waits");
         assert!(offer(&mut port, 6, &mut pool, &mut fates).is_none());
-        assert_eq!(port.await_link(&fates), Some(1_211_205));
-        assert_eq!(port.await_link(&fates), None, "one event is enough");
+        assert_eq!(port.await_link(), Some(1_211_205));
+        assert_eq!(port.await_link(), None, "one event is enough");
         let second = send(&mut port, 1_211_205, &mut pool, &mut fates).expect("one waits");
         assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, 1_211_199));
     }
@@ -227,7 +227,7 @@ mod tests {
         }
         assert!(!fates.0.is_empty(), "the average is above max");
         let mut now_ns = 0;
-        while let Some(at_ns) = port.await_link(&fates) {
+        while let Some(at_ns) = port.await_link() {
             now_ns = at_ns;
             send(&mut port, now_ns, &mut pool, &mut fates);
         }

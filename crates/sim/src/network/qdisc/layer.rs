@@ -57,17 +57,10 @@ impl QdiscLayer {
         self.qdisc.change(to, pool, fates);
     }
 
-    /// Is no packet waiting? The counts tell, which is faster than to ask the discipline, unless they don't include
-    /// what it decided last.
+    /// Is no packet waiting?
     #[inline]
-    pub(crate) fn is_empty(&self, uncounted: &Fates) -> bool {
-        if !uncounted.0.is_empty() {
-            return self.qdisc.is_empty();
-        }
-        let Counts { arrived, dropped, sent_packets, .. } = self.counts;
-        let is_empty = arrived == dropped + sent_packets;
-        debug_assert_eq!(is_empty, self.qdisc.is_empty(), "{arrived} arrived, {dropped} dropped, {sent_packets} sent");
-        is_empty
+    pub(crate) fn is_empty(&self) -> bool {
+        self.qdisc.is_empty()
     }
 
     pub(crate) fn backlog(&self) -> Backlog {
