@@ -53,9 +53,7 @@ struct State {
     /// The tin that is served. At first, and after a change, it lies behind the last.
     tin: usize,
     shaper: Shaper,
-    backlog: Backlog,
-    /// Memory that the waiting packets would take in Linux.
-    memory: u64,
+    stock: Stock,
     memory_limit: u64,
     /// Built when the memory is first exhausted.
     heap: Option<Box<Heap>>,
@@ -65,6 +63,14 @@ struct State {
     salt: u64,
     /// What the link adds to each packet.
     overhead_bytes: u32,
+}
+
+/// What waits in all tins.
+#[derive(Debug, Default)]
+struct Stock {
+    backlog: Backlog,
+    /// Memory that the packets would take in Linux.
+    memory: u64,
 }
 
 /// What became of a queue that was served.
@@ -89,8 +95,7 @@ impl Discipline for Cake {
             table: tins::table(parameters.diffserv),
             tin: 0,
             shaper: Shaper::new(Rate::default()),
-            backlog: Backlog::default(),
-            memory: 0,
+            stock: Stock::default(),
             memory_limit: 0,
             heap: None,
             autorate: parameters.autorate_ingress.then(|| Autorate::new(parameters.bytes_per_second())),
@@ -115,7 +120,7 @@ impl Discipline for Cake {
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.0.backlog
+        self.0.stock.backlog
     }
 
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
@@ -129,6 +134,28 @@ impl Discipline for Cake {
     }
 }
 
+impl Stock {
+    /// A packet has been put into a queue of the tin.
+    #[inline]
+    fn add(&mut self, packet: PacketId, tin: &mut Tin, pool: &Pool) {
+        let bytes = u64::from(pool.header(packet).frame_bytes);
+        tin.bytes += bytes;
+        self.backlog.bytes += bytes;
+        self.backlog.packets += 1;
+        self.memory += truesize(packet, pool);
+    }
+
+    /// A packet has been taken out of a queue of the tin.
+    #[inline]
+    fn remove(&mut self, packet: PacketId, tin: &mut Tin, pool: &Pool) {
+        let bytes = u64::from(pool.header(packet).frame_bytes);
+        tin.bytes -= bytes;
+        self.backlog.bytes -= bytes;
+        self.backlog.packets -= 1;
+        self.memory -= truesize(packet, pool);
+    }
+}
+
 impl State {
     fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
         let header = pool.header_mut(packet);
@@ -136,12 +163,12 @@ impl State {
         if self.parameters.wash {
             header.class.wash();
         }
-        let (header, before) = (*header, self.backlog.bytes);
+        let (header, before) = (*header, self.stock.backlog.bytes);
         let tin = &mut self.tins[tin_index];
         let index = tin.flows.classify(&header, self.isolation);
         if tin.bytes == 0 {
             tin.next_ns = tin.next_ns.max(now_ns);
-            if self.backlog.packets == 0 {
+            if self.stock.backlog.packets == 0 {
                 self.shaper.wake(now_ns);
             }
         }
@@ -161,7 +188,7 @@ impl State {
             heap.grown(Entry::new(tin_index, index), bytes_of(&self.tins));
         }
         if let Some(autorate) = &mut self.autorate {
-            let added = self.backlog.bytes.saturating_sub(before);
+            let added = self.stock.backlog.bytes.saturating_sub(before);
             if let Some(rate) = autorate.on_arrival(added, now_ns) {
                 self.set_rate(rate);
             }
@@ -173,24 +200,11 @@ impl State {
         }
     }
 
+    #[inline]
     fn push(&mut self, packet: PacketId, tin: usize, index: usize, pool: &mut Pool) {
         let tin = &mut self.tins[tin];
         tin.flows.flows[index].queue.push(packet, pool);
-        let header = pool.header(packet);
-        tin.bytes += u64::from(header.frame_bytes);
-        self.backlog.bytes += u64::from(header.frame_bytes);
-        self.backlog.packets += 1;
-        self.memory += truesize(packet, pool);
-    }
-
-    /// Accounts for a packet that has been taken out of a queue.
-    #[inline]
-    fn forget(&mut self, packet: PacketId, tin: usize, pool: &Pool) {
-        let header = pool.header(packet);
-        self.tins[tin].bytes -= u64::from(header.frame_bytes);
-        self.backlog.bytes -= u64::from(header.frame_bytes);
-        self.backlog.packets -= 1;
-        self.memory -= truesize(packet, pool);
+        self.stock.add(packet, tin, pool);
     }
 
     /// Drops an acknowledgement that the packet, the last of its queue, replaces.
@@ -198,9 +212,11 @@ impl State {
         let queue = &mut self.tins[tin].flows.flows[index].queue;
         let aggressive = self.parameters.ack_filter == AckFilter::Aggressive;
         let Some(replaced) = ack_filter::take_replaced(queue, packet, aggressive, pool) else { return };
-        self.forget(replaced, tin, pool);
+        let tin = &mut self.tins[tin];
+        self.stock.remove(replaced, tin, pool);
         if self.parameters.ingress {
-            self.advance(replaced, tin, now_ns, true, pool);
+            let bytes = overhead::adjusted_bytes(replaced, &self.parameters.link_layer, pool);
+            advance(&mut self.shaper, tin, bytes, now_ns, true);
         }
         fates.drop(replaced, Reason::ACK_FILTER);
     }
@@ -228,7 +244,7 @@ impl State {
     #[inline]
     fn drop_surplus(&mut self, own: (usize, usize), now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
         let mut result = Xmit::Queued;
-        while self.memory > self.memory_limit {
+        while self.stock.memory > self.memory_limit {
             if self.drop_longest(now_ns, pool, fates) == own {
                 result = Xmit::Displacing;
             }
@@ -241,40 +257,27 @@ impl State {
     fn drop_longest(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> (usize, usize) {
         let heap = self.heap.get_or_insert_with(|| Box::new(Heap::new()));
         let entry = heap.longest(bytes_of(&self.tins));
-        let (tin, index) = (entry.tin(), entry.queue());
-        let head = self.tins.get_mut(tin).and_then(|tin| tin.flows.flows[index].queue.pop(pool));
-        let Some(packet) = head else {
+        let place = (entry.tin(), entry.queue());
+        let longest = self.tins.get_mut(place.0).and_then(|tin| Some((tin.flows.flows[place.1].queue.pop(pool)?, tin)));
+        let Some((packet, tin)) = longest else {
             heap.timeout = 0;
-            return (tin, index);
+            return place;
         };
-        let Tin { flows, cobalt, .. } = &mut self.tins[tin];
-        flows.flows[index].cobalt.on_overflow(cobalt, now_ns as i64);
-        self.forget(packet, tin, pool);
+        tin.flows.flows[place.1].cobalt.on_overflow(&tin.cobalt, now_ns as i64);
+        self.stock.remove(packet, tin, pool);
         if self.parameters.ingress {
-            self.advance(packet, tin, now_ns, true, pool);
+            let bytes = overhead::adjusted_bytes(packet, &self.parameters.link_layer, pool);
+            advance(&mut self.shaper, tin, bytes, now_ns, true);
         }
         fates.drop(packet, Reason::OVERLIMIT);
-        if let Some(heap) = &mut self.heap {
-            heap.first_shrunk(bytes_of(&self.tins));
-        }
-        (tin, index)
-    }
-
-    /// A packet leaves or, with `dropped`, counts as sent. Returns its length on the link (`cake_advance_shaper`).
-    #[inline]
-    fn advance(&mut self, packet: PacketId, tin: usize, now_ns: u64, dropped: bool, pool: &Pool) -> i32 {
-        let bytes = overhead::adjusted_bytes(packet, &self.parameters.link_layer, pool);
-        if !self.shaper.rate.is_unlimited() {
-            self.tins[tin].advance(bytes, now_ns);
-            self.shaper.advance(bytes, dropped);
-        }
-        bytes as i32
+        heap.first_shrunk(bytes_of(&self.tins));
+        place
     }
 
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
         let mut may_decay = true;
         loop {
-            if self.backlog.packets == 0 {
+            if self.stock.backlog.packets == 0 {
                 return Dequeued::Nothing;
             }
             if let Some(at_ns) = self.shaper.not_before(now_ns) {
@@ -373,52 +376,49 @@ impl State {
         }
     }
 
-    /// Takes a packet out of a queue, as COBALT lets it.
+    /// Takes a packet out of a queue of the chosen tin, as COBALT lets it.
     #[inline]
     fn serve(&mut self, index: usize, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Served {
-        let tin_index = self.tin;
+        let ingress = self.parameters.ingress;
         loop {
-            let tin = &mut self.tins[tin_index];
-            let Some(packet) = tin.flows.flows[index].queue.pop(pool) else {
+            let tin = &mut self.tins[self.tin];
+            let bulk_flows = if ingress { tin.flows.bulk.into() } else { 0 };
+            let flow = &mut tin.flows.flows[index];
+            let Some(packet) = flow.queue.pop(pool) else {
                 tin.flows.retire(index, &tin.cobalt, self.isolation, now_ns as i64);
                 return Served::Empty;
             };
+            let is_last = flow.queue.is_empty();
             let header = pool.header_mut(packet);
-            let bulk_flows = if self.parameters.ingress { tin.flows.bulk.into() } else { 0 };
             let (sojourn_ns, capable) = (now_ns - header.at_ns, header.class.ecn().is_capable());
-            let flow = &mut tin.flows.flows[index];
             let Verdict { drop, marked } =
                 flow.cobalt.judge(&tin.cobalt, now_ns as i64, sojourn_ns, bulk_flows, capable, &mut self.random);
             if marked {
                 header.class.mark();
             }
-            let is_last = flow.queue.is_empty();
-            self.forget(packet, tin_index, pool);
-            if let Some(heap) = self.heap.as_mut().filter(|heap| heap.timeout > 0) {
-                heap.shrunk(Entry::new(tin_index, index), bytes_of(&self.tins));
+            let is_sent = !drop || is_last;
+            if is_sent || ingress {
+                // Dropped packets have come through the link, too.
+                let bytes = overhead::adjusted_bytes(packet, &self.parameters.link_layer, pool);
+                flow.deficit -= bytes as i32;
+                tin.deficit -= bytes as i32;
+                advance(&mut self.shaper, tin, bytes, now_ns, !is_sent);
             }
-            if !drop || is_last {
+            self.stock.remove(packet, tin, pool);
+            if let Some(heap) = self.heap.as_mut().filter(|heap| heap.timeout > 0) {
+                heap.shrunk(Entry::new(self.tin, index), bytes_of(&self.tins));
+            }
+            if is_sent {
                 if marked {
                     fates.0.push(Fate::Marked(packet, Reason::COBALT_MARK));
                 }
-                self.charge(packet, index, now_ns, false, pool);
                 return Served::Packet(packet);
             }
             fates.drop(packet, Reason::COBALT);
-            if self.parameters.ingress {
-                self.charge(packet, index, now_ns, true, pool);
+            if ingress {
                 return Served::Again;
             }
         }
-    }
-
-    /// Charges a packet to the shaper, to the tin that is served and to a queue of it.
-    #[inline]
-    fn charge(&mut self, packet: PacketId, index: usize, now_ns: u64, dropped: bool, pool: &Pool) {
-        let bytes = self.advance(packet, self.tin, now_ns, dropped, pool);
-        let tin = &mut self.tins[self.tin];
-        tin.flows.flows[index].deficit -= bytes;
-        tin.deficit -= bytes;
     }
 
     /// Sets the rate of the shaper, and what depends on it (`cake_reconfigure`).
@@ -445,8 +445,9 @@ impl State {
         let kept = tins.len();
         for index in kept..self.tins.len() {
             for queue in 0..QUEUES {
-                while let Some(packet) = self.tins[index].flows.flows[queue].queue.pop(pool) {
-                    self.forget(packet, index, pool);
+                let tin = &mut self.tins[index];
+                while let Some(packet) = tin.flows.flows[queue].queue.pop(pool) {
+                    self.stock.remove(packet, tin, pool);
                     fates.drop(packet, Reason::PURGED);
                 }
             }
@@ -459,6 +460,15 @@ impl State {
         }
         (self.parameters, self.isolation, self.table) = (parameters, isolation, table);
         self.set_rate(self.parameters.bytes_per_second());
+    }
+}
+
+/// A packet of the tin leaves or, with `dropped`, counts as sent (`cake_advance_shaper`).
+#[inline]
+fn advance(shaper: &mut Shaper, tin: &mut Tin, bytes: u32, now_ns: u64, dropped: bool) {
+    if !shaper.rate.is_unlimited() {
+        tin.advance(bytes, now_ns);
+        shaper.advance(bytes, dropped);
     }
 }
 
