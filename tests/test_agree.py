@@ -117,10 +117,10 @@ def test_run_shows_several_engines_side_by_side(cli: Cli, tmp_path: Path) -> Non
 @pytest.mark.guest
 def test_the_simulator_agrees_with_a_real_kernel(cli: Cli, tmp_path: Path) -> None:
     build_guest()
-    # Slow start, its overshoot, and one whole sawtooth.
+    # Slow start, its overshoot, and two sawteeth.
     answer = cli(
         "agree", "ucas-reproduce", "--set", "tcp.gso_max_segs=1", "--set", "traffic.ping.timing=exact",
-        "--set", "duration=8s", "--repeat", "2", "--json",
+        "--set", "duration=16s", "--repeat", "2", "--json",
     )  # fmt: skip
     assert answer.status == 0, answer.err
     document = json.loads(answer.out)

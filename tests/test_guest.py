@@ -130,7 +130,7 @@ def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
     tmp_path: Path, built: Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Not every 10 ms: the kernel sees what runs at its ticks, every 4 ms, and every second sample might meet one.
-    path = write(tmp_path, 'sample = "9ms"\n' + ROUTED.replace('"2s"', '"10s"'))
+    path = write(tmp_path, 'sample = "9ms"\n' + ROUTED.replace('"2s"', '"20s"'))
     (usual,) = bs.run(path, engine="guest", out=tmp_path / "usual").runs
     of_time = hardware._time
     # An instruction takes 2^shift nanoseconds.
