@@ -2,7 +2,7 @@
 
 A hop is one packet fully sent on one link. Both count hops, so hops per CPU second compare, whatever either calls an
 event. Then the simulator's speed with up to ten thousand flows, with and without samples of them and with one queueing
-discipline or another, as tables in Markdown and as charts.
+discipline or another, of TCP and of UDP, as tables in Markdown and as charts.
 """
 
 import argparse
@@ -44,7 +44,8 @@ because the kernel may count CPU time in ticks of 4 ms."""
 REPEATED = 3
 """How often each is measured; the fastest counts, because other programs can only make a run slower."""
 CHART = ROOT / "target" / "speed-against-flows.svg"
-CHART_OF_DISCIPLINES = ROOT / "target" / "speed-of-disciplines.svg"
+CHARTS_OF_DISCIPLINES = {kind: ROOT / "target" / f"speed-of-disciplines-{kind}.svg" for kind in ("tcp", "udp")}
+"""By the flows that are queued. TCP reacts to what a discipline drops; UDP makes the same work for all of them."""
 NS3_PACKAGES = "libns3-dev pkg-config g++"
 
 Measured = dict[str, Any]
@@ -65,18 +66,23 @@ def main() -> None:
 def by_samples() -> None:
     """Print and draw the speed against the number of flows, with more and fewer samples of them."""
     series = {name: ["pfifo", *how] for name, how in SAMPLES.items()}
-    _ = against_flows("pfifo, by samples of the flows", CHART, series)
+    _ = against_flows("TCP over pfifo, by samples of the flows", CHART, series)
 
 
 def by_discipline() -> None:
     """Print and draw the speed against the number of flows, with one discipline or another."""
     names = ["pfifo", "codel", *FAIR]
-    series = {qdisc: [qdisc, *SAMPLES["every second"]] for qdisc in names}
-    speeds = against_flows("by discipline, flows sampled every second", CHART_OF_DISCIPLINES, series)
-    print("\nIn per cent of pfifo with as many flows\n")
-    print_header(names[1:])
-    for flows, row in speeds.items():
-        print_row(flows, [f"{100 * row[name] / row['pfifo']:.0f}" for name in names[1:]])
+    for kind, path in CHARTS_OF_DISCIPLINES.items():
+        series = {qdisc: [qdisc, kind, *SAMPLES["every second"]] for qdisc in names}
+        speeds = against_flows(f"{kind.upper()} by discipline, flows sampled every second", path, series)
+        print("\nIn per cent of pfifo with as many flows\n")
+        print_header(names[1:])
+        for flows, row in speeds.items():
+            print_row(flows, [f"{100 * row[name] / row['pfifo']:.0f}" for name in names[1:]])
+        print("\nNanoseconds that a hop takes longer than with pfifo\n")
+        print_header(names[1:])
+        for flows, row in speeds.items():
+            print_row(flows, [f"{1e9 / row[name] - 1e9 / row['pfifo']:.0f}" for name in names[1:]])
 
 
 def compare() -> None:
@@ -167,7 +173,7 @@ def fastest(commands: Mapping[str, list[str]]) -> dict[str, int]:
 
 def chart(rows: list[dict[str, Any]], subject: str, order: list[str]) -> alt.Chart:
     """One line for each series."""
-    title = alt.Title("Speed of the simulator against the number of flows", subtitle=f"100 Mbit/s, CUBIC; {subject}")
+    title = alt.Title("Speed of the simulator against the number of flows", subtitle=f"100 Mbit/s; {subject}")
     x = alt.X("flows:Q", scale=alt.Scale(type="log"), title="flows", axis=alt.Axis(values=list(SECONDS), format="~s"))
     y = alt.Y("speed:Q", title="million hops per CPU second")
     color = alt.Color("series:N", sort=order, title=None)

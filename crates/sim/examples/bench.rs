@@ -1,13 +1,13 @@
 //! How fast the simulator is, and how much memory it takes: `cargo run --release -p bufferscope-sim --example bench`.
 //!
-//! The scenario: 1 Gbit/s to a router and 100 Mbit/s from there, 20 ms of base RTT, long CUBIC flows, 60 s; every record is
-//! streamed to Parquet files in a temporary directory. One line of JSON:
+//! The scenario: 1 Gbit/s to a router and 100 Mbit/s from there, 20 ms of base RTT, long CUBIC flows or UDP flows of together
+//! 105 Mbit/s, 60 s; every record is streamed to Parquet files in a temporary directory. One line of JSON:
 //! - `hops`: packets fully sent on one link, in either direction;
 //! - `cpu_s`: CPU time of this thread (Linux' `/proc/thread-self/schedstat`), writing the records included;
 //! - `peak_growth_kib`: by how much the largest resident set exceeds what the process took before the run.
 //!
-//! Arguments: `[QDISC] [FLOWS] [SECONDS] [PATH=VALUE]...`, by default `pfifo 1 60`. The last are overrides of the
-//! experiment, such as `sample.flows=1s`.
+//! Arguments: `[QDISC] [FLOWS] [SECONDS] [tcp|udp] [PATH=VALUE]...`, by default `pfifo 1 60 tcp`. The last are overrides of
+//! the experiment, such as `sample.flows=1s`.
 
 use std::error::Error;
 use std::fs;
@@ -16,16 +16,24 @@ use std::ops::ControlFlow;
 use bufferscope_records::{ParquetSink, Recorder};
 use bufferscope_scenario::Experiment;
 
+/// Of all UDP flows together, in payload.
+const UDP_BITS_PER_SECOND: u32 = 105_000_000;
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).peekable();
     let qdisc = arguments.next().unwrap_or_else(|| "pfifo".to_owned());
     let flows = arguments.next().map_or(Ok(1), |flows| flows.parse())?;
     let seconds = arguments.next().map_or(Ok(60), |seconds| seconds.parse())?;
-    measure(&qdisc, flows, seconds, &arguments.collect::<Vec<_>>())
+    let traffic = match arguments.next_if(|argument| !argument.contains('=')).as_deref() {
+        None | Some("tcp") => "kind = \"tcp\"\ncongestion = \"cubic\"".to_owned(),
+        Some("udp") => format!("kind = \"udp\"\nrate = \"{}bit\"", UDP_BITS_PER_SECOND / flows.max(1)),
+        Some(other) => return Err(format!("{other}: neither tcp nor udp").into()),
+    };
+    measure(&qdisc, flows, seconds, &traffic, &arguments.collect::<Vec<_>>())
 }
 
-fn measure(qdisc: &str, flows: u32, seconds: u32, overrides: &[String]) -> Result<(), Box<dyn Error>> {
-    let experiment = Experiment::parse(&experiment(qdisc, flows, seconds), "bench.toml", overrides)?;
+fn measure(qdisc: &str, flows: u32, seconds: u32, traffic: &str, overrides: &[String]) -> Result<(), Box<dyn Error>> {
+    let experiment = Experiment::parse(&experiment(qdisc, flows, seconds, traffic), "bench.toml", overrides)?;
     let scenario = &experiment.points()[0].scenario;
     let directory = tempfile::tempdir()?;
     let baseline_kib = reset_peak()?;
@@ -42,7 +50,7 @@ fn measure(qdisc: &str, flows: u32, seconds: u32, overrides: &[String]) -> Resul
     Ok(())
 }
 
-fn experiment(qdisc: &str, flows: u32, seconds: u32) -> String {
+fn experiment(qdisc: &str, flows: u32, seconds: u32, traffic: &str) -> String {
     // `cake` limits memory, not packets; in bytes it would have another meaning.
     let limit = if qdisc == "cake" { "" } else { r#", limit = "1000p""# };
     format!(
@@ -62,11 +70,10 @@ fn experiment(qdisc: &str, flows: u32, seconds: u32) -> String {
         queue = {{ qdisc = "{qdisc}"{limit} }}
         [[traffic]]
         name = "bulk"
-        kind = "tcp"
         from = "server"
         to = "client"
         flows = {flows}
-        congestion = "cubic"
+        {traffic}
         "#
     )
 }
