@@ -142,6 +142,8 @@ def test_a_part_of_the_matrix_is_printed_and_writes_no_page(tmp_path: Path, caps
     assert printed[0] == NAMES[1]
     assert re.fullmatch(r"    rtt\.p50_ms: 5\d\.\d / 5\d\.\d \(.*\)", printed[1].replace("\N{NO-BREAK SPACE}", " "))
     assert not (tmp_path / "page.md").exists()
+    assert make(tmp_path, "--only", "cdel") == 1
+    assert "no scenario has 'cdel' in its name" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("other")

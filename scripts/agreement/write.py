@@ -12,6 +12,7 @@ from pathlib import Path
 import matrix
 from bufferscope.agreement import PointAgreement, compare
 from bufferscope.engines import Engine, engines
+from bufferscope.errors import InputError
 from bufferscope.job import Task
 from bufferscope.result import Result
 from bufferscope.running import plan
@@ -33,6 +34,8 @@ def _main(options: argparse.Namespace) -> int:
     whole = matrix.read(options.matrix)
     known = causes(options.causes.read_text(encoding="utf-8"), whole.scenarios)
     chosen = [entry for entry in whole.entries if any(options.only in scenario for scenario in entry.scenarios)]
+    if not chosen:
+        raise InputError(f"no scenario has {options.only!r} in its name")
     if options.settings:
         chosen = [entry.changed(options.settings) for entry in chosen]
     results = _results(whole, chosen, options)
