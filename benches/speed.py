@@ -9,7 +9,7 @@ import argparse
 import json
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +76,9 @@ def by_discipline() -> None:
         series = {qdisc: [qdisc, kind, *SAMPLES["every second"]] for qdisc in names}
         speeds = against_flows(f"{kind.upper()} by discipline, flows sampled every second", path, series)
         print("\nIn per cent of pfifo with as many flows\n")
-        print_header(names[1:])
-        for flows, row in speeds.items():
-            print_row(flows, [f"{100 * row[name] / row['pfifo']:.0f}" for name in names[1:]])
+        print_beside_pfifo(speeds, lambda speed, pfifo: 100 * speed / pfifo)
         print("\nNanoseconds that a hop takes longer than with pfifo\n")
-        print_header(names[1:])
-        for flows, row in speeds.items():
-            print_row(flows, [f"{1e9 / row[name] - 1e9 / row['pfifo']:.0f}" for name in names[1:]])
+        print_beside_pfifo(speeds, lambda speed, pfifo: 1e9 / speed - 1e9 / pfifo)
 
 
 def compare() -> None:
@@ -149,6 +145,13 @@ def against_flows(subject: str, path: Path, series: Mapping[str, list[str]]) -> 
     path.write_text(pictures.svg(chart(rows, subject, list(series)).to_dict() | {"config": style.config(style.LIGHT)}))
     print(f"\nDrawn: {path.relative_to(ROOT)}")
     return speeds
+
+
+def print_beside_pfifo(speeds: Mapping[int, Mapping[str, int]], cell: Callable[[int, int], float]) -> None:
+    """Print a table of whole numbers, each of which `cell` makes of a discipline's speed and pfifo's."""
+    print_header(name for name in next(iter(speeds.values())) if name != "pfifo")
+    for flows, row in speeds.items():
+        print_row(flows, [f"{cell(speed, row['pfifo']):.0f}" for name, speed in row.items() if name != "pfifo"])
 
 
 def print_header(columns: Iterable[str]) -> None:

@@ -120,6 +120,13 @@ class Experiment:
         self.notes = (*core.notes, *self._unrecorded())
         """What the user should know before it runs, one line each; the notes of all points, without duplicates."""
 
+    def with_overrides(self, added: Overrides) -> "Experiment":
+        """The same experiment with further overrides, which come last. Raises `ExperimentError`."""
+        overrides = [*self.overrides, *as_texts(added)]
+        found = Experiment(self.name, self.text.encode(), self.path or self.name, overrides)
+        found.path = self.path
+        return found
+
     def _unrecorded(self) -> Iterator[str]:
         """Report figures and expectations on tables that no point records: `record` cannot be swept."""
         scenario = self.points[0].scenario

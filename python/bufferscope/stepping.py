@@ -289,8 +289,7 @@ def _go_on(_now_ns: int, _duration_ns: int) -> bool:
 
 def _experiment(given: str | PathLike[str] | Experiment, overrides: Overrides) -> Experiment:
     if isinstance(given, Experiment):
-        added = as_texts(overrides)
-        return Experiment(given.name, given.text.encode(), given.path or given.name, [*given.overrides, *added])
+        return given.with_overrides(overrides)
     text = fspath(given)
     if isinstance(text, str) and "\n" in text:
         return Experiment("experiment", text.encode(), "the experiment", overrides)

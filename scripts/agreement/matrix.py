@@ -28,9 +28,7 @@ class Entry:
 
     def changed(self, settings: Sequence[str]) -> "Entry":
         """The same entry with further settings, as in `link.access.delay=10020us`."""
-        own = self.experiment
-        changed = Experiment(own.name, own.text.encode(), f"{own.name}.toml", [*own.overrides, *settings])
-        return replace(self, experiment=changed)
+        return replace(self, experiment=self.experiment.with_overrides(settings))
 
     @property
     def scenarios(self) -> Iterator[str]:

@@ -12,9 +12,9 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 NEEDS_A_KERNEL = {"ring-bql"}
 
 
-def by_labels(name: str, out: Path) -> dict[tuple[str, ...], metrics.Metrics]:
+def by_labels(name: str, out: Path, *overrides: str) -> dict[tuple[str, ...], metrics.Metrics]:
     """The metrics of every point of an example on the simulator, by its labels."""
-    result = bs.run(EXAMPLES / f"{name}.toml", out=out)
+    result = bs.run(EXAMPLES / f"{name}.toml", overrides, out=out)
     return {tuple(run.point.values()): metrics.compute(run) for run in result.runs}
 
 
@@ -68,13 +68,14 @@ def test_a_full_queue_of_the_sender_itself_costs_pings_and_no_retransmission(tmp
 
 
 def test_offload_doubles_the_delay_of_a_queue_counted_in_packets(tmp_path: Path) -> None:
-    found = by_labels("offload", tmp_path)
+    # At 10 s, one flow is repairing a loss. What it has received behind the hole would count after the warm-up.
+    found = by_labels("offload", tmp_path, "warmup=11s")
     alone, joined = found["1",], found["45",]
     # Of 20 ms of path and what the queue adds: the same packets hold nearly twice as much.
     assert joined["rtt.p95_ms"] - 20 == pytest.approx(2 * (alone["rtt.p95_ms"] - 20), rel=0.1)
     for one in found.values():
         assert one["queue.r1>h2.max_packets"] == 100
-        assert one["goodput.bulk_mbit"] == pytest.approx(9.56, abs=0.02)
+        assert one["goodput.bulk_mbit"] == pytest.approx(9.56, abs=0.01)
 
 
 def test_datagrams_queue_as_their_pattern_says_and_a_flood_loses_the_rest(tmp_path: Path) -> None:

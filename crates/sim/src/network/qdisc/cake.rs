@@ -3,7 +3,7 @@
 //!
 //! Source: Linux 6.1 `net/sched/sch_cake.c` with the fixes of its stable releases; Høiland-Jørgensen, Täht and Morton,
 //! "Piece of CAKE" (arXiv:1804.07617). The parts are in files of their own: [`cobalt`], [`flows`], [`rotation`], [`tins`],
-//! [`shaper`], [`overhead`], [`ack_filter`], [`overflow`] and [`autorate`].
+//! [`shaper`], [`overhead`], [`stock`], [`ack_filter`], [`overflow`] and [`autorate`].
 //!
 //! Departs:
 //! - `nat` has no effect, because no node translates addresses;
@@ -19,11 +19,11 @@ use self::cobalt::Verdict;
 use self::flows::{Dithers, Isolation, List, QUEUES, Set};
 use self::overflow::{Entry, Heap};
 use self::shaper::{Rate, Shaper};
+use self::stock::Stock;
 use self::tins::{Table, Tin};
 use super::{Dequeued, Discipline, Fate, Fates, Place};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation;
-use crate::network::truesize::truesize;
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
 
@@ -35,6 +35,7 @@ mod overflow;
 mod overhead;
 mod rotation;
 mod shaper;
+mod stock;
 mod tins;
 
 /// Number of tins in memory (`CAKE_MAX_TINS`).
@@ -63,14 +64,6 @@ struct State {
     salt: u64,
     /// What the link adds to each packet.
     overhead_bytes: u32,
-}
-
-/// What waits in all tins.
-#[derive(Debug, Default)]
-struct Stock {
-    backlog: Backlog,
-    /// Memory that the packets would take in Linux.
-    memory: u64,
 }
 
 /// What became of a queue that was served.
@@ -131,28 +124,6 @@ impl Discipline for Cake {
 
     fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
         self.0.change(*to.0, pool, fates);
-    }
-}
-
-impl Stock {
-    /// A packet has been put into a queue of the tin.
-    #[inline]
-    fn add(&mut self, packet: PacketId, tin: &mut Tin, pool: &Pool) {
-        let bytes = u64::from(pool.header(packet).frame_bytes);
-        tin.bytes += bytes;
-        self.backlog.bytes += bytes;
-        self.backlog.packets += 1;
-        self.memory += truesize(packet, pool);
-    }
-
-    /// A packet has been taken out of a queue of the tin.
-    #[inline]
-    fn remove(&mut self, packet: PacketId, tin: &mut Tin, pool: &Pool) {
-        let bytes = u64::from(pool.header(packet).frame_bytes);
-        tin.bytes -= bytes;
-        self.backlog.bytes -= bytes;
-        self.backlog.packets -= 1;
-        self.memory -= truesize(packet, pool);
     }
 }
 
