@@ -50,8 +50,8 @@ def run(
     >>> result = bs.run("ucas-reproduce", {"link.bottleneck.rate": "2mbit"}, repeat=3)          # doctest: +SKIP
     """
     experiment = load_experiment(name_or_path, overrides)
-    tasks = plan(experiment, engines(engine, kernel=kernel), Path(out), seed=seed, repeat=repeat)
-    return Result(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster, layout=layout))
+    tasks = plan(experiment, engines(engine, kernel=kernel), Path(out), seed=seed, repeat=repeat, reuse=reuse)
+    return Result(execute(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout=layout))
 
 
 def choose(
@@ -85,8 +85,8 @@ def choose(
     chosen = one_engine(engine, kernel)
     experiment = load_experiment(name_or_path, overrides)
     study = plan_study(experiment, experiment.having(point)[0], chosen, link)
-    tasks = plan(study.experiment, [chosen], Path(out), seed=seed, repeat=repeat)
-    runs = execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster, layout="single")
+    tasks = plan(study.experiment, [chosen], Path(out), seed=seed, repeat=repeat, reuse=reuse)
+    runs = execute(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout="single")
     return Choice(study, Result(runs))
 
 

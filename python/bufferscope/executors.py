@@ -54,11 +54,8 @@ class Executor(Protocol):
     def check(self, tasks: Sequence[Task]) -> None:
         """Raise `EngineError` if one of the tasks can't be carried out."""
 
-    def carry_out(self, tasks: Sequence[Task], watcher: Watcher, reuse: bool, ended: Ended) -> None:
-        """Carry out the tasks, and add each to `ended` when it has ended, so that they are there after Ctrl-C, too.
-
-        With `reuse`, a stored run is taken instead if a new run would give the same records.
-        """
+    def carry_out(self, tasks: Sequence[Task], watcher: Watcher, ended: Ended) -> None:
+        """Carry out the tasks, and add each to `ended` when it has ended, so that they are there after Ctrl-C, too."""
 
 
 class Threads:
@@ -80,17 +77,11 @@ class Threads:
         Raises `InputError` if the layout does not suit the tasks.
         """
         sharing(tasks, self._layout)
-        refused: list[tuple[Task, str]] = []
-        for engine in dict.fromkeys(task.engine for task in tasks):
-            own = {(task.experiment, task.position): task for task in tasks if task.engine is engine}
-            reasons = engine.refusals([task.point for task in own.values()])
-            refused += [(task, reason) for task, reason in zip(own.values(), reasons, strict=True) if reason]
-        refuse(refused, tasks)
+        refuse(refused(tasks), tasks)
 
-    def carry_out(self, tasks: Sequence[Task], watcher: Watcher, reuse: bool, ended: Ended) -> None:
+    def carry_out(self, tasks: Sequence[Task], watcher: Watcher, ended: Ended) -> None:
         """Carry out the tasks; Ctrl-C stops the running ones."""
-        if reuse:
-            ended.update(_in_partitions(tasks, watcher))
+        ended.update(_in_partitions([task for task in tasks if task.reuse], watcher))
         left = [task for task in tasks if task not in ended]
         shared = sharing(tasks, self._layout)
         groups = [*partitions([task for task in left if task in shared])]
@@ -104,7 +95,7 @@ class Threads:
                 try:
                     for group in part:
                         run = _run_together if group[0] in shared else _run_alone
-                        futures.append((group, pool.submit(run, group, watcher, stop, reuse)))
+                        futures.append((group, pool.submit(run, group, watcher, stop)))
                     for _, future in futures:
                         while not future.done():
                             wait([future], PATIENCE_S)
@@ -137,15 +128,25 @@ def _fitting(tasks: Sequence[Task]) -> int:
     return fitting
 
 
-def refuse(refused: Sequence[tuple[Task, str]], tasks: Sequence[Task]) -> None:
+def refused(tasks: Sequence[Task]) -> list[tuple[Task, str]]:
+    """For each point that its engine can't run, one of its tasks and the reason."""
+    found: list[tuple[Task, str]] = []
+    for engine in dict.fromkeys(task.engine for task in tasks):
+        own = {(task.experiment, task.position): task for task in tasks if task.engine is engine}
+        reasons = engine.refusals([task.point for task in own.values()])
+        found += [(task, reason) for task, reason in zip(own.values(), reasons, strict=True) if reason]
+    return found
+
+
+def refuse(found: Sequence[tuple[Task, str]], tasks: Sequence[Task]) -> None:
     """Raise `EngineError` with the reason for the first of the tasks that can't be carried out, if there is one.
 
     The error says how to run the points that can.
     """
-    if refused:
-        task, reason = refused[0]
-        more = f" (and {len(refused) - 1} more points can't run)" if len(refused) > 1 else ""
-        more += how_to_run_others([task for task, _ in refused], tasks)
+    if found:
+        task, reason = found[0]
+        more = f" (and {len(found) - 1} more points can't run)" if len(found) > 1 else ""
+        more += how_to_run_others([task for task, _ in found], tasks)
         raise EngineError(f"{task.experiment.name} ({task.point}) on {task.engine.name}: {reason}{more}")
 
 
@@ -201,11 +202,11 @@ def _in_partitions(tasks: Sequence[Task], watcher: Watcher) -> dict[Task, Run]:
     return found
 
 
-def _run_alone(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event, reuse: bool) -> Outcomes:
+def _run_alone(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event) -> Outcomes:
     """Carry out one task, in a thread of its own, and store its run in a directory."""
     (task,) = tasks
     identity = task.engine.identity()
-    if reuse and (run := stored(task.directory, identity, task.point.scenario, task.about())):
+    if task.reuse and (run := stored(task.directory, identity, task.point.scenario, task.about())):
         watcher.finished(task)
         return {task: run}
 
@@ -219,15 +220,15 @@ def _run_alone(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event, r
     return {task: Run(task.directory)}
 
 
-def _run_together(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event, reuse: bool) -> Outcomes:
+def _run_together(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event) -> Outcomes:
     """Carry out tasks one after the other, in a thread of their own, and store their runs in a partition.
 
     If a task fails, the others are carried out again without it, so that their runs are stored.
     """
     ended: dict[Task, Run | BaseException] = {}
     identity = tasks[0].engine.identity()
-    for task in tasks if reuse else ():
-        if run := stored(task.directory, identity, task.point.scenario, task.about()):
+    for task in tasks:
+        if task.reuse and (run := stored(task.directory, identity, task.point.scenario, task.about())):
             ended[task] = run
 
     def progress(task: Task, now_ns: int) -> bool:

@@ -57,6 +57,7 @@ class Entry(TypedDict):
 
     metric: str
     says: str
+    figure: NotRequired[str | None]
     band: list[float | None]
     """Its ends; None for an infinite one."""
     differs: str | None
@@ -84,6 +85,8 @@ class Expectation:
     """Why the measurement is known to lie outside the band."""
     shown_by: Mapping[str, str] | None = None
     """The labels that add or remove the cause: at that point, the measurement has to lie in the band."""
+    figure: str | None = None
+    """Where the document says it: a figure, a table or a section."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,8 @@ class Evaluated:
     """The point that shows why it differs, with the measurement there; None if no run shows it."""
     unmeasured: bool = False
     """Whether the expectation is about these runs, but their records do not have its metric."""
+    position: int | None = None
+    """The point's index in the experiment; None if the expectation is about no point of these runs' file."""
     reach: float | None = None
     """Half the width of the 95 % confidence interval of `measured` over the repetitions. Both points' relative
     intervals, taken as independent, make that of a ratio. None with fewer than two runs or a censored one."""
@@ -249,6 +254,7 @@ def _expectation(entry: Entry) -> Expectation:
         relative_to=entry["relative_to"],
         differs=entry["differs"],
         shown_by=entry.get("shown_by"),
+        figure=entry.get("figure"),
     )
 
 
@@ -256,22 +262,24 @@ def _compare(expectation: Expectation, comparison: Comparison, engine: str, poin
     """Measure and judge at one point, or at one point relative to another."""
     from bufferscope.metrics import MetricError
 
-    chosen = points.get(comparison["point"])
+    position = comparison["point"]
+    chosen = points.get(position)
     point, size = (chosen.values, len(chosen.measured)) if chosen else (expectation.where, 0)
     try:
         measured = _measure(comparison, points)
     except MetricError as error:
         reason = str(error)
-        return Evaluated(expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason, unmeasured=True)
+        none = Verdict.NOT_APPLICABLE
+        return Evaluated(expectation, engine, point, None, size, none, reason, unmeasured=True, position=position)
     if measured is None:
         reason = "a point that it is about has no run"
-        return Evaluated(expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason)
+        return Evaluated(expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason, position=position)
     shown_by = None if is_in(expectation.band, measured.value) else _shown_by(expectation, comparison, points)
     verdict = judge(expectation, measured.value, shown_by is not None)
     differs = verdict in (Verdict.EXPLAINED, Verdict.NOT_SHOWN)
     why = expectation.differs if differs else None
     value, reach = measured.value, measured.known_reach
-    return Evaluated(expectation, engine, point, value, size, verdict, why, shown_by, reach=reach)
+    return Evaluated(expectation, engine, point, value, size, verdict, why, shown_by, position=position, reach=reach)
 
 
 def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[int, _Point]) -> str | None:

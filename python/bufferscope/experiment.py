@@ -61,6 +61,8 @@ class Document(TypedDict):
 
     title: str
     source: str | None
+    document: str | None
+    """The short name of the source."""
     description: str | None
     figures: list[str]
     notes: str | None

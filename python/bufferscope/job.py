@@ -72,6 +72,8 @@ class Task:
     seed: int
     engine: Engine
     out: Path
+    reuse: bool = False
+    """Whether a stored run is taken instead, if a new one would give the same records."""
 
     @property
     def point(self) -> Point:

@@ -51,6 +51,7 @@ class Result:
         return {
             "title": words.get("title") or meta["title"],
             "source": words.get("source"),
+            "document": words.get("document") or words.get("source"),
             "description": words.get("description"),
             "figures": words.get("figures") or [],
             "notes": words.get("notes"),

@@ -1,6 +1,6 @@
 """Carrying out runs: points times seeds, several at once, results in the order of the plan."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bufferscope.engines import Engine
@@ -46,10 +46,12 @@ def plan(
     seed: int = 1,
     repeat: int | None = None,
     wanted: Sequence[str] = (),
+    reuse: bool | Collection[str] = False,
 ) -> list[Task]:
     """Every point on each engine with `repeat` seeds from `seed` on, point by point; by default as the file says.
 
-    With `wanted` (`PATH=LABEL`), only the points that have one of the given values of each key.
+    With `wanted` (`PATH=LABEL`), only the points that have one of the given values of each key. With `reuse`, a stored
+    run that would come out the same is used instead of running again; the names of engines say for which of them.
     """
     repeat = experiment.document["repeat"] if repeat is None else repeat
     positions = experiment.positions(wanted)
@@ -57,8 +59,12 @@ def plan(
     check_number("repeat", repeat, 1, MOST_RUNS // apiece, f"{MOST_RUNS} runs at a time, {apiece} for each seed")
     check_number("seed", seed, 0, LARGEST_SEED - (repeat - 1), f"--repeat {repeat} goes on counting from it")
     seeds = range(seed, seed + repeat)
+    reused = {engine.name for engine in engines if (reuse if isinstance(reuse, bool) else engine.name in reuse)}
     return [
-        Task(experiment, position, seed, engine, out) for position in positions for engine in engines for seed in seeds
+        Task(experiment, position, seed, engine, out, engine.name in reused)
+        for position in positions
+        for engine in engines
+        for seed in seeds
     ]
 
 
@@ -67,17 +73,15 @@ def execute(
     *,
     jobs: int | None = None,
     watcher: Watcher | None = None,
-    reuse: bool = False,
     cluster: str | None = None,
     layout: str = "auto",
 ) -> list[Run]:
     """Carry out the tasks, `jobs` at a time; returns the runs in the tasks' order.
 
-    By default, there is one job per processor, or fewer if the memory does not suffice.
-    Real-time runs come after all others, one at a time, whatever `jobs` is. With `reuse`, a stored run that would come
-    out the same is used instead of running again. With `cluster` (`tcp://HOST:PORT`, `local` or `local:N`), the workers
-    of that cluster carry out the tasks and send the runs back. `layout` says how the runs are stored: `single`, each in
-    a directory of its own; `sweep`, many together; `auto`, together if there are many short ones.
+    By default, there is one job per processor, or fewer if the memory does not suffice. Real-time runs come after all
+    others, one at a time, whatever `jobs` is. With `cluster` (`tcp://HOST:PORT`, `local` or `local:N`), the workers of
+    that cluster carry out the tasks and send the runs back. `layout` says how the runs are stored: `single`, each in a
+    directory of its own; `sweep`, many together; `auto`, together if there are many short ones.
 
     Raises `InputError` for wrong arguments. Raises `EngineError`, before anything runs, if the cluster does not answer
     or an engine can't run a task's point. Raises `RunsFailedError` if an engine failed, after all other runs are done,
@@ -89,7 +93,7 @@ def execute(
             chosen.check(tasks)
             for directory in dict.fromkeys(task.shelf for task in tasks):
                 prepare(directory)
-            chosen.carry_out(tasks, watcher or Unwatched(), reuse, ended)
+            chosen.carry_out(tasks, watcher or Unwatched(), ended)
     except KeyboardInterrupt:
         raise Interrupted(_finished(tasks, ended), len(tasks)) from None
     failures = [(task, _failure(error)) for task in tasks if isinstance(error := ended[task], BaseException)]

@@ -100,8 +100,8 @@ def _results(options: argparse.Namespace) -> list[Result]:
 def _tasks(name: str, chosen: Sequence[Engine], options: argparse.Namespace) -> list[Task]:
     experiment, (judged, reference) = load(name), chosen
     tasks = [
-        *plan(experiment, [judged], options.out),
-        *plan(experiment, [reference], options.out, repeat=options.repeat),
+        *plan(experiment, [judged], options.out, reuse=True),
+        *plan(experiment, [reference], options.out, repeat=options.repeat, reuse=True),
     ]
     return [task for task in tasks if concerning(experiment.expectations, task.position)]
 

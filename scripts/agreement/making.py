@@ -39,9 +39,9 @@ def carried_out(command: Callable[[], int]) -> int:
 
 
 def runs_of(tasks: Sequence[Task], jobs: int | None) -> dict[Task, Run]:
-    """The runs of these tasks, with progress; stored runs that would give the same result are not repeated."""
+    """The runs of these tasks, with progress."""
     with shown(tasks, silent=False) as watcher:
-        return dict(zip(tasks, execute(tasks, jobs=jobs, watcher=watcher, reuse=True), strict=True))
+        return dict(zip(tasks, execute(tasks, jobs=jobs, watcher=watcher), strict=True))
 
 
 def write(page: Path, text: str) -> None:

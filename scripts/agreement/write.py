@@ -113,7 +113,7 @@ def _compared(
 
 def _tasks(entry: matrix.Entry, chosen: Sequence[Engine], repetitions: int, out: Path) -> list[Task]:
     """The runs of the points that are compared."""
-    tasks = plan(entry.experiment, chosen, out, repeat=repetitions)
+    tasks = plan(entry.experiment, chosen, out, repeat=repetitions, reuse=True)
     return [task for task in tasks if entry.has(task.point)]
 
 

@@ -18,6 +18,8 @@ pub struct Expectation {
     pub metric: String,
     /// What the source says, in its own words.
     pub says: String,
+    /// Where the source says it: a figure, a table or a section.
+    pub figure: Option<String>,
     /// The values that count as reproduced.
     pub band: Band,
     /// Why the measurement is known to lie outside the band, if it does.
@@ -77,6 +79,7 @@ pub(crate) fn resolve(expects: &[Expect], axes: &Axes, changed: Option<&str>) ->
         Expectation {
             metric: expect.metric.to_string(),
             says: expect.says.to_string(),
+            figure: expect.figure.as_ref().map(ToString::to_string),
             band: Band::new(expect.band, number, &mut problems),
             differs: expect.differs.as_ref().map(ToString::to_string),
             at: plain(&expect.at),

@@ -66,6 +66,8 @@ pub struct Document {
     pub title: String,
     /// The document that it reproduces.
     pub source: Option<String>,
+    /// The short name of that document.
+    pub document: Option<String>,
     /// What is done and why.
     pub description: Option<String>,
     /// Names of the figures of its report.
@@ -191,6 +193,7 @@ impl Document {
         let labels = |axis: &Axis| axis.values.iter().map(|(label, _)| label.to_string()).collect();
         Self {
             title: about.title.into(),
+            document: about.document.or_else(|| about.source.clone()).map(String::from),
             source: about.source.map(String::from),
             description: about.description.map(String::from),
             figures: about.figures.into_iter().map(String::from).collect(),

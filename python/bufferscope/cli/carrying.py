@@ -1,6 +1,6 @@
 """Running experiments for the commands, with progress on standard error."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from bufferscope.cli.interruption import CutShortError, at_once
@@ -9,6 +9,7 @@ from bufferscope.cli.progress import shown, steps
 from bufferscope.engines import Engine
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Experiment, load
+from bufferscope.job import Task
 from bufferscope.result import Result
 from bufferscope.running import Interrupted, RunsFailedError, execute, plan
 from bufferscope.store.run import Run
@@ -27,27 +28,41 @@ def carry_out(
     repeat: int | None,
     jobs: int | None,
     silent: bool,
-    reuse: bool,
+    reuse: bool | Collection[str],
     cluster: str | None,
     layout: str = "auto",
     wanted: Sequence[str] = (),
 ) -> list[Result]:
     """Run the points of all experiments in one pool; return one result per experiment, in their order.
 
-    With `wanted` (`PATH=LABEL`), only the points with these swept values are run.
+    With `wanted` (`PATH=LABEL`), only the points with these swept values are run. `reuse` is as for `running.plan`.
     """
     if not silent:
         tell(experiments)
-    plans = [plan(experiment, chosen, out, seed=seed, repeat=repeat, wanted=wanted) for experiment in experiments]
-    tasks = [task for tasks in plans for task in tasks]
+    plans = [
+        plan(experiment, chosen, out, seed=seed, repeat=repeat, wanted=wanted, reuse=reuse)
+        for experiment in experiments
+    ]
     try:
-        with shown(tasks, silent=silent) as watcher:
-            runs = iter(execute(tasks, jobs=jobs, watcher=watcher, reuse=reuse, cluster=cluster, layout=layout))
-    except Interrupted as interruption:
-        raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}") from None
+        runs = iter(carried_out([task for tasks in plans for task in tasks], jobs, silent, cluster, layout))
     except RunsFailedError as failure:
         raise EngineError(f"{failure}; {_whereabouts(failure.finished)}") from failure
     return [Result([next(runs) for _ in tasks]) for tasks in plans]
+
+
+def carried_out(
+    tasks: Sequence[Task], jobs: int | None, silent: bool, cluster: str | None, layout: str = "auto"
+) -> list[Run]:
+    """The runs of these tasks, with progress.
+
+    Raises `RunsFailedError` if some failed, and `CutShortError` on Ctrl-C, which says where the others are.
+    """
+    try:
+        with shown(tasks, silent=silent) as watcher:
+            return execute(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout=layout)
+    except Interrupted as interruption:
+        again = "; the same command goes on from there" if all(task.reuse for task in tasks) else ""
+        raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}{again}") from None
 
 
 def measure(result: Result, left: str) -> None:

@@ -27,12 +27,12 @@ def print_document(document: object) -> None:
     print(json.dumps(document, indent=2, ensure_ascii=not is_utf8, allow_nan=False))
 
 
-def result_document(result: Result) -> dict[str, object]:
-    """A result: its runs with their metrics, and its expectations."""
+def result_document(result: Result, elsewhere: Sequence[Evaluated] = ()) -> dict[str, object]:
+    """A result: its runs with their metrics, and its expectations, also as other runs judge them (`elsewhere`)."""
     return {
         "experiment": result.experiment,
         "runs": _run_documents(result.runs),
-        "expectations": [_expectation_document(evaluated) for evaluated in result.expectations],
+        "expectations": [_expectation_document(evaluated) for evaluated in [*result.expectations, *elsewhere]],
     }
 
 
@@ -158,6 +158,7 @@ def _expectation_document(evaluated: Evaluated) -> dict[str, object]:
         "point": dict(evaluated.point),
         "relative_to": None if expectation.relative_to is None else dict(expectation.relative_to),
         "says": expectation.says,
+        "figure": expectation.figure,
         "band": [_number(end) for end in expectation.band],
         "measured": None if measured is None else _number(measured),
         "reach": evaluated.reach,

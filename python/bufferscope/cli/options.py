@@ -115,6 +115,15 @@ Reuse = Annotated[
         help="Use stored runs of the same scenario, seed and engine build instead of repeating them.",
     ),
 ]
+ReuseOfGuests = Annotated[
+    bool | None,
+    typer.Option(
+        "--reuse/--no-reuse",
+        help="Use stored runs of the same scenario, seed and engine build instead of repeating them. Default: those of "
+        "the guest, so that an interrupted command goes on where it was stopped.",
+        show_default=False,
+    ),
+]
 Layout = Annotated[
     str,
     typer.Option(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FIRST_LINE_S = 2.0
 """Jobs shorter than this get no line."""
+LEAST_KNOWN_SHARE = 0.005
+"""The share of the work from which the time left is told."""
 LEAST_STEP = 0.1
 """A line for each tenth of the work ..."""
 GROWTH = 2.0
@@ -49,8 +51,9 @@ class Pace:
         return self._clock() - self._started_s
 
     def remaining(self, share: float) -> str:
-        """How long the rest will take at this pace, in words; empty if unknown."""
-        return f", about {_duration(self.elapsed_s * (1 - share) / share)} left" if share > 0 else ""
+        """How long the rest will take at this pace, in words; empty as long as too little is done to tell."""
+        is_known = share >= LEAST_KNOWN_SHARE
+        return f", about {_duration(self.elapsed_s * (1 - share) / share)} left" if is_known else ""
 
 
 @contextmanager

@@ -1,13 +1,19 @@
 """`bufferscope reproduce`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 from bufferscope.cli.run import insist
+
+if TYPE_CHECKING:
+    from bufferscope.job import Task
+    from bufferscope.reproduction import LeftOut
+    from bufferscope.result import Result
 
 
 def reproduce(
@@ -30,12 +36,16 @@ def reproduce(
     repeat: options.RepeatAsFiled = None,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
-    reuse: options.Reuse = False,
+    reuse: options.ReuseOfGuests = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
     strict: options.Strict = False,
 ) -> None:
     """Run the experiments of the catalogue, write a page with every figure, and report what was reproduced.
+
+    What the documents say is shown beside what was measured on the simulator and on a real kernel. For the one that \
+is not run, the measurements of its stored runs are shown. Points that an engine cannot run are left out, and the \
+reason is told.
 
     [bold]Examples[/bold]
 
@@ -43,28 +53,77 @@ def reproduce(
 
       bufferscope reproduce ucas-mitigate mininet-buffer-size --repeat 10
 
+      bufferscope reproduce --engine guest
+
       bufferscope reproduce --strict --quiet && echo "all as the documents say"
     """
-    from bufferscope.cli.carrying import carry_out, read
+    from bufferscope.cli.carrying import read
+    from bufferscope.cli.notes import tell
     from bufferscope.cli.pages import page
     from bufferscope.engines import engines
     from bufferscope.experiment import catalogue
     from bufferscope.report import build
+    from bufferscope.reproduction import COMPARED, stored
+    from bufferscope.running import plan
 
     chosen = engines(engine, kernel=kernel)
-    results = carry_out(read(names or catalogue()), chosen, out, seed, repeat, jobs, quiet or json, reuse, cluster)
-    drawn = page(
-        report, lambda path, step: build(results, path, step), silent=quiet or json, left=f"the runs are in {out}/"
-    )
+    silent = quiet or json
+    experiments = read(names or catalogue())
+    if not silent:
+        tell(experiments)
+    reused = reuse if reuse is not None else ("guest",)
+    plans = [plan(each, chosen, out, seed=seed, repeat=repeat, reuse=reused) for each in experiments]
+    results, left_out = _carry_out(plans, jobs, silent, cluster)
+    others = [name for name in COMPARED if name not in {each.name for each in chosen}]
+    elsewhere = {
+        each.name: [evaluated for name in others for evaluated in stored(each, name, out, seed, repeat)]
+        for each in experiments
+    }
+    left = f"the runs are in {out}/"
+    drawn = page(report, lambda path, step: build(results, path, step, elsewhere), silent=silent, left=left)
     if json:
         from bufferscope.cli.documents import print_document, result_document
 
-        print_document({"report": str(drawn), "experiments": [result_document(result) for result in results]})
+        made = [result_document(result, elsewhere[result.experiment]) for result in results]
+        apart = [each.as_document() for each in left_out]
+        print_document({"report": str(drawn), "experiments": made, "left_out": apart})
     elif not quiet:
-        from bufferscope.cli.tables import print_expectations, print_warnings
+        from bufferscope.cli.tables import print_expectations, print_left_out, print_warnings
 
-        print_expectations(results)
+        print_expectations(results, COMPARED, elsewhere, {each.key: each.reason for each in left_out})
+        print_left_out(left_out)
         print_warnings(results)
+        if "guest" in others and not any(elsewhere.values()):
+            print("A real kernel has not been run. To run it: bufferscope reproduce --engine guest")
         print(f"The page: {drawn.resolve()}")
+    if any(each.failed for each in left_out):
+        raise typer.Exit(1)
     if strict:
         insist(results)
+
+
+def _carry_out(
+    plans: Sequence["Sequence[Task]"], jobs: int | None, silent: bool, cluster: str | None
+) -> "tuple[list[Result], list[LeftOut]]":
+    """The results of the experiments of which at least one run succeeded, and the points without runs.
+
+    Raises `EngineError` if there is no run at all.
+    """
+    from bufferscope.cli.carrying import carried_out
+    from bufferscope.errors import EngineError
+    from bufferscope.reproduction import LeftOut, possible
+    from bufferscope.result import Result
+    from bufferscope.running import RunsFailedError
+
+    tasks, left_out = possible([task for tasks in plans for task in tasks])
+    if not tasks:
+        raise EngineError(left_out[0].told)
+    try:
+        runs = carried_out(tasks, jobs, silent, cluster)
+    except RunsFailedError as failure:
+        if not failure.finished:
+            raise
+        runs = list(failure.finished)
+        left_out += [LeftOut.of(task, str(error), failed=True) for task, error in failure.failures]
+    names = dict.fromkeys(run.experiment for run in runs)
+    return [Result([run for run in runs if run.experiment == name]) for name in names], left_out

@@ -1,14 +1,17 @@
 """Tables for people, on standard output."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.expectations import Evaluated, Verdict
 from bufferscope.report.words import NBSP, margin
+from bufferscope.reproduction import LeftOut
 from bufferscope.result import Result
+from bufferscope.statements import Statement, in_words, statements
 from bufferscope.store.run import Run
 
 STYLES = {
@@ -22,24 +25,56 @@ MOST_SUBJECTS = 3
 """If more expectations than this have the same reason, they are counted instead of named."""
 
 
-def print_expectations(results: Sequence[Result]) -> None:
-    """What the documents say beside what was measured; if a statement does not apply, the reason."""
-    table = plain_table("What the documents say, and what was measured")
-    for heading in ("Experiment", "Expectation", "Says"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("Measured", justify="right")
-    table.add_column("Band", justify="right")
-    table.add_column("Verdict")
-    for result in results:
-        for evaluated in result.expectations:
-            if evaluated.verdict is not Verdict.NOT_APPLICABLE:
-                table.add_row(*_expectation_row(result, evaluated))
-    if table.rows:
+def print_expectations(
+    results: Sequence[Result],
+    engines: Sequence[str] = (),
+    elsewhere: Mapping[str, Sequence[Evaluated]] | None = None,
+    left_out: Mapping[tuple[str, int | None, str], str] | None = None,
+) -> None:
+    """What the documents say beside what each engine measured, document by document, and why something differs.
+
+    `engines` have a column each, even without measurements. `elsewhere` has further measurements by the experiment's
+    name, and `left_out` says why an engine has none: by experiment, point and engine.
+    """
+    made = [
+        _Told(result, statement)
+        for result in results
+        for statement in statements([*result.expectations, *(elsewhere or {}).get(result.experiment, ())])
+    ]
+    names = list(dict.fromkeys([*engines, *(name for told in made for name in told.statement.by_engine)]))
+    shown = [told for told in made if told.statement.applies]
+    notes = _Notes(left_out or {})
+    documents = list(dict.fromkeys(told.document for told in shown))
+    several = len(results) > 1
+    for document in documents:
+        table = plain_table(f"{document}: what it says, and what was measured")
+        table.expand = len(documents) > 1  # so that the columns of all tables stand below one another
+        for heading, ratio in (("Experiment", 4), ("Figure or claim", 7), ("Says", 8))[not several :]:
+            table.add_column(heading, ratio=ratio, overflow="fold")
+        table.add_column("Band", ratio=3, justify="right")
+        for name in names:
+            table.add_column(in_words(name) if len(names) > 1 else "Measured", ratio=3, justify="right")
+        table.add_column("Verdict", ratio=5)
+        table.add_column("Why", ratio=1, justify="right")
+        for told in shown:
+            if told.document == document:
+                table.add_row(*told.cells(names, notes)[not several :])
         console().print(table)
-    if any(evaluated.reach is not None for result in results for evaluated in result.expectations):
+    if any(each.reach is not None for told in shown for each in told.statement.by_engine.values()):
         console().print(Text("Measured: means over repetitions ± half the width of their 95 % confidence interval."))
-    for result in results:
-        _print_reasons(result)
+    for line in notes.lines(made):
+        console().print(Text(line))
+
+
+def print_left_out(left_out: Sequence[LeftOut]) -> None:
+    """The points without runs: each reason once."""
+    about: dict[tuple[str, str, str, bool], list[LeftOut]] = {}
+    for each in left_out:
+        about.setdefault((each.engine, each.experiment, each.reason, each.failed), []).append(each)
+    for (engine, experiment, reason, failed), points in about.items():
+        whom = f"({points[0].point})" if len(points) == 1 else f"({len(points)} points)"
+        verb = "failed" if failed else "not run"
+        console().print(Text(f"{verb.capitalize()} on {engine}: {experiment} {whom}: {reason}"))
 
 
 def print_warnings(results: Sequence[Result]) -> None:
@@ -109,16 +144,89 @@ def number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
 
 
-def _expectation_row(result: Result, evaluated: Evaluated) -> tuple[Text, ...]:
-    expectation = evaluated.expectation
-    return (
-        Text(result.experiment),
-        Text(_subject(evaluated, result)),
-        Text(expectation.says),
-        Text(_measured(evaluated)),
-        Text(_band(expectation.band)),
-        Text(evaluated.verdict.words, style=STYLES[evaluated.verdict]),
-    )
+@dataclass(frozen=True)
+class _Told:
+    """A statement of an experiment's document."""
+
+    result: Result
+    statement: Statement
+
+    @property
+    def document(self) -> str:
+        document = self.result.document
+        return document["document"] or document["title"]
+
+    @property
+    def subject(self) -> str:
+        """The metric and where it is measured: the labels of the swept values."""
+        expectation = self.statement.expectation
+        where = ", ".join(self.statement.first.point.values())
+        relative = ", ".join((expectation.relative_to or {}).values())
+        return expectation.metric + (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
+
+    def cells(self, names: Sequence[str], notes: "_Notes") -> tuple[Text, ...]:
+        expectation, by_engine = self.statement.expectation, self.statement.by_engine
+        figure = f"{expectation.figure}: " if expectation.figure else ""
+        return (
+            Text(self.result.experiment),
+            Text(figure + self.subject),
+            Text(expectation.says),
+            Text(_band(expectation.band)),
+            *(Text(_measured(by_engine[name]) if name in by_engine else "-") for name in names),
+            self._verdict(),
+            Text(", ".join(map(str, notes.numbers(self)))),
+        )
+
+    def _verdict(self) -> Text:
+        """The verdict; if the engines get different ones, each with its engine."""
+        verdicts = self.statement.verdicts
+        alike = len(set(verdicts.values())) == 1
+        parts = [
+            Text(verdict.words if alike else f"{in_words(name)}: {verdict.words}", style=STYLES[verdict])
+            for name, verdict in list(verdicts.items())[: 1 if alike else None]
+        ]
+        return Text("\n").join(parts)
+
+    def reasons(self, left_out: Mapping[tuple[str, int | None, str], str]) -> Iterator[str]:
+        """Why an engine's measurement differs, or why there is none."""
+        for name, each in self.statement.by_engine.items():
+            if reason := left_out.get((self.result.experiment, each.position, name), each.reason):
+                yield reason
+
+    @property
+    def shown_by(self) -> str:
+        """The points that show why the engines' measurements differ."""
+        shown = {name: each.shown_by for name, each in self.statement.by_engine.items() if each.shown_by}
+        several = len(self.statement.by_engine) > 1
+        return "; ".join(f"{by} ({in_words(name)})" if several else by for name, by in shown.items())
+
+
+class _Notes:
+    """The reasons below the tables, numbered in the order in which the tables refer to them."""
+
+    def __init__(self, left_out: Mapping[tuple[str, int | None, str], str]) -> None:
+        self._left_out = left_out
+        self._numbers: dict[str, int] = {}
+
+    def numbers(self, told: _Told) -> list[int]:
+        """The numbers of a statement's reasons."""
+        reasons = dict.fromkeys(told.reasons(self._left_out))
+        return [self._numbers.setdefault(reason, len(self._numbers) + 1) for reason in reasons]
+
+    def lines(self, made: Sequence[_Told]) -> Iterator[str]:
+        """Each reason once, with the statements that it concerns and the points that show it."""
+        subjects: dict[str, list[_Told]] = {reason: [] for reason in self._numbers}
+        for told in made:
+            for reason in dict.fromkeys(told.reasons(self._left_out)):
+                subjects.setdefault(reason, []).append(told)
+        for reason, about in subjects.items():
+            number = f"[{self._numbers[reason]}] " if reason in self._numbers else ""
+            whom = "; ".join(told.subject for told in about)
+            if len(about) > MOST_SUBJECTS:
+                whom = f"{len(about)} expectations"
+            experiments = " and ".join(dict.fromkeys(told.result.experiment for told in about))
+            shown = "; ".join(dict.fromkeys(told.shown_by for told in about if told.shown_by))
+            yield f"{number}{experiments}, {whom}: {reason}" + (f" Shown by {shown}." if shown else "")
 
 
 def _measured(evaluated: Evaluated) -> str:
@@ -129,28 +237,8 @@ def _measured(evaluated: Evaluated) -> str:
     return number(evaluated.measured) + chance
 
 
-def _subject(evaluated: Evaluated, result: Result) -> str:
-    """The metric and where it is measured: the labels of the swept values, and the engine if there are several."""
-    where = ", ".join(evaluated.point.values())
-    relative = ", ".join((evaluated.expectation.relative_to or {}).values())
-    place = (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
-    return evaluated.expectation.metric + place + (f" on {evaluated.engine}" if len(result.by_engine) > 1 else "")
-
-
 def _band(band: tuple[float, float]) -> str:
     low, high = band
     if math.isinf(high):
         return f">= {low:g}"
     return f"<= {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
-
-
-def _print_reasons(result: Result) -> None:
-    """Each reason once, with the expectations that it concerns."""
-    subjects: dict[str, list[str]] = {}
-    for evaluated in result.expectations:
-        if evaluated.reason:
-            shown = f" Shown by {evaluated.shown_by}." if evaluated.shown_by else ""
-            subjects.setdefault(evaluated.reason + shown, []).append(_subject(evaluated, result))
-    for reason, about in subjects.items():
-        whom = "; ".join(about) if len(about) <= MOST_SUBJECTS else f"{len(about)} expectations"
-        console().print(Text(f"{result.experiment}, {whom}: {reason}"))

@@ -67,10 +67,10 @@ class Dask:
         refuse([(task, workers.why_not(task)) for task in unable.values()], tasks)
         self._workers = workers
 
-    def carry_out(self, tasks: Sequence[Task], watcher: Watcher, reuse: bool, ended: Ended) -> None:
+    def carry_out(self, tasks: Sequence[Task], watcher: Watcher, ended: Ended) -> None:
         """Carry out the tasks; Ctrl-C stops the running ones, and runs that have arrived stay stored."""
         assert self._workers is not None, "check comes first"
-        _Sweep(self._client, self._workers, tasks, watcher, reuse, ended).carry_out()
+        _Sweep(self._client, self._workers, tasks, watcher, ended).carry_out()
 
 
 @dataclass
@@ -87,14 +87,11 @@ class _Attempt:
 class _Sweep:
     """The progress of the tasks of one call."""
 
-    def __init__(
-        self, client: Client, workers: Workers, tasks: Sequence[Task], watcher: Watcher, reuse: bool, ended: Ended
-    ) -> None:
+    def __init__(self, client: Client, workers: Workers, tasks: Sequence[Task], watcher: Watcher, ended: Ended) -> None:
         self._client = client
         self._workers = workers
         self._tasks = tasks
         self._watcher = watcher
-        self._reuse = reuse
         self._ended = ended
         self._name = f"bufferscope-{secrets.token_hex(8)}"
         """Distinguishes these jobs and their messages from others on the same scheduler."""
@@ -167,7 +164,7 @@ class _Sweep:
         """Reuse a task's stored run, or submit its job; False if no worker can take the job now."""
         task = self._tasks[number]
         identity = self._workers.identity(task)
-        if self._reuse and (run := stored(task.directory, identity, task.point.scenario, task.about())):
+        if task.reuse and (run := stored(task.directory, identity, task.point.scenario, task.about())):
             self._watcher.finished(task)
             self._ended[task] = run
             return True

@@ -4,7 +4,7 @@
 >>> report.build([result], "report")                                                            # doctest: +SKIP
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
+    from bufferscope.expectations import Evaluated
     from bufferscope.result import Result
 
 PAGE = "index.html"
@@ -20,14 +21,18 @@ __all__ = ["build"]
 
 
 def build(
-    results: Sequence["Result"], path: str | PathLike[str], step: Callable[[int, int], None] | None = None
+    results: Sequence["Result"],
+    path: str | PathLike[str],
+    step: Callable[[int, int], None] | None = None,
+    elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
 ) -> Path:
     """Write `index.html` and `figures/` to the directory `path`, which is made if needed; returns the page's path.
 
     The page contains everything it needs, its scripts included. It links to the runs' directories by relative paths, so
     the links keep working if the page and the runs are moved together. `step` is called before each figure and each run
-    with the number that are done and the total number. Raises `InputError` if a result has more points than a page can
-    show.
+    with the number that are done and the total number. `elsewhere` has further measurements of the experiments'
+    expectations, by the experiments' names, which are shown beside those of the results. Raises `InputError` if a
+    result has more points than a page can show.
     """
     from bufferscope.figures.source import MOST_POINTS, size
     from bufferscope.report import printing
@@ -41,5 +46,5 @@ def build(
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():
-        page.write_text(render(page_view(results, page, step), "page.html.jinja"), encoding="utf-8")
+        page.write_text(render(page_view(results, page, step, elsewhere), "page.html.jinja"), encoding="utf-8")
     return page

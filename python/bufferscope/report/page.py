@@ -20,6 +20,7 @@ from bufferscope.report.prose import markdown
 from bufferscope.report.words import plural
 
 if TYPE_CHECKING:
+    from bufferscope.expectations import Evaluated
     from bufferscope.result import Result
 
 
@@ -81,21 +82,28 @@ class PageView:
         return any(verdict.has_interval for group in self.groups for verdict in group.verdicts)
 
 
-def page_view(results: Sequence["Result"], page: Path, step: Callable[[int, int], None] | None = None) -> PageView:
+def page_view(
+    results: Sequence["Result"],
+    page: Path,
+    step: Callable[[int, int], None] | None = None,
+    elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
+) -> PageView:
     """The content of the page at `page` for these results, in teaching order; writes the figures' pictures beside it.
 
-    `step` is called before each figure and each run with the number that are done and the total number.
+    `step` is called before each figure and each run with the number that are done and the total number. `elsewhere` has
+    further measurements of the experiments' expectations, which are shown beside those of the results.
     """
     results = sorted(results, key=lambda result: teaching_position(result.experiment))
     names = anchors(result.experiment for result in results)
     drawn = _drawn(results, names, page, step or (lambda _done, _total: None))
-    why = reasons.reason_anchors([each for result in results for each in result.expectations])
+    evaluated = [[*result.expectations, *(elsewhere or {}).get(result.experiment, ())] for result in results]
+    why = reasons.reason_anchors([each for own in evaluated for each in own])
     numbers = count(1)
     experiments = tuple(
-        _experiment(result, name, page, figures, why, numbers)
-        for result, name, figures in zip(results, names, drawn, strict=True)
+        _experiment(result, name, page, figures, own, why, numbers)
+        for result, name, figures, own in zip(results, names, drawn, evaluated, strict=True)
     )
-    groups = tuple(view.verdicts for view in experiments if view.verdicts)
+    groups = verdicts.by_document([view.verdicts for view in experiments if view.verdicts])
     outcome = reasons.outcome(groups)
     explained = reasons.reasons(groups, why)
     pair = lead.find(results)
@@ -104,7 +112,7 @@ def page_view(results: Sequence["Result"], page: Path, step: Callable[[int, int]
         title=_title(experiments),
         summary=f"{plural(len(experiments), 'experiment')}, {plural(runs, 'run')}",
         outcome=outcome,
-        counts=verdicts.counts(each.verdict for result in results for each in result.expectations),
+        counts=verdicts.counts(each.verdict for own in evaluated for each in own),
         lead=_lead(pair, results, experiments, page) if pair else None,
         tiles=tiles.tiles(results, names, pair, outcome),
         groups=groups,
@@ -152,6 +160,7 @@ def _experiment(
     anchor: str,
     page: Path,
     drawn: Sequence[drawing.FigureView | drawing.Missing],
+    evaluated: Sequence["Evaluated"],
     why: Mapping[str, str],
     numbers: Iterator[int],
 ) -> ExperimentView:
@@ -172,7 +181,9 @@ def _experiment(
         topology=plotting.view(topology.network(grouped)),
         figures=tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView)),
         missing=_missing(document, drawn),
-        verdicts=verdicts.group(anchor, title, result.expectations, why, numbers) if result.expectations else None,
+        verdicts=(
+            verdicts.group(anchor, title, document["document"] or "", evaluated, why, numbers) if evaluated else None
+        ),
         parameters=tuple(parameters.tables(grouped)),
         metrics=metrics_table.table(grouped),
         runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),

@@ -45,10 +45,12 @@ class Outcome:
 
 
 def outcome(groups: Sequence[Group]) -> Outcome:
-    """The counts of all verdicts together."""
-    kinds = [verdict.kind for group in groups for verdict in group.verdicts]
-    reproduced, apart = kinds.count(kind(Verdict.REPRODUCED)), kinds.count(kind(Verdict.NOT_APPLICABLE))
-    return Outcome(len(kinds) - apart, reproduced, len(kinds) - apart - reproduced, apart)
+    """The counts over all statements. One is reproduced if it is on every engine on which it applies."""
+    apart = kind(Verdict.NOT_APPLICABLE)
+    rows = [{verdict.kind for verdict in row.verdicts} - {apart} for group in groups for row in group.rows]
+    applying = [kinds for kinds in rows if kinds]
+    reproduced = sum(kinds == {kind(Verdict.REPRODUCED)} for kinds in applying)
+    return Outcome(len(applying), reproduced, len(applying) - reproduced, len(rows) - len(applying))
 
 
 def reason_anchors(evaluated: Sequence["Evaluated"]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bufferscope.expectations import Verdict
 from bufferscope.metrics import definition
 from bufferscope.report.words import NBSP, band, margin, number, with_unit
+from bufferscope.statements import Statement, in_words, statements
 
 if TYPE_CHECKING:
     from bufferscope.expectations import Evaluated
@@ -38,10 +39,12 @@ class Gauge:
 
 @dataclass(frozen=True)
 class VerdictView:
-    """One expectation."""
+    """One expectation, as one engine measures it."""
 
     anchor: str
     says: str
+    figure: str
+    """Where the document says it; empty if the file does not tell."""
     measure: str
     band: str
     measured: str
@@ -69,18 +72,42 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A statement of a document."""
+
+    first: VerdictView
+    """What all engines have in common."""
+    views: tuple[VerdictView | None, ...]
+    """For each of the group's engines, its measurement; None if it has none."""
+
+    @property
+    def verdicts(self) -> list[VerdictView]:
+        """The measurements that there are."""
+        return [view for view in self.views if view]
+
+
+@dataclass(frozen=True)
 class Group:
     """The expectations of one experiment."""
 
     name: str
     """The experiment's anchor."""
     title: str
+    document: str
+    """The name of the document that says them."""
     counts: tuple[Count, ...]
-    verdicts: tuple[VerdictView, ...]
+    engines: tuple[str, ...]
+    """The engines in words, in the order of the rows' measurements."""
+    rows: tuple[Row, ...]
+
+    @property
+    def verdicts(self) -> list[VerdictView]:
+        """Every engine's verdicts."""
+        return [verdict for row in self.rows for verdict in row.verdicts]
 
 
-def view(evaluated: "Evaluated", anchor: str, why: str = "", tells_engine: bool = False) -> VerdictView:
-    """An evaluated expectation in words; if `tells_engine`, the words include its engine's name."""
+def view(evaluated: "Evaluated", anchor: str, why: str = "") -> VerdictView:
+    """An evaluated expectation in words."""
     expectation = evaluated.expectation
     known = definition(expectation.metric)
     unit = "×" if expectation.relative_to else known.unit if known else ""
@@ -88,7 +115,8 @@ def view(evaluated: "Evaluated", anchor: str, why: str = "", tells_engine: bool 
     return VerdictView(
         anchor=anchor,
         says=expectation.says,
-        measure=_measure(evaluated) + (f" on {evaluated.engine}" if tells_engine else ""),
+        figure=expectation.figure or "",
+        measure=_measure(evaluated),
         band=band(low, high, unit),
         measured=_measured(evaluated.measured, evaluated.reach, unit),
         has_interval=evaluated.reach is not None,
@@ -113,14 +141,32 @@ def counts(verdicts: Iterable[Verdict]) -> tuple[Count, ...]:
 
 
 def group(
-    anchor: str, title: str, evaluated: Sequence["Evaluated"], why: Mapping[str, str], numbers: Iterator[int]
+    anchor: str,
+    title: str,
+    document: str,
+    evaluated: Sequence["Evaluated"],
+    why: Mapping[str, str],
+    numbers: Iterator[int],
 ) -> Group:
     """An experiment's expectations; `why` maps reasons to anchors, `numbers` numbers the page's expectations."""
-    several_engines = len({each.engine for each in evaluated}) > 1
-    views = tuple(
-        view(each, f"statement-{next(numbers)}", why.get(each.reason or "", ""), several_engines) for each in evaluated
-    )
-    return Group(anchor, title, counts(each.verdict for each in evaluated), views)
+    names = list(dict.fromkeys(each.engine for each in evaluated))
+
+    def row(statement: Statement) -> Row:
+        found = {
+            name: view(each, f"statement-{next(numbers)}", why.get(each.reason or "", ""))
+            for name, each in statement.by_engine.items()
+        }
+        return Row(found[statement.first.engine], tuple(found.get(name) for name in names))
+
+    engines = tuple(in_words(name) for name in names) if len(names) > 1 else ("Measured",)
+    rows = tuple(row(statement) for statement in statements(evaluated))
+    return Group(anchor, title, document, counts(each.verdict for each in evaluated), engines, rows)
+
+
+def by_document(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """The groups of each document together, documents in the order of their first group."""
+    documents = list(dict.fromkeys(group.document for group in groups))
+    return tuple(sorted(groups, key=lambda group: documents.index(group.document)))
 
 
 def _measure(evaluated: "Evaluated") -> str:

@@ -41,6 +41,7 @@ class FileWords(TypedDict, total=False):
 
     title: str | None
     source: str | None
+    document: str | None
     description: str | None
     figures: list[str] | None
     notes: str | None
@@ -214,7 +215,7 @@ _EXPECTATION = table(
         "comparisons": items(table(_MEASURED, {"shown_by": optional(table(_MEASURED))})),
         "not_applicable": optional(text),
     },
-    {"number": whole(1), "shown_by": optional(mapping(text))},
+    {"number": whole(1), "figure": optional(text), "shown_by": optional(mapping(text))},
 )
 
 
@@ -226,7 +227,7 @@ def _axis(value: object, where: str) -> None:
 _DOCUMENT = table(
     {},
     {
-        **{key: optional(text) for key in ("title", "source", "description", "notes")},
+        **{key: optional(text) for key in ("title", "source", "document", "description", "notes")},
         "figures": optional(items(_FIGURE)),
         "repeat": whole(),
         "sweep": mapping(_axis),

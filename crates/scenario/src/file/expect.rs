@@ -27,6 +27,9 @@ pub(crate) struct Expect {
     pub(crate) relative_to: Option<IndexMap<String, Label>>,
     /// What the source says, in its words.
     pub(crate) says: Text,
+    /// Where the source says it: a figure, a table or a section.
+    #[schemars(example = &"figure 3")]
+    pub(crate) figure: Option<Line>,
     /// Lowest and highest value that count as reproduced; `-inf` and `inf` leave a side open.
     #[schemars(example = json!([245, 320]))]
     pub(crate) band: (f64, f64),

@@ -72,6 +72,9 @@ pub(crate) struct About {
     pub(crate) title: Line,
     /// The document that it reproduces.
     pub(crate) source: Option<Line>,
+    /// A short name for that document, by which experiments are grouped. Default: as `source`.
+    #[schemars(example = &"UCAS lab 2")]
+    pub(crate) document: Option<Line>,
     /// What is done and why, in a few sentences.
     pub(crate) description: Option<Text>,
     /// The figures of its report, by name.
