@@ -67,6 +67,13 @@ class Ring(TypedDict):
     bql: bool
 
 
+class Boost(TypedDict):
+    """A higher rate until a bucket of tokens is empty."""
+
+    rate_bps: int
+    bytes: int
+
+
 class PortSettings(TypedDict):
     """The sending side of one direction of a link: queueing discipline, ring, then wire."""
 
@@ -76,6 +83,7 @@ class PortSettings(TypedDict):
     overhead_bytes: int
     queue: Qdisc
     ring: NotRequired[Ring]
+    boost: NotRequired[Boost]
 
 
 class Link(TypedDict):

@@ -3,8 +3,8 @@
 use std::io;
 
 use bufferscope_plan::{InnerQdisc, LEAF_HANDLE};
-use bufferscope_records::{Layer, Name, QueueRow};
-use bufferscope_scenario::Scenario;
+use bufferscope_records::{CapacityRow, Layer, Name, QueueRow};
+use bufferscope_scenario::{RateStep, Scenario, Shaper, TokenBucket};
 use nix::net::if_::if_nametoindex;
 
 use crate::cards::{Arrived, Gauge};
@@ -38,6 +38,8 @@ struct Port {
     label: String,
     /// `None` if its queue may hold packets back at will.
     check: Option<WireCheck>,
+    /// What its wire has of its boost's tokens, if it has a boost.
+    boost: Option<Tokens>,
     /// The disciplines inside its own.
     inner: Vec<Inner>,
     /// Counts what has left its ring, if it has one.
@@ -82,7 +84,8 @@ impl Sampler {
                 sent_packets: Counter::default(),
                 fates: FateCounts::default(),
                 label: port.name.clone(),
-                check: wire_check(desk.scenario, port.place),
+                check: wire_check(scenario_port(desk.scenario, port.place), desk.scenario),
+                boost: Tokens::of(scenario_port(desk.scenario, port.place)),
                 inner: port.inner.iter().map(Inner::new).collect(),
                 gauge: port.ring.map(|ring| desk.network.cards.gauge(ring)).transpose()?,
             });
@@ -113,12 +116,44 @@ impl Sampler {
     }
 }
 
-fn wire_check(scenario: &Scenario, (link, side): (usize, usize)) -> Option<WireCheck> {
+fn scenario_port(scenario: &Scenario, (link, side): (usize, usize)) -> &bufferscope_scenario::Port {
     let link = &scenario.links[link];
-    let port = if side == 0 { &link.forward } else { &link.reverse };
+    if side == 0 { &link.forward } else { &link.reverse }
+}
+
+fn wire_check(port: &bufferscope_scenario::Port, scenario: &Scenario) -> Option<WireCheck> {
     let segments = scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1);
     let rates = port.rate.as_ref().map_or(&[][..], |rate| rate.steps());
-    port.queue.has_steady_rate().then(|| WireCheck::new(rates, segments, port.queue.shaper()))
+    port.queue.has_steady_rate().then(|| WireCheck::new(rates, segments, shaper(port)))
+}
+
+/// What limits a port to less than it can send for a while: its queue, or the rate that fills its boost's bucket.
+fn shaper(port: &bufferscope_scenario::Port) -> Option<Shaper> {
+    let boosted = || Some(Shaper { rate_bps: port.rate.as_ref()?.at(0), burst_bytes: port.boost?.bytes });
+    [port.queue.shaper(), boosted()].into_iter().flatten().min_by_key(|shaper| shaper.rate_bps)
+}
+
+/// The bucket of a port's boost, as far as samples of what the port has sent tell.
+#[derive(Debug)]
+struct Tokens {
+    bucket: TokenBucket,
+    sent_bytes: u64,
+}
+
+impl Tokens {
+    fn of(port: &bufferscope_scenario::Port) -> Option<Self> {
+        let mut bucket = TokenBucket::new(port.boost?, port.rate.as_ref()?.at(0));
+        // The rate at the start is recorded with those of the other ports.
+        bucket.take_rates(0).for_each(drop);
+        Some(Self { bucket, sent_bytes: 0 })
+    }
+
+    /// The steps of the rate since the last sample.
+    fn see(&mut self, t_ns: u64, sent_bytes: u64) -> impl Iterator<Item = RateStep> {
+        self.bucket.saw_sent(t_ns, sent_bytes.saturating_sub(self.sent_bytes));
+        self.sent_bytes = sent_bytes;
+        self.bucket.take_rates(t_ns)
+    }
 }
 
 impl Port {
@@ -157,6 +192,11 @@ impl Port {
                 arrived.packets * gauge.frame_bytes
             }
         };
+        if let Some(boost) = &mut self.boost {
+            for RateStep { from_ns, bits_per_second } in boost.see(t_ns, wire_bytes) {
+                desk.recorder.capacity(CapacityRow { t_ns: from_ns, port: self.name, rate_bps: bits_per_second });
+            }
+        }
         if let Some(check) = &mut self.check {
             check.see(Seen { t_ns, packets: stats.packets, sent_bytes: wire_bytes });
         }

@@ -82,6 +82,9 @@ fn check_port(name: &str, port: &Port) -> Result<(), PlanError> {
     if rate.steps().len() > 1 {
         return refuse("needs a wire of constant rate: a network card's cannot change while it runs".to_owned());
     }
+    if port.boost.is_some() {
+        return refuse("needs a wire of constant rate: a network card has no boost".to_owned());
+    }
     match wire_ns(port) {
         Some(ns) if ns > LONGEST_NS => {
             refuse(format!("needs a wire that sends a full packet in {LONGEST_NS} ns at most"))

@@ -3,7 +3,7 @@
 //! A port with a ring has only the discipline: its network card implements the rate.
 
 use bufferscope_scenario::sizes::FRAME_BYTES;
-use bufferscope_scenario::{Port, RateSchedule, RateStep, Scenario};
+use bufferscope_scenario::{Boost, Port, RateSchedule, RateStep, Scenario};
 
 use super::network::node_device;
 use super::{
@@ -13,6 +13,8 @@ use super::{
 
 /// The fastest rate that `tc` passes to HFSC: 32 bits of bytes per second.
 const FASTEST_HFSC_BPS: u64 = 8 * u32::MAX as u64;
+/// The longest time for which HTB counts the tokens that arrive after a packet: `mbuffer` of `net/sched/sch_htb.c`.
+const LONGEST_REFILL_S: u64 = 60;
 /// Handle of every port's own queueing discipline (`10:0`), by which its statistics are found. Disciplines inside it have
 /// the following ones.
 pub const LEAF_HANDLE: u32 = 0x10 << 16;
@@ -28,21 +30,27 @@ enum Shaper {
     /// and so much is it ahead after an idle time. A whole packet would be too much: the queue would always be one packet
     /// shorter than in reality.
     Htb { catch_up_ns: u64 },
+    /// The same with a second bucket: the first is the boost's, and the second sends at the boost's rate.
+    BoostedHtb { catch_up_ns: u64, boost: Boost },
 }
 
 impl Shaper {
-    fn new(rate: &RateSchedule, clock: Clock) -> Self {
-        match (clock, rate.steps()) {
-            (Clock::Virtual, [only]) if only.bits_per_second <= FASTEST_HFSC_BPS => Self::Hfsc,
-            (Clock::Virtual, _) => Self::Htb { catch_up_ns: 10_000 },
-            (Clock::Real, _) => Self::Htb { catch_up_ns: 250_000 },
+    fn new(rate: &RateSchedule, boost: Option<Boost>, clock: Clock) -> Self {
+        let catch_up_ns = match clock {
+            Clock::Virtual => 10_000,
+            Clock::Real => 250_000,
+        };
+        match (clock, rate.steps(), boost) {
+            (_, _, Some(boost)) => Self::BoostedHtb { catch_up_ns, boost },
+            (Clock::Virtual, [only], None) if only.bits_per_second <= FASTEST_HFSC_BPS => Self::Hfsc,
+            _ => Self::Htb { catch_up_ns },
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Hfsc => "hfsc",
-            Self::Htb { .. } => "htb",
+            Self::Htb { .. } | Self::BoostedHtb { .. } => "htb",
         }
     }
 
@@ -54,12 +62,31 @@ impl Shaper {
             Self::Hfsc => format!("{place} ls rate {rate} ul rate {rate}"),
             // `quantum` has no effect on a lone class; it is set because the kernel complains about its own default.
             Self::Htb { catch_up_ns } => {
-                let bits = u128::from(step.bits_per_second) * u128::from(catch_up_ns);
-                let burst = bits.div_ceil(8_000_000_000);
+                let burst = burst_bytes(step.bits_per_second, catch_up_ns);
                 format!("{place} rate {rate} burst {burst}b cburst {burst}b quantum {FRAME_BYTES}")
+            }
+            Self::BoostedHtb { catch_up_ns, boost: Boost { rate_bps, bytes } } => {
+                let (ceil, cburst) = (units::rate(rate_bps), burst_bytes(rate_bps, catch_up_ns));
+                format!("{place} rate {rate} burst {bytes}b ceil {ceil} cburst {cburst}b quantum {FRAME_BYTES}")
             }
         }
     }
+}
+
+/// What passes in a time.
+fn burst_bytes(bits_per_second: u64, ns: u64) -> u128 {
+    (u128::from(bits_per_second) * u128::from(ns)).div_ceil(8_000_000_000)
+}
+
+/// Refuses a bucket that HTB can't fill.
+fn check_boost(port: &Port, name: &str) -> Result<(), PlanError> {
+    let (Some(boost), Some(rate)) = (port.boost, &port.rate) else { return Ok(()) };
+    let most = LONGEST_REFILL_S * rate.at(0) / 8;
+    if boost.bytes > most {
+        let (place, value) = (name.to_owned(), boost.bytes);
+        return Err(PlanError::TooLarge { place, what: "boost.bytes", value, holder: "sch_htb", most });
+    }
+    Ok(())
 }
 
 /// Adds every port that has a rate.
@@ -84,15 +111,17 @@ fn add_port(
 ) -> Result<(), PlanError> {
     let Some(rate) = &port.rate else { return Ok(()) };
     let [first, later @ ..] = rate.steps() else { return Ok(()) };
+    check_boost(port, &name)?;
     let device = node_device(scenario, place.0, place.1);
-    let (on, node, rate_bps) = (&device.name, device.namespace as u16, first.bits_per_second);
+    let rate_bps = port.boost.map_or(first.bits_per_second, |boost| boost.rate_bps);
+    let (on, node) = (&device.name, device.namespace as u16);
     let table = wire::size_table(wire::more_bytes(port));
     if let Some(ring) = port_ring(plan, port, &device) {
         let inner = attach(plan, port, &device, (&name, "root", &table))?;
         plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: Some(ring) });
         return Ok(());
     }
-    let shaper = Shaper::new(rate, kernel.clock);
+    let shaper = Shaper::new(rate, port.boost, kernel.clock);
     plan.namespaces[device.namespace].tc.extend([
         format!("qdisc add dev {on} root handle 1:{table} {} default 1", shaper.name()),
         format!("class add {}", shaper.class(on, first)),

@@ -19,7 +19,10 @@ pub(super) fn of_link(link: &Link) -> [Wire; 2] {
 fn of(port: &Port) -> Wire {
     let rate = port.rate.as_ref().filter(|_| port.ring.is_none());
     Wire {
-        rate_bps: rate.and_then(|rate| Some(rate.steps().first()?.bits_per_second)),
+        rate_bps: match port.boost {
+            Some(boost) => rate.map(|_| boost.rate_bps),
+            None => rate.and_then(|rate| Some(rate.steps().first()?.bits_per_second)),
+        },
         more_bytes: more_bytes(port),
         delay_ns: port.delay_ns,
     }

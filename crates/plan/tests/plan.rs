@@ -304,6 +304,27 @@ fn segmentation_offload_stays_on_along_the_whole_path_where_a_host_wants_it() {
 }
 
 #[test]
+fn a_boost_is_the_bucket_of_htb_and_its_wire_sends_at_the_boosts_rate() {
+    let boosted = |bytes: &str| {
+        LAB.replace(
+            r#"rate = "10mbit""#,
+            &format!(r#"rate = "2mbit", boost = {{ rate = "10mbit", bytes = "{bytes}" }}"#),
+        )
+    };
+    let plan = Plan::new(&scenario(&boosted("500000b")), Kernel { clock: Clock::Virtual, ..Kernel::USUAL }).unwrap();
+    let tc: Vec<&str> = plan.namespaces.iter().flat_map(|namespace| &namespace.tc).map(String::as_str).collect();
+    // In 10 us, 12.5 bytes pass at 10 Mbit/s.
+    let class = "classid 1:1 htb rate 2mbit burst 500000b ceil 10mbit cburst 13b quantum 1514";
+    assert!(tc.iter().any(|line| line.ends_with(class)), "{tc:?}");
+    assert!(tc.iter().any(|line| line.contains("netem") && line.ends_with("rate 10mbit")), "{tc:?}");
+    assert_eq!(plan.ports[0].rate_bps, 10_000_000, "the experiment begins with a full bucket");
+    // 60 s of 2 Mbit/s are 15 MB.
+    Plan::new(&scenario(&boosted("15000000b")), Kernel::USUAL).unwrap();
+    let refused = error(&boosted("15000001b")).to_string();
+    assert!(refused.contains("boost.bytes 15000001 is more than Linux' sch_htb can hold (15000000)"), "{refused}");
+}
+
+#[test]
 fn no_script_builds_a_ring() {
     let error = Script::new(&scenario(&ringed(FORWARD)), &[]).unwrap_err().to_string();
     assert!(error.starts_with("the ring of r1>h2 takes a network card, which namespaces have none of"), "{error}");

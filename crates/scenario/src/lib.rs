@@ -32,6 +32,7 @@ mod syntax;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod text;
+mod token_bucket;
 mod units;
 
 pub use congestion::Congestion;
@@ -43,3 +44,4 @@ pub use model::*;
 pub use qdisc::*;
 pub use routes::{Exit, PortIndex, Routing, Unreachable};
 pub use schema::schema;
+pub use token_bucket::TokenBucket;

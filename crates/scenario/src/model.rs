@@ -9,6 +9,7 @@ mod datagrams;
 mod servers;
 mod streams;
 mod tables;
+mod wire;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
 pub use self::tables::{Table, Tables};
+pub use self::wire::Boost;
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;
@@ -142,6 +144,9 @@ pub struct Port {
     /// The driver's transmit ring, if there is one; always `None` where `rate` is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring: Option<Ring>,
+    /// A higher rate until a bucket of tokens is empty; always `None` where `rate` is `None`, and beside a rate that changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boost: Option<Boost>,
 }
 
 /// A driver's transmit ring. The queueing discipline has no control over the packets in it.
@@ -298,6 +303,14 @@ impl TryFrom<Vec<RateStep>> for RateSchedule {
 impl From<RateSchedule> for Vec<RateStep> {
     fn from(schedule: RateSchedule) -> Self {
         schedule.steps
+    }
+}
+
+impl Port {
+    /// The highest rate at which it ever sends; `None` if it has no rate.
+    pub fn fastest_bps(&self) -> Option<u64> {
+        let steps = self.rate.as_ref()?.steps().iter().map(|step| step.bits_per_second);
+        steps.chain(self.boost.map(|boost| boost.rate_bps)).max()
     }
 }
 

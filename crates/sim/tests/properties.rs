@@ -34,7 +34,7 @@ fn path(scenario: &Scenario, from: NodeIndex, to: NodeIndex) -> Vec<&Port> {
     scenario.links[first..last].iter().map(|link| if direction(link) { &link.forward } else { &link.reverse }).collect()
 }
 
-/// Bytes that the port's wire can send from one time to another.
+/// Bytes that the port's wire can send from one time to another: at its rate, and what a boost's full bucket adds.
 fn capacity_bytes(port: &Port, from_ns: u64, to_ns: u64) -> u64 {
     let steps = port.rate.as_ref().expect("only asked for ports with a rate").steps();
     let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([u64::MAX]);
@@ -46,7 +46,7 @@ fn capacity_bytes(port: &Port, from_ns: u64, to_ns: u64) -> u64 {
             u128::from(overlap_ns) * u128::from(step.bits_per_second)
         })
         .sum();
-    (bits_ns / u128::from(8 * SECOND)) as u64
+    (bits_ns / u128::from(8 * SECOND)) as u64 + port.boost.map_or(0, |boost| boost.bytes)
 }
 
 fn assert_times_ascend(sink: &MemorySink) {

@@ -99,3 +99,18 @@ fn a_port_has_its_rates_from_0_to_the_end_as_capacity() {
     assert!(numbers(&sink, Table::Capacity, "t_ns").is_sorted());
     assert_eq!(sink.rows(Table::Capacity), 4, "a port without a rate has no capacity");
 }
+
+/// UDP at 8 Mbit/s into a link of 2 Mbit/s whose boost has 100 kB at 10 Mbit/s. The bucket loses 8 and gains 2 Mbit/s, so
+/// it is empty after 8 * 100 kB / 6 Mbit/s. The link then sends at 2 Mbit/s to the end.
+#[test]
+fn a_boost_is_capacity_until_its_bucket_is_empty() {
+    let traffic = "[[traffic]]\nname = 'udp'\nkind = 'udp'\nfrom = 'h1'\nto = 'h2'\nrate = '8mbit'";
+    let links =
+        "forward.rate = '2mbit'\nforward.boost = { rate = '10mbit', bytes = '100000b' }\nreverse.rate = '10mbit'";
+    let sink = run(&dumbbell("5s", links, traffic), 1).output;
+    let of = |column| numbers_where(&sink, Table::Capacity, column, ("port", "r1>h2"));
+    assert_eq!(of("rate_bps"), [10_000_000, 2_000_000]);
+    let [0, empty_ns] = of("t_ns")[..] else { panic!("{:?}", of("t_ns")) };
+    let expected_ns = 800_000 * 1_000_000_000 / 6_000_000;
+    assert!(empty_ns.abs_diff(expected_ns) < 10 * MS, "{empty_ns} instead of {expected_ns}");
+}

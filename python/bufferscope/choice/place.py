@@ -32,7 +32,8 @@ class Place:
     @property
     def rate_bps(self) -> int:
         """The port's highest rate."""
-        return max(step.bits_per_second for step in self.port.rate)
+        rates = [step.bits_per_second for step in self.port.rate]
+        return max([*rates, self.port.boost.rate_bps] if self.port.boost else rates)
 
     @property
     def held_bytes(self) -> float:

@@ -37,6 +37,14 @@ class RateStep:
 
 
 @dataclass(frozen=True)
+class Boost:
+    """A higher rate until a bucket of tokens is empty, which fills at the port's rate."""
+
+    rate_bps: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Port:
     """One direction of a link, named after the nodes that it joins: `r1>h2`."""
 
@@ -49,6 +57,7 @@ class Port:
     delay_ns: int
     overhead_bytes: int
     queue: Qdisc
+    boost: Boost | None = None
 
     @property
     def limit_packets(self) -> int | None:
@@ -141,4 +150,5 @@ def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
         delay_ns=side["delay_ns"],
         overhead_bytes=side["overhead_bytes"],
         queue=side["queue"],
+        boost=Boost(**side["boost"]) if "boost" in side else None,
     )

@@ -89,7 +89,12 @@ def _port(port: Port) -> tuple[str, ...]:
 
 def _rate(port: Port) -> str:
     if len(port.rate) == 1:
-        return quantity(port.rate[0].bits_per_second, "bps")
+        rate = quantity(port.rate[0].bits_per_second, "bps")
+        return (
+            f"{quantity(port.boost.rate_bps, 'bps')} for {quantity(port.boost.bytes, 'bytes')}, then {rate}"
+            if port.boost
+            else rate
+        )
     return ", ".join(
         f"{quantity(step.bits_per_second, 'bps')} from {number(step.from_ns / NANOSECONDS)} s" for step in port.rate
     )

@@ -102,12 +102,12 @@ def _any_of(texts: Iterable[str]) -> str:
 
 
 def _rate(port: Port) -> str:
-    """`10 Mbit/s`, and for a rate that changes `100, 10, 1 Mbit/s in turn`."""
+    """`10 Mbit/s`; one that changes: `100, 10, 1 Mbit/s in turn`; one with a boost: `10, 2 Mbit/s with a boost`."""
     if not port.rate:
         return WITHOUT[0]
     rates = [quantity(step.bits_per_second, "bps") for step in port.rate]
     if len(rates) == 1:
-        return rates[0]
+        return f"{_same_units([quantity(port.boost.rate_bps, 'bps'), *rates])} with a boost" if port.boost else rates[0]
     if len(rates) > MOST_STEPS:
         bits = [step.bits_per_second for step in port.rate]
         return f"{quantity(min(bits), 'bps')} to {quantity(max(bits), 'bps')}, changing"

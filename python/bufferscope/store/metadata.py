@@ -171,6 +171,7 @@ def _time(value: object, where: str) -> None:
 
 
 _RING = table({"size_packets": whole(1), "bql": flag})
+_BOOST = table({"rate_bps": whole(1), "bytes": whole(1)})
 _PORT = table(
     {
         "rate": optional(items(table({"from_ns": whole(), "bits_per_second": whole(1)}), least=1)),
@@ -178,7 +179,7 @@ _PORT = table(
         "overhead_bytes": whole(),
         "queue": table({"qdisc": text}, {"limit_packets": optional(whole())}),
     },
-    {"ring": optional(_RING)},
+    {"ring": optional(_RING), "boost": optional(_BOOST)},
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
 _TRAFFIC = table(

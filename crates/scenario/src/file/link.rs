@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::boost::Boost;
 use super::ring::Ring;
 use super::{Moment, defaults};
 use crate::qdisc::Queue;
@@ -32,6 +33,9 @@ pub(crate) struct Link {
     /// it packets pass at once and nothing queues. A change applies to the packet sent next.
     #[schemars(example = &"10mbit", example = json!([["0s", "100mbit"], ["10s", "10mbit"]]))]
     pub(crate) rate: Option<RateSetting>,
+    /// A higher rate in each direction until a token bucket is empty. Default: none.
+    #[schemars(example = json!({ "rate": "10mbit", "bytes": "500kb" }))]
+    pub(crate) boost: Option<Boost>,
     /// Propagation delay each way.
     #[serde(default = "defaults::delay")]
     #[schemars(example = &"5ms")]
@@ -60,6 +64,8 @@ pub(crate) struct Link {
 pub(crate) struct PortSettings {
     /// Rate of the wire.
     pub(crate) rate: Option<RateSetting>,
+    /// A higher rate until a token bucket is empty.
+    pub(crate) boost: Option<Boost>,
     /// Propagation delay.
     pub(crate) delay: Option<Delay>,
     /// Bytes that the link layer adds to each IP packet.

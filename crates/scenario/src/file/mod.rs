@@ -5,6 +5,7 @@
 //! derived from these structs, and the checker that writes the error messages ([`crate::check`]) checks documents
 //! against that schema. So editors and the loader accept the same files.
 
+mod boost;
 mod datagrams;
 mod defaults;
 mod expect;
@@ -23,6 +24,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+pub(crate) use boost::Boost;
 pub(crate) use datagrams::{Dns, Irtt, Udp, Voip};
 pub(crate) use defaults::{
     irtt_size, ledbat_plus_plus_target, ledbat_target, page_connections, ping_size, ping_timeout,

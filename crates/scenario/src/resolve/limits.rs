@@ -142,6 +142,7 @@ impl Port {
             let ns = until.min(end_ns).saturating_sub(step.from_ns);
             u128::from(ns) * u128::from(step.bits_per_second)
         });
-        bits.sum::<u128>() / 1_000_000_000
+        let boosted = self.boost.map_or(0, |boost| 8 * u128::from(boost.bytes));
+        bits.sum::<u128>() / 1_000_000_000 + boosted
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::nodes::Nodes;
 use crate::error::{Problem, Problems};
-use crate::file::{Link as LinkTable, PortSettings, RateSetting};
-use crate::model::{Link, Port, RateSchedule, RateStep, Ring};
+use crate::file::{Boost as BoostTable, Link as LinkTable, PortSettings, RateSetting};
+use crate::model::{Boost, Link, Port, RateSchedule, RateStep, Ring};
 use crate::path::join;
 use crate::qdisc::Qdisc;
 use crate::units::{RATE, TIME};
@@ -43,7 +43,8 @@ fn link(table: &LinkTable, nodes: &Nodes<'_>, problems: &mut Problems) -> Option
     let ends = [nodes.find(a, || path.clone(), problems)?, nodes.find(b, || path.clone(), problems)?];
     let ports = [("forward", &table.forward), ("reverse", &table.reverse)];
     if table.rate.is_none() && ports.iter().all(|(_, own)| own.rate.is_none()) {
-        check_nothing_waits(table.queue.is_some(), table.ring.is_some(), &path, problems);
+        let has = [table.queue.is_some(), table.ring.is_some(), table.boost.is_some()];
+        check_nothing_waits(has, &path, problems);
     }
     let [forward, reverse] = ports.map(|(direction, own)| port(table, own, &path, direction, problems));
     Some(Link { name: table.name.to_string(), ends, forward: forward?, reverse: reverse? })
@@ -57,7 +58,8 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         None => (table.rate.as_ref(), link),
     };
     if rate.is_none() {
-        check_nothing_waits(own.queue.is_some(), own.ring.is_some(), &own_path, problems);
+        let has = [own.queue.is_some(), own.ring.is_some(), own.boost.is_some()];
+        check_nothing_waits(has, &own_path, problems);
     }
     let (queue, queue_path) = match &own.queue {
         Some(queue) => (Some(queue), join(&own_path, "queue")),
@@ -67,10 +69,16 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         Some(rate) => Some(schedule(rate, &join(rate_path, "rate"), problems)?),
         None => None,
     };
+    let boost = match (&rate, &own.boost, &table.boost) {
+        (Some(rate), Some(boost), _) => Some(boosted(boost, rate, &join(&own_path, "boost"), problems)?),
+        (Some(rate), None, Some(boost)) => Some(boosted(boost, rate, &join(link, "boost"), problems)?),
+        _ => None,
+    };
     let ring = own.ring.as_ref().or(table.ring.as_ref());
     Some(Port {
         ring: ring.filter(|_| rate.is_some()).map(|ring| Ring { size_packets: ring.size.get_u32(), bql: ring.bql }),
         rate,
+        boost,
         delay_ns: own.delay.unwrap_or(table.delay).get(),
         overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
         queue: match queue {
@@ -80,15 +88,28 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
     })
 }
 
-/// Refuses a queue or ring without a rate: the rate was probably forgotten.
-fn check_nothing_waits(has_queue: bool, has_ring: bool, path: &str, problems: &mut Problems) {
-    for what in
-        [("queue", has_queue), ("ring", has_ring)].into_iter().filter_map(|(what, is_there)| is_there.then_some(what))
-    {
+/// Refuses a queue, ring or boost without a rate: the rate was probably forgotten.
+fn check_nothing_waits(has: [bool; 3], path: &str, problems: &mut Problems) {
+    for what in ["queue", "ring", "boost"].into_iter().zip(has).filter_map(|(what, has)| has.then_some(what)) {
         let found = format!("a {what} where the wire has no rate, so that nothing ever waits");
         let hint = format!("give the rate too, or leave out the {what}");
         problems.add(|| Problem::new(join(path, what), found, format!("a {what} beside a rate")).hint(hint));
     }
+}
+
+/// A boost beside the rate that fills its bucket.
+fn boosted(boost: &BoostTable, rate: &RateSchedule, path: &str, problems: &mut Problems) -> Option<Boost> {
+    let [only] = rate.steps() else {
+        let problem = Problem::new(path, "a boost beside a rate that changes", "a boost beside a constant rate");
+        problems.add(|| problem);
+        return None;
+    };
+    if boost.rate.get() <= only.bits_per_second {
+        let allowed = format!("more than rate = {}", RATE.display(only.bits_per_second));
+        problems.add(|| Problem::new(join(path, "rate"), boost.rate.to_string(), allowed));
+        return None;
+    }
+    Some(Boost { rate_bps: boost.rate.get(), bytes: boost.bytes.get() })
 }
 
 fn schedule(setting: &RateSetting, path: &str, problems: &mut Problems) -> Option<RateSchedule> {

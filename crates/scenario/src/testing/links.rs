@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Link, NodeIndex, Port, RateSchedule, RateStep, Ring};
+use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep, Ring};
 use crate::qdisc::Qdisc;
+use crate::sizes::FRAME_BYTES;
 use crate::units::{MS, US};
 
 /// Links that join node 0 with 1, 1 with 2 and so on.
@@ -23,7 +24,7 @@ pub(super) fn line(links: usize) -> impl Strategy<Value = Vec<Link>> {
 
 fn port() -> impl Strategy<Value = Port> {
     let wire = (0..=50_000_u64, 0..=40_u32);
-    let rated = (wire.clone(), rate(), Qdisc::any());
+    let rated = (wire.clone(), rate(), Qdisc::any(), prop::option::weighted(0.2, boost()));
     prop_oneof![
         1 => wire.prop_map(|(delay_us, overhead_bytes)| Port {
             rate: None,
@@ -31,8 +32,10 @@ fn port() -> impl Strategy<Value = Port> {
             overhead_bytes,
             queue: Qdisc::default(),
             ring: None,
+            boost: None,
         }),
-        4 => rated.prop_map(|((delay_us, overhead_bytes), rate, queue)| Port {
+        4 => rated.prop_map(|((delay_us, overhead_bytes), rate, queue, boost)| Port {
+            boost: boost.filter(|boost| is_constant_below(rate.as_ref(), boost)),
             rate,
             delay_ns: delay_us * US,
             overhead_bytes,
@@ -46,6 +49,16 @@ fn port() -> impl Strategy<Value = Port> {
 pub(super) fn ring() -> impl Strategy<Value = Ring> {
     let size = prop_oneof![3 => select(vec![64, 128, 256]), 1 => 1..=65_536_u32];
     (size, any::<bool>()).prop_map(|(size_packets, bql)| Ring { size_packets, bql })
+}
+
+/// Boosts of up to 100 Mbit/s and 1 MB.
+fn boost() -> impl Strategy<Value = Boost> {
+    let bytes = u64::from(FRAME_BYTES)..=1_000_000;
+    (500_000..=100_000_000_u64, bytes).prop_map(|(rate_bps, bytes)| Boost { rate_bps, bytes })
+}
+
+fn is_constant_below(rate: Option<&RateSchedule>, boost: &Boost) -> bool {
+    rate.is_some_and(|rate| matches!(rate.steps(), [only] if only.bits_per_second < boost.rate_bps))
 }
 
 /// Up to four rates, each for 1 ms to 2 s.

@@ -80,6 +80,9 @@ fn port(port: &Port) -> Value {
         let steps = steps.map(|step| Value::Array(vec![time(step.from_ns), rate(step.bits_per_second)]));
         keys.insert("rate".to_owned(), Value::Array(steps.collect()));
         keys.insert("queue".to_owned(), Value::Table(port.queue.written()));
+        if let Some(boost) = &port.boost {
+            keys.insert("boost".to_owned(), table([("rate", rate(boost.rate_bps)), ("bytes", size(boost.bytes))]));
+        }
         if let Some(ring) = &port.ring {
             let size = ("size", packets(ring.size_packets));
             keys.insert("ring".to_owned(), table([size, ("bql", Value::from(ring.bql))]));

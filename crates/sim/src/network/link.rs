@@ -8,9 +8,13 @@
 //! There are several kinds of links, each with its own answer to when a frame will have been sent. A new kind is a
 //! struct with that answer, and a variant of [`Kind`].
 
+mod boosted;
+
 use std::hint::select_unpredictable;
 
-use bufferscope_scenario::{RateSchedule, RateStep};
+use bufferscope_scenario::{self as scenario, RateSchedule, RateStep};
+
+use self::boosted::Boosted;
 
 use super::pool::{Fifo, PacketId, Pool};
 
@@ -46,6 +50,7 @@ enum Kind {
     Unlimited,
     Constant(Constant),
     Schedule(Schedule),
+    Boosted(Boosted),
 }
 
 /// A link whose rate never changes.
@@ -82,16 +87,21 @@ struct Schedule {
 }
 
 impl Link {
-    /// A link with that rate; `None` if frames take no time.
-    pub(crate) fn new(rate: Option<&RateSchedule>, delay_ns: u64) -> Self {
+    /// The link of a port. Without a rate, frames take no time.
+    pub(crate) fn new(port: &scenario::Port) -> Self {
+        let kind = match (&port.rate, port.boost) {
+            (None, _) => Kind::Unlimited,
+            (Some(rate), None) => Kind::at(rate, 0),
+            (Some(rate), Some(boost)) => Kind::Boosted(Boosted::new(boost, rate.at(0))),
+        };
         Self {
-            kind: rate.map_or(Kind::Unlimited, |rate| Kind::at(rate, 0)),
+            kind,
             free_at_ns: 0,
-            delay_ns,
+            delay_ns: port.delay_ns,
             line: Fifo::new(),
             last_arrival_ns: 0,
             delivered: 0,
-            rates: rate.cloned(),
+            rates: port.rate.clone(),
             recorded_rates: 0,
         }
     }
@@ -101,7 +111,10 @@ impl Link {
     pub(crate) fn set_rate(&mut self, rate: &RateSchedule, now_ns: u64) {
         if let Some(rates) = &mut self.rates {
             rates.follow(rate, now_ns);
-            self.kind = Kind::at(rates, now_ns);
+            match &mut self.kind {
+                Kind::Boosted(boosted) => boosted.set_rate(rates.at(now_ns), now_ns),
+                kind => *kind = Kind::at(rates, now_ns),
+            }
         }
     }
 
@@ -130,6 +143,11 @@ impl Link {
         let duration_ns = match &mut self.kind {
             Kind::Constant(constant) => constant.duration_ns(bytes, idle),
             Kind::Schedule(schedule) => schedule.duration_ns(steps(self.rates.as_ref()), now_ns, bytes, idle),
+            Kind::Boosted(boosted) => {
+                let sent = boosted.send(now_ns, bytes);
+                self.free_at_ns = sent.restarts_at_ns;
+                return sent.end_ns;
+            }
             Kind::Unlimited => 0,
         };
         self.free_at_ns = now_ns + duration_ns;
@@ -164,13 +182,23 @@ impl Link {
         self.line.front().map(|packet| pool.header(packet).at_ns)
     }
 
-    /// The rates that it has had up to `now_ns` and that were not yet recorded, each with its beginning.
-    pub(crate) fn record_rates(&mut self, now_ns: u64) -> &[RateStep] {
-        let steps = steps(self.rates.as_ref());
-        let first = self.recorded_rates;
-        let begun = steps[first..].iter().take_while(|step| step.from_ns <= now_ns).count();
+    /// The rate at which it can send; `None` if frames take no time.
+    pub(crate) fn rate_bps(&self, now_ns: u64) -> Option<u64> {
+        match &self.kind {
+            Kind::Boosted(boosted) => Some(boosted.rate_bps(now_ns)),
+            _ => self.rates.as_ref().map(|rates| rates.at(now_ns)),
+        }
+    }
+
+    /// Passes on the rates that it has had up to `now_ns` and that were not yet recorded, each with its beginning.
+    pub(crate) fn record_rates(&mut self, now_ns: u64, record: impl FnMut(RateStep)) {
+        if let Kind::Boosted(boosted) = &mut self.kind {
+            return boosted.take_rates(now_ns).for_each(record);
+        }
+        let steps = &steps(self.rates.as_ref())[self.recorded_rates..];
+        let begun = steps.iter().take_while(|step| step.from_ns <= now_ns).count();
+        steps[..begun].iter().copied().for_each(record);
         self.recorded_rates += begun;
-        &steps[first..first + begun]
     }
 
     /// Packets being sent or propagating.
@@ -248,12 +276,17 @@ mod tests {
     const MBIT: u64 = 1_000_000;
 
     fn link(bits_per_second: u64) -> Link {
-        Link::new(Some(&RateSchedule::constant(bits_per_second).unwrap()), 0)
+        Link::new(&port(RateSchedule::constant(bits_per_second)))
     }
 
     fn steps(steps: &[(u64, u64)]) -> Link {
         let steps = steps.iter().map(|&(from_ns, bits_per_second)| RateStep { from_ns, bits_per_second }).collect();
-        Link::new(Some(&RateSchedule::new(steps).unwrap()), 0)
+        Link::new(&port(RateSchedule::new(steps)))
+    }
+
+    fn port(rate: Option<RateSchedule>) -> scenario::Port {
+        let queue = scenario::Qdisc::default();
+        scenario::Port { rate, delay_ns: 0, overhead_bytes: 14, queue, ring: None, boost: None }
     }
 
     #[test]
@@ -287,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_link_without_a_rate_is_never_stopped() {
-        let mut link = Link::new(None, 5);
+        let mut link = Link::new(&port(None));
         assert_eq!([link.send(7, 1514), link.send(7, 1514)], [7, 7]);
         assert!(!link.is_stopped(7));
     }

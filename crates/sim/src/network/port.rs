@@ -60,7 +60,7 @@ impl Port {
     pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc) -> Self {
         Self {
             queue: port.rate.is_some().then(|| QdiscLayer::new(qdisc)),
-            link: Link::new(port.rate.as_ref(), port.delay_ns),
+            link: Link::new(port),
             awaits_link: false,
             overhead_bytes: port.overhead_bytes,
             to,
@@ -137,7 +137,7 @@ mod tests {
     /// A port of 10 Mbit/s and 1 ms.
     fn port(queue: scenario::Qdisc) -> Port {
         let rate = RateSchedule::constant(10_000_000);
-        let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue, ring: None };
+        let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue, ring: None, boost: None };
         Port::new(
             &port,
             0,

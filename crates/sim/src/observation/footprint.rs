@@ -243,7 +243,7 @@ impl Way {
     fn new(path: &[PortIndex], ports: &[&PortParameters]) -> Self {
         let ports = || path.iter().map(|port| ports[*port as usize]);
         Self {
-            fastest_bps: ports().filter_map(PortParameters::fastest_bps).max().unwrap_or(u64::MAX),
+            fastest_bps: ports().filter_map(|port| port.fastest_bps()).max().unwrap_or(u64::MAX),
             slowest_bps: ports()
                 .filter(|port| port.rate.is_some())
                 .map(|port| port.slowest_bps())
@@ -268,16 +268,11 @@ impl Way {
 
 /// The bounds of a port, as far as they matter here.
 trait Bounds {
-    fn fastest_bps(&self) -> Option<u64>;
     fn slowest_bps(&self) -> u64;
     fn limit_packets(&self, packet_bytes: u64) -> u64;
 }
 
 impl Bounds for PortParameters {
-    fn fastest_bps(&self) -> Option<u64> {
-        self.rate.as_ref()?.steps().iter().map(|step| step.bits_per_second).max()
-    }
-
     fn slowest_bps(&self) -> u64 {
         let steps = self.rate.iter().flat_map(|rate| rate.steps()).map(|step| step.bits_per_second);
         steps.chain(self.queue.shaper().map(|shaper| shaper.rate_bps)).min().unwrap_or(u64::MAX)

@@ -46,8 +46,8 @@ impl<S: Sink> Recording<S> {
     pub(crate) fn capacity(&mut self, now_ns: u64, ports: &mut [Port]) {
         let mut rows: Vec<CapacityRow> = Vec::new();
         for (port, &name) in ports.iter_mut().zip(&self.ports) {
-            let row = |step: &RateStep| CapacityRow { t_ns: step.from_ns, port: name, rate_bps: step.bits_per_second };
-            rows.extend(port.link.record_rates(now_ns).iter().map(row));
+            let row = |step: RateStep| CapacityRow { t_ns: step.from_ns, port: name, rate_bps: step.bits_per_second };
+            port.link.record_rates(now_ns, |step| rows.push(row(step)));
         }
         rows.sort_by_key(|row| row.t_ns);
         rows.into_iter().for_each(|row| self.recorder.capacity(row));

@@ -92,7 +92,7 @@ pub(crate) fn ports_at(now_ns: u64, scenario: &Scenario, network: &[Port]) -> Ve
         packets,
         queued_bytes: port.queue.as_ref().map_or(0, |queue| queue.backlog().bytes),
         sent_bytes: port.queue.as_ref().map_or(0, |queue| queue.counts.sent_bytes),
-        rate_bps: parameters.rate.as_ref().map(|rate| rate.at(now_ns)),
+        rate_bps: port.link.rate_bps(now_ns),
         delay_ns: parameters.delay_ns,
         qdisc: parameters.rate.as_ref().map(|_| parameters.queue.kind().name),
     };

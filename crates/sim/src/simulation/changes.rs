@@ -175,6 +175,7 @@ fn check_link(from: &Link, to: &Link) -> Result<(), SimError> {
             ("rate", from.rate.is_some() != to.rate.is_some()),
             ("overhead", from.overhead_bytes != to.overhead_bytes),
             ("ring", from.ring != to.ring),
+            ("boost", from.boost != to.boost),
         ];
         let hint = if parts[0].1 { "a link with a rate keeps one, and one without gets none" } else { OF_LINKS };
         refuse(&parts, &prefix, hint)?;
