@@ -9,6 +9,7 @@ mod datagrams;
 mod servers;
 mod streams;
 mod tables;
+mod wifi;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
 pub use self::tables::{Table, Tables};
+pub use self::wifi::{Aggregate, Station, Wifi, WifiQueueing};
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;
@@ -48,6 +50,9 @@ pub struct Scenario {
     pub nodes: Vec<Node>,
     /// Links, in the file's order.
     pub links: Vec<Link>,
+    /// Links that share one radio channel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wifi: Vec<Wifi>,
     /// Traffic, in the file's order.
     pub traffic: Vec<Traffic>,
 }

@@ -164,6 +164,11 @@ impl Link {
         self.line.front().map(|packet| pool.header(packet).at_ns)
     }
 
+    /// Its rate at a time; `None` if frames take no time.
+    pub(crate) fn rate_at(&self, now_ns: u64) -> Option<u64> {
+        self.rates.as_ref().map(|rates| rates.at(now_ns))
+    }
+
     /// The rates that it has had up to `now_ns` and that were not yet recorded, each with its beginning.
     pub(crate) fn record_rates(&mut self, now_ns: u64) -> &[RateStep] {
         let steps = steps(self.rates.as_ref());
