@@ -30,9 +30,9 @@ Node = TypedDict(
 )
 """A node of the schema: the keywords that are read."""
 
-LISTS = ("link", "host", "traffic")
+LISTS = ("link", "wifi", "host", "traffic")
 """The tables whose entries have names."""
-NOT_SET = {"link", "host", "traffic", "sweep", "expect"}
+NOT_SET = {"link", "wifi", "host", "traffic", "sweep", "expect"}
 """Tables that no path names as a whole, or that only the file can contain."""
 
 

@@ -96,6 +96,49 @@ class Link(TypedDict):
     reverse: PortSettings
 
 
+class Station(TypedDict):
+    """A station of a Wi-Fi network."""
+
+    link: int
+    """The index of its link to the access point."""
+    error_rate: float
+    """The probability that a frame is lost."""
+
+
+class FifoQueueing(TypedDict):
+    """A driver's buffer for all stations, below one queueing discipline."""
+
+    kind: Literal["fifo"]
+    size_packets: int
+
+
+class Mac80211Queueing(TypedDict):
+    """Queues for each station."""
+
+    kind: Literal["mac80211"]
+    airtime_fairness: bool
+
+
+class Aggregate(TypedDict):
+    """How much is sent at once."""
+
+    frames: int
+    bytes: int
+    time_ns: int
+
+
+class Wifi(TypedDict):
+    """An access point and its stations, which share a channel."""
+
+    name: str
+    access_point: int
+    """The index of a node."""
+    stations: list[Station]
+    queueing: FifoQueueing | Mac80211Queueing
+    aggregate: Aggregate
+    retries: int
+
+
 class OnOff(TypedDict):
     """The periods of traffic that is on and off alternately."""
 
@@ -239,4 +282,5 @@ class Scenario(TypedDict):
     sojourns: Literal["histogram", "packets"]
     nodes: list[Node]
     links: list[Link]
+    wifi: NotRequired[list[Wifi]]
     traffic: list[Traffic]

@@ -181,6 +181,8 @@ impl Port {
             marked: [stats].into_iter().chain(inner).map(fate_counts::marked).sum(),
             sent_packets: self.sent_packets.advance(stats.sent_packets as u32),
             sent_bytes: stats.sent_bytes,
+            airtime_ns: None,
+            transmissions: None,
         };
         desk.recorder.queue(row);
         let wire_bytes = match &self.gauge {

@@ -247,6 +247,15 @@ pub enum PlanError {
         /// Why not, and what is possible.
         reason: String,
     },
+    /// A radio channel, which no kernel has without radios.
+    #[error(
+        "wifi `{name}`: Linux' virtual radios (mac80211_hwsim) take no time to send, so nothing waits for them; \
+             use --engine sim"
+    )]
+    Wifi {
+        /// The network.
+        name: String,
+    },
     /// Segmentation offload where packets cannot stay whole up to the receiver.
     #[error("host `{node}`: tcp.gso_max_segs {reason}; leave it out, or use --engine sim")]
     Offload {
@@ -267,6 +276,9 @@ impl Plan {
     /// Plans a scenario's network.
     pub fn new(scenario: &Scenario, kernel: Kernel) -> Result<Self, PlanError> {
         check_indices(scenario)?;
+        if let Some(wifi) = scenario.wifi.first() {
+            return Err(PlanError::Wifi { name: wifi.name.clone() });
+        }
         ring::check(scenario)?;
         offload::check(scenario, kernel.delay_by)?;
         let mut plan = network::lay(scenario, kernel.delay_by)?;

@@ -186,6 +186,11 @@ row! {
         sent_packets: u64,
         /// Bytes passed on since the start, link-layer overhead included.
         sent_bytes: u64,
+        /// Time since the start that the transmissions of a port on the air took, failed ones and preambles included;
+        /// `None`: not a driver's layer of such a port.
+        airtime_ns: Option<u64>,
+        /// Their number. A transmission is an aggregate of frames, or a single frame; `None`: likewise.
+        transmissions: Option<u64>,
     }
 }
 

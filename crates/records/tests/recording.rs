@@ -102,6 +102,8 @@ fn every_kind_of_row_keeps_its_values() {
             marked: 6,
             sent_packets: 7,
             sent_bytes: 10_598,
+            airtime_ns: Some(8_000),
+            transmissions: None,
         });
         recorder.dropped(DropRow {
             t_ns: 3,

@@ -9,6 +9,7 @@ mod datagrams;
 mod servers;
 mod streams;
 mod tables;
+mod wifi;
 mod wire;
 
 use schemars::JsonSchema;
@@ -21,6 +22,7 @@ pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
 pub use self::tables::{Table, Tables};
+pub use self::wifi::{Aggregate, Station, Wifi, WifiQueueing};
 pub use self::wire::Boost;
 
 /// Index of a node in [`Scenario::nodes`].
@@ -50,6 +52,9 @@ pub struct Scenario {
     pub nodes: Vec<Node>,
     /// Links, in the file's order.
     pub links: Vec<Link>,
+    /// Links that share one radio channel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wifi: Vec<Wifi>,
     /// Traffic, in the file's order.
     pub traffic: Vec<Traffic>,
 }

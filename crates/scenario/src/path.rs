@@ -9,7 +9,7 @@ use crate::model::Traffic;
 use crate::suggest::{any_of, closest};
 
 /// The tables whose entries have names.
-const NAMED: [&str; 3] = ["link", "host", TRAFFIC];
+const NAMED: [&str; 4] = ["link", "wifi", "host", TRAFFIC];
 /// The only one of these tables to which entries can be added.
 const TRAFFIC: &str = "traffic";
 /// A key whose plain value stands for a table with this value in each of these keys.

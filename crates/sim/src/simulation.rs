@@ -279,6 +279,7 @@ impl<S: Sink> Simulation<S> {
             }
             Target::Sampler => self.sample(on_progress)?,
             Target::Second => self.end_second(),
+            Target::Medium(index) => self.net.medium_is_due(index, &mut self.recording),
             Target::Begin(traffic) => self.begin(traffic),
             Target::End(traffic) => self.end(traffic),
         }

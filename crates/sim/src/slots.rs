@@ -22,6 +22,8 @@ pub(crate) enum Target {
     Sampler,
     /// A second is over.
     Second,
+    /// Somebody may begin to send on a channel (by index), or has sent.
+    Medium(u16),
     /// Traffic (by index) has something to begin.
     Begin(u32),
     /// Traffic (by index) has something to end.
@@ -30,12 +32,13 @@ pub(crate) enum Target {
     Endpoint(u32, Side),
 }
 
-/// The layout of the slots: ports, clocks, traffic, queues if any keeps time (two for each port), and last the
+/// The layout of the slots: ports, clocks, traffic, channels, queues if any keeps time (two for each port), and last the
 /// connections, whose number changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
-    /// The first slots after those of ports, of traffic, and of queues.
+    /// The first slots after those of ports, of traffic, of channels, and of queues.
     sampler: Slot,
+    media: Slot,
     queues: Slot,
     connections: Slot,
 }
@@ -56,8 +59,9 @@ impl Slots {
         let mut queues = scenario.links.iter().flat_map(|link| [&link.forward.queue, &link.reverse.queue]);
         let keep_time = queues_kept_time || queues.any(Qdisc::keeps_time);
         let sampler = 2 * ports;
-        let queues = sampler + 2 + 2 * count(scenario.traffic.len());
-        Self { sampler, queues, connections: queues + if keep_time { 2 * ports } else { 0 } }
+        let media = sampler + 2 + 2 * count(scenario.traffic.len());
+        let queues = media + count(scenario.wifi.len());
+        Self { sampler, media, queues, connections: queues + if keep_time { 2 * ports } else { 0 } }
     }
 
     /// Do queues have slots?
@@ -101,6 +105,10 @@ impl Slots {
         self.begin(traffic) + 1
     }
 
+    pub(crate) fn medium(self, index: u16) -> Slot {
+        self.media + Slot::from(index)
+    }
+
     #[inline]
     pub(crate) fn endpoint(self, connection: u32, side: Side) -> Slot {
         self.connections + 2 * connection + side as u32
@@ -129,6 +137,9 @@ impl Slots {
             let index = slot - self.queues;
             return if index & 1 == 0 { Target::Queue(index / 2) } else { Target::Timer(index / 2) };
         }
+        if slot >= self.media {
+            return Target::Medium((slot - self.media) as u16);
+        }
         match slot - self.sampler {
             0 => Target::Sampler,
             1 => Target::Second,
@@ -146,6 +157,7 @@ impl Slots {
             Target::Line(port) => self.line(port),
             Target::Sampler => self.sampler(),
             Target::Second => self.second(),
+            Target::Medium(index) => self.medium(index),
             Target::Begin(traffic) => self.begin(traffic),
             Target::End(traffic) => self.end(traffic),
             Target::Endpoint(connection, side) => self.endpoint(connection, side),
@@ -159,8 +171,8 @@ mod tests {
 
     #[test]
     fn every_slot_is_that_of_its_owner() {
-        // Three ports, two kinds of traffic, and queues that keep time.
-        let slots = Slots { sampler: 6, queues: 12, connections: 18 };
+        // Three ports, two kinds of traffic, a channel, and queues that keep time.
+        let slots = Slots { sampler: 6, media: 12, queues: 13, connections: 19 };
         assert!((0..40).all(|slot| slots.slot(slots.target(slot)) == slot));
     }
 }

@@ -25,7 +25,7 @@ MOST_ROWS = 1_000_000
 COLUMNS: Mapping[str, Sequence[str]] = {
     "probes": ("probe", "sent_ns", "rtt_ns", "owd_up_ns"),
     "flows": ("t_ns", "flow", "cwnd_bytes", "delivered_bytes", "retransmits", "lost", "notsent_bytes"),
-    "queues": ("t_ns", "port", "layer", "packets", "bytes", "sent_bytes"),
+    "queues": ("t_ns", "port", "layer", "packets", "bytes", "sent_packets", "sent_bytes", "airtime_ns", "transmissions"),
     "drops": ("t_ns", "port", "reason"),
     "transfers": ("traffic", "flow", "started_ns", "finished_ns", "bytes"),
     "sojourns": ("t_ns", "port", "layer", "sojourn_ns", "packets"),

@@ -161,6 +161,16 @@ def _ports() -> list[Definition]:
     ]  # fmt: skip
 
 
+def _wifi() -> list[Definition]:
+    return [
+        Definition("airtime.<port>", "", "Time that the transmissions of a port on the air took, as a share of those of its "
+                   "whole Wi-Fi network; failed ones and preambles count, acknowledgements and waits do not.",
+                   "queues: airtime_ns (layer ring)"),
+        Definition("aggregate.<port>.mean_packets", "packets", "Packets that arrived, for each transmission of a port on the "
+                   "air.", "queues: sent_packets, transmissions (layer ring)"),
+    ]  # fmt: skip
+
+
 def _sojourns() -> list[Definition]:
     source = "sojourns: sojourn_ns, packets (layer qdisc); seconds that begin in the window"
     meaning = "Percentile of the time that packets spent in the qdisc."
@@ -216,6 +226,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     *_ports(),
     *_layer("queue", "qdisc"),
     *_layer("ring", "ring"),
+    *_wifi(),
     *_sojourns(),
     *_flows(),
     *_transfers(),

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip
+from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip, wifi
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
@@ -38,6 +38,8 @@ FAMILIES: Mapping[str, Family] = {
     "marks": queues.measure,
     "queue": queues.measure,
     "ring": queues.measure,
+    "airtime": wifi.measure,
+    "aggregate": wifi.measure,
     "sojourn": sojourns.measure,
     "retransmits": flows.measure,
     "cwnd": flows.measure,

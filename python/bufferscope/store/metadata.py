@@ -182,6 +182,7 @@ _PORT = table(
     {"ring": optional(_RING), "boost": optional(_BOOST)},
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
+_WIFI = table({"name": _NAME, "access_point": whole(), "stations": items(table({"link": whole()}), least=1)})
 _TRAFFIC = table(
     {"name": _NAME, "kind": text, "from": whole(), "to": whole(), "start_ns": whole(), "stop_ns": whole()},
     {"transfers": optional(whole())},
@@ -202,7 +203,7 @@ _SCENARIO = table(
         "links": items(_LINK),
         "traffic": items(_TRAFFIC),
     },
-    {"flows_interval_ns": whole(1), "record": items(_TABLE)},
+    {"flows_interval_ns": whole(1), "record": items(_TABLE), "wifi": items(_WIFI)},
 )
 _MEASURED: Mapping[str, Check] = {"point": whole(), "relative_to": optional(whole())}
 _EXPECTATION = table(

@@ -5,6 +5,7 @@ use super::link::{Delay, Overhead};
 use super::recording::Sample;
 use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
+use super::wifi::{FifoSize, Retries};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
@@ -44,6 +45,21 @@ pub(super) fn delay() -> Delay {
 /// Ethernet's header, which is what Linux' tc counts on top of the IP packet.
 pub(super) fn overhead() -> Overhead {
     Overhead::new(ETHERNET_HEADER_BYTES.into())
+}
+
+/// Document 003's driver, and the usual size of a ring.
+pub(super) fn wifi_fifo() -> FifoSize {
+    FifoSize::new(256)
+}
+
+/// `ATH_MAX_SW_RETRIES` of `drivers/net/wireless/ath/ath9k/ath9k.h`.
+pub(super) fn wifi_retries() -> Retries {
+    30
+}
+
+/// As in mac80211, where it cannot be switched off.
+pub(super) fn airtime_fairness() -> bool {
+    true
 }
 
 pub(super) fn flows() -> u32 {

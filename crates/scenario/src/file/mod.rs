@@ -18,6 +18,7 @@ mod streams;
 mod sweep;
 mod traffic;
 mod turns;
+mod wifi;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -38,6 +39,7 @@ pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
 pub(crate) use traffic::{Ping, Placement, Traffic};
 pub(crate) use turns::Turns;
+pub(crate) use wifi::{Aggregate, Queueing, Wifi};
 
 use crate::model::Table;
 use crate::quantity::{Quantity, Times};
@@ -116,6 +118,9 @@ pub(crate) struct Setup {
     /// The links of the network. They also define its nodes.
     #[schemars(length(min = 1))]
     pub(crate) link: Vec<Link>,
+    /// Links that share one radio channel.
+    #[serde(default)]
+    pub(crate) wifi: Vec<Wifi>,
     /// TCP settings of all hosts. Those of a `[[host]]` take precedence.
     #[serde(default)]
     pub(crate) tcp: HostTcp,

@@ -77,6 +77,9 @@ impl Reason {
     /// Its queue was emptied because the discipline was replaced, or because the change of a parameter empties it.
     pub const PURGED: Self = Self::drop("purged");
 
+    /// A frame was not received on the air, however often it was sent.
+    pub const RETRIES: Self = Self::drop("retries");
+
     pub(super) const fn drop(word: &'static str) -> Self {
         Self { word, marks: false }
     }

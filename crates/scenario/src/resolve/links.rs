@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::nodes::Nodes;
 use crate::error::{Problem, Problems};
 use crate::file::{Boost as BoostTable, Link as LinkTable, PortSettings, RateSetting};
-use crate::model::{Boost, Link, Port, RateSchedule, RateStep, Ring};
+use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep, Ring};
 use crate::path::join;
 use crate::qdisc::Qdisc;
 use crate::units::{RATE, TIME};
@@ -86,6 +86,11 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
             None => Qdisc::default(),
         },
     })
+}
+
+/// A link's port that sends from a node at one of its ends.
+pub(super) fn port_of(link: &mut Link, node: NodeIndex) -> &mut Port {
+    if link.ends[0] == node { &mut link.forward } else { &mut link.reverse }
 }
 
 /// Refuses a queue, ring or boost without a rate: the rate was probably forgotten.

@@ -13,6 +13,7 @@ mod sending;
 mod streams;
 mod traffic;
 mod turns;
+mod wifi;
 
 use crate::error::{Problem, Problems, quote};
 use crate::file::{Setup, Sojourns};
@@ -30,6 +31,7 @@ pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
     let nodes = Nodes::new(&setup.link, &setup.host, &setup.tcp, &mut problems);
     let mut links = links::resolve(&setup.link, &nodes, &mut problems);
     let traffic = traffic::resolve(setup, &nodes, &mut problems);
+    let wifi = if problems.is_empty() { wifi::resolve(setup, &nodes, &mut links, &mut problems) } else { Vec::new() };
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -47,6 +49,7 @@ pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
         },
         nodes: nodes.into_models(&setup.host, &setup.tcp),
         links,
+        wifi,
         traffic,
     };
     reachability::check(&scenario, &mut problems);

@@ -42,6 +42,7 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
                 sojourns,
                 nodes: named(tcp),
                 links,
+                wifi: Vec::new(),
                 traffic: traffic::named(traffic),
             },
         )

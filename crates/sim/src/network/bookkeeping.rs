@@ -49,7 +49,7 @@ impl Network {
     }
 
     /// Frees a packet that was dropped.
-    fn drop(&mut self, packet: PacketId) {
+    pub(super) fn drop(&mut self, packet: PacketId) {
         let index = self.pool.header(packet).flow;
         self.flows[index as usize].dropped += 1;
         self.note_emptied(index);
@@ -93,7 +93,13 @@ impl Network {
         }
     }
 
-    fn record_fate<S: Sink>(&self, port: PortIndex, packet: PacketId, reason: Reason, recording: &mut Recording<S>) {
+    pub(super) fn record_fate<S: Sink>(
+        &self,
+        port: PortIndex,
+        packet: PacketId,
+        reason: Reason,
+        recording: &mut Recording<S>,
+    ) {
         let header = self.pool.header(packet);
         let flow = self.flows[header.flow as usize].name;
         recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));

@@ -2,7 +2,7 @@
 //!
 //! [`packet`] defines packets, [`segment`] the TCP segments that they carry, and [`traffic_class`] the DSCP and ECN
 //! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A [`port`]
-//! is a pipeline of a queueing discipline ([`qdisc`]) and a [`link`]; [`xmit`] has the results that it reports to the
+//! is a pipeline of a queueing discipline ([`qdisc`]) and a [`link`], or shares a channel ([`wifi`]); [`xmit`] has the results that it reports to the
 //! sending host. [`routes`] has each packet's next port. A [`flow`] has an account of its packets; [`bookkeeping`] keeps it
 //! when a queue has decided about them.
 
@@ -18,6 +18,7 @@ pub(crate) mod segment;
 mod segmentation;
 pub(crate) mod traffic_class;
 mod truesize;
+pub(crate) mod wifi;
 pub(crate) mod xmit;
 
 use bufferscope_programs::Uniform;
@@ -32,6 +33,7 @@ use self::qdisc::layer::QdiscLayer;
 use self::qdisc::{Fates, Place, Qdisc};
 use self::routes::{PortIndex, Routes, Step};
 use self::traffic_class::{Ecn, TrafficClass};
+use self::wifi::Medium;
 use self::xmit::Xmit;
 use crate::SimError;
 use crate::clock::EventQueue;
@@ -54,6 +56,8 @@ pub(crate) struct Network {
     pub(crate) pool: Pool,
     pub(crate) ports: Vec<Port>,
     pub(crate) routes: Routes,
+    /// The channels that ports share. One that is in use is taken out.
+    media: Vec<Option<Box<Medium>>>,
     pub(crate) flows: Vec<Flow>,
     /// Echo messages and datagrams dropped since this was last checked.
     pub(crate) lost: Vec<Body>,
@@ -100,11 +104,14 @@ impl Network {
             ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed, 0)?));
             ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed, 0)?));
         }
+        let mut routes = Routes::new(scenario)?;
+        let media = wifi::media(scenario, seed, &mut ports, &mut routes);
         let mut network = Self {
             events: EventQueue::new(slots.ports(), slots.fixed()),
             pool: Pool::new(),
             ports,
-            routes: Routes::new(scenario)?,
+            routes,
+            media,
             flows: Vec::new(),
             lost: Vec::new(),
             departures: Vec::new(),
@@ -200,6 +207,9 @@ impl Network {
                 let left = self.fates.has_dropped(packet);
                 self.await_link(port);
                 self.settle_fates(port, recording);
+                if self.ports[port as usize].radio.is_some() {
+                    self.radio_has_packets(port, recording);
+                }
                 if left { xmit.if_left() } else { xmit }
             }
         }
@@ -216,6 +226,7 @@ impl Network {
         if self.ports[port as usize].is_ready(self.now()) {
             self.link_restarts(port, recording);
         }
+        self.radio_has_packets(port, recording);
     }
 
     /// The timer of a port's queue is due.

@@ -11,6 +11,7 @@ use super::link::Link;
 use super::pool::{PacketId, Pool};
 use super::qdisc::layer::QdiscLayer;
 use super::qdisc::{Dequeued, Fates, Qdisc};
+use super::wifi::Radio;
 use super::xmit::Xmit;
 
 /// One direction of a link.
@@ -21,6 +22,9 @@ pub(crate) struct Port {
     pub(crate) link: Link,
     /// Whether an event is pending for the link's restart, as it is while packets wait for it.
     awaits_link: bool,
+    /// What sends its packets in place of the link, if that is on the air. The port's queue then waits for the link
+    /// forever.
+    pub(crate) radio: Option<Box<Radio>>,
     overhead_bytes: u32,
     /// The node to which the link leads.
     pub(crate) to: NodeIndex,
@@ -62,9 +66,16 @@ impl Port {
             queue: port.rate.is_some().then(|| QdiscLayer::new(qdisc)),
             link: Link::new(port),
             awaits_link: false,
+            radio: None,
             overhead_bytes: port.overhead_bytes,
             to,
         }
+    }
+
+    /// Sends on the air from now on. The port is new.
+    pub(super) fn set_radio(&mut self, radio: Radio) {
+        self.radio = Some(Box::new(radio));
+        self.awaits_link = true;
     }
 
     /// Accepts a packet.
@@ -118,6 +129,9 @@ impl Port {
         let mut packets: Vec<PacketId> = self.link.in_flight().iter(pool).collect();
         if let Some(queue) = &self.queue {
             queue.each_packet(pool, &mut |packet| packets.push(packet));
+        }
+        if let Some(radio) = &self.radio {
+            packets.extend(radio.packets(pool));
         }
         packets
     }

@@ -19,12 +19,17 @@ pub(crate) struct Routes {
     /// Row of each node that is a destination.
     rows: Vec<Option<u16>>,
     steps: Vec<Option<Step>>,
+    /// Nodes with an interface that leads to several links. Packets for any of them are queued at the first port.
+    interfaces: Vec<(NodeIndex, Vec<PortIndex>)>,
+    /// The steps without regard to interfaces; empty if there is none.
+    links: Vec<Option<Step>>,
 }
 
 impl Routes {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, Unreachable> {
         let nodes = scenario.nodes.len();
-        Self { nodes, rows: vec![None; nodes], steps: Vec::new() }.extended(scenario)
+        Self { nodes, rows: vec![None; nodes], steps: Vec::new(), interfaces: Vec::new(), links: Vec::new() }
+            .extended(scenario)
     }
 
     /// These routes, and those of traffic that was added to the scenario.
@@ -48,6 +53,34 @@ impl Routes {
         self.steps[usize::from(row) * self.nodes + usize::from(node)].expect("packets only visit nodes on their path")
     }
 
+    /// Packets that leave `node` through any of these ports are passed to the first of them.
+    pub(crate) fn join(&mut self, node: NodeIndex, ports: &[PortIndex]) {
+        if self.interfaces.is_empty() {
+            self.links.clone_from(&self.steps);
+        }
+        self.interfaces.push((node, ports.to_vec()));
+        self.redirect(0);
+    }
+
+    /// The port to which a packet goes that is queued at an interface of `node`.
+    pub(crate) fn behind(&self, row: u16, node: NodeIndex) -> Step {
+        self.links[usize::from(row) * self.nodes + usize::from(node)].expect("packets only visit nodes on their path")
+    }
+
+    /// Joins the ports of interfaces in the steps from `first` on.
+    fn redirect(&mut self, first: usize) {
+        for (node, ports) in &self.interfaces {
+            let of_node = self.steps[first..].iter_mut().skip(usize::from(*node)).step_by(self.nodes);
+            for step in of_node.flatten() {
+                if let Step::Forward(port) = step
+                    && ports.contains(port)
+                {
+                    *port = ports[0];
+                }
+            }
+        }
+    }
+
     fn add(&mut self, destination: NodeIndex, routing: &Routing) {
         if self.rows[usize::from(destination)].is_some() {
             return;
@@ -57,5 +90,10 @@ impl Routes {
         self.steps.extend(routing.towards(destination).into_iter().map(|exit| Some(Step::Forward(exit?.port))));
         let arrived = usize::from(row) * self.nodes + usize::from(destination);
         self.steps[arrived] = Some(Step::Deliver);
+        if !self.interfaces.is_empty() {
+            let first = usize::from(row) * self.nodes;
+            self.links.extend_from_slice(&self.steps[first..]);
+            self.redirect(first);
+        }
     }
 }

@@ -10,6 +10,7 @@ use bufferscope_scenario::{RateStep, Scenario, SojournDetail};
 use crate::network::pool::Backlog;
 use crate::network::port::Port;
 use crate::network::routes::PortIndex;
+use crate::network::wifi::Radio;
 
 /// The recorder, and the state that is needed to write its rows.
 #[derive(Debug)]
@@ -88,8 +89,11 @@ impl<S: Sink> Recording<S> {
 
     /// Samples every port that has a queue; returns how many ports were looked at.
     pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) -> u64 {
-        for (queue, name) in ports.iter().zip(&self.ports).filter_map(|(port, name)| Some((port.queue.as_ref()?, name)))
-        {
+        for (port, name) in ports.iter().zip(&self.ports) {
+            if let Some(radio) = &port.radio {
+                self.recorder.queue(radio_row(now_ns, *name, radio));
+            }
+            let Some(queue) = &port.queue else { continue };
             let Backlog { packets, bytes } = queue.backlog();
             self.recorder.queue(QueueRow {
                 t_ns: now_ns,
@@ -101,6 +105,8 @@ impl<S: Sink> Recording<S> {
                 marked: queue.counts.marked,
                 sent_packets: queue.counts.sent_packets,
                 sent_bytes: queue.counts.sent_bytes,
+                airtime_ns: None,
+                transmissions: None,
             });
         }
         ports.len() as u64
@@ -125,5 +131,23 @@ impl<S: Sink> Recording<S> {
     pub(crate) fn close_sojourns(&mut self, now_ns: u64) {
         self.end_second(now_ns);
         self.sojourns = Sojourns::Unrecorded;
+    }
+}
+
+/// A sample of what a driver holds for a receiver on the air.
+fn radio_row(t_ns: u64, port: Name, radio: &Radio) -> QueueRow {
+    let (Backlog { packets, bytes }, counts) = (radio.backlog(), radio.counts);
+    QueueRow {
+        t_ns,
+        port,
+        layer: Layer::Ring,
+        packets,
+        bytes,
+        dropped: counts.dropped,
+        marked: 0,
+        sent_packets: counts.sent_packets,
+        sent_bytes: counts.sent_bytes,
+        airtime_ns: Some(counts.airtime_ns),
+        transmissions: Some(counts.transmissions),
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::Change;
 use crate::network::port::Port;
+use crate::network::wifi::Radio;
 use crate::network::{Account, Flow};
 
 /// The totals of a run.
@@ -96,6 +97,9 @@ pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
     let counts = |(port, name): (&Port, String)| {
         let (link, queue) = (&port.link, port.queue.as_ref());
         let queue_counts = queue.map(|queue| queue.counts).unwrap_or_default();
+        if let Some(radio) = &port.radio {
+            return radio_packets(name, port, radio);
+        }
         PortPackets {
             port: name,
             arrived: queue.map_or(link.accepted(), |queue| queue.counts.arrived),
@@ -108,6 +112,26 @@ pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
         }
     };
     ports.iter().zip(scenario.port_names()).map(counts).collect()
+}
+
+/// The packets of a port on the air. Those that its queue has passed to another port's driver are counted there.
+fn radio_packets(port: String, Port { queue, link, .. }: &Port, radio: &Radio) -> PortPackets {
+    let queue_counts = queue.as_ref().map(|queue| queue.counts).unwrap_or_default();
+    let queued = queue.as_ref().map_or(0, |queue| queue.backlog().packets);
+    let arrived = match queue {
+        Some(_) => queue_counts.arrived - radio.counts.entered_elsewhere,
+        None => radio.counts.entered,
+    };
+    PortPackets {
+        port,
+        arrived,
+        dropped: queue_counts.dropped + radio.counts.dropped,
+        queued: queued + radio.backlog().packets,
+        sent: link.accepted(),
+        in_flight: link.in_flight().packets().into(),
+        delivered: link.delivered(),
+        marked: queue_counts.marked,
+    }
 }
 
 pub(crate) fn warnings(scenario: &Scenario, ports: &[Port]) -> Vec<String> {

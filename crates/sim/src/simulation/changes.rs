@@ -150,6 +150,7 @@ fn check(from: &Scenario, to: &Scenario, now_ns: u64) -> Result<(), SimError> {
         ("record", from.record != to.record),
         ("sojourns", from.sojourns != to.sojourns),
         ("link", names(from).ne(names(to)) || from.links.len() != to.links.len()),
+        ("wifi", from.wifi != to.wifi),
         ("host", from.nodes != to.nodes),
         ("traffic", from.traffic.len() > to.traffic.len()),
     ];

@@ -1,0 +1,59 @@
+//! Wi-Fi: links that share one radio channel.
+
+use serde::{Deserialize, Serialize};
+
+use super::{LinkIndex, NodeIndex};
+
+/// An access point and its stations, which take turns on one channel. The rates of the links' ports are PHY rates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wifi {
+    /// Its name in the file.
+    pub name: String,
+    /// The access point, at one end of the link of each station.
+    pub access_point: NodeIndex,
+    /// The stations, at least one.
+    pub stations: Vec<Station>,
+    /// Where packets wait for the channel.
+    pub queueing: WifiQueueing,
+    /// Limits of an aggregate (A-MPDU).
+    pub aggregate: Aggregate,
+    /// How often a frame is sent again before it is dropped.
+    pub retries: u32,
+}
+
+/// A station of a Wi-Fi network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Station {
+    /// Its link to the access point.
+    pub link: LinkIndex,
+    /// The probability that a frame is lost on the air, in both directions.
+    pub error_rate: f64,
+}
+
+/// Where packets wait for the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum WifiQueueing {
+    /// In one queueing discipline for each interface, and in the driver below it. The discipline of the access point's
+    /// interface is that of its port to the first station; its other ports have none.
+    Fifo {
+        /// Packets that a driver holds at most, for all stations together.
+        size_packets: u32,
+    },
+    /// In queues for each station: the disciplines of the ports. The driver takes an aggregate at a time.
+    Mac80211 {
+        /// Whether the access point gives its stations equal shares of the air time.
+        airtime_fairness: bool,
+    },
+}
+
+/// Limits of an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aggregate {
+    /// Frames.
+    pub frames: u32,
+    /// Bytes, with the headers of each frame.
+    pub bytes: u32,
+    /// Time on the air, without the preamble.
+    pub time_ns: u64,
+}

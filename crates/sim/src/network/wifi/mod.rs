@@ -1,0 +1,382 @@
+//! Wi-Fi: ports that share a half-duplex channel.
+//!
+//! A port on the air has a [`Radio`] in place of a wire. Its link never accepts a packet from the port's queue. Instead, a
+//! [`Medium`] takes packets out of the queues, puts them into aggregates, and puts those that arrive on the link's delay
+//! line. [`airtime`] has the times, [`contention`] the access to the channel, [`turns`] the choice of a station, and
+//! [`window`] the frames that are under way.
+//!
+//! Sources: "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017), its figures 2 and 3; ath9k
+//! (`drivers/net/wireless/ath/ath9k/xmit.c`) and mac80211 (`net/mac80211/tx.c`) of Linux 4.4 and 4.11.
+//!
+//! - As in ath9k, the hardware has two aggregates of each sender ([`HARDWARE_AGGREGATES`]), one of which may be on the air.
+//!   An aggregate keeps the rate that it was made for.
+//! - In the `fifo` mode the driver takes packets from the interface's queueing discipline while it has less than its limit
+//!   for all stations together, frames in aggregates included. It keeps them by station, and stations take turns.
+//! - In the `mac80211` mode an aggregate is filled from the station's own queue when the hardware has room for it.
+//! - Lost frames are sent again in the station's next aggregate, before new ones. The whole aggregate fails if it collides,
+//!   or if no frame arrives; then nothing acknowledges it.
+//! - A packet leaves the port when it arrives in order, with the last bit of its aggregate. It counts as part of the driver
+//!   until then, and so do those that wait in the receiver for an earlier one.
+//!
+//! Departures: there is one access category (BE). The receiver's airtime counts only what arrives from a station. Airtime
+//! queue limits (AQL, Linux 5.5) are not modelled. The rate is what the link's `rate` says: there is no rate control, and no
+//! slower rate for what is sent again. The 8192 packets that mac80211 allows for all stations are divided among them.
+//! A discipline is not told when the channel is idle, so the average of `red` does not decay meanwhile.
+
+mod airtime;
+mod contention;
+mod radio;
+mod turns;
+mod window;
+
+use std::collections::VecDeque;
+
+use bufferscope_records::Sink;
+use bufferscope_scenario::{Aggregate as Limits, NodeIndex, Reason, Scenario, WifiQueueing};
+
+use self::airtime::Phy;
+use self::contention::Backoff;
+pub(crate) use self::radio::Radio;
+use self::turns::{Number, Turns};
+use self::window::{Contents, Most, Tag};
+use super::Network;
+use super::pool::PacketId;
+use super::port::Port;
+use super::qdisc::Dequeued;
+use super::routes::{PortIndex, Routes, Step};
+use crate::observation::recording::Recording;
+use crate::random::{Random, Stream};
+
+/// Aggregates of a sender that the hardware has at most (`ATH_AGGR_MIN_QDEPTH`).
+const HARDWARE_AGGREGATES: usize = 2;
+
+/// A channel and those who share it.
+#[derive(Debug)]
+pub(crate) struct Medium {
+    index: u16,
+    /// The access point, then the stations.
+    senders: Vec<Sender>,
+    /// Packets that a driver holds at most, in the `fifo` mode.
+    fifo_packets: Option<u32>,
+    limits: Limits,
+    retries: u32,
+    air: Air,
+    /// The senders that are on the air. There are several if they collide.
+    on_air: Vec<u16>,
+    random: Random,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Air {
+    /// The channel is idle from then on; it may be in the future, while an acknowledgement is sent.
+    Idle {
+        since_ns: u64,
+    },
+    Busy,
+}
+
+/// Somebody who sends.
+#[derive(Debug)]
+struct Sender {
+    node: NodeIndex,
+    /// The port of each receiver, by number.
+    ports: Vec<PortIndex>,
+    /// Packets in the driver.
+    held: u32,
+    hardware: VecDeque<Aggregate>,
+    turns: Turns,
+    backoff: Backoff,
+}
+
+/// An aggregate in the hardware.
+#[derive(Clone, Copy, Debug)]
+struct Aggregate {
+    receiver: Number,
+    tag: Tag,
+    data_ns: u64,
+    acknowledgement_ns: u64,
+}
+
+/// The channels of a scenario. Their ports get radios, and the ports of an interface with a single queue are entered through
+/// the first.
+pub(super) fn media(
+    scenario: &Scenario,
+    seed: u64,
+    ports: &mut [Port],
+    routes: &mut Routes,
+) -> Vec<Option<Box<Medium>>> {
+    let number = |n: usize| u16::try_from(n).expect("a scenario is small");
+    let mut media = Vec::with_capacity(scenario.wifi.len());
+    for (index, wifi) in scenario.wifi.iter().enumerate() {
+        let index = number(index);
+        let (fifo_packets, is_fair) = match wifi.queueing {
+            WifiQueueing::Fifo { size_packets } => (Some(size_packets), false),
+            WifiQueueing::Mac80211 { airtime_fairness } => (None, airtime_fairness),
+        };
+        let mut random = Random::new(seed, Stream::Wifi(index.into()));
+        let mut sender = |node, ports: Vec<PortIndex>, is_fair| Sender {
+            node,
+            held: 0,
+            hardware: VecDeque::with_capacity(HARDWARE_AGGREGATES),
+            turns: Turns::new(ports.len(), is_fair),
+            backoff: Backoff::new(&mut random),
+            ports,
+        };
+        let places = wifi.stations.iter().map(|station| {
+            let link = &scenario.links[usize::from(station.link)];
+            let forward = 2 * PortIndex::from(station.link);
+            let is_forward = link.ends[0] == wifi.access_point;
+            if is_forward { (link.ends[1], forward, forward + 1) } else { (link.ends[0], forward + 1, forward) }
+        });
+        let places: Vec<_> = places.collect();
+        let mut senders = vec![sender(wifi.access_point, places.iter().map(|place| place.1).collect(), is_fair)];
+        for (receiver, (&(node, down, up), station)) in places.iter().zip(&wifi.stations).enumerate() {
+            let own = number(senders.len());
+            ports[down as usize].set_radio(Radio::new(index, 0, number(receiver), station.error_rate));
+            ports[up as usize].set_radio(Radio::new(index, own, 0, station.error_rate));
+            senders.push(sender(node, vec![up], false));
+        }
+        if fifo_packets.is_some() {
+            senders[0].ports[1..].iter().for_each(|&other| ports[other as usize].queue = None);
+            routes.join(wifi.access_point, &senders[0].ports);
+        }
+        media.push(Some(Box::new(Medium {
+            index,
+            senders,
+            fifo_packets,
+            limits: wifi.aggregate,
+            retries: wifi.retries,
+            air: Air::Idle { since_ns: 0 },
+            on_air: Vec::new(),
+            random,
+        })));
+    }
+    media
+}
+
+impl Network {
+    /// A port on the air may have packets to send that it did not have before.
+    pub(super) fn radio_has_packets<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let Some(radio) = &mut self.ports[port as usize].radio else { return };
+        radio.is_held_back = false;
+        let (index, sender, receiver) = (radio.medium, radio.sender, radio.receiver);
+        self.with_medium(index, |medium, net| {
+            medium.senders[usize::from(sender)].turns.activate(receiver);
+            medium.fill(sender, net, recording);
+            medium.contend(net);
+        });
+    }
+
+    /// The event of a channel is due.
+    pub(crate) fn medium_is_due<S: Sink>(&mut self, index: u16, recording: &mut Recording<S>) {
+        self.with_medium(index, |medium, net| match medium.air {
+            Air::Idle { since_ns } => medium.begin(since_ns, net),
+            Air::Busy => medium.end(net, recording),
+        });
+    }
+
+    fn with_medium(&mut self, index: u16, act: impl FnOnce(&mut Medium, &mut Self)) {
+        let mut medium = self.media[usize::from(index)].take().expect("a channel is used by one at a time");
+        act(&mut medium, self);
+        self.media[usize::from(index)] = Some(medium);
+    }
+}
+
+impl Medium {
+    /// Gives the hardware of a sender as many aggregates as it takes.
+    fn fill<S: Sink>(&mut self, sender: u16, net: &mut Network, recording: &mut Recording<S>) {
+        if let Some(most) = self.fifo_packets {
+            self.refill(sender, most, net, recording);
+        }
+        let is_fifo = self.fifo_packets.is_some();
+        while self.senders[usize::from(sender)].hardware.len() < HARDWARE_AGGREGATES {
+            let Sender { turns, ports, .. } = &mut self.senders[usize::from(sender)];
+            let has_frames = |receiver| net.ports[ports[usize::from(receiver)] as usize].has_frames(is_fifo);
+            let Some(receiver) = turns.next(has_frames) else { return };
+            let port = ports[usize::from(receiver)];
+            if let Some(aggregate) = self.aggregate(receiver, port, net, recording) {
+                self.senders[usize::from(sender)].hardware.push_back(aggregate);
+            }
+        }
+    }
+
+    /// The driver takes packets from the interface's queueing discipline.
+    fn refill<S: Sink>(&mut self, sender: u16, most: u32, net: &mut Network, recording: &mut Recording<S>) {
+        let now_ns = net.now();
+        let Sender { node, ports, held, turns, .. } = &mut self.senders[usize::from(sender)];
+        let interface = ports[0];
+        while *held < most {
+            let Some(packet) = take(interface, net, recording) else { break };
+            let destination = net.pool.header(packet).destination;
+            let port = match net.routes.behind(destination, *node) {
+                Step::Forward(port) => port,
+                Step::Deliver => unreachable!("a packet that has arrived is not sent"),
+            };
+            *held += 1;
+            let radio = net.ports[port as usize].radio.as_mut().expect("the way leads over the air");
+            radio.enter(packet, now_ns, &mut net.pool);
+            radio.fifo.push(packet, &mut net.pool);
+            turns.activate(radio.receiver);
+            if port != interface {
+                let interface = net.ports[interface as usize].radio.as_mut().expect("the interface has one");
+                interface.counts.entered_elsewhere += 1;
+            }
+        }
+        net.settle_fates(interface, recording);
+    }
+
+    /// Makes an aggregate for a receiver.
+    fn aggregate<S: Sink>(
+        &mut self,
+        receiver: Number,
+        port: PortIndex,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> Option<Aggregate> {
+        let now_ns = net.now();
+        let phy = Phy::at(net.ports[port as usize].link.rate_bps(now_ns)?);
+        let frames = if phy.aggregates { self.limits.frames } else { 1 };
+        let most = Most { frames, bytes: phy.most_bytes(&self.limits) };
+        let is_fifo = self.fifo_packets.is_some();
+        let mut radio = net.ports[port as usize].radio.take()?;
+        let mut window = std::mem::take(&mut radio.window);
+        let contents = window.aggregate(phy, most, || {
+            let packet = match is_fifo {
+                true => radio.fifo.pop(&net.pool)?,
+                false => {
+                    let packet = take(port, net, recording)?;
+                    radio.enter(packet, now_ns, &mut net.pool);
+                    packet
+                }
+            };
+            Some((packet, net.pool.header(packet).ip_bytes))
+        });
+        radio.window = window;
+        // With a queue that holds packets back, or drops those that it has.
+        radio.is_held_back = contents.is_none();
+        net.ports[port as usize].radio = Some(radio);
+        net.settle_fates(port, recording);
+        let Contents { tag, bytes, .. } = contents?;
+        let acknowledgement_ns = phy.acknowledgement_ns();
+        Some(Aggregate { receiver, tag, data_ns: phy.data_ns(bytes), acknowledgement_ns })
+    }
+
+    /// Schedules the next transmission, if the channel is idle and somebody has something to send.
+    fn contend(&self, net: &mut Network) {
+        let Air::Idle { since_ns } = self.air else { return };
+        let now_ns = net.now();
+        let ready = self.senders.iter().filter(|sender| !sender.hardware.is_empty());
+        if let Some(at_ns) = ready.map(|sender| sender.backoff.begins_at(since_ns, now_ns)).min() {
+            net.events.schedule(net.slots.medium(self.index), at_ns);
+        }
+    }
+
+    /// The senders that have waited long enough begin.
+    fn begin(&mut self, since_ns: u64, net: &mut Network) {
+        let now_ns = net.now();
+        let mut data_ns = 0;
+        for (index, sender) in (0..).zip(&mut self.senders) {
+            let begins = sender.backoff.begins_at(since_ns, now_ns) == now_ns;
+            match sender.hardware.front() {
+                Some(aggregate) if begins => {
+                    self.on_air.push(index);
+                    data_ns = data_ns.max(aggregate.data_ns);
+                    let port = sender.ports[usize::from(aggregate.receiver)];
+                    let radio = net.ports[port as usize].radio.as_mut().expect("it sends on the air");
+                    radio.counts.transmissions += 1;
+                    radio.counts.airtime_ns += aggregate.data_ns;
+                }
+                _ => sender.backoff.interrupt(since_ns, now_ns),
+            }
+        }
+        self.air = Air::Busy;
+        net.events.schedule(net.slots.medium(self.index), now_ns + data_ns);
+    }
+
+    /// The last bit of the data was sent.
+    fn end<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+        let collide = self.on_air.len() > 1;
+        let mut silence_ns = 0;
+        for index in std::mem::take(&mut self.on_air) {
+            let sender = &mut self.senders[usize::from(index)];
+            let aggregate = sender.hardware.pop_front().expect("it was on the air");
+            silence_ns = silence_ns.max(aggregate.acknowledgement_ns);
+            let is_acknowledged = self.conclude(index, aggregate, collide, net, recording);
+            self.senders[usize::from(index)].backoff.renew(is_acknowledged, &mut self.random);
+            self.fill(index, net, recording);
+        }
+        self.air = Air::Idle { since_ns: net.now() + silence_ns };
+        self.contend(net);
+    }
+
+    /// Finds out which frames of an aggregate have arrived, and passes those on that are in order. Returns whether any has.
+    fn conclude<S: Sink>(
+        &mut self,
+        index: u16,
+        aggregate: Aggregate,
+        collides: bool,
+        net: &mut Network,
+        recording: &mut Recording<S>,
+    ) -> bool {
+        let Aggregate { receiver, tag, data_ns, .. } = aggregate;
+        let (now_ns, random) = (net.now(), &mut self.random);
+        let port = self.senders[usize::from(index)].ports[usize::from(receiver)];
+        let mut radio = net.ports[port as usize].radio.take().expect("it sends on the air");
+        let mut is_acknowledged = false;
+        let mut window = std::mem::take(&mut radio.window);
+        window.sent(tag, || {
+            let is_received = !collides && radio.passes(random);
+            is_acknowledged |= is_received;
+            is_received
+        });
+        radio.window = window;
+        let mut left = 0;
+        while let Some(packet) = radio.window.give_up(self.retries) {
+            left += 1;
+            radio.leave(packet, &net.pool);
+            radio.counts.dropped += 1;
+            net.record_fate(port, packet, Reason::RETRIES, recording);
+            net.drop(packet);
+        }
+        while let Some(packet) = radio.window.deliver() {
+            left += 1;
+            radio.leave(packet, &net.pool);
+            radio.counts.sent_packets += 1;
+            radio.counts.sent_bytes += u64::from(net.pool.header(packet).frame_bytes);
+            net.note_departure(packet);
+            net.propagate(packet, port, now_ns);
+        }
+        net.ports[port as usize].radio = Some(radio);
+        let sender = &mut self.senders[usize::from(index)];
+        if self.fifo_packets.is_some() {
+            sender.held -= left;
+        }
+        if net.ports[port as usize].has_frames(self.fifo_packets.is_some()) {
+            sender.turns.activate(receiver);
+        }
+        // The access point accounts for what it sends, and for what it receives.
+        match index {
+            0 => self.senders[0].turns.charge(receiver, data_ns),
+            station if is_acknowledged => self.senders[0].turns.charge(station - 1, data_ns),
+            _ => {}
+        }
+        is_acknowledged
+    }
+}
+
+/// Takes the next packet of a port's queue.
+fn take<S: Sink>(port: PortIndex, net: &mut Network, recording: &mut Recording<S>) -> Option<PacketId> {
+    let now_ns = net.now();
+    let queue = net.ports[port as usize].queue.as_mut()?;
+    match queue.dequeue(now_ns, &mut net.pool, &mut net.fates) {
+        Dequeued::Packet(packet) => {
+            recording.sojourn(port, now_ns, now_ns - net.pool.header(packet).at_ns);
+            Some(packet)
+        }
+        Dequeued::Nothing => None,
+        Dequeued::NotBefore(at_ns) => {
+            net.events.schedule(net.slots.queue(port), at_ns);
+            None
+        }
+    }
+}
