@@ -186,6 +186,11 @@ row! {
         sent_packets: u64,
         /// Bytes passed on since the start, link-layer overhead included.
         sent_bytes: u64,
+        /// The limit that byte queue limits set for a ring (`limit` in sysfs); `None`: not a ring, or it has none.
+        limit_bytes: Option<u64>,
+        /// Bytes that count against this limit: those in the ring that the device has not yet reported as sent (`inflight`
+        /// in sysfs).
+        inflight_bytes: Option<u64>,
     }
 }
 

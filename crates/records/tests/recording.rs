@@ -102,6 +102,8 @@ fn every_kind_of_row_keeps_its_values() {
             marked: 6,
             sent_packets: 7,
             sent_bytes: 10_598,
+            limit_bytes: Some(3_028),
+            inflight_bytes: None,
         });
         recorder.dropped(DropRow {
             t_ns: 3,
@@ -288,6 +290,8 @@ fn a_nullable_column_is_one_that_may_be_unknown() {
             "rwnd_limited_ns",
             "sndbuf_limited_ns",
             "state",
+            "limit_bytes",
+            "inflight_bytes",
             "flow",
             "bytes",
             "finished_ns"

@@ -3,12 +3,13 @@
 use super::datagrams::{DatagramSize, LookUpTimeout};
 use super::link::{Delay, Overhead};
 use super::recording::Sample;
+use super::ring::{HoldTime, RingBytes};
 use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
-use crate::model::Table;
+use crate::model::{ByteLimits, Table};
 use crate::sizes::ETHERNET_HEADER_BYTES;
 use crate::units::{KB, MB, MS, SECOND};
 
@@ -44,6 +45,15 @@ pub(super) fn delay() -> Delay {
 /// Ethernet's header, which is what Linux' tc counts on top of the IP packet.
 pub(super) fn overhead() -> Overhead {
     Overhead::new(ETHERNET_HEADER_BYTES.into())
+}
+
+/// Linux' `hold_time`: one second of jiffies.
+pub(super) fn hold_time() -> HoldTime {
+    HoldTime::new(ByteLimits::DEFAULT.hold_ns)
+}
+
+pub(super) fn limit_min() -> RingBytes {
+    RingBytes::new(ByteLimits::DEFAULT.min_bytes)
 }
 
 pub(super) fn flows() -> u32 {
