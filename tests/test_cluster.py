@@ -266,9 +266,10 @@ def test_what_no_worker_can_run_is_refused_with_their_reason(there: Cluster, tmp
         bs.run(lab, engine="guest", out=tmp_path, cluster=there.address)
     first = min(there.alive())
     assert f"worker {first} (and 1 more): nowhere not found, and the guest engine needs it" in str(refused.value)
-    ringed = SMALL.replace('"pfifo", limit = "20p" }', '"pfifo", limit = "20p" }\nring = { size = "64p", bql = false }')
-    with pytest.raises(bs.EngineError, match=r"on sim: worker tcp://.* \(and 1 more\): h1>h2 has a ring"):
-        bs.run(write(tmp_path, ringed), out=tmp_path, cluster=there.address)
+    little_memory = "from bufferscope import machine\nmachine.available_bytes = lambda: 1000\n"
+    with cluster(tmp_path, [little_memory]) as little:
+        with pytest.raises(bs.EngineError, match=r"on sim: worker tcp://.* would need about .* of memory"):
+            bs.run(lab, out=tmp_path, cluster=little.address)
     with pytest.raises(bs.InputError, match="engine host runs in real time and only on this machine"):
         bs.run(lab, engine="host", out=tmp_path, cluster=there.address)
 

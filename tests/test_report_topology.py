@@ -140,7 +140,7 @@ def test_directions_that_differ_are_told_apart() -> None:
     network_ = scenario({"bulk": TCP}, rate=[(0, 100_000_000), (10**9, 1_000_000)])
     back = network_["links"][1]["reverse"]
     back["rate"], back["queue"] = [{"from_ns": 0, "bits_per_second": 1_000_000}], {"qdisc": "codel"}
-    back["ring"] = {"size_packets": 256, "bql": True}
+    back["ring"] = {"size_packets": 256, "bql": {"hold_ns": 10**9, "min_bytes": 0, "max_bytes": 10**9}}
     assert words_of(HandmadeResult([HandmadeRun(network_)]))["r1", "h2"] == (
         "to h2: 100, 1 Mbit/s in turn",
         "to r1: 1 Mbit/s",

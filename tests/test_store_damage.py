@@ -227,9 +227,9 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a ring that limits its bytes or not": (
         lambda run: change(
-            run, lambda meta: meta["scenario"]["links"][0]["forward"].update(ring={"size_packets": 64, "bql": 1})
+            run, lambda meta: meta["scenario"]["links"][0]["forward"].update(ring={"size_packets": 64, "bql": {"hold_ns": 1}})
         ),
-        "scenario.links[0].forward.ring.bql: found 1; expected true or false",
+        "scenario.links[0].forward.ring.bql.min_bytes: missing",
     ),
     "traffic to nowhere": (
         lambda run: change(run, lambda meta: meta["scenario"]["traffic"][0].update(to=7)),

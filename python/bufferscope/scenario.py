@@ -60,11 +60,33 @@ class RateStep(TypedDict):
     bits_per_second: int
 
 
+class ByteLimits(TypedDict):
+    """Byte queue limits, with their parameters in sysfs."""
+
+    hold_ns: int
+    min_bytes: int
+    max_bytes: int
+
+
+class Completion(TypedDict, total=False):
+    """When a device reports packets as sent: one of these."""
+
+    packets: int
+    """When there are so many, or when it has nothing left to send."""
+    after_ns: int
+    """This time after the first of them was sent."""
+
+
 class Ring(TypedDict):
     """A driver's transmit ring."""
 
     size_packets: int
-    bql: bool
+    bql: NotRequired[ByteLimits]
+    """Without it, only the size bounds what is in the ring."""
+    completion: NotRequired[Completion]
+    """Without it, each packet at once."""
+    accounting: NotRequired[Literal["virtio"]]
+    """Without it, each packet takes one place."""
 
 
 class Boost(TypedDict):

@@ -52,9 +52,13 @@ class PortState:
     marked: int
     """Packets marked with Congestion Experienced."""
     sent: int
-    """Packets taken from the queue by the wire."""
+    """Packets taken from the queue by the wire, or by the ring."""
     sent_bytes: int
-    """Bytes taken from the queue by the wire, link-layer overhead included."""
+    """Bytes taken from the queue by the wire, or by the ring, link-layer overhead included."""
+    in_ring: int
+    """Packets waiting in the ring now; 0 if it has none."""
+    ring_bytes: int
+    """Bytes waiting in the ring now, link-layer overhead included."""
     in_flight: int
     """Packets on the wire or propagating now."""
     delivered: int

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use bufferscope_plan::{Cards, Device, Plan, PortRing, ShapedPort};
-use bufferscope_scenario::sizes;
+use bufferscope_scenario::{ByteLimits, sizes};
 use nix::net::if_::if_nametoindex;
 
 use crate::kernel::namespace::Namespace;
@@ -28,6 +28,7 @@ const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 const LEAST_FRAME_BYTES: usize = 60;
 /// A full frame as the card counts it.
 const FRAME_BYTES: u64 = sizes::FRAME_BYTES as u64;
+const NS_PER_MS: u64 = 1_000_000;
 /// How much longer than the time of a packet it may take until the card's driver knows that the packet was sent.
 const GRACE: Duration = Duration::from_millis(2);
 
@@ -42,8 +43,17 @@ struct Card {
     name: String,
     received_packets: File,
     received_bytes: File,
-    /// How many bytes BQL allows in the ring; `None` where the kernel has no BQL.
-    limit: Option<File>,
+    /// `None` where the kernel has no BQL.
+    limits: Option<LimitFiles>,
+}
+
+/// The state of byte queue limits.
+#[derive(Debug)]
+struct LimitFiles {
+    /// How many bytes are allowed in the ring.
+    limit: File,
+    /// How many are in it, as far as the driver knows.
+    inflight: File,
 }
 
 /// A plan's cards cannot be used.
@@ -107,13 +117,15 @@ impl CardSet {
     fn set(&self, ring: PortRing) -> io::Result<()> {
         let card = &self.0[ring.card.0][ring.card.1];
         ring::resize(&card.name, ring.size_packets)?;
-        if !ring.bql && card.limit.is_some() {
-            let room = (u64::from(ring.size_packets) - SPARE_DESCRIPTORS) * FRAME_BYTES;
-            for file in ["limit_max", "limit_min"] {
-                fs::write(limits(&card.name).join(file), room.to_string())?;
-            }
+        if card.limits.is_none() {
+            return Ok(());
         }
-        Ok(())
+        let room = (u64::from(ring.size_packets) - SPARE_DESCRIPTORS) * FRAME_BYTES;
+        let limits = ring.bql.unwrap_or(ByteLimits { min_bytes: room, max_bytes: room, ..ByteLimits::DEFAULT });
+        let set = |file: &str, value: u64| fs::write(limits_of(&card.name).join(file), value.to_string());
+        set("limit_max", limits.max_bytes)?;
+        set("limit_min", limits.min_bytes)?;
+        set("hold_time", limits.hold_ns.div_ceil(NS_PER_MS))
     }
 
     /// The `ip` commands that make a pair the ends of a cable.
@@ -143,12 +155,12 @@ impl CardSet {
         let none = || CardError::NoBql { port: port.name.clone(), kernel: kernel.to_owned() };
         let (number, end) = ring.card;
         let cable = plan.cable_of(number).ok_or_else(none)?;
-        let limit = self.0[number][end].limit.as_ref().ok_or_else(none)?;
+        let limits = self.0[number][end].limits.as_ref().ok_or_else(none)?;
         send_nothing(&port.device, &cable.ends[end], &cable.ends[1 - end]).map_err(failed)?;
         let wire_ns = cable.cards.and_then(|cards| cards.wire_ns[end]).unwrap_or(0);
         // The frame may have to wait for up to one tick before its own.
         sleep(Duration::from_nanos(2 * wire_ns) + GRACE);
-        match number_in(limit).map_err(failed)? {
+        match number_in(&limits.limit).map_err(failed)? {
             0 => Err(none()),
             _ => Ok(()),
         }
@@ -157,8 +169,9 @@ impl CardSet {
     /// Makes a gauge that counts the packets that leave a port's ring.
     pub(crate) fn gauge(&self, ring: PortRing) -> io::Result<Gauge> {
         let (number, end) = ring.card;
-        let far = &self.0[number][1 - end];
-        Gauge::open(far, ring.frame_bytes)
+        let [near, far] = [end, 1 - end].map(|end| &self.0[number][end]);
+        let limits = near.limits.as_ref().filter(|_| ring.bql.is_some());
+        Gauge::open(far, ring.frame_bytes, limits.map(LimitFiles::try_clone).transpose()?)
     }
 }
 
@@ -180,9 +193,24 @@ impl Card {
         Ok(Self {
             received_packets: count("rx_packets")?,
             received_bytes: count("rx_bytes")?,
-            limit: File::open(limits(&name).join("limit")).ok(),
+            limits: LimitFiles::open(&name).ok(),
             name,
         })
+    }
+}
+
+impl LimitFiles {
+    fn open(device: &str) -> io::Result<Self> {
+        let open = |file| File::open(limits_of(device).join(file));
+        Ok(Self { limit: open("limit")?, inflight: open("inflight")? })
+    }
+
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { limit: self.limit.try_clone()?, inflight: self.inflight.try_clone()? })
+    }
+
+    fn read(&self) -> io::Result<Allowed> {
+        Ok(Allowed { limit_bytes: number_in(&self.limit)?, inflight_bytes: number_in(&self.inflight)? })
     }
 }
 
@@ -191,11 +219,12 @@ fn ringed(plan: &Plan) -> impl Iterator<Item = (&ShapedPort, PortRing)> {
     plan.ports.iter().filter_map(|port| Some((port, port.ring?)))
 }
 
-/// Counts the packets that arrive at the other end of a port's wire.
+/// Counts the packets that arrive at the other end of a port's wire, and reads the byte queue limits of its ring.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     packets: File,
     bytes: File,
+    limits: Option<LimitFiles>,
     /// The counters when this gauge was made.
     before: [u64; 2],
     /// Bytes that the scenario counts for a packet in addition to those that the card counts.
@@ -211,12 +240,24 @@ pub(crate) struct Arrived {
     pub(crate) bytes: u64,
 }
 
+/// What byte queue limits allow in a ring, and what counts against that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowed {
+    pub(crate) limit_bytes: u64,
+    pub(crate) inflight_bytes: u64,
+}
+
 impl Gauge {
-    fn open(far: &Card, frame_bytes: u64) -> io::Result<Self> {
+    fn open(far: &Card, frame_bytes: u64, limits: Option<LimitFiles>) -> io::Result<Self> {
         let (packets, bytes) = (far.received_packets.try_clone()?, far.received_bytes.try_clone()?);
         let before = [number_in(&packets)?, number_in(&bytes)?];
         let more_bytes = frame_bytes as i64 - FRAME_BYTES as i64;
-        Ok(Self { packets, bytes, before, more_bytes, frame_bytes })
+        Ok(Self { packets, bytes, limits, before, more_bytes, frame_bytes })
+    }
+
+    /// `None` if the ring has no byte queue limits.
+    pub(crate) fn read_limits(&self) -> io::Result<Option<Allowed>> {
+        self.limits.as_ref().map(LimitFiles::read).transpose()
     }
 
     pub(crate) fn read(&self) -> io::Result<Arrived> {
@@ -227,7 +268,7 @@ impl Gauge {
     }
 }
 
-fn limits(device: &str) -> PathBuf {
+fn limits_of(device: &str) -> PathBuf {
     Path::new(DEVICES).join(device).join("queues/tx-0/byte_queue_limits")
 }
 

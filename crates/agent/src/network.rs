@@ -111,7 +111,7 @@ impl Network {
 
     fn check_bql(&self, kernel: &str) -> Result<(), NetworkError> {
         for port in &self.plan.ports {
-            let Some(ring) = port.ring.filter(|ring| ring.bql) else { continue };
+            let Some(ring) = port.ring.filter(|ring| ring.bql.is_some()) else { continue };
             let namespace = &self.namespaces[usize::from(port.node)];
             namespace.enter().map_err(step("entering the namespace", &port.name))?;
             self.cards.check_bql(&self.plan, port, ring, kernel)?;

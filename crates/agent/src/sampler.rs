@@ -7,7 +7,7 @@ use bufferscope_records::{CapacityRow, Layer, Name, QueueRow};
 use bufferscope_scenario::{RateStep, Scenario, Shaper, TokenBucket};
 use nix::net::if_::if_nametoindex;
 
-use crate::cards::{Arrived, Gauge};
+use crate::cards::{Allowed, Arrived, Gauge};
 use crate::fate_counts::{self, FateCounts};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::qdisc_stats::{self, QdiscStats};
@@ -183,13 +183,15 @@ impl Port {
             sent_bytes: stats.sent_bytes,
             airtime_ns: None,
             transmissions: None,
+            limit_bytes: None,
+            inflight_bytes: None,
         };
         desk.recorder.queue(row);
         let wire_bytes = match &self.gauge {
             None => stats.sent_bytes,
             Some(gauge) => {
                 let arrived = gauge.read()?;
-                desk.recorder.queue(ring_row(row, arrived));
+                desk.recorder.queue(ring_row(row, arrived, gauge.read_limits()?));
                 // On a card's wire every packet takes the time of a full one.
                 arrived.packets * gauge.frame_bytes
             }
@@ -219,7 +221,7 @@ impl Inner {
 
 /// The row of the ring below a queue. The ring contains what the queue has passed on, minus what has arrived at the
 /// wire's other end. A ring drops nothing.
-fn ring_row(queue: QueueRow, arrived: Arrived) -> QueueRow {
+fn ring_row(queue: QueueRow, arrived: Arrived, allowed: Option<Allowed>) -> QueueRow {
     QueueRow {
         layer: Layer::Ring,
         packets: queue.sent_packets.saturating_sub(arrived.packets),
@@ -228,6 +230,8 @@ fn ring_row(queue: QueueRow, arrived: Arrived) -> QueueRow {
         marked: 0,
         sent_packets: arrived.packets,
         sent_bytes: arrived.bytes,
+        limit_bytes: allowed.map(|allowed| allowed.limit_bytes),
+        inflight_bytes: allowed.map(|allowed| allowed.inflight_bytes),
         ..queue
     }
 }

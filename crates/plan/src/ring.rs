@@ -6,7 +6,7 @@
 //! queueing discipline passes packets to the driver.
 
 use bufferscope_scenario::sizes::MTU_BYTES;
-use bufferscope_scenario::{Link, Port, Scenario};
+use bufferscope_scenario::{ByteLimits, Completion, Link, Port, Scenario};
 
 use super::{Cable, Plan, PlanError, wire};
 
@@ -32,8 +32,8 @@ pub struct Cards {
 pub struct PortRing {
     /// Its size in descriptors, as `ethtool -G` sets it.
     pub size_packets: u32,
-    /// Whether byte queue limits bound its contents.
-    pub bql: bool,
+    /// The byte queue limits that bound its contents, if there are any.
+    pub bql: Option<ByteLimits>,
     /// The pair of cards, and its sending end.
     pub card: (usize, usize),
     /// The size that every packet counts as on the wire.
@@ -78,6 +78,9 @@ fn check_port(name: &str, port: &Port) -> Result<(), PlanError> {
     if !SIZES.contains(&ring.size_packets) {
         let allowed = SIZES.map(|size| format!("{size}p")).join(", ");
         return refuse(format!("has {}p, which virtio_net cannot be set to; allowed: {allowed}", ring.size_packets));
+    }
+    if ring.completion != Completion::default() {
+        return refuse("has a completion, and a virtual machine's card reports each packet at once".to_owned());
     }
     if rate.steps().len() > 1 {
         return refuse("needs a wire of constant rate: a network card's cannot change while it runs".to_owned());

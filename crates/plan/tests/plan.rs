@@ -2,7 +2,7 @@
 
 use bufferscope_plan::{Cards, Clock, DelayBy, Kernel, Namespace, Plan, PlanError, Script, check, is_optional};
 use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
-use bufferscope_scenario::{Experiment, Scenario};
+use bufferscope_scenario::{ByteLimits, Experiment, Scenario};
 use proptest::prelude::*;
 
 fn scenario(toml: &str) -> Scenario {
@@ -254,7 +254,10 @@ fn a_port_with_a_ring_sends_through_a_card_whose_wire_has_its_rate() {
     assert_eq!(plan.namespaces[ends[1].namespace].name, "delay-bottleneck", "the delay is behind the wire, not in it");
     assert_eq!(plan.namespaces[1].tc, ["qdisc add dev to-h2 root handle 10: pfifo limit 100"], "no shaper");
     let ring = plan.ports[0].ring.unwrap();
-    assert_eq!((ring.size_packets, ring.bql, ring.card, ring.frame_bytes), (64, true, (0, 0), 1514));
+    assert_eq!(
+        (ring.size_packets, ring.bql, ring.card, ring.frame_bytes),
+        (64, Some(ByteLimits::DEFAULT), (0, 0), 1514)
+    );
     assert!(
         plan.namespaces[2].tc[0].contains(" htb "),
         "the way back is as without a ring: {:?}",

@@ -191,6 +191,11 @@ row! {
         airtime_ns: Option<u64>,
         /// Their number. A transmission is an aggregate of frames, or a single frame; `None`: likewise.
         transmissions: Option<u64>,
+        /// The limit that byte queue limits set for a ring (`limit` in sysfs); `None`: not a ring, or it has none.
+        limit_bytes: Option<u64>,
+        /// Bytes that count against this limit: those in the ring that the device has not yet reported as sent (`inflight`
+        /// in sysfs).
+        inflight_bytes: Option<u64>,
     }
 }
 

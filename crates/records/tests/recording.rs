@@ -104,6 +104,8 @@ fn every_kind_of_row_keeps_its_values() {
             sent_bytes: 10_598,
             airtime_ns: Some(8_000),
             transmissions: None,
+            limit_bytes: Some(3_028),
+            inflight_bytes: None,
         });
         recorder.dropped(DropRow {
             t_ns: 3,
@@ -290,6 +292,8 @@ fn a_nullable_column_is_one_that_may_be_unknown() {
             "rwnd_limited_ns",
             "sndbuf_limited_ns",
             "state",
+            "limit_bytes",
+            "inflight_bytes",
             "flow",
             "bytes",
             "finished_ns"

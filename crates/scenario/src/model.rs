@@ -6,6 +6,7 @@
 //! separate process reads it back from the JSON that it serialises to.
 
 mod datagrams;
+mod ring;
 mod servers;
 mod streams;
 mod tables;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::qdisc::Qdisc;
 
 pub use self::datagrams::{DnsTraffic, IrttTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+pub use self::ring::{Accounting, ByteLimits, Completion, Ring};
 pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
@@ -152,15 +154,6 @@ pub struct Port {
     /// A higher rate until a bucket of tokens is empty; always `None` where `rate` is `None`, and beside a rate that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boost: Option<Boost>,
-}
-
-/// A driver's transmit ring. The queueing discipline has no control over the packets in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ring {
-    /// Its size, as `ethtool -G` sets it.
-    pub size_packets: u32,
-    /// Whether byte queue limits (`lib/dynamic_queue_limits.c`) bound its contents.
-    pub bql: bool,
 }
 
 /// A wire's rate as a step function of time.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bufferscope_scenario::testing::{arbitrary_scenario_with_rings, experiment_text};
+use bufferscope_scenario::testing::{arbitrary_scenario_to_load, experiment_text};
 use bufferscope_scenario::{Experiment, ExperimentError};
 use common::LAB;
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ proptest! {
 
     /// The strategy makes valid scenarios, and nothing is lost when they are written to a file and loaded again.
     #[test]
-    fn a_scenario_written_to_a_file_is_loaded_as_it_was(scenario in arbitrary_scenario_with_rings()) {
+    fn a_scenario_written_to_a_file_is_loaded_as_it_was(scenario in arbitrary_scenario_to_load()) {
         let text = experiment_text(&scenario);
         let loaded = Experiment::parse(&text, "any.toml", &[]);
         let loaded = loaded.map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
@@ -112,7 +112,7 @@ proptest! {
 
     /// The result of loading depends on the text alone, not on the order of a hash map.
     #[test]
-    fn the_same_text_gives_the_same_scenario(scenario in arbitrary_scenario_with_rings()) {
+    fn the_same_text_gives_the_same_scenario(scenario in arbitrary_scenario_to_load()) {
         let text = experiment_text(&scenario);
         let load = || serde_json::to_string(Experiment::parse(&text, "any.toml", &[]).unwrap().points()).unwrap();
         prop_assert_eq!(load(), load());

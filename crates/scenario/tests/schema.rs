@@ -104,6 +104,7 @@ fn branch_fits(branch: &Json, value: &Value) -> bool {
         Some("array") => value.is_array(),
         Some("string") => value.is_str(),
         Some("integer") => value.is_integer(),
+        Some("boolean") => value.is_bool(),
         _ => false,
     }
 }

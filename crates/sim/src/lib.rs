@@ -83,12 +83,6 @@ pub enum SimError {
         /// What is wrong, and what would be correct.
         reason: String,
     },
-    /// A transmit ring, which the simulator does not model.
-    #[error("{port} has a ring, and the simulator has none: use --engine guest, or leave the ring out")]
-    Ring {
-        /// The port.
-        port: String,
-    },
     /// A time to which a run can't be advanced.
     #[error("can't advance to {}: the simulation is at {}, and its duration is {}", seconds(.until_ns), seconds(.now_ns), seconds(.duration_ns))]
     Time {
@@ -139,8 +133,4 @@ pub fn run<S: Sink>(
     on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<S::Output>, SimError> {
     Simulation::new(scenario.clone(), seed, recorder)?.finish(on_progress)
-}
-
-fn refuse_rings(scenario: &Scenario) -> Result<(), SimError> {
-    scenario.first_ring().map_or(Ok(()), |port| Err(SimError::Ring { port }))
 }

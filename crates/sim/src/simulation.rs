@@ -19,7 +19,7 @@ use crate::observation::recording::Recording;
 use crate::observation::state::{SenderState, State, ports_at};
 use crate::observation::summary;
 use crate::slots::{Slots, Target};
-use crate::{Change, Progress, SimError, Summary, refuse_rings};
+use crate::{Change, Progress, SimError, Summary};
 
 /// Work between two progress reports, in [`Network::work`]'s units: about 10 ms. It is a count, because a run must not
 /// depend on a clock.
@@ -136,7 +136,6 @@ impl<S: Sink> Simulation<S> {
     /// # Errors
     /// What [`run`](crate::run) refuses.
     pub fn new(scenario: Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
-        refuse_rings(&scenario)?;
         let slots = Slots::new(&scenario);
         let mut recording = Recording::new(&scenario, recorder);
         let mut net = Network::new(&scenario, seed, slots)?;
@@ -272,6 +271,7 @@ impl<S: Sink> Simulation<S> {
         match target {
             Target::Link(port) => self.net.link_restarts(port, &mut self.recording),
             Target::Queue(port) => self.net.queue_is_due(port, &mut self.recording),
+            Target::Ring(port) => self.net.free_sent(port, &mut self.recording),
             Target::Timer(port) => self.net.timer_is_due(port, &mut self.recording),
             Target::Line(port) => self.arrivals(port, on_progress)?,
             Target::Endpoint(index, side) => {

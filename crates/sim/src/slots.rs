@@ -1,6 +1,6 @@
 //! The assignment of event queue slots to entities.
 
-use bufferscope_scenario::Scenario;
+use bufferscope_scenario::{Completion, Ring, Scenario};
 
 use crate::clock::Slot;
 use crate::network::packet::Side;
@@ -16,6 +16,8 @@ pub(crate) enum Target {
     Queue(PortIndex),
     /// The timer of a port's queue is due.
     Timer(PortIndex),
+    /// The device below a port's ring reports what it has sent.
+    Ring(PortIndex),
     /// A packet reaches the end of a port's delay line.
     Line(PortIndex),
     /// Time to sample queues, flows or both, or the end of the run's duration.
@@ -32,14 +34,15 @@ pub(crate) enum Target {
     Endpoint(u32, Side),
 }
 
-/// The layout of the slots: ports, clocks, traffic, channels, queues if any keeps time (two for each port), and last the
-/// connections, whose number changes.
+/// The layout of the slots: ports, clocks, traffic, channels, queues if any keeps time (two for each port), rings if any
+/// reports late (one for each port), and last the connections, whose number changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
-    /// The first slots after those of ports, of traffic, of channels, and of queues.
+    /// The first slots after those of ports, of traffic, of channels, of queues, and of rings.
     sampler: Slot,
     media: Slot,
     queues: Slot,
+    rings: Slot,
     connections: Slot,
 }
 
@@ -61,12 +64,15 @@ impl Slots {
         let sampler = 2 * ports;
         let media = sampler + 2 + 2 * count(scenario.traffic.len());
         let queues = media + count(scenario.wifi.len());
-        Self { sampler, media, queues, connections: queues + if keep_time { 2 * ports } else { 0 } }
+        let rings = queues + if keep_time { 2 * ports } else { 0 };
+        let reports_late = |ring: &Ring| matches!(ring.completion, Completion::AfterNs(_));
+        let report_late = scenario.ports().filter_map(|port| port.ring.as_ref()).any(reports_late);
+        Self { sampler, media, queues, rings, connections: rings + if report_late { ports } else { 0 } }
     }
 
     /// Do queues have slots?
     pub(crate) fn queues_keep_time(self) -> bool {
-        self.queues < self.connections
+        self.queues < self.rings
     }
 
     /// Slots that always exist.
@@ -122,6 +128,10 @@ impl Slots {
         self.queue(port) + 1
     }
 
+    pub(crate) fn ring(self, port: PortIndex) -> Slot {
+        self.rings + port
+    }
+
     /// The owner of a slot.
     #[inline]
     pub(crate) fn target(self, slot: Slot) -> Target {
@@ -132,6 +142,9 @@ impl Slots {
             let index = slot - self.connections;
             let side = if index & 1 == 0 { Side::Client } else { Side::Server };
             return Target::Endpoint(index / 2, side);
+        }
+        if slot >= self.rings {
+            return Target::Ring(slot - self.rings);
         }
         if slot >= self.queues {
             let index = slot - self.queues;
@@ -154,6 +167,7 @@ impl Slots {
             Target::Link(port) => self.link(port),
             Target::Queue(port) => self.queue(port),
             Target::Timer(port) => self.timer(port),
+            Target::Ring(port) => self.ring(port),
             Target::Line(port) => self.line(port),
             Target::Sampler => self.sampler(),
             Target::Second => self.second(),
@@ -171,8 +185,8 @@ mod tests {
 
     #[test]
     fn every_slot_is_that_of_its_owner() {
-        // Three ports, two kinds of traffic, a channel, and queues that keep time.
-        let slots = Slots { sampler: 6, media: 12, queues: 13, connections: 19 };
+        // Three ports, two kinds of traffic, a channel, queues that keep time, and rings that report late.
+        let slots = Slots { sampler: 6, media: 12, queues: 13, rings: 19, connections: 22 };
         assert!((0..40).all(|slot| slots.slot(slots.target(slot)) == slot));
     }
 }

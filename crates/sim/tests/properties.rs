@@ -3,9 +3,9 @@
 mod common;
 
 use bufferscope_records::{MemorySink, Table};
-use bufferscope_scenario::testing::arbitrary_scenario;
+use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
 use bufferscope_scenario::{Limit, NodeIndex, Port, Scenario, TrafficKind};
-use common::{SECOND, numbers, numbers_where, optional, run, words};
+use common::{SECOND, numbers, numbers_of_layer, numbers_where, optional, run, words};
 use proptest::prelude::*;
 
 /// Largest frame, or packet of several: 1500 bytes of IP and whatever the link adds, for each.
@@ -57,7 +57,7 @@ fn assert_times_ascend(sink: &MemorySink) {
 
 fn assert_queues_within_limits(scenario: &Scenario, sink: &MemorySink) {
     for (name, port) in rated_ports(scenario) {
-        let most = |column| numbers_where(sink, Table::Queues, column, ("port", &name)).into_iter().max().unwrap();
+        let most = |column| queue(sink, column, (&name, "qdisc")).into_iter().max().unwrap();
         match port.queue.limit() {
             Limit::Packets(packets) => assert!(most("packets") <= packets, "{name}"),
             Limit::Bytes(bytes) => assert!(most("bytes") <= bytes, "{name}"),
@@ -69,8 +69,8 @@ fn assert_queues_within_limits(scenario: &Scenario, sink: &MemorySink) {
 /// is on the wire when the rate falls still ends at the higher rate.
 fn assert_wires_keep_to_their_rate(scenario: &Scenario, sink: &MemorySink) {
     for (name, port) in rated_ports(scenario) {
-        let times = numbers_where(sink, Table::Queues, "t_ns", ("port", &name));
-        let sent = numbers_where(sink, Table::Queues, "sent_bytes", ("port", &name));
+        let lowest = if port.ring.is_some() { "ring" } else { "qdisc" };
+        let [times, sent] = ["t_ns", "sent_bytes"].map(|column| queue(sink, column, (&name, lowest)));
         for (t, bytes) in times.windows(2).zip(sent.windows(2)) {
             let most =
                 capacity_bytes(port, t[0], t[1]) + largest_frame(scenario, port) * (1 + changes(port, t[0], t[1]));
@@ -121,11 +121,47 @@ fn assert_probes_take_at_least_the_propagation(scenario: &Scenario, sink: &Memor
 
 /// Every packet that left a queue is in the sojourn times, and none that was dropped.
 fn assert_sojourns_complete(scenario: &Scenario, sink: &MemorySink) {
-    for (name, _) in rated_ports(scenario) {
-        let sent = numbers_where(sink, Table::Queues, "sent_packets", ("port", &name));
-        let sojourns = numbers_where(sink, Table::Sojourns, "packets", ("port", &name));
-        assert_eq!(sent.last(), Some(&sojourns.iter().sum()), "{name}");
+    for (name, port) in rated_ports(scenario) {
+        let sent = queue(sink, "sent_packets", (&name, "qdisc"));
+        let sojourns = |layer| numbers_of_layer(sink, Table::Sojourns, "packets", (&name, layer)).into_iter().flatten();
+        assert_eq!(sent.last(), Some(&sojourns("qdisc").sum()), "{name}");
+        if port.ring.is_some() {
+            // The wait in a ring is over when its packet begins to be sent.
+            let ended = *queue(sink, "sent_packets", (&name, "ring")).last().unwrap();
+            let begun = sojourns("ring").sum::<u64>();
+            assert!((ended..=ended + 1).contains(&begun), "{name}: {ended} sent of {begun}");
+        }
     }
+}
+
+/// A ring holds no more packets than it has room for, and has those that its queue has passed on and that have not been
+/// sent. At most one packet exceeds the largest limit.
+fn assert_rings_within_limits(scenario: &Scenario, sink: &MemorySink) {
+    for (name, port) in rated_ports(scenario) {
+        let Some(ring) = port.ring else { continue };
+        let [packets, sent] = ["packets", "sent_packets"].map(|column| queue(sink, column, (&name, "ring")));
+        let passed_on = queue(sink, "sent_packets", (&name, "qdisc"));
+        for ((packets, sent), passed_on) in packets.into_iter().zip(sent).zip(passed_on) {
+            assert!(packets <= ring.room_packets().into(), "{name}: {packets} packets in the ring");
+            assert_eq!(packets + sent, passed_on, "{name}");
+        }
+        let [bytes, limit, inflight] = ["bytes", "limit_bytes", "inflight_bytes"]
+            .map(|column| numbers_of_layer(sink, Table::Queues, column, (&name, "ring")));
+        let largest = largest_frame(scenario, port);
+        for ((bytes, limit), inflight) in bytes.into_iter().zip(limit).zip(inflight) {
+            assert_eq!((limit.is_some(), inflight.is_some()), (ring.bql.is_some(), ring.bql.is_some()), "{name}");
+            let (Some(limits), Some(limit), Some(inflight)) = (ring.bql, limit, inflight) else { continue };
+            assert!(bytes.is_some_and(|bytes| bytes <= inflight), "{name}: {bytes:?} unsent of {inflight} bytes");
+            assert!(limit == 0 || (limits.min_bytes..=limits.max_bytes).contains(&limit), "{name}: limit {limit}");
+            assert!(inflight <= limits.max_bytes + largest, "{name}: {inflight} bytes in the ring");
+        }
+    }
+}
+
+/// A column of a layer's samples.
+fn queue(sink: &MemorySink, column: &str, layer: (&str, &str)) -> Vec<u64> {
+    let column = numbers_of_layer(sink, Table::Queues, column, layer);
+    column.into_iter().map(|value| value.expect("no nulls in this column")).collect()
 }
 
 proptest! {
@@ -137,6 +173,21 @@ proptest! {
         let sink = run(&scenario, seed).output;
         assert_times_ascend(&sink);
         assert_queues_within_limits(&scenario, &sink);
+        assert_wires_keep_to_their_rate(&scenario, &sink);
+        assert_goodput_below_capacity(&scenario, &sink);
+        assert_probes_take_at_least_the_propagation(&scenario, &sink);
+        assert_sojourns_complete(&scenario, &sink);
+    }
+
+    #[test]
+    fn a_run_with_rings_is_conserving_ordered_and_within_its_limits(
+        scenario in arbitrary_scenario_with_rings(),
+        seed: u64,
+    ) {
+        let sink = run(&scenario, seed).output;
+        assert_times_ascend(&sink);
+        assert_queues_within_limits(&scenario, &sink);
+        assert_rings_within_limits(&scenario, &sink);
         assert_wires_keep_to_their_rate(&scenario, &sink);
         assert_goodput_below_capacity(&scenario, &sink);
         assert_probes_take_at_least_the_propagation(&scenario, &sink);

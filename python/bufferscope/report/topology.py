@@ -145,7 +145,7 @@ def _alternatives(texts: Sequence[str]) -> str:
 def _ring(ring: Ring | None) -> str:
     if not ring:
         return ""
-    return f"ring of {number(ring['size_packets'])} packets{' with BQL' if ring['bql'] else ''}"
+    return f"ring of {number(ring['size_packets'])} packets{' with BQL' if ring.get('bql') else ''}"
 
 
 def _lanes(scenarios: Sequence[Scenario]) -> list[Lane]:

@@ -170,7 +170,8 @@ def _time(value: object, where: str) -> None:
         raise Mismatch(where, value, "a time, as in 2026-01-31T12:00:00+00:00")
 
 
-_RING = table({"size_packets": whole(1), "bql": flag})
+_BYTE_LIMITS = table({"hold_ns": whole(), "min_bytes": whole(), "max_bytes": whole()})
+_RING = table({"size_packets": whole(1)}, {"bql": optional(_BYTE_LIMITS)})
 _BOOST = table({"rate_bps": whole(1), "bytes": whole(1)})
 _PORT = table(
     {

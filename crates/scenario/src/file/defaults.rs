@@ -3,13 +3,14 @@
 use super::datagrams::{DatagramSize, LookUpTimeout};
 use super::link::{Delay, Overhead};
 use super::recording::Sample;
+use super::ring::{HoldTime, RingBytes};
 use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::wifi::{FifoSize, Retries};
 use super::{Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
-use crate::model::Table;
+use crate::model::{ByteLimits, Table};
 use crate::sizes::ETHERNET_HEADER_BYTES;
 use crate::units::{KB, MB, MS, SECOND};
 
@@ -47,7 +48,7 @@ pub(super) fn overhead() -> Overhead {
     Overhead::new(ETHERNET_HEADER_BYTES.into())
 }
 
-/// Document 003's driver, and the usual size of a ring.
+/// The drivers that Gettys and Nichols describe (2011), and the usual size of a ring.
 pub(super) fn wifi_fifo() -> FifoSize {
     FifoSize::new(256)
 }
@@ -60,6 +61,15 @@ pub(super) fn wifi_retries() -> Retries {
 /// As in mac80211, where it cannot be switched off.
 pub(super) fn airtime_fairness() -> bool {
     true
+}
+
+/// Linux' `hold_time`: one second of jiffies.
+pub(super) fn hold_time() -> HoldTime {
+    HoldTime::new(ByteLimits::DEFAULT.hold_ns)
+}
+
+pub(super) fn limit_min() -> RingBytes {
+    RingBytes::new(ByteLimits::DEFAULT.min_bytes)
 }
 
 pub(super) fn flows() -> u32 {

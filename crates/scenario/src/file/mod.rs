@@ -35,6 +35,7 @@ pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
 pub(crate) use load_tests::LoadTest;
 pub(crate) use recording::Sample;
+pub(crate) use ring::{Bql, ByteLimits, Completion, Ring};
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
 pub(crate) use traffic::{Ping, Placement, Traffic};

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
+use super::ring;
 use crate::error::{Problem, Problems};
 use crate::file::{Boost as BoostTable, Link as LinkTable, PortSettings, RateSetting};
-use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep, Ring};
+use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep};
 use crate::path::join;
 use crate::qdisc::Qdisc;
 use crate::units::{RATE, TIME};
@@ -74,9 +75,12 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         (Some(rate), None, Some(boost)) => Some(boosted(boost, rate, &join(link, "boost"), problems)?),
         _ => None,
     };
-    let ring = own.ring.as_ref().or(table.ring.as_ref());
+    let (ring, ring_path) = match &own.ring {
+        Some(ring) => (Some(ring), join(&own_path, "ring")),
+        None => (table.ring.as_ref(), join(link, "ring")),
+    };
     Some(Port {
-        ring: ring.filter(|_| rate.is_some()).map(|ring| Ring { size_packets: ring.size.get_u32(), bql: ring.bql }),
+        ring: ring.filter(|_| rate.is_some()).and_then(|ring| ring::resolve(ring, &ring_path, problems)),
         rate,
         boost,
         delay_ns: own.delay.unwrap_or(table.delay).get(),

@@ -9,6 +9,7 @@ mod links;
 mod load_tests;
 mod nodes;
 mod reachability;
+mod ring;
 mod sending;
 mod streams;
 mod traffic;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep, Ring};
+use crate::model::{Accounting, Boost, ByteLimits, Completion, Link, NodeIndex, Port, RateSchedule, RateStep, Ring};
 use crate::qdisc::Qdisc;
 use crate::sizes::FRAME_BYTES;
 use crate::units::{MS, US};
@@ -48,7 +48,23 @@ fn port() -> impl Strategy<Value = Port> {
 /// Rings of sizes that drivers have, and of any other size.
 pub(super) fn ring() -> impl Strategy<Value = Ring> {
     let size = prop_oneof![3 => select(vec![64, 128, 256]), 1 => 1..=65_536_u32];
-    (size, any::<bool>()).prop_map(|(size_packets, bql)| Ring { size_packets, bql })
+    let completion = prop_oneof![
+        2 => Just(Completion::default()),
+        1 => (2..=64_u32).prop_map(Completion::Packets),
+        1 => (1..=2000_u64).prop_map(|us| Completion::AfterNs(us * US)),
+    ];
+    (size, byte_limits(), completion, any::<bool>()).prop_map(|(size_packets, bql, completion, virtio)| {
+        let accounting =
+            if virtio && size_packets >= Accounting::VIRTIO_LEAST { Accounting::Virtio } else { Accounting::Packets };
+        Ring { size_packets, bql, completion, accounting }
+    })
+}
+
+fn byte_limits() -> impl Strategy<Value = Option<ByteLimits>> {
+    let set = (0..=2000_u64, 0..=100_000_u64, 0..=1_000_000_u64).prop_map(|(hold_ms, min_bytes, more_bytes)| {
+        ByteLimits { hold_ns: hold_ms * MS, min_bytes, max_bytes: min_bytes + more_bytes }
+    });
+    prop_oneof![2 => Just(None), 2 => Just(Some(ByteLimits::DEFAULT)), 1 => set.prop_map(Some)]
 }
 
 /// Boosts of up to 100 Mbit/s and 1 MB.

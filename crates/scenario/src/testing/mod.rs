@@ -49,22 +49,31 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// The same, but any port with a rate may have a transmit ring, and tables may be left out or sampled at different times.
-/// This is for tests that do not run the scenario.
+/// The same, but any port with a rate may have a transmit ring.
 pub fn arbitrary_scenario_with_rings() -> impl Strategy<Value = Scenario> {
-    let record = prop::sample::subsequence(Table::ALL.to_vec(), 1..=Table::ALL.len());
-    (arbitrary_scenario(), record, prop::option::of(1..=100_u64)).prop_flat_map(|(scenario, record, flows_ms)| {
+    arbitrary_scenario().prop_flat_map(|scenario| {
         let rings = prop::collection::vec(prop::option::of(links::ring()), 2 * scenario.links.len());
         rings.prop_map(move |mut rings| {
             let mut scenario = scenario.clone();
-            scenario.record = record.iter().copied().collect();
-            let flows_ns = flows_ms.map(|ms| ms * MS);
-            scenario.flows_interval_ns = flows_ns.filter(|ns| *ns != scenario.sample_interval_ns);
             for port in scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]) {
                 port.ring = rings.pop().flatten().filter(|_| port.rate.is_some());
             }
             scenario
         })
+    })
+}
+
+/// The same, but tables may be left out or sampled at different times. This is for tests that do not run the scenario.
+pub fn arbitrary_scenario_to_load() -> impl Strategy<Value = Scenario> {
+    let record = prop::sample::subsequence(Table::ALL.to_vec(), 1..=Table::ALL.len());
+    let flows_ms = prop::option::of(1..=100_u64);
+    (arbitrary_scenario_with_rings(), record, flows_ms).prop_map(|(scenario, record, flows_ms)| {
+        let flows_ns = flows_ms.map(|ms| ms * MS);
+        Scenario {
+            record: record.into_iter().collect(),
+            flows_interval_ns: flows_ns.filter(|ns| *ns != scenario.sample_interval_ns),
+            ..scenario
+        }
     })
 }
 

@@ -3,8 +3,8 @@
 use toml::{Table, Value};
 
 use crate::model::{
-    self, Node, OnOff, Pattern, Periods, PingTiming, Port, Scenario, Sending, SojournDetail, Traffic, TrafficKind,
-    UdpTraffic,
+    self, ByteLimits, Completion, Node, OnOff, Pattern, Periods, PingTiming, Port, Ring, Scenario, Sending,
+    SojournDetail, Traffic, TrafficKind, UdpTraffic,
 };
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
@@ -84,11 +84,26 @@ fn port(port: &Port) -> Value {
             keys.insert("boost".to_owned(), table([("rate", rate(boost.rate_bps)), ("bytes", size(boost.bytes))]));
         }
         if let Some(ring) = &port.ring {
-            let size = ("size", packets(ring.size_packets));
-            keys.insert("ring".to_owned(), table([size, ("bql", Value::from(ring.bql))]));
+            keys.insert("ring".to_owned(), self::ring(ring));
         }
     }
     Value::Table(keys)
+}
+
+fn ring(ring: &Ring) -> Value {
+    let bql = match ring.bql {
+        None => Value::from(false),
+        Some(ByteLimits::DEFAULT) => Value::from(true),
+        Some(ByteLimits { hold_ns, min_bytes, max_bytes }) => {
+            table([("hold_time", time(hold_ns)), ("min", size(min_bytes)), ("max", size(max_bytes))])
+        }
+    };
+    let completion = match ring.completion {
+        Completion::Packets(number) => packets(number),
+        Completion::AfterNs(ns) => time(ns),
+    };
+    let accounting = Value::try_from(ring.accounting).expect("a word");
+    table([("size", packets(ring.size_packets)), ("bql", bql), ("completion", completion), ("accounting", accounting)])
 }
 
 fn host(node: &Node) -> Value {

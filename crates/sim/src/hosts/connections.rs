@@ -171,7 +171,7 @@ impl Connections {
         while let Some(index) = self.closed.pop() {
             let flow = net.flows[(self.first_flow + index) as usize];
             let place = &mut self.places[index as usize];
-            let Some(mut connection) = place.take_if(|c| c.is_closed() && flow.under_way() == 0) else { continue };
+            let Some(mut connection) = place.take_if(|c| c.is_closed() && flow.is_gone()) else { continue };
             if let Some(at_ns) = next_sample_ns {
                 net.work += u64::from(record(&mut connection, at_ns, recording));
             }

@@ -69,7 +69,7 @@ impl Network {
 
     /// A packet of a flow is no longer in the network. If it was the last, its connection may be over.
     fn note_emptied(&mut self, index: u32) {
-        if self.flows[index as usize].under_way() == 0 {
+        if self.flows[index as usize].is_gone() {
             self.emptied.push(index);
         }
     }

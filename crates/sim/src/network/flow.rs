@@ -13,6 +13,8 @@ pub(crate) struct Flow {
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
+    /// Packets of a waiting sender that were sent, and that its driver has not freed yet.
+    pub(super) held: u64,
 }
 
 /// What the headers of all packets of a flow say, in both directions.
@@ -37,5 +39,10 @@ impl Flow {
     /// Packets still in the network.
     pub(crate) fn under_way(&self) -> u64 {
         self.sent - self.delivered - self.dropped
+    }
+
+    /// Is nothing left of it, neither in the network nor in its host?
+    pub(crate) fn is_gone(&self) -> bool {
+        self.under_way() == 0 && self.held == 0
     }
 }

@@ -1,6 +1,6 @@
 //! The link of a port: sends one frame at a time, and carries what it has sent to the other end.
 //!
-//! Above it are the queueing discipline and, one day, a driver's ring. They use only whether the link is
+//! Above it is the queueing discipline, or a driver's ring. They use only whether the link is
 //! [stopped](Link::is_stopped), and when it [restarts](Link::restarts_at), as in the kernel's `netif_tx_stop_queue` and
 //! `netif_tx_wake_queue`. A link that is not stopped accepts one frame, and is then stopped until the frame's last bit
 //! is sent.

@@ -2,8 +2,9 @@
 //!
 //! [`packet`] defines packets, [`segment`] the TCP segments that they carry, and [`traffic_class`] the DSCP and ECN
 //! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A [`port`]
-//! is a pipeline of a queueing discipline ([`qdisc`]) and a [`link`], or shares a channel ([`wifi`]); [`xmit`] has the results that it reports to the
-//! sending host. [`routes`] has each packet's next port. A [`flow`] has an account of its packets; [`bookkeeping`] keeps it
+//! is a pipeline of a queueing discipline ([`qdisc`]), maybe a driver's [`ring`], and a [`link`], or shares a channel
+//! ([`wifi`]); [`xmit`] has the results that it reports to the sending host. [`routes`] has each packet's next port. A
+//! [`flow`] has an account of its packets; [`bookkeeping`] keeps it
 //! when a queue has decided about them.
 
 mod bookkeeping;
@@ -13,6 +14,7 @@ pub(crate) mod packet;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod qdisc;
+pub(crate) mod ring;
 pub(crate) mod routes;
 pub(crate) mod segment;
 mod segmentation;
@@ -40,6 +42,7 @@ use crate::clock::EventQueue;
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
 use crate::slots::Slots;
+use crate::timers::Timers;
 
 /// The longest time between a packet's arrival at a host and its arrival at the transport: interrupt, softirq,
 /// scheduling.
@@ -101,8 +104,9 @@ impl Network {
     pub(crate) fn new(scenario: &Scenario, seed: u64, slots: Slots) -> Result<Self, SimError> {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
         for (index, link) in (0..).step_by(2).zip(&scenario.links) {
-            ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed, 0)?));
-            ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed, 0)?));
+            let timers = link.ends.map(|node| Timers::of_node(node, seed));
+            ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed, 0)?, timers[0]));
+            ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed, 0)?, timers[1]));
         }
         let mut routes = Routes::new(scenario)?;
         let media = wifi::media(scenario, seed, &mut ports, &mut routes);
@@ -148,7 +152,7 @@ impl Network {
     /// The account of a new flow. `number` tells it from the others of its traffic.
     pub(crate) fn flow(&self, name: Name, account: Account, number: u32, labels: Labels) -> Flow {
         let hash = Random::new(self.seed, Stream::Hash { traffic: account.traffic, number }).next_u32();
-        Flow { name, account, labels, hashes: [hash; 2], sent: 0, delivered: 0, dropped: 0 }
+        Flow { name, account, labels, hashes: [hash; 2], sent: 0, delivered: 0, dropped: 0, held: 0 }
     }
 
     /// The packets of a flow to one side have another hash from now on.
@@ -179,7 +183,11 @@ impl Network {
             Step::Forward(port) => {
                 let xmit = self.forward(id, port, recording);
                 if packet.awaited && xmit.is_queued() {
-                    self.pool.header_mut(id).load.set_awaited();
+                    if self.is_sending(id, port) {
+                        self.await_freeing(id, port);
+                    } else {
+                        self.pool.header_mut(id).load.set_awaited();
+                    }
                 }
                 xmit
             }
@@ -212,20 +220,35 @@ impl Network {
                 }
                 if left { xmit.if_left() } else { xmit }
             }
+            Accepted::Ringed(xmit) => {
+                self.fill_ring(port, recording);
+                let left = self.fates.has_dropped(packet);
+                self.settle_fates(port, recording);
+                // A packet in the ring is still its sender's.
+                if left { xmit.if_left() } else { xmit }
+            }
         }
     }
 
-    /// The link of a port is no longer stopped, and packets are waiting for it.
+    /// The link of a port is no longer stopped: packets are waiting for it, or a ring has to know.
     pub(crate) fn link_restarts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        if self.ports[port as usize].ring.is_some() {
+            self.frame_ends(port, recording);
+            return;
+        }
         self.send_next(port, recording);
         self.settle_fates(port, recording);
     }
 
-    /// A port's queue may have a packet for the link again, after it answered *not before now*.
+    /// A port's queue may have a packet for the layer below again, after it answered *not before now*.
     pub(crate) fn queue_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        if self.ports[port as usize].is_ready(self.now()) {
-            self.link_restarts(port, recording);
+        let now_ns = self.now();
+        if self.ports[port as usize].ring.is_some() {
+            self.fill_ring(port, recording);
+        } else if self.ports[port as usize].is_ready(now_ns) {
+            self.send_next(port, recording);
         }
+        self.settle_fates(port, recording);
         self.radio_has_packets(port, recording);
     }
 
@@ -359,6 +382,7 @@ impl Network {
                 header.flow += added;
             }
         }
+        self.ports.iter_mut().filter_map(|port| port.ring.as_mut()).for_each(|ring| ring.renumber_flows(index, added));
         added
     }
 

@@ -1,9 +1,8 @@
 //! A port: the sending side of one direction of a link. It is a pipeline of layers, each with its own counts.
 //!
-//! A packet passes through the [queueing discipline](super::qdisc), which may drop it or make it wait, and the
-//! [link](super::link). Back-pressure goes the other way: while the link is stopped, nothing is taken out of the layer
-//! above it. A driver's ring belongs between the two. It would be to the queueing discipline what the link is now, and
-//! to the link what the queueing discipline is now.
+//! A packet passes through the [queueing discipline](super::qdisc), which may drop it or make it wait, the driver's
+//! [ring](super::ring) if there is one, and the [link](super::link). Back-pressure goes the other way: while the link is
+//! stopped, nothing is taken out of the layer above it, and while the ring is, nothing out of the discipline.
 
 use bufferscope_scenario::{self as scenario, NodeIndex};
 
@@ -11,14 +10,18 @@ use super::link::Link;
 use super::pool::{PacketId, Pool};
 use super::qdisc::layer::QdiscLayer;
 use super::qdisc::{Dequeued, Fates, Qdisc};
+use super::ring::Ring;
 use super::wifi::Radio;
 use super::xmit::Xmit;
+use crate::timers::Timers;
 
 /// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Port {
     /// `None` for a port without a rate, in which nothing ever waits.
     pub(crate) queue: Option<QdiscLayer>,
+    /// The driver's ring, which few ports have.
+    pub(crate) ring: Option<Box<Ring>>,
     pub(crate) link: Link,
     /// Whether an event is pending for the link's restart, as it is while packets wait for it.
     awaits_link: bool,
@@ -58,12 +61,16 @@ pub(crate) enum Accepted {
     Ready(Xmit),
     /// The queue has the packet, or has dropped it. The link is stopped.
     Waiting(Xmit),
+    /// The queue has the packet, or has dropped it. The port has a ring, which takes what it has room for.
+    Ringed(Xmit),
 }
 
 impl Port {
-    pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc) -> Self {
+    /// `timers` are those of the sending node.
+    pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc, timers: Timers) -> Self {
         Self {
             queue: port.rate.is_some().then(|| QdiscLayer::new(qdisc)),
+            ring: port.ring.as_ref().map(|ring| Box::new(Ring::new(ring, timers))),
             link: Link::new(port),
             awaits_link: false,
             radio: None,
@@ -83,6 +90,9 @@ impl Port {
     pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Accepted {
         let header = pool.header_mut(packet);
         header.frame_bytes = header.ip_bytes + self.overhead_bytes * header.load.frames();
+        if self.ring.is_some() {
+            return self.accept_above_ring(packet, now_ns, pool, fates);
+        }
         let ready = self.is_ready(now_ns);
         let Some(queue) = &mut self.queue else { return Accepted::Passed };
         if ready {
@@ -90,6 +100,16 @@ impl Port {
         }
         let xmit = queue.enqueue(packet, now_ns, pool, fates);
         if ready { Accepted::Ready(xmit) } else { Accepted::Waiting(xmit) }
+    }
+
+    /// The same for a port with a ring.
+    #[cold]
+    fn accept_above_ring(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Accepted {
+        let (Some(queue), Some(ring)) = (&mut self.queue, &self.ring) else { return Accepted::Passed };
+        if !ring.is_stopped() {
+            queue.idle_since(ring.idle_since());
+        }
+        Accepted::Ringed(queue.enqueue(packet, now_ns, pool, fates))
     }
 
     /// The link is not stopped. Returns the packet whose transmission begins, if there is one.
@@ -127,6 +147,7 @@ impl Port {
     /// Every packet in the port.
     pub(crate) fn packets(&self, pool: &Pool) -> Vec<PacketId> {
         let mut packets: Vec<PacketId> = self.link.in_flight().iter(pool).collect();
+        packets.extend(self.ring.iter().flat_map(|ring| ring.waiting().iter(pool)));
         if let Some(queue) = &self.queue {
             queue.each_packet(pool, &mut |packet| packets.push(packet));
         }
@@ -156,6 +177,7 @@ mod tests {
             &port,
             0,
             Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 }).unwrap(),
+            Timers::Exact,
         )
     }
 
@@ -177,7 +199,7 @@ mod tests {
         match port.accept(id, now_ns, pool, fates) {
             Accepted::Ready(_) => send(port, now_ns, pool, fates),
             Accepted::Waiting(_) => None,
-            Accepted::Passed => unreachable!("the port has a rate"),
+            Accepted::Passed | Accepted::Ringed(_) => unreachable!("the port has a rate and no ring"),
         }
     }
 

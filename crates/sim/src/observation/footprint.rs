@@ -26,7 +26,7 @@ const PACKET_BYTES: u64 = (size_of::<Header>() + size_of::<Body>() + size_of::<u
 /// A connection with its flow, its two timers (each takes four keys in the tree of events if the tree has just grown),
 /// and the allocations of its programs and first segments.
 const CONNECTION_BYTES: u64 = (size_of::<Connection>() + size_of::<Flow>() + 2 * 4 * size_of::<u128>()) as u64 + 1024;
-/// A port with a rate: the histogram of its sojourn times takes a few octaves of 512 bytes each.
+/// A layer of a port, where packets wait: the histogram of its sojourn times takes a few octaves of 512 bytes each.
 const PORT_BYTES: u64 = size_of::<Port>() as u64 + 8 * 1024;
 /// Memory that every run needs: buffers for rows that are not written yet.
 const BASE_BYTES: u64 = 32 << 20;
@@ -38,7 +38,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const CELL_BYTES: u64 = 2 * 9;
 /// Columns of the tables `flows` and `queues`; text columns count twice.
 const FLOW_CELLS: u64 = 26;
-const QUEUE_CELLS: u64 = 13;
+const QUEUE_CELLS: u64 = 15;
 
 /// The resources that a run will need: a rough estimate, more likely too large than too small.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -56,9 +56,8 @@ pub struct Footprint {
 /// Estimates the resources that a run of the scenario will need.
 ///
 /// # Errors
-/// Fails for traffic between nodes that no path joins, and for rings, like [`run`](crate::run).
+/// Fails for traffic between nodes that no path joins, like [`run`](crate::run).
 pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
-    crate::refuse_rings(scenario)?;
     let ports: Vec<&PortParameters> = scenario.ports().collect();
     let routes = Routes::new(scenario)?;
     let loads: Vec<Load> = scenario
@@ -69,12 +68,13 @@ pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
     let standing = standing(&loads, &ports);
     let parts: Vec<u64> = loads.iter().map(|load| load.memory_bytes(&standing)).collect();
     let with_rate = ports.iter().filter(|port| port.rate.is_some()).count() as u64;
-    let memory_bytes = parts.iter().fold(BASE_BYTES + with_rate * PORT_BYTES, |sum, part| sum.saturating_add(*part));
+    let layers = with_rate + ports.iter().filter(|port| port.ring.is_some()).count() as u64;
+    let memory_bytes = parts.iter().fold(BASE_BYTES + layers * PORT_BYTES, |sum, part| sum.saturating_add(*part));
     let largest = parts.iter().zip(&scenario.traffic).max_by_key(|(part, _)| **part);
     let samples = |table| scenario.sampled_every_ns(table).map(|interval_ns| scenario.duration_ns / interval_ns + 1);
     let flow_rows = samples(Table::Flows)
         .map_or(0, |samples| loads.iter().map(|load| samples * load.sampled + load.begun).sum::<u64>());
-    let queue_rows = samples(Table::Queues).map_or(0, |samples| samples * with_rate);
+    let queue_rows = samples(Table::Queues).map_or(0, |samples| samples * layers);
     Ok(Footprint {
         memory_bytes,
         largest: largest.filter(|(part, _)| **part > memory_bytes / 2).map(|(_, traffic)| traffic.name.clone()),
@@ -225,7 +225,8 @@ impl Inflow {
         let propagating = per_second(bps, port.delay_ns) / self.packet_bits;
         // Traffic that arrives no faster than it leaves does not queue.
         let queues = port.rate.is_some() && self.bits_per_second > port.slowest_bps();
-        let queued = if queues { port.limit_packets(self.packet_bits / 8) } else { 0 };
+        let in_ring = port.ring.map_or(0, |ring| ring.room_packets().into());
+        let queued = if queues { port.limit_packets(self.packet_bits / 8).saturating_add(in_ring) } else { 0 };
         self.demand.min(propagating.saturating_add(queued))
     }
 }

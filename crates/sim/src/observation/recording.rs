@@ -9,6 +9,7 @@ use bufferscope_scenario::{RateStep, Scenario, SojournDetail};
 
 use crate::network::pool::Backlog;
 use crate::network::port::Port;
+use crate::network::ring::Ring;
 use crate::network::routes::PortIndex;
 use crate::network::wifi::Radio;
 
@@ -24,8 +25,11 @@ pub(crate) struct Recording<S: Sink> {
 
 #[derive(Debug)]
 enum Sojourns {
-    /// One histogram per port with a queue.
-    Histogram(Vec<SojournHistogram>),
+    /// One histogram per port for its queue, and, if any port has a ring, one per port for its ring.
+    Histogram {
+        queues: Vec<SojournHistogram>,
+        rings: Vec<SojournHistogram>,
+    },
     Packets,
     /// They are not recorded, or the run's duration is over.
     Unrecorded,
@@ -37,7 +41,11 @@ impl<S: Sink> Recording<S> {
         let ports: Vec<Name> = scenario.port_names().map(|name| recorder.intern(&name)).collect();
         let sojourns = match scenario.sojourns {
             _ if !scenario.record.contains(Table::Sojourns) => Sojourns::Unrecorded,
-            SojournDetail::Histogram => Sojourns::Histogram(ports.iter().map(|_| SojournHistogram::new()).collect()),
+            SojournDetail::Histogram => {
+                let each = |names: &[Name]| names.iter().map(|_| SojournHistogram::new()).collect();
+                let ringed = if scenario.ports().any(|port| port.ring.is_some()) { &ports[..] } else { &[] };
+                Sojourns::Histogram { queues: each(&ports), rings: each(ringed) }
+            }
             SojournDetail::Packets => Sojourns::Packets,
         };
         Self { recorder, ports, sojourns, second_ns: 0 }
@@ -58,10 +66,22 @@ impl<S: Sink> Recording<S> {
     #[inline]
     pub(crate) fn sojourn(&mut self, port: PortIndex, now_ns: u64, sojourn_ns: u64) {
         match &mut self.sojourns {
-            Sojourns::Histogram(histograms) => histograms[port as usize].record(sojourn_ns),
+            Sojourns::Histogram { queues, .. } => queues[port as usize].record(sojourn_ns),
             Sojourns::Packets => {
                 let port = self.ports[port as usize];
                 self.recorder.sojourn(SojournRow { t_ns: now_ns, port, layer: Layer::Qdisc, sojourn_ns, packets: 1 });
+            }
+            Sojourns::Unrecorded => {}
+        }
+    }
+
+    /// The device below the ring of a port has begun to send a packet.
+    pub(crate) fn ring_sojourn(&mut self, port: PortIndex, now_ns: u64, sojourn_ns: u64) {
+        match &mut self.sojourns {
+            Sojourns::Histogram { rings, .. } => rings[port as usize].record(sojourn_ns),
+            Sojourns::Packets => {
+                let port = self.ports[port as usize];
+                self.recorder.sojourn(SojournRow { t_ns: now_ns, port, layer: Layer::Ring, sojourn_ns, packets: 1 });
             }
             Sojourns::Unrecorded => {}
         }
@@ -107,7 +127,12 @@ impl<S: Sink> Recording<S> {
                 sent_bytes: queue.counts.sent_bytes,
                 airtime_ns: None,
                 transmissions: None,
+                limit_bytes: None,
+                inflight_bytes: None,
             });
+            if let Some(ring) = &port.ring {
+                self.recorder.queue(ring_row(now_ns, *name, ring));
+            }
         }
         ports.len() as u64
     }
@@ -115,12 +140,14 @@ impl<S: Sink> Recording<S> {
     /// Writes the sojourn times of the second that ends now; returns the number of rows.
     pub(crate) fn end_second(&mut self, now_ns: u64) -> u64 {
         let mut rows = 0;
-        if let Sojourns::Histogram(histograms) = &mut self.sojourns {
-            for (histogram, &port) in histograms.iter_mut().zip(&self.ports) {
-                histogram.drain(self.second_ns, port, Layer::Qdisc, |row| {
-                    self.recorder.sojourn(row);
-                    rows += 1;
-                });
+        if let Sojourns::Histogram { queues, rings } = &mut self.sojourns {
+            for (layer, histograms) in [(Layer::Qdisc, queues), (Layer::Ring, rings)] {
+                for (histogram, &port) in histograms.iter_mut().zip(&self.ports) {
+                    histogram.drain(self.second_ns, port, layer, |row| {
+                        self.recorder.sojourn(row);
+                        rows += 1;
+                    });
+                }
             }
         }
         self.second_ns = now_ns;
@@ -149,5 +176,28 @@ fn radio_row(t_ns: u64, port: Name, radio: &Radio) -> QueueRow {
         sent_bytes: counts.sent_bytes,
         airtime_ns: Some(counts.airtime_ns),
         transmissions: Some(counts.transmissions),
+        limit_bytes: None,
+        inflight_bytes: None,
+    }
+}
+
+/// A sample of a ring. What has left the discipline and was not sent completely is in it, as in the records of a card.
+fn ring_row(t_ns: u64, port: Name, ring: &Ring) -> QueueRow {
+    let Backlog { packets, bytes } = ring.backlog();
+    let limits = ring.limits();
+    QueueRow {
+        t_ns,
+        port,
+        layer: Layer::Ring,
+        packets,
+        bytes,
+        dropped: 0,
+        marked: 0,
+        sent_packets: ring.counts.sent_packets,
+        sent_bytes: ring.counts.sent_bytes,
+        airtime_ns: None,
+        transmissions: None,
+        limit_bytes: limits.map(|(limit_bytes, _)| limit_bytes),
+        inflight_bytes: limits.map(|(_, inflight_bytes)| inflight_bytes),
     }
 }

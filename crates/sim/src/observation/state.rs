@@ -26,6 +26,8 @@ pub struct PortState {
     pub packets: PortPackets,
     /// Bytes waiting in its queue, link-layer overhead included.
     pub queued_bytes: u64,
+    /// Bytes waiting in its ring, likewise; 0 if it has none.
+    pub ring_bytes: u64,
     /// Bytes that left its queue since the start, link-layer overhead included; 0 if it has no queue.
     pub sent_bytes: u64,
     /// The rate at which the next frame will be sent, in bits per second; `None`: packets pass without being
@@ -91,6 +93,7 @@ pub(crate) fn ports_at(now_ns: u64, scenario: &Scenario, network: &[Port]) -> Ve
     let state = |((packets, port), parameters): ((PortPackets, &Port), &bufferscope_scenario::Port)| PortState {
         packets,
         queued_bytes: port.queue.as_ref().map_or(0, |queue| queue.backlog().bytes),
+        ring_bytes: port.ring.as_ref().map_or(0, |ring| ring.waiting().bytes()),
         sent_bytes: port.queue.as_ref().map_or(0, |queue| queue.counts.sent_bytes),
         rate_bps: port.link.rate_bps(now_ns),
         delay_ns: parameters.delay_ns,

@@ -33,7 +33,8 @@ pub struct Summary<Output> {
     pub output: Output,
 }
 
-/// Where the packets that entered a port are: `arrived = dropped + queued + sent` and `sent = in_flight + delivered`.
+/// Where the packets that entered a port are: `arrived = dropped + queued + sent` and
+/// `sent = in_ring + in_flight + delivered`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortPackets {
     /// `r1>h2`.
@@ -44,8 +45,10 @@ pub struct PortPackets {
     pub dropped: u64,
     /// Still waiting at the end of the run.
     pub queued: u64,
-    /// Taken from the queue by the wire.
+    /// Taken from the queue by the wire, or by the ring.
     pub sent: u64,
+    /// Waiting in the ring, if there is one, at the end of the run.
+    pub in_ring: u64,
     /// On the wire or propagating at the end of the run.
     pub in_flight: u64,
     /// Arrived at the other end of the link.
@@ -106,6 +109,7 @@ pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
             dropped: queue_counts.dropped,
             queued: queue.map_or(0, |queue| queue.backlog().packets),
             sent: queue.map_or(link.accepted(), |queue| queue.counts.sent_packets),
+            in_ring: port.ring.as_ref().map_or(0, |ring| ring.waiting().packets().into()),
             in_flight: link.in_flight().packets().into(),
             delivered: link.delivered(),
             marked: queue_counts.marked,

@@ -89,7 +89,7 @@ pub(crate) fn run(scenario: &Scenario, seed: u64) -> Summary<MemorySink> {
 pub(crate) fn assert_conserving<O>(summary: &Summary<O>) {
     for port in &summary.ports {
         assert_eq!(port.arrived, port.dropped + port.queued + port.sent, "{port:?}");
-        assert_eq!(port.sent, port.in_flight + port.delivered, "{port:?}");
+        assert_eq!(port.sent, port.in_ring + port.in_flight + port.delivered, "{port:?}");
     }
     for flow in &summary.flows {
         assert_eq!(flow.sent, flow.delivered + flow.dropped + flow.under_way, "{flow:?}");
@@ -97,7 +97,7 @@ pub(crate) fn assert_conserving<O>(summary: &Summary<O>) {
     let of_ports = |count: fn(&bufferscope_sim::PortPackets) -> u64| summary.ports.iter().map(count).sum::<u64>();
     let of_flows = |count: fn(&bufferscope_sim::FlowPackets) -> u64| summary.flows.iter().map(count).sum::<u64>();
     assert_eq!(of_ports(|port| port.dropped), of_flows(|flow| flow.dropped));
-    assert_eq!(of_ports(|port| port.queued + port.in_flight), of_flows(|flow| flow.under_way));
+    assert_eq!(of_ports(|port| port.queued + port.in_ring + port.in_flight), of_flows(|flow| flow.under_way));
     assert_eq!(of_ports(|port| port.delivered), summary.hops);
 }
 
@@ -124,6 +124,18 @@ pub(crate) fn words(sink: &MemorySink, table: Table, column: &str) -> Vec<String
 pub(crate) fn numbers_where(sink: &MemorySink, table: Table, column: &str, (key, word): (&str, &str)) -> Vec<u64> {
     let selected = words(sink, table, key).into_iter().map(|found| found == word);
     numbers(sink, table, column).into_iter().zip(selected).filter(|row| row.1).map(|row| row.0).collect()
+}
+
+/// The rows of a column of numbers about one layer of a port.
+pub(crate) fn numbers_of_layer(
+    sink: &MemorySink,
+    table: Table,
+    column: &str,
+    (port, layer): (&str, &str),
+) -> Vec<Option<u64>> {
+    let found = words(sink, table, "port").into_iter().zip(words(sink, table, "layer"));
+    let selected = found.map(|row| (row.0.as_str(), row.1.as_str()) == (port, layer));
+    optional(sink, table, column).into_iter().zip(selected).filter(|row| row.1).map(|row| row.0).collect()
 }
 
 /// The median time in microseconds that pings waited in queues, without the first ones, on a path of this round-trip time.
