@@ -11,6 +11,7 @@ mod expect;
 mod host;
 mod link;
 mod load_tests;
+mod population;
 mod recording;
 mod ring;
 mod streams;
@@ -23,7 +24,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-pub(crate) use datagrams::{Dns, Irtt, Udp, Voip};
+pub(crate) use datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
 pub(crate) use defaults::{
     irtt_size, ledbat_plus_plus_target, ledbat_target, page_connections, ping_size, ping_timeout,
 };
@@ -31,6 +32,7 @@ pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
 pub(crate) use load_tests::LoadTest;
+pub(crate) use population::{Between, Choice, Distribution, Drawn, Population};
 pub(crate) use recording::Sample;
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
@@ -134,6 +136,8 @@ pub(crate) struct Study {
     #[serde(default)]
     #[schemars(example = json!({ "link.bottleneck.queue.limit": ["50p", "100p", "200p"] }))]
     pub(crate) sweep: IndexMap<String, SweepValues>,
+    /// Distributions from which values are drawn: each point is run once for each member of the population.
+    pub(crate) population: Option<Population>,
     /// What the source reports, to be compared with the measurements.
     #[serde(default)]
     pub(crate) expect: Vec<Expect>,
