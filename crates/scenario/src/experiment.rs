@@ -240,7 +240,8 @@ impl Experiment {
             // Some swept value is wrong, so `where` cannot be expected to fit the sweep.
             return Err(problems);
         }
-        let expectations = problems.sift(expect::resolve(&study.expect, &axes, changes.first_in_setup()));
+        let groups: Vec<&str> = population.iter().flat_map(Population::group_names).collect();
+        let expectations = problems.sift(expect::resolve(&study.expect, &axes, &groups, changes.first_in_setup()));
         match (about, points, expectations) {
             (Some(about), Some(points), Some(expectations)) if problems.is_empty() => {
                 let document = Document::new(about, &axes, population.as_ref());

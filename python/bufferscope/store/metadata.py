@@ -231,7 +231,13 @@ _EXPECTATION = table(
         "comparisons": items(table(_MEASURED, {"shown_by": optional(table(_MEASURED))})),
         "not_applicable": optional(text),
     },
-    {"number": whole(1), "figure": optional(text), "shown_by": optional(mapping(text))},
+    {
+        "number": whole(1),
+        "figure": optional(text),
+        "shown_by": optional(mapping(text)),
+        "group": text,
+        "share_in": items(optional(number), 2, 2),
+    },
 )
 
 

@@ -96,6 +96,11 @@ impl Population {
         problems.into_result().map(|()| Self { sessions: table.sessions, groups })
     }
 
+    /// The groups' names, in the file's order.
+    pub(crate) fn group_names(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().map(|group| group.name.as_str())
+    }
+
     pub(crate) fn words(&self) -> PopulationWords {
         let groups = self.groups.iter().map(|group| (group.name.clone(), group.weight)).collect();
         PopulationWords { sessions: self.sessions, groups }
