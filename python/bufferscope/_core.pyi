@@ -48,7 +48,7 @@ class Interrupted(Exception):
 
 @final
 class Point:
-    """One choice of swept values with its scenario."""
+    """One choice of swept values with its scenario, or a member of the population there."""
 
     @property
     def values(self) -> dict[str, str]:
@@ -61,6 +61,16 @@ class Point:
     @property
     def notes(self) -> list[str]:
         """What the user should know of the values that this point has, a line each."""
+
+    def member(self, number: int) -> Self:
+        """The member of the population with this number, or the point itself if there is no population.
+
+        Raises `ExperimentError` if the member's values are impossible together.
+        """
+
+    @property
+    def drawn(self) -> str | None:
+        """What was drawn for the member, as JSON: its group, and values by path; None for a point."""
 
 @final
 class Experiment:

@@ -2,10 +2,11 @@
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Protocol
 
 from bufferscope import machine
@@ -113,8 +114,13 @@ class Threads:
 def _fitting(tasks: Sequence[Task]) -> int:
     """The number of jobs: one per processor, or fewer if the memory does not suffice for the largest tasks together."""
     cpus, available = machine.cpus(), machine.available_bytes()
-    needs = {(task.experiment, task.engine, task.position): task.engine.memory_bytes(task.point) for task in tasks}
-    largest = sorted((needs[task.experiment, task.engine, task.position] for task in tasks), reverse=True)[:cpus]
+    points = Counter((task.experiment, task.engine, task.position) for task in tasks)
+    needs = [
+        (engine.memory_bytes(experiment.points[position]), count)
+        for (experiment, engine, position), count in points.items()
+    ]
+    each = (need for need, count in sorted(needs, reverse=True) for _ in range(count))
+    largest = list(islice(each, cpus))
     if available is None:
         return cpus
     fitting = max(1, sum(together <= available for together in accumulate(largest)))

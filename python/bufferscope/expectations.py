@@ -66,6 +66,10 @@ class Entry(TypedDict):
     shown_by: NotRequired[dict[str, str] | None]
     comparisons: list[Comparison]
     not_applicable: str | None
+    group: NotRequired[str]
+    """The group of the population whose members it is about; missing if it is about all."""
+    share_in: NotRequired[list[float | None]]
+    """If given, the measurement is the share of the runs whose metric lies between these ends."""
     number: NotRequired[int]
     """Its place in the file, from 1; `run.json` has only the expectations about its point."""
 
@@ -83,10 +87,26 @@ class Expectation:
     """If given, the measurement is the metric divided by the metric at these points."""
     differs: str | None
     """Why the measurement is known to lie outside the band."""
+    group: str | None = None
+    """The group of the population whose members it is about."""
+    share_in: tuple[float, float] | None = None
+    """If given, the measurement is the share of the runs whose metric lies in this interval."""
     shown_by: Mapping[str, str] | None = None
     """The labels that add or remove the cause: at that point, the measurement has to lie in the band."""
     figure: str | None = None
     """Where the document says it: a figure, a table or a section."""
+
+
+    @property
+    def subject(self) -> str:
+        """What is measured, in words: the metric, whose it is, and the interval if a share is measured."""
+        whose = f" of {self.group}" if self.group else ""
+        if self.share_in is None:
+            return self.metric + whose
+        low, high = self.share_in
+        if math.isinf(high):
+            return f"{self.metric}{whose}, share from {low:g} on"
+        return f"{self.metric}{whose}, share " + (f"up to {high:g}" if math.isinf(low) else f"in {low:g} to {high:g}")
 
 
 @dataclass(frozen=True)
@@ -191,6 +211,9 @@ class _Point:
 
     values: Mapping[str, str]
     measured: "Sequence[Value | MetricError]"
+    share_in: tuple[float, float] | None
+    are_members: bool
+    """Whether the runs are members of a population. Some of them may lack the metric, because nothing came back."""
 
     @property
     def estimate(self) -> "Estimate":
@@ -198,9 +221,12 @@ class _Point:
 
         numbers = []
         for value in self.measured:
-            if isinstance(value, Exception):
+            if not isinstance(value, Exception):
+                numbers.append(value.number)
+            elif not self.are_members or value is self.measured[-1] and not numbers:
                 raise value
-            numbers.append(value.number)
+        if self.share_in is not None:
+            numbers = [float(is_in(self.share_in, number)) for number in numbers]
         return estimate(numbers)
 
 
@@ -238,24 +264,43 @@ def _measured(entry: Entry, runs: Mapping[int, Sequence["Run"]]) -> dict[int, _P
     from bufferscope.metrics import one_of_each
 
     positions = dict.fromkeys(each for comparison in entry["comparisons"] for each in _positions(comparison))
-    chosen = {position: runs[position] for position in positions if position is not None and position in runs}
+    chosen = {
+        position: own
+        for position in positions
+        if position is not None and (own := _members(runs.get(position, ()), entry.get("group")))
+    }
     values = one_of_each([run for own in chosen.values() for run in own], entry["metric"])
-    return {position: _Point(own[0].point, [next(values) for _ in own]) for position, own in chosen.items()}
+    share_in = _expectation(entry).share_in
+    return {
+        position: _Point(own[0].point, [next(values) for _ in own], share_in, "member" in own[0].meta)
+        for position, own in chosen.items()
+    }
+
+
+def _members(runs: Sequence["Run"], group: str | None) -> Sequence["Run"]:
+    """The runs of a group of the population; all runs without a group."""
+    return runs if group is None else [run for run in runs if run.meta.get("member", {}).get("group") == group]
 
 
 def _expectation(entry: Entry) -> Expectation:
     """An expectation from its JSON form."""
-    low, high = entry["band"]
     return Expectation(
         metric=entry["metric"],
         says=entry["says"],
-        band=(-math.inf if low is None else float(low), math.inf if high is None else float(high)),
+        band=_interval(entry["band"]),
+        group=entry.get("group"),
+        share_in=_interval(ends) if (ends := entry.get("share_in")) is not None else None,
         where=entry["where"],
         relative_to=entry["relative_to"],
         differs=entry["differs"],
         shown_by=entry.get("shown_by"),
         figure=entry.get("figure"),
     )
+
+
+def _interval(ends: Sequence[float | None]) -> tuple[float, float]:
+    low, high = ends
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
 def _compare(expectation: Expectation, comparison: Comparison, engine: str, points: Mapping[int, _Point]) -> Evaluated:
@@ -296,7 +341,8 @@ def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[
     if measured is None or not is_in(expectation.band, measured.value):
         return None
     known = definition(expectation.metric)
-    unit = f" {known.unit}" if known and known.unit and expectation.relative_to is None else ""
+    has_unit = expectation.relative_to is None and expectation.share_in is None
+    unit = f" {known.unit}" if known and known.unit and has_unit else ""
     chance = "" if measured.known_reach is None else f" ± {measured.known_reach:.2g}"
     return f"{', '.join(points[elsewhere['point']].values.values())}: {measured.value:.4g}{chance}{unit}"
 

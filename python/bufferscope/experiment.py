@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from os import PathLike, fspath
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from bufferscope import _core
 from bufferscope.errors import ExperimentError, InputError, printable
@@ -43,6 +43,7 @@ TEACHING_ORDER = (
     "congestion-controls",
     "disciplines",
     "l4s",
+    "dark-netalyzr",
 )
 """The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, who fills it, and all
 cures side by side."""
@@ -56,6 +57,23 @@ KINDS = {
 }
 
 
+class PopulationWords(TypedDict):
+    """The population of an experiment's file."""
+
+    sessions: int
+    """Members that are run, if nobody asks for another number."""
+    groups: dict[str, float]
+    """The groups' weights by name."""
+
+
+class Drawn(TypedDict):
+    """What was drawn for a member of a population."""
+
+    group: str
+    values: dict[str, str]
+    """The drawn values, path to value as an experiment file has it."""
+
+
 class Document(TypedDict):
     """An experiment file's words besides the set-up."""
 
@@ -67,7 +85,8 @@ class Document(TypedDict):
     figures: list[str]
     notes: str | None
     repeat: int
-    """Runs of each point, if nobody asks for another number."""
+    """Runs of each point, if nobody asks for another number; with a population, its members."""
+    population: NotRequired[PopulationWords]
     sweep: dict[str, list[str]]
     """The swept keys' paths, each with the labels of its values."""
 
@@ -79,7 +98,7 @@ def _scenario(core: _core.Point) -> Scenario:
 
 
 class Point:
-    """One choice of the experiment's swept values."""
+    """One choice of the experiment's swept values, or a member of the population there."""
 
     def __init__(self, core: _core.Point) -> None:
         """Wrap a point of the native core."""
@@ -88,6 +107,20 @@ class Point:
         """The chosen values, path to label; empty without a sweep."""
         self.notes = tuple(core.notes)
         """What the user should know about its values: a rate in bytes per second, for instance."""
+
+    def member(self, number: int) -> "Point":
+        """The member of the population with this number, or the point itself if there is no population.
+
+        Raises `ExperimentError` if the member's values are impossible together.
+        """
+        found = self.core.member(number)
+        return self if found.drawn is None else Point(found)
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """What was drawn for the member; None for a point."""
+        drawn: Drawn | None = json.loads(self.core.drawn or "null")
+        return drawn
 
     @property
     def scenario(self) -> Scenario:

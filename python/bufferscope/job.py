@@ -14,8 +14,9 @@ from bufferscope.errors import EngineError
 from bufferscope.expectations import concerning
 from bufferscope.experiment import Experiment, Point
 from bufferscope.store import FORMAT, partition
-from bufferscope.store.metadata import About, Foreseen, Observed
+from bufferscope.store.metadata import About, Foreseen, MemberFacts, Observed
 from bufferscope.store.writing import directory_name, write_metadata
+from bufferscope.variation.varying import scenario_digest
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,12 @@ class Job:
         return Task(self.source.experiment(), self.position, self.seed, engine, out)
 
 
+@lru_cache(maxsize=64)
+def _member(experiment: Experiment, position: int, number: int) -> Point:
+    """The last few are cached, because a population can be large."""
+    return experiment.points[position].member(number)
+
+
 @dataclass(frozen=True)
 class Task:
     """One run to be carried out."""
@@ -77,8 +84,11 @@ class Task:
 
     @property
     def point(self) -> Point:
-        """The chosen swept values."""
-        return self.experiment.points[self.position]
+        """The chosen swept values; with a population, its member that has the seed as number.
+
+        Raises `ExperimentError` if the member's values are impossible together.
+        """
+        return _member(self.experiment, self.position, self.seed)
 
     @property
     def shelf(self) -> Path:
@@ -92,8 +102,8 @@ class Task:
 
     @cached_property
     def duration_ns(self) -> int:
-        """The simulated length of the run."""
-        return self.point.scenario["duration_ns"]
+        """The simulated length of the run, which is the same for all members of a population."""
+        return self.experiment.points[self.position].scenario["duration_ns"]
 
     @property
     def job(self) -> Job:
@@ -126,8 +136,17 @@ class Task:
             "engine_identity": identity or "",
             "seed": self.seed,
             "point": self.point.values,
+            **self._member(),
             "scenario": self.point.scenario,
         }
+
+    def _member(self) -> MemberFacts:
+        """What is particular to a member of a population."""
+        drawn = self.point.drawn
+        if drawn is None:
+            return {}
+        base = self.experiment.points[self.position].scenario
+        return {"member": {**drawn, "of": scenario_digest(base)}}
 
 
 def perform(task: Task, identity: str | None, place: Path, progress: Progress) -> None:

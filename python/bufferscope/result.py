@@ -130,6 +130,11 @@ class Result:
         return self.scan("capacity").collect()
 
     @cached_property
+    def estimates(self) -> "pl.DataFrame":
+        """Every run's `Run.estimates`."""
+        return self.scan("estimates").collect()
+
+    @cached_property
     def metrics(self) -> "pl.DataFrame":
         """One row per run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
         from bufferscope.metrics.tables import numbered

@@ -11,7 +11,7 @@ from bufferscope.job import Task
 from bufferscope.store.run import Run
 from bufferscope.store.writing import prepare
 
-MOST_RUNS = 100_000
+MOST_RUNS = 1_000_000
 """The most runs in one call."""
 LARGEST_SEED = 2**63 - 1
 

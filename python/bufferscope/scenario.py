@@ -17,7 +17,7 @@ CongestionControl = Literal[
 Pattern = Literal["constant", "poisson"]
 """How things that are sent follow one another."""
 
-Table = Literal["probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity"]
+Table = Literal["probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity", "estimates"]
 """A table of the records."""
 
 
@@ -285,8 +285,28 @@ class IrttTraffic(_Served):
     timeout_ns: int
 
 
+class NetalyzrTraffic(_Served):
+    """A test of the path's buffers."""
+
+    kind: Literal["netalyzr"]
+    probes: int
+    interval_ns: int
+    load_ns: int
+    pause_ns: int
+    payload_bytes: int
+    rate_bps: int
+
+
 Traffic = (
-    TcpTraffic | PingTraffic | WebTraffic | UdpTraffic | VoipTraffic | DnsTraffic | BittorrentTraffic | IrttTraffic
+    TcpTraffic
+    | PingTraffic
+    | WebTraffic
+    | UdpTraffic
+    | VoipTraffic
+    | DnsTraffic
+    | BittorrentTraffic
+    | IrttTraffic
+    | NetalyzrTraffic
 )
 """An entry of the file's `[[traffic]]`, or a part of one: then a dot follows the name of the entry."""
 

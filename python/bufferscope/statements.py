@@ -59,7 +59,7 @@ def _key(evaluated: Evaluated) -> object:
     """What two engines' measurements of the same statement at the same point have in common."""
     expectation = evaluated.expectation
     return (
-        expectation.metric,
+        expectation.subject,
         expectation.says,
         expectation.band,
         tuple(expectation.where.items()),

@@ -10,6 +10,7 @@
 //! - Over UDP, each end of a flow is a type of its own: [`UdpSender`] and [`UdpReceiver`], [`Resolver`] and
 //!   [`NameServer`], and [`Isochronous`], the sender of a call or of round trips to measure, whose packets are
 //!   [`Probes`] like those of a ping.
+//! - [`NetalyzrClient`] tests the path's buffers; its server only answers.
 //! - [`IputilsPing`] says when `ping -i` sends.
 
 mod agenda;
@@ -20,6 +21,7 @@ mod dns;
 mod exchange;
 mod iputils;
 mod isochronous;
+mod netalyzr;
 mod probes;
 mod program;
 mod random;
@@ -35,6 +37,7 @@ pub use dns::{Attempt, LookUp, NameServer, Resolver};
 pub use exchange::{Awaited, Requests};
 pub use iputils::{IputilsPing, TIMER_SLACK_NS};
 pub use isochronous::Isochronous;
+pub use netalyzr::{NetalyzrClient, NetalyzrEstimate, NetalyzrStage, NetalyzrStep};
 pub use probes::{Outcome, Probes, Stage};
 pub use program::{News, Program};
 pub use random::{Random, Uniform, scramble};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bufferscope_scenario::Scenario;
+use bufferscope_scenario::{Member, Scenario};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -13,11 +13,13 @@ use crate::ExperimentError;
 #[pyclass(frozen, module = "bufferscope._core")]
 pub(crate) struct Experiment(Arc<bufferscope_scenario::Experiment>);
 
-/// One choice of swept values with its scenario.
+/// One choice of swept values with its scenario, or a member of the population there.
 #[pyclass(frozen, module = "bufferscope._core")]
 pub(crate) struct Point {
     experiment: Arc<bufferscope_scenario::Experiment>,
     index: usize,
+    /// The member, and its number.
+    member: Option<(u64, Arc<Member>)>,
 }
 
 /// Parses and checks an experiment.
@@ -43,7 +45,7 @@ impl Experiment {
 
     #[getter]
     fn points(&self) -> Vec<Point> {
-        let point = |index| Point { experiment: Arc::clone(&self.0), index };
+        let point = |index| Point { experiment: Arc::clone(&self.0), index, member: None };
         (0..self.0.points().len()).map(point).collect()
     }
 
@@ -60,7 +62,10 @@ impl Experiment {
 
 impl Point {
     pub(crate) fn inner(&self) -> &bufferscope_scenario::Point {
-        &self.experiment.points()[self.index]
+        match &self.member {
+            Some((_, member)) => &member.point,
+            None => &self.experiment.points()[self.index],
+        }
     }
 
     /// The point's scenario with further overrides, of which those without effect are removed.
@@ -68,7 +73,8 @@ impl Point {
         &self,
         overrides: &mut Vec<String>,
     ) -> Result<Scenario, bufferscope_scenario::ExperimentError> {
-        self.experiment.changed(self.index, overrides)
+        let member = self.member.as_ref().map(|(number, _)| *number);
+        self.experiment.changed(self.index, member, overrides)
     }
 }
 
@@ -86,6 +92,20 @@ impl Point {
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.inner().notes.clone()
+    }
+
+    /// The member of the population with this number at this point; the point itself if there is no population.
+    fn member(&self, py: Python<'_>, number: u64) -> PyResult<Self> {
+        let made = py.detach(|| self.experiment.member(self.index, number));
+        let member = made.map_err(|error| ExperimentError::new_err(error.to_string()))?;
+        let member = member.map(|member| (number, Arc::new(member)));
+        Ok(Self { experiment: Arc::clone(&self.experiment), index: self.index, member })
+    }
+
+    /// What was drawn for the member, as JSON; `None` for a point.
+    #[getter]
+    fn drawn(&self) -> Option<String> {
+        self.member.as_ref().map(|(_, member)| json(&member.drawn))
     }
 
     #[getter]

@@ -32,7 +32,7 @@ pub use parquet_sink::ParquetSink;
 #[cfg(feature = "parquet")]
 pub use partition::{Partition, RunOfPartition};
 pub use recorder::Recorder;
-pub use rows::{CapacityRow, Datagrams, DropRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
+pub use rows::{CapacityRow, Datagrams, DropRow, EstimateRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
 pub use schema::schema;
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
-pub use value::{DropReason, FlowState, Layer, Observed};
+pub use value::{Direction, DropReason, FlowState, Layer, Observed};

@@ -35,9 +35,9 @@ impl ParquetSink {
         directory: &Path,
         schemas: &[SchemaRef; Table::ALL.len()],
     ) -> Result<Self, RecordsError> {
-        let [probes, flows, queues, drops, transfers, sojourns, capacity] =
+        let [probes, flows, queues, drops, transfers, sojourns, capacity, estimates] =
             Table::ALL.map(|table| writer(directory, table, &schemas[table as usize]));
-        let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?, capacity?];
+        let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?, capacity?, estimates?];
         Ok(Self { writers, rows: RowCounts::default() })
     }
 }

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
-use crate::rows::{CapacityRow, DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
+use crate::rows::{CapacityRow, DropRow, EstimateRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
 use crate::{RecordsError, Sink, Table, Tables, schema};
 
 /// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
@@ -25,6 +25,7 @@ pub struct Recorder<S: Sink> {
     transfers: Vec<TransferRow>,
     sojourns: Vec<SojournRow>,
     capacity: Vec<CapacityRow>,
+    estimates: Vec<EstimateRow>,
 }
 
 impl<S: Sink> Recorder<S> {
@@ -39,6 +40,7 @@ impl<S: Sink> Recorder<S> {
             transfers: Vec::new(),
             sojourns: Vec::new(),
             capacity: Vec::new(),
+            estimates: Vec::new(),
         }
     }
 
@@ -94,6 +96,11 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.capacity, row);
     }
 
+    /// One direction of a test of the path's buffers.
+    pub fn estimate(&mut self, row: EstimateRow) {
+        self.output.push(&mut self.estimates, row);
+    }
+
     /// The text of a name of this recorder.
     pub fn text(&self, name: Name) -> String {
         let mut text = String::new();
@@ -121,6 +128,7 @@ impl<S: Sink> Recorder<S> {
             Table::Transfers => self.output.batch(&self.transfers),
             Table::Sojourns => self.output.batch(&self.sojourns),
             Table::Capacity => self.output.batch(&self.capacity),
+            Table::Estimates => self.output.batch(&self.estimates),
         }
     }
 
@@ -133,6 +141,7 @@ impl<S: Sink> Recorder<S> {
         self.output.flush(&mut self.transfers);
         self.output.flush(&mut self.sojourns);
         self.output.flush(&mut self.capacity);
+        self.output.flush(&mut self.estimates);
         match self.output.error {
             None => self.output.sink.finish(),
             Some(error) => Err(error),

@@ -5,7 +5,7 @@ use arrow_schema::Field;
 
 use crate::Table;
 use crate::names::{Name, Names};
-use crate::value::{DropReason, FlowState, Layer, Observed, Value};
+use crate::value::{Direction, DropReason, FlowState, Layer, Observed, Value};
 
 /// A row type: one table's columns.
 pub(crate) trait Row: Copy {
@@ -263,5 +263,28 @@ row! {
         port: Name,
         /// Bits per second, link-layer overhead included.
         rate_bps: u64,
+    }
+}
+
+row! {
+    /// What a test of the path's buffers observed in one direction.
+    EstimateRow in Estimates {
+        /// The traffic that made the test.
+        traffic: Name,
+        /// The direction in which the large packets went, as seen from the client.
+        direction: Direction,
+        /// When the first packet of the load was sent.
+        started_ns: u64,
+        /// Mean round-trip time of the small packets before any load; `None`: none was answered.
+        idle_ns: Option<u64>,
+        /// Mean round-trip time of the packets whose answers arrived in the second half of the load; `None`: none
+        /// arrived.
+        loaded_ns: Option<u64>,
+        /// Bits of payload of the large packets that made the round trip, per second of the second half of the load.
+        rate_bps: u64,
+        /// Packets that the client sent under load.
+        sent: u64,
+        /// Answers that arrived in the second half of the load.
+        received: u64,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use bufferscope_scenario::Table;
 
-use crate::rows::{CapacityRow, DropRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
+use crate::rows::{CapacityRow, DropRow, EstimateRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
 
 /// The columns of a table. Integers are `Int64`, texts are `Utf8`. A column is nullable exactly if the field of the row
 /// is an `Option`.
@@ -18,6 +18,7 @@ pub fn schema(table: Table) -> SchemaRef {
         Table::Transfers => TransferRow::fields(),
         Table::Sojourns => SojournRow::fields(),
         Table::Capacity => CapacityRow::fields(),
+        Table::Estimates => EstimateRow::fields(),
     };
     Arc::new(Schema::new(fields))
 }

@@ -149,6 +149,16 @@ words! {
 }
 
 words! {
+    /// A direction as a client sees it.
+    Direction {
+        /// From the server.
+        Down = "down",
+        /// To the server.
+        Up = "up",
+    }
+}
+
+words! {
     /// How an engine knows of something that happened to a packet.
     Observed {
         /// It saw the packet.

@@ -16,6 +16,12 @@ use crate::sweep::{Axes, Axis};
 pub struct Expectation {
     /// The metric's name, such as `rtt.max_ms`.
     pub metric: String,
+    /// The group of the population whose members it is about; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// If given, the measurement is the share of the runs whose metric lies in this interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_in: Option<Band>,
     /// What the source says, in its own words.
     pub says: String,
     /// Where the source says it: a figure, a table or a section.
@@ -69,7 +75,13 @@ pub struct Band {
 }
 
 /// The resolved expectations. `changed` is the override (`--set`) that changed the set-up, if one did.
-pub(crate) fn resolve(expects: &[Expect], axes: &Axes, changed: Option<&str>) -> Result<Vec<Expectation>, Problems> {
+/// `groups` are the groups of the population, if there is one.
+pub(crate) fn resolve(
+    expects: &[Expect],
+    axes: &Axes,
+    groups: &[&str],
+    changed: Option<&str>,
+) -> Result<Vec<Expectation>, Problems> {
     let mut problems = Problems::default();
     let each = |(number, expect): (usize, &Expect)| {
         let (comparisons, not_applicable) = match changed {
@@ -78,9 +90,11 @@ pub(crate) fn resolve(expects: &[Expect], axes: &Axes, changed: Option<&str>) ->
         };
         Expectation {
             metric: expect.metric.to_string(),
+            group: group(expect, number, groups, &mut problems),
+            share_in: expect.share_in.map(|ends| Band::new(ends, format!("expect[{number}].share_in"), &mut problems)),
             says: expect.says.to_string(),
             figure: expect.figure.as_ref().map(ToString::to_string),
-            band: Band::new(expect.band, number, &mut problems),
+            band: Band::new(expect.band, format!("expect[{number}].band"), &mut problems),
             differs: expect.differs.as_ref().map(ToString::to_string),
             at: plain(&expect.at),
             relative_to: expect.relative_to.as_ref().map(plain),
@@ -91,6 +105,21 @@ pub(crate) fn resolve(expects: &[Expect], axes: &Axes, changed: Option<&str>) ->
     };
     let resolved = (1..).zip(expects).map(each).collect();
     problems.into_result().map(|()| resolved)
+}
+
+/// The group that a statement is about, which must be one of the population's.
+fn group(expect: &Expect, number: usize, groups: &[&str], problems: &mut Problems) -> Option<String> {
+    let name = expect.group.as_ref()?.to_string();
+    if !groups.contains(&name.as_str()) {
+        let allowed = if groups.is_empty() {
+            "only with a [population]".to_owned()
+        } else {
+            format!("a group of the population: {}", any_of(groups.iter().copied()))
+        };
+        let meant = closest(&name, groups.iter().copied());
+        problems.add(|| Problem::new(format!("expect[{number}].group"), quote(&name), allowed).did_you_mean(meant));
+    }
+    Some(name)
 }
 
 fn plain(labels: &IndexMap<String, Label>) -> IndexMap<String, String> {
@@ -214,12 +243,12 @@ impl Expectation {
 }
 
 impl Band {
-    fn new((low, high): (f64, f64), number: usize, problems: &mut Problems) -> Self {
+    fn new((low, high): (f64, f64), path: String, problems: &mut Problems) -> Self {
         let is_bounded = low.is_finite() || high.is_finite();
         if low > high || !is_bounded {
             let found = format!("[{low}, {high}]");
             let allowed = "[lowest, highest], one of which may be -inf or inf";
-            problems.add(|| Problem::new(format!("expect[{number}].band"), found, allowed));
+            problems.add(|| Problem::new(path, found, allowed));
         }
         Self { low, high }
     }

@@ -14,6 +14,7 @@ use crate::model::Scenario;
 use crate::notes::Notes;
 use crate::overrides::Changes;
 use crate::path::count_values;
+use crate::population::{Drawn, Population, PopulationWords};
 use crate::resolve::{inherit_tcp, resolve};
 use crate::sweep::{Axes, Axis};
 use crate::syntax;
@@ -21,6 +22,8 @@ use crate::syntax;
 /// Most values (keys and items of arrays) that all points may have together. This bounds the memory and the time that
 /// it takes to expand a large set-up into many points.
 const MOST_VALUES: usize = 5_000_000;
+/// Most set-ups, of all points together, that are checked because a population can draw their values.
+const MOST_EXTREMES: usize = 100_000;
 
 /// An experiment, ready to run: every point is a [`Scenario`] that engines can rely on.
 ///
@@ -57,6 +60,7 @@ struct Origin {
     setup: Table,
     axes: Axes,
     changes: Changes,
+    population: Option<Population>,
 }
 
 /// What the file says besides the set-up under test.
@@ -74,8 +78,11 @@ pub struct Document {
     pub figures: Vec<String>,
     /// Remarks for the report, in Markdown.
     pub notes: Option<String>,
-    /// Runs of each point, if nobody asks for another number.
+    /// Runs of each point, if nobody asks for another number. With a population, its members.
     pub repeat: u32,
+    /// The population whose members have values of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub population: Option<PopulationWords>,
     /// The swept keys' paths and the labels of their values, in the file's order.
     pub sweep: IndexMap<String, Vec<String>>,
 }
@@ -89,6 +96,15 @@ pub struct Point {
     pub scenario: Scenario,
     /// What the user should know about the values of this point, such as rates in bytes per second; a few lines.
     pub notes: Vec<String>,
+}
+
+/// A member of a population at a point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Member {
+    /// What was drawn for it.
+    pub drawn: Drawn,
+    /// The point with these values.
+    pub point: Point,
 }
 
 impl Experiment {
@@ -132,7 +148,30 @@ impl Experiment {
         &self.expectations
     }
 
-    /// The scenario of a point (by index) with further `overrides` of its set-up, as for a network that is changed
+    /// A member of the population at a point (by index). Members with the same number have drawn the same values at all
+    /// points. `None` if the experiment has no population.
+    ///
+    /// # Errors
+    /// If the member's values are impossible together. Each value alone has been checked when the experiment was loaded.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn member(&self, point: usize, number: u64) -> Result<Option<Member>, ExperimentError> {
+        let origin = &self.origin;
+        let Some(population) = &origin.population else { return Ok(None) };
+        let values = population.member(number);
+        let choice = self.origin.axes.choices().nth(point).expect("the point exists");
+        let mut setup = origin.setup.clone();
+        let made = values.apply(&mut setup).and_then(|()| scenario(setup, &choice, &origin.axes, &origin.changes));
+        let (scenario, notes) = made.map_err(|problems| {
+            origin.changes.blame(problems.of_member(|problem| values.describe(problem))).into_error(&origin.file)
+        })?;
+        let values_of_point = self.points[point].values.clone();
+        let point = Point { values: values_of_point, scenario, notes: notes.into_lines() };
+        Ok(Some(Member { drawn: values.drawn(), point }))
+    }
+
+    /// The scenario of a point (by index), or of a member there, with further `overrides` of its set-up, as for a network that is changed
     /// while it runs. They take precedence over the swept values. Those that a later one replaces are removed.
     ///
     /// # Errors
@@ -140,20 +179,34 @@ impl Experiment {
     ///
     /// # Panics
     /// If there is no such point.
-    pub fn changed(&self, point: usize, overrides: &mut Vec<String>) -> Result<Scenario, ExperimentError> {
-        self.origin.changed(point, overrides).map_err(|problems| problems.into_error(&self.origin.file))
+    pub fn changed(
+        &self,
+        point: usize,
+        member: Option<u64>,
+        overrides: &mut Vec<String>,
+    ) -> Result<Scenario, ExperimentError> {
+        self.origin.changed(point, member, overrides).map_err(|problems| problems.into_error(&self.origin.file))
     }
 }
 
 impl Origin {
-    fn changed(&self, point: usize, overrides: &mut Vec<String>) -> Result<Scenario, Problems> {
+    fn changed(
+        &self,
+        point: usize,
+        member: Option<u64>,
+        overrides: &mut Vec<String>,
+    ) -> Result<Scenario, Problems> {
         let later = Changes::parse(overrides)?.last_of_each();
         *overrides = later.texts();
         later.check_setup_only()?;
         check_expansion(&self.setup, &Axes::default(), &later)?;
         let choice = self.axes.choices().nth(point).expect("the point exists");
         let changes = self.changes.followed_by(&later);
-        let made = scenario(self.setup.clone(), &choice, &self.axes, &changes);
+        let mut setup = self.setup.clone();
+        if let (Some(population), Some(number)) = (&self.population, member) {
+            population.member(number).apply(&mut setup)?;
+        }
+        let made = scenario(setup, &choice, &self.axes, &changes);
         made.map(|(scenario, _)| scenario).map_err(|problems| changes.blame(problems))
     }
 }
@@ -165,22 +218,34 @@ impl Experiment {
         problems.sift(check::FILE.verify(&Value::Table(tables.clone())));
         let changes = problems.sift(Changes::parse(overrides));
         let Some(changes) = changes.filter(|_| problems.is_empty()) else { return Err(problems) };
-        let mut study: Study = check::STUDY.read(take(&mut tables, &check::STUDY))?;
+        let mut study: Study = changes.study(take(&mut tables, &check::STUDY))?;
         problems.sift(changes.apply_to_sweep(&mut study.sweep));
+        let population = match study.population.take() {
+            Some(table) => problems.sift(Population::new(table)),
+            None => None,
+        };
         let about = problems.sift(changes.about(take(&mut tables, &check::ABOUT)));
-        let axes = problems.sift(Axes::new(study.sweep));
+        let axes = problems.sift(Axes::new(study.sweep, population.as_ref()));
         let Some(axes) = axes.filter(|_| problems.is_empty()) else { return Err(problems) };
         check_expansion(&tables, &axes, &changes)?;
         let points = problems.sift(points(&tables, &axes, &changes));
+        if let Some(population) = population.as_ref().filter(|_| points.is_some()) {
+            problems.sift(check_members(population, &tables, &axes, &changes));
+        }
+        if population.is_some() && about.as_ref().is_some_and(|about| about.repeat != 1) {
+            let allowed = "1 beside [population]: its members are the repetitions";
+            problems.add(|| Problem::new("repeat", "another number of runs", allowed).hint("population.sessions sets it"));
+        }
         if problems.concern_a_point() {
             // Some swept value is wrong, so `where` cannot be expected to fit the sweep.
             return Err(problems);
         }
-        let expectations = problems.sift(expect::resolve(&study.expect, &axes, changes.first_in_setup()));
+        let groups: Vec<&str> = population.iter().flat_map(Population::group_names).collect();
+        let expectations = problems.sift(expect::resolve(&study.expect, &axes, &groups, changes.first_in_setup()));
         match (about, points, expectations) {
-            (Some(about), Some(points), Some(expectations)) => {
-                let document = Document::new(about, &axes);
-                let origin = Origin { file: file.to_owned(), setup: tables, axes, changes };
+            (Some(about), Some(points), Some(expectations)) if problems.is_empty() => {
+                let document = Document::new(about, &axes, population.as_ref());
+                let origin = Origin { file: file.to_owned(), setup: tables, axes, changes, population };
                 Ok(Self { document, points, expectations, origin })
             }
             _ => Err(problems),
@@ -189,7 +254,8 @@ impl Experiment {
 }
 
 impl Document {
-    fn new(about: About, axes: &Axes) -> Self {
+    fn new(about: About, axes: &Axes, population: Option<&Population>) -> Self {
+        let population = population.map(Population::words);
         let labels = |axis: &Axis| axis.values.iter().map(|(label, _)| label.to_string()).collect();
         Self {
             title: about.title.into(),
@@ -198,7 +264,8 @@ impl Document {
             description: about.description.map(String::from),
             figures: about.figures.into_iter().map(String::from).collect(),
             notes: about.notes.map(String::from),
-            repeat: about.repeat,
+            repeat: population.as_ref().map_or(about.repeat, |population| population.sessions),
+            population,
             sweep: axes.iter().map(|axis| (axis.path.to_string(), labels(axis))).collect(),
         }
     }
@@ -234,6 +301,32 @@ fn points(setup: &Table, axes: &Axes, changes: &Changes) -> Result<Vec<Point>, P
     problems.into_result().map(|()| points)
 }
 
+/// Checks that every value that can be drawn is possible at every point.
+fn check_members(
+    population: &Population,
+    setup: &Table,
+    axes: &Axes,
+    changes: &Changes,
+) -> Result<(), Problems> {
+    let extremes = population.count_extremes();
+    if extremes.saturating_mul(axes.count()) > MOST_EXTREMES {
+        let found = format!("{extremes} values to check at each of {} points", axes.count());
+        let allowed = format!("at most {MOST_EXTREMES} of them together");
+        return Err(Problem::new("population", found, allowed).into());
+    }
+    let mut problems = Problems::default();
+    for choice in axes.choices() {
+        for values in population.extremes() {
+            let mut drawn = setup.clone();
+            let made = values.apply(&mut drawn).and_then(|()| scenario(drawn, &choice, axes, changes));
+            if let Err(here) = made {
+                problems.extend(changes.blame(here.of_member(|problem| values.describe(problem))));
+            }
+        }
+    }
+    problems.into_result()
+}
+
 fn scenario_unswept(setup: &Table, changes: &Changes) -> Result<(Scenario, Notes), Problems> {
     scenario(setup.clone(), &[], &Axes::default(), changes)
 }
@@ -246,6 +339,12 @@ fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) 
 }
 
 impl Problems {
+    /// Adds the member that has the problem.
+    fn of_member(mut self, describe: impl Fn(&Problem) -> String) -> Self {
+        self.annotate(|problem| problem.point = Some(describe(problem)));
+        self
+    }
+
     /// Adds the point to those problems that the file does not have without its sweep.
     fn at_point(mut self, values: &[(String, String)], without_sweep: &Self) -> Self {
         let point: Vec<String> = values.iter().map(|(path, label)| format!("{path} = {}", shorten(label))).collect();

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::qdisc::Qdisc;
 
-pub use self::datagrams::{DnsTraffic, IrttTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+pub use self::datagrams::{DnsTraffic, IrttTraffic, NetalyzrTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
 pub use self::ring::{Accounting, ByteLimits, Completion, Ring};
 pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
@@ -67,7 +67,12 @@ impl Scenario {
         let interval_ns = match table {
             Table::Queues => self.sample_interval_ns,
             Table::Flows => self.flows_interval_ns.unwrap_or(self.sample_interval_ns),
-            Table::Probes | Table::Drops | Table::Transfers | Table::Sojourns | Table::Capacity => return None,
+            Table::Probes
+            | Table::Drops
+            | Table::Transfers
+            | Table::Sojourns
+            | Table::Capacity
+            | Table::Estimates => return None,
         };
         self.record.contains(table).then_some(interval_ns)
     }
@@ -178,8 +183,8 @@ pub struct Traffic {
     /// Its name, which its flows, probes and transfers have in the records. The parts of an entry are called after it,
     /// with dots in between, such as `rrul.up.be`. No entry has a dot in its own name.
     pub name: String,
-    /// The node that sends the data (for `web` and `dns` the server; for `ping` and `irtt` the prober; for `voip` the
-    /// caller).
+    /// The node that sends the data (for `web` and `dns` the server; for `ping` and `irtt` the prober; for `netalyzr` the
+    /// client; for `voip` the caller).
     pub from: NodeIndex,
     /// The node that receives it.
     pub to: NodeIndex,
@@ -216,6 +221,8 @@ pub enum TrafficKind {
     Dns(DnsTraffic),
     /// Round trips over UDP.
     Irtt(IrttTraffic),
+    /// A test of the path's buffers over UDP.
+    Netalyzr(NetalyzrTraffic),
     /// A seed of a torrent and its peers.
     Bittorrent(BittorrentTraffic),
 }

@@ -9,6 +9,9 @@ use crate::file::{About, Study, SweepValues};
 use crate::path::{KeyPath, count_values};
 use crate::suggest::{any_of, closest};
 
+/// The table of the population.
+const POPULATION: &str = "population";
+
 /// One `PATH=VALUE`.
 #[derive(Clone, Debug)]
 struct Override {
@@ -32,6 +35,8 @@ enum Target {
     Setup,
     /// Which values a key takes.
     Sweep,
+    /// Who the members of the population are, or how many.
+    Population,
 }
 
 impl Changes {
@@ -76,7 +81,8 @@ impl Changes {
     /// The original text of the first override that changes what happens in the experiment. With such an override, the
     /// statements of the source about the outcome no longer apply.
     pub(crate) fn first_in_setup(&self) -> Option<&str> {
-        self.0.iter().find(|change| change.target != Target::About).map(|change| change.text.as_str())
+        let matters = |change: &&Override| change.target != Target::About && !change.is_number_of_members();
+        self.0.iter().find(matters).map(|change| change.text.as_str())
     }
 
     /// Applies the overrides of the title and similar keys.
@@ -92,6 +98,18 @@ impl Changes {
             problems.sift(change.path.set(setup, change.value.clone()));
         }
         problems.into_result()
+    }
+
+    /// Reads the sweep, the expectations and the population, of which the last can be changed key by key.
+    pub(crate) fn study(&self, mut tables: Table) -> Result<Study, Problems> {
+        for change in self.of(Target::Population) {
+            if !tables.contains_key(POPULATION) {
+                let found = format!("{} (no [population])", quote(&change.text));
+                return Err(Problem::new("--set", found, "keys of tables that the experiment has").into());
+            }
+            change.path.set(&mut tables, change.value.clone())?;
+        }
+        STUDY.read(tables).map_err(|problems| self.blame(problems))
     }
 
     /// Replaces the values over which a key is swept. A key that is set is no longer swept, and neither are the keys
@@ -130,6 +148,11 @@ impl Changes {
 }
 
 impl Override {
+    /// Whether it says only how many members of a population are run.
+    fn is_number_of_members(&self) -> bool {
+        self.target == Target::Population && self.path.to_string() == "population.sessions"
+    }
+
     /// Reads `PATH=VALUE`. VALUE is TOML if it can be read as such, otherwise a string: `2mbit` needs no quotes.
     fn parse(text: &str) -> Result<Self, Problems> {
         let form = "PATH=VALUE, such as link.bottleneck.rate=2mbit";
@@ -161,7 +184,11 @@ impl Override {
 impl Target {
     fn of(path: &KeyPath) -> Option<Self> {
         let has = |shape: &Shape| shape.key_names().any(|name| name == path.first());
-        if has(&ABOUT) { Some(Self::About) } else { has(&SETUP).then_some(Self::Setup) }
+        match path.first() {
+            POPULATION if path.depth() > 1 => Some(Self::Population),
+            _ if has(&ABOUT) => Some(Self::About),
+            _ => has(&SETUP).then_some(Self::Setup),
+        }
     }
 }
 

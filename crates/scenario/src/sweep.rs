@@ -9,9 +9,12 @@ use crate::check::SETUP;
 use crate::error::{Problem, Problems, quote};
 use crate::file::{Label, SweepValues};
 use crate::path::{KeyPath, count_values, join};
+use crate::population::Population;
 use crate::suggest::{any_of, closest};
 use crate::text::TextRule;
 
+/// The swept value that leaves a key as it was drawn for the member of a population.
+const DRAWN: &str = "drawn";
 /// Most points in an experiment.
 const MOST_POINTS: usize = 10_000;
 
@@ -20,6 +23,8 @@ const MOST_POINTS: usize = 10_000;
 pub(crate) struct Axis {
     pub(crate) path: KeyPath,
     pub(crate) values: Vec<(Label, Value)>,
+    /// Whether a population draws this key, or keys inside it.
+    is_drawn: bool,
 }
 
 /// The axes of an experiment: none, one or several. A point is a choice of one value from each.
@@ -29,11 +34,14 @@ pub(crate) struct Axes(Vec<Axis>);
 impl Axes {
     /// Reads a checked `[sweep]`. Refuses more points than anyone can mean; it counts them by multiplication, without
     /// making any.
-    pub(crate) fn new(sweep: IndexMap<String, SweepValues>) -> Result<Self, Problems> {
+    pub(crate) fn new(
+        sweep: IndexMap<String, SweepValues>,
+        population: Option<&Population>,
+    ) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut axes: Vec<Axis> = Vec::new();
         for (key, values) in sweep {
-            let Some(axis) = problems.sift(Axis::new(&key, values)) else { continue };
+            let Some(axis) = problems.sift(Axis::new(&key, values, population)) else { continue };
             if axes.iter().any(|other| other.path == axis.path) {
                 let path = join("sweep", &key);
                 problems.add(|| Problem::new(path, "a second entry for this key", "one entry for each key"));
@@ -98,13 +106,15 @@ impl Axes {
         self.0.iter().zip(choice).map(label).collect()
     }
 
-    /// Sets the swept keys to their values at a choice. A table is set before the keys inside it, whatever their order
+    /// Sets the swept keys to their values at a choice, except those that stay as they were drawn. A table is set before the keys inside it, whatever their order
     /// in the file.
     pub(crate) fn apply(&self, choice: &[usize], setup: &mut Table) -> Result<(), Problems> {
         let mut chosen: Vec<(&Axis, usize)> = self.0.iter().zip(choice.iter().copied()).collect();
         chosen.sort_by_key(|(axis, _)| axis.path.depth());
         for (axis, position) in chosen {
-            if let Some((_, value)) = axis.values.get(position) {
+            if let Some((_, value)) = axis.values.get(position)
+                && !(axis.is_drawn && value.as_str() == Some(DRAWN))
+            {
                 axis.path.set(setup, value.clone())?;
             }
         }
@@ -113,7 +123,7 @@ impl Axes {
 }
 
 impl Axis {
-    fn new(key: &str, values: SweepValues) -> Result<Self, Problems> {
+    fn new(key: &str, values: SweepValues, population: Option<&Population>) -> Result<Self, Problems> {
         let path = swept_path(key)?;
         let values: Vec<(Label, Value)> = match values {
             SweepValues::List(values) => {
@@ -136,7 +146,8 @@ impl Axis {
                 return Err(Problem::new(here(), format!("{} twice", quote(label.as_str())), "each value once").into());
             }
         }
-        Ok(Self { path, values })
+        let is_drawn = population.is_some_and(|population| population.draws(&path));
+        Ok(Self { path, values, is_drawn })
     }
 }
 

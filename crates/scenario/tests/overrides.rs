@@ -194,11 +194,11 @@ fn a_point_is_changed_by_further_overrides() {
     let before = &experiment.points()[1].scenario;
     let mut later =
         set(["link.bottleneck.rate=1mbit", "traffic.bulk.flows=3", " link.bottleneck.rate = 2mbit"]).to_vec();
-    let after = experiment.changed(1, &mut later).unwrap();
+    let after = experiment.changed(1, None, &mut later).unwrap();
     assert_eq!(rate(&after), [(0, 2_000_000)]);
     assert_eq!(bottleneck(&after), bottleneck(before), "the swept value stays");
     assert_eq!(later, set(["traffic.bulk.flows=3", " link.bottleneck.rate = 2mbit"]), "the first rate is replaced");
-    assert_eq!(&experiment.changed(1, &mut vec![]).unwrap(), before);
+    assert_eq!(&experiment.changed(1, None, &mut vec![]).unwrap(), before);
     let swept = experiment.changed(1, &mut set(["link.bottleneck.queue={qdisc='codel'}"]).to_vec()).unwrap();
     assert!(matches!(bottleneck(&swept), Qdisc::Codel(_)), "a swept value can be changed, too");
 }

@@ -52,7 +52,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// let mut simulation = Simulation::new(scenario, 1, Recorder::new(MemorySink::default()))?;
 /// simulation.advance(5_000_000_000, go_on)?;
 /// let mut slow = vec!["link.line.rate=1mbit".to_owned()];
-/// simulation.change(experiment.changed(0, &mut slow)?, slow)?;
+/// simulation.change(experiment.changed(0, None, &mut slow)?, slow)?;
 /// simulation.advance(8_000_000_000, go_on)?;
 /// assert_eq!(simulation.state().ports[0].rate_bps, Some(1_000_000));
 /// let summary = simulation.finish(go_on)?;

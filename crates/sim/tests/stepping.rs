@@ -71,7 +71,7 @@ impl Lab {
 
     fn try_set(&mut self, change: &str) -> Result<(), SimError> {
         let mut set = [&self.set[..], &[change.to_owned()]].concat();
-        let changed = self.experiment.changed(0, &mut set).unwrap_or_else(|error| panic!("{error}"));
+        let changed = self.experiment.changed(0, None, &mut set).unwrap_or_else(|error| panic!("{error}"));
         self.simulation.change(changed, vec![change.to_owned()])?;
         self.set = set;
         Ok(())

@@ -154,6 +154,8 @@ def _expectation_document(evaluated: Evaluated) -> dict[str, object]:
     expectation, measured = evaluated.expectation, evaluated.measured
     return {
         "metric": expectation.metric,
+        "group": expectation.group,
+        "share_in": None if expectation.share_in is None else [_number(end) for end in expectation.share_in],
         "engine": evaluated.engine,
         "point": dict(evaluated.point),
         "relative_to": None if expectation.relative_to is None else dict(expectation.relative_to),

@@ -27,8 +27,8 @@ def export(
         typer.Option(
             "--table",
             metavar="NAME",
-            help="Write this table only: runs, metrics, probes, flows, queues, drops, transfers, sojourns or "
-            "capacity; may be given several times. Default: all.",
+            help="Write this table only: runs, metrics, probes, flows, queues, drops, transfers, sojourns, "
+            "capacity or estimates; may be given several times. Default: all.",
             show_default=False,
         ),
     ] = None,

@@ -162,7 +162,7 @@ class _Told:
         expectation = self.statement.expectation
         where = ", ".join(self.statement.first.point.values())
         relative = ", ".join((expectation.relative_to or {}).values())
-        return expectation.metric + (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
+        return expectation.subject + (f" at {where}" if where else "") + (f" / at {relative}" if relative else "")
 
     def cells(self, names: Sequence[str], notes: "_Notes") -> tuple[Text, ...]:
         expectation, by_engine = self.statement.expectation, self.statement.by_engine

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import altair as alt
 
+    from bufferscope.figures.charts.buffers import buffers
     from bufferscope.figures.charts.cwnd import cwnd
     from bufferscope.figures.charts.download_time import download_time
     from bufferscope.figures.charts.goodput import goodput
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.rtt_cdf import rtt_cdf
     from bufferscope.figures.charts.rtt_equation import rtt_equation
     from bufferscope.figures.charts.rtt_matrix import rtt_matrix
+    from bufferscope.figures.charts.rtt_members import rtt_members
     from bufferscope.figures.charts.share_matrix import share_matrix
     from bufferscope.figures.charts.trade_offs import trade_offs
     from bufferscope.figures.source import NoDataError, ResultRecords
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
-    *("goodput_delay", "trade_offs"),
+    *("goodput_delay", "trade_offs", "buffers", "rtt_members"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -54,6 +56,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "rtt_equation": ("probes", "capacity"),
     "goodput_delay": ("flows", "probes"),
     "trade_offs": ("flows", "probes"),
+    "buffers": ("estimates",),
+    "rtt_members": ("probes",),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -67,6 +71,7 @@ __all__ = [
     "NAMES",
     "NEEDED",
     "NoDataError",
+    "buffers",
     "cwnd",
     "download_time",
     "draw",
@@ -80,6 +85,7 @@ __all__ = [
     "rtt_cdf",
     "rtt_equation",
     "rtt_matrix",
+    "rtt_members",
     "share_matrix",
     "trade_offs",
 ]

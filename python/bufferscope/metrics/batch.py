@@ -30,6 +30,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "transfers": ("traffic", "flow", "started_ns", "finished_ns", "bytes"),
     "sojourns": ("t_ns", "port", "layer", "sojourn_ns", "packets"),
     "capacity": ("t_ns", "port", "rate_bps"),
+    "estimates": ("traffic", "direction", "idle_ns", "loaded_ns", "rate_bps"),
 }
 """The columns from which metrics are computed; no others are read."""
 

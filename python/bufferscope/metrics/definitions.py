@@ -218,6 +218,24 @@ def _transfers() -> list[Definition]:
     ]
 
 
+def _buffers() -> list[Definition]:
+    source = "estimates: rate_bps, loaded_ns, idle_ns"
+    limit = f"{source}; scenario: limit of the queue with the smallest rate"
+    meanings = {
+        "mbit": ("Mbit/s", "Payload of a netalyzr test that made the round trip, per second of the measured half.", source),
+        "idle_ms": ("ms", "Mean round-trip time without load.", source),
+        "added_ms": ("ms", "Mean round-trip time that the load adds.", source),
+        "inferred_kib": ("KiB", "The buffer as Netalyzr infers it: the rate multiplied by the time that the load adds.", source),
+        "true_kib": ("KiB", "What the queue at the smallest rate holds, if it is tail drop.", limit),
+        "inferred_share": ("", "The inferred buffer as a share of the true one.", limit),
+    }
+    return [
+        Definition(f"buffer.<traffic>.{direction}_{name}", unit, f"{way} {meaning}", source)
+        for direction, way in (("down", "From the server:"), ("up", "To the server:"))
+        for name, (unit, meaning, source) in meanings.items()
+    ]
+
+
 DEFINITIONS: tuple[Definition, ...] = (
     *_rtt(),
     *_goodput(),
@@ -230,6 +248,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     *_sojourns(),
     *_flows(),
     *_transfers(),
+    *_buffers(),
 )
 """All metrics, in the order in which tables show them."""
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip, wifi
+from bufferscope.metrics import buffers, flows, goodput, loss, queues, rtt, sojourns, transfers, voip, wifi
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
@@ -45,6 +45,7 @@ FAMILIES: Mapping[str, Family] = {
     "cwnd": flows.measure,
     "unsent": flows.measure,
     "transfer": transfers.measure,
+    "buffer": buffers.measure,
 }
 """For each first word of metrics' names, the function that measures these metrics."""
 

@@ -8,6 +8,7 @@ from bufferscope import _core
 from bufferscope.scenario import (
     SIDES,
     IrttTraffic,
+    NetalyzrTraffic,
     PingTraffic,
     PortSettings,
     Qdisc,
@@ -97,6 +98,8 @@ def traffic_named(scenario: Scenario, kind: Literal["web"], /) -> list[WebTraffi
 def traffic_named(scenario: Scenario, kind: Literal["udp"], /) -> list[UdpTraffic]: ...
 @overload
 def traffic_named(scenario: Scenario, kind: Literal["ping"], /) -> list[PingTraffic]: ...
+@overload
+def traffic_named(scenario: Scenario, kind: Literal["netalyzr"], /) -> list[NetalyzrTraffic]: ...
 @overload
 def traffic_named(scenario: Scenario, *kinds: str) -> list[Traffic]: ...
 def traffic_named(scenario: Scenario, *kinds: str) -> Sequence[Traffic]:

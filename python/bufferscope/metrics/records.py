@@ -63,6 +63,10 @@ class RunRecords(Protocol):
         """Histogram rows `t_ns, port, layer, sojourn_ns, packets`: `packets` packets stayed about `sojourn_ns`."""
 
     @property
+    def estimates(self) -> pl.DataFrame:
+        """One row per direction of a test of the path's buffers: `traffic, direction, idle_ns, loaded_ns, ...`."""
+
+    @property
     def capacity(self) -> pl.DataFrame:
         """One row per rate of a port's link: `t_ns, port, rate_bps`; the first at 0, and one at each change."""
 

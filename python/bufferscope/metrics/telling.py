@@ -16,6 +16,8 @@ HEADINGS = {
 }
 ENDINGS = {
     "_mbit": " (Mbit/s)",
+    "_added_ms": " added (ms)",
+    "_inferred_kib": " buffer (KiB)",
     ".mean_s": " mean (s)",
     ".p95_s": " p95 (s)",
     ".unfinished": " unfinished",
@@ -28,7 +30,7 @@ ENDINGS = {
 
 def telling(scenario: Scenario) -> list[str]:
     """The names of these metrics for a scenario, in the order in which tables show them; a run may lack some."""
-    return list(dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario)]))
+    return list(dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario), *_tests(scenario)]))
 
 
 def heading(name: str) -> str:
@@ -72,3 +74,9 @@ def _calls(scenario: Scenario) -> Iterator[str]:
         yield from (f"voip.{entry['name']}.{what}" for what in ("mos", "delay_ms", "loss_percent"))
     for entry in traffic_named(scenario, "udp"):
         yield f"loss.{entry['name']}_percent"
+
+
+def _tests(scenario: Scenario) -> Iterator[str]:
+    for entry in traffic_named(scenario, "netalyzr"):
+        for direction in ("up", "down"):
+            yield from (f"buffer.{entry['name']}.{direction}_{what}" for what in ("mbit", "added_ms", "inferred_kib"))

@@ -110,7 +110,7 @@ def view(evaluated: "Evaluated", anchor: str, why: str = "") -> VerdictView:
     """An evaluated expectation in words."""
     expectation = evaluated.expectation
     known = definition(expectation.metric)
-    unit = "×" if expectation.relative_to else known.unit if known else ""
+    unit = "×" if expectation.relative_to else known.unit if known and expectation.share_in is None else ""
     low, high = expectation.band
     return VerdictView(
         anchor=anchor,
@@ -173,8 +173,8 @@ def _measure(evaluated: "Evaluated") -> str:
     expectation = evaluated.expectation
     point = ", ".join(evaluated.point.values())
     if expectation.relative_to:
-        return f"{expectation.metric}: {point} over {', '.join(expectation.relative_to.values())}"
-    return f"{expectation.metric} at {point}" if point else expectation.metric
+        return f"{expectation.subject}: {point} over {', '.join(expectation.relative_to.values())}"
+    return f"{expectation.subject} at {point}" if point else expectation.subject
 
 
 def _measured(value: float | None, reach: float | None, unit: str) -> str:

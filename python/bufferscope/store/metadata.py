@@ -11,6 +11,7 @@ from typing import TypedDict, cast
 
 from bufferscope import _core
 from bufferscope.expectations import Entry
+from bufferscope.experiment import Drawn, PopulationWords
 from bufferscope.figures import NAMES as FIGURES
 from bufferscope.scenario import ENDS, SIDES, RateStep, Scenario
 from bufferscope.store.shape import (
@@ -49,6 +50,7 @@ class FileWords(TypedDict, total=False):
     sweep: Mapping[str, Axis | list[str]]
     expect: str
     """A digest of all expectations."""
+    population: PopulationWords
 
 
 class About(TypedDict):
@@ -62,7 +64,20 @@ class About(TypedDict):
     expectations: list[Entry]
 
 
-class Foreseen(About):
+class Member(Drawn):
+    """What was drawn for a member of a population, and from which set-up."""
+
+    of: str
+    """A digest of the point's scenario before anything was drawn: it is the same for all members."""
+
+
+class MemberFacts(TypedDict, total=False):
+    """The part of `run.json` that only members of a population have."""
+
+    member: Member
+
+
+class Foreseen(About, MemberFacts):
     """The part of `run.json` that is known before the run."""
 
     format: int
@@ -193,6 +208,7 @@ _NEEDED_BY_KIND: Mapping[str, Check] = {
     "udp": table({"payload_bytes": whole(1)}),
     "ping": table({"payload_bytes": whole()}),
     "irtt": table({"payload_bytes": whole()}),
+    "netalyzr": table({"payload_bytes": whole(1)}),
 }
 """What the metrics and findings of each kind of traffic need."""
 _SCENARIO = table(
@@ -218,7 +234,13 @@ _EXPECTATION = table(
         "comparisons": items(table(_MEASURED, {"shown_by": optional(table(_MEASURED))})),
         "not_applicable": optional(text),
     },
-    {"number": whole(1), "figure": optional(text), "shown_by": optional(mapping(text))},
+    {
+        "number": whole(1),
+        "figure": optional(text),
+        "shown_by": optional(mapping(text)),
+        "group": text,
+        "share_in": items(optional(number), 2, 2),
+    },
 )
 
 
@@ -236,6 +258,7 @@ _DOCUMENT = table(
         "sweep": mapping(_axis),
     },
 )
+_MEMBER = table({"group": _NAME, "values": mapping(text), "of": text})
 _CHANGE = table({"t_ns": whole(), "set": items(text)})
 FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
 
@@ -272,7 +295,7 @@ _OPTIONAL: Mapping[str, tuple[type, Check]] = {
 """The keys that may be missing, with their types. A missing key gets an empty value of its type. Records that
 bufferscope did not write come without an experiment file, and some engines have no identity."""
 
-_RUN = table(_REQUIRED, {key: check for key, (_, check) in _OPTIONAL.items()})
+_RUN = table(_REQUIRED, {"member": _MEMBER, **{key: check for key, (_, check) in _OPTIONAL.items()}})
 
 
 def checked(found: Mapping[str, object]) -> Metadata:

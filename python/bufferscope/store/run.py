@@ -81,10 +81,11 @@ class BaseRun(ABC):
 
     @cached_property
     def scenario_digest(self) -> str:
-        """A text that is the same for equal scenarios."""
+        """A text that is the same for equal scenarios, and for all members of a population at a point."""
         from bufferscope.variation.varying import scenario_digest
 
-        return scenario_digest(self.scenario)
+        member = self.meta.get("member")
+        return member["of"] if member else scenario_digest(self.scenario)
 
     @property
     def warnings(self) -> list[str]:
@@ -125,6 +126,11 @@ class BaseRun(ABC):
     def capacity(self) -> "pl.DataFrame":
         """The rate of each port's link: one row for the first rate, and one for each change."""
         return self._table("capacity")
+
+    @cached_property
+    def estimates(self) -> "pl.DataFrame":
+        """What tests of the path's buffers observed: one row for each direction."""
+        return self._table("estimates")
 
     @cached_property
     def metrics(self) -> "Metrics":

@@ -19,7 +19,7 @@ from bufferscope.store.trial import failures, memory_bytes
 if TYPE_CHECKING:
     import polars as pl
 
-_TEXTS = frozenset({"probe", "flow", "port", "layer", "reason", "observed", "traffic", "state"})
+_TEXTS = frozenset({"probe", "flow", "port", "layer", "reason", "observed", "traffic", "state", "direction"})
 _FLAGS = frozenset({"app_limited"})
 """These columns, and those of `_TEXTS`, hold no integers."""
 _VALUE_BYTES = 8

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::link::Rate;
 use super::traffic::{PingTimeout, Server, TrafficCommon};
 use super::turns::Turns;
-use super::{Interval, defaults};
+use super::{Duration, Interval, Moment, defaults};
 use crate::model::Pattern;
 use crate::quantity::{Quantity, Sizes, Times};
 use crate::sizes::{DATAGRAM_HEADER_BYTES, MTU_BYTES};
@@ -102,4 +102,34 @@ pub(crate) struct Irtt {
     /// A probe that is not answered within this time counts as lost.
     #[serde(default = "defaults::ping_timeout")]
     pub(crate) timeout: PingTimeout,
+}
+
+/// Netalyzr's test of the path's buffers, over UDP: round trips without load, then a load from `to` to `from`, then one from
+/// `from` to `to`. For each packet that returns, the client sends two more.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Netalyzr {
+    #[serde(flatten)]
+    pub(crate) common: TrafficCommon,
+    #[serde(flatten)]
+    pub(crate) server: Server,
+    /// Number of small packets that measure the round trip without load.
+    #[serde(default = "defaults::netalyzr_probes")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) probes: u32,
+    /// Time between two of these packets.
+    #[serde(default = "defaults::netalyzr_interval")]
+    pub(crate) interval: Interval,
+    /// Length of the load in each direction. The second half is measured.
+    #[serde(default = "defaults::netalyzr_load")]
+    pub(crate) load: Duration,
+    /// Time between the two loads, in which queues drain.
+    #[serde(default = "defaults::netalyzr_pause")]
+    pub(crate) pause: Moment,
+    /// UDP payload of the large packets.
+    #[serde(default = "defaults::netalyzr_size")]
+    pub(crate) size: DatagramSize,
+    /// The highest rate of large packets that the client can send or ask for, in bits of payload per second.
+    #[serde(default = "defaults::netalyzr_rate")]
+    pub(crate) rate: Rate,
 }

@@ -1,13 +1,13 @@
 //! Every default that is a plain value, with its origin. Defaults that depend on other keys are in [`crate::resolve`].
 
 use super::datagrams::{DatagramSize, LookUpTimeout};
-use super::link::{Delay, Overhead};
+use super::link::{Delay, Overhead, Rate};
 use super::recording::Sample;
 use super::ring::{HoldTime, RingBytes};
 use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
 use super::wifi::{FifoSize, Retries};
-use super::{Interval, Moment};
+use super::{Duration, Interval, Moment};
 use crate::congestion::Congestion;
 use crate::file::host::{Buffer, InitialWindow, Percent, Segments, Timeouts};
 use crate::model::{ByteLimits, Table};
@@ -16,6 +16,16 @@ use crate::units::{KB, MB, MS, SECOND};
 
 pub(super) fn repeat() -> u32 {
     1
+}
+
+/// Enough to see the shape of a distribution.
+pub(super) fn sessions() -> u32 {
+    1000
+}
+
+/// The same for all groups.
+pub(super) fn weight() -> f64 {
+    1.0
 }
 
 pub(super) fn warmup() -> Moment {
@@ -153,6 +163,36 @@ pub(super) fn dns_timeout() -> LookUpTimeout {
 /// resolv.conf(5), `attempts`.
 pub(super) fn dns_attempts() -> u32 {
     2
+}
+
+/// Kreibich et al., "Netalyzr: illuminating the edge network", IMC 2010, section 3.3: "a 10 Hz train of 200 small UDP packets".
+pub(super) fn netalyzr_probes() -> u32 {
+    200
+}
+
+/// The same: 10 Hz.
+pub(super) fn netalyzr_interval() -> Interval {
+    Interval::new(100 * MS)
+}
+
+/// The same: "exponentially ramping up (over 10 seconds)".
+pub(super) fn netalyzr_load() -> Duration {
+    Duration::new(10 * SECOND)
+}
+
+/// The same: "waiting 5 seconds for queues to drain".
+pub(super) fn netalyzr_pause() -> Moment {
+    Moment::new(5 * SECOND)
+}
+
+/// The same: "1000-byte replies".
+pub(super) fn netalyzr_size() -> DatagramSize {
+    DatagramSize::new(1000)
+}
+
+/// The same: most Java implementations throttle sending to 20 Mbit/s.
+pub(super) fn netalyzr_rate() -> Rate {
+    Rate::new(20_000_000)
 }
 
 /// irtt-client(1), `-i`.

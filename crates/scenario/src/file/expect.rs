@@ -25,6 +25,12 @@ pub(crate) struct Expect {
     /// Compare with other points: the metric is divided by the metric at the point with these labels in place of those in
     /// `where`.
     pub(crate) relative_to: Option<IndexMap<String, Label>>,
+    /// Only members of this group of the population.
+    pub(crate) group: Option<Line>,
+    /// Compare the share of the runs whose metric lies in this interval, ends included, instead of the mean; `-inf` and
+    /// `inf` leave a side open.
+    #[schemars(example = json!([600, 1200]))]
+    pub(crate) share_in: Option<(f64, f64)>,
     /// What the source says, in its words.
     pub(crate) says: Text,
     /// Where the source says it: a figure, a table or a section.

@@ -12,6 +12,7 @@ mod expect;
 mod host;
 mod link;
 mod load_tests;
+mod population;
 mod recording;
 mod ring;
 mod streams;
@@ -26,7 +27,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 pub(crate) use boost::Boost;
-pub(crate) use datagrams::{Dns, Irtt, Udp, Voip};
+pub(crate) use datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
 pub(crate) use defaults::{
     irtt_size, ledbat_plus_plus_target, ledbat_target, page_connections, ping_size, ping_timeout,
 };
@@ -34,6 +35,7 @@ pub(crate) use expect::{Expect, Label};
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
 pub(crate) use load_tests::LoadTest;
+pub(crate) use population::{Between, Choice, Distribution, Drawn, Population};
 pub(crate) use recording::Sample;
 pub(crate) use ring::{Bql, ByteLimits, Completion, Ring};
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
@@ -142,6 +144,8 @@ pub(crate) struct Study {
     #[serde(default)]
     #[schemars(example = json!({ "link.bottleneck.queue.limit": ["50p", "100p", "200p"] }))]
     pub(crate) sweep: IndexMap<String, SweepValues>,
+    /// Distributions from which values are drawn: each point is run once for each member of the population.
+    pub(crate) population: Option<Population>,
     /// What the source reports, to be compared with the measurements.
     #[serde(default)]
     pub(crate) expect: Vec<Expect>,

@@ -19,7 +19,7 @@ pub(crate) enum SweepValues {
 }
 
 /// Any value: whether it suits the swept key is checked at each point.
-struct Anything;
+pub(super) struct Anything;
 
 impl JsonSchema for Anything {
     fn schema_name() -> std::borrow::Cow<'static, str> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::datagrams::{Dns, Irtt, Udp, Voip};
+use super::datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
 use super::load_tests::{LoadTest, Streams};
 use super::streams::{Bittorrent, Tcp, Web};
 use super::{Interval, Moment, defaults};
@@ -30,6 +30,7 @@ pub(crate) enum Traffic {
     Dns(Dns),
     Bittorrent(Bittorrent),
     Irtt(Irtt),
+    Netalyzr(Netalyzr),
     /// Flent's *Realtime Response Under Load*: four TCP uploads and four downloads, marked BE, BK (CS1), CS5 and EF, under
     /// probes over UDP (marked EF, BK and BE) and ICMP.
     Rrul(LoadTest),
@@ -55,7 +56,7 @@ pub(crate) struct Placement {
     #[schemars(example = &"bulk")]
     pub(crate) name: TrafficName,
     /// The node that sends the data: for tcp and udp the sender, for ping the prober, for web and dns the server, for voip the
-    /// caller, for bittorrent the seed, for Flent's tests the client, which uploads.
+    /// caller, for bittorrent the seed, for netalyzr and Flent's tests the client.
     #[schemars(example = &"h1")]
     pub(crate) from: Name,
     /// The node that receives it.
@@ -86,7 +87,7 @@ pub(crate) struct TrafficCommon {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Server {
-    /// Port at which its server listens: `to` for tcp, udp, voip, bittorrent and irtt, `from` for web and dns. Clients have
+    /// Port at which its server listens: `to` for tcp, udp, voip, bittorrent, irtt and netalyzr, `from` for web and dns. Clients have
     /// ports from 20000 on. Default: one from 5001 on that no other traffic has.
     #[schemars(range(min = 1, max = 19_999), example = 443)]
     pub(crate) port: Option<u16>,
@@ -134,6 +135,7 @@ impl Traffic {
             Self::Dns(dns) => Some(&dns.common),
             Self::Bittorrent(bittorrent) => Some(&bittorrent.common),
             Self::Irtt(irtt) => Some(&irtt.common),
+            Self::Netalyzr(netalyzr) => Some(&netalyzr.common),
             Self::Rrul(_) | Self::RrulBe(_) | Self::TcpBidirectional(_) | Self::TcpDown(_) | Self::TcpUp(_) => None,
         }
     }
@@ -148,6 +150,7 @@ impl Traffic {
             Self::Dns(dns) => dns.server.port,
             Self::Bittorrent(bittorrent) => bittorrent.server.port,
             Self::Irtt(irtt) => irtt.server.port,
+            Self::Netalyzr(netalyzr) => netalyzr.server.port,
             _ => None,
         }
     }

@@ -100,3 +100,36 @@ pub struct IrttTraffic {
     /// A request that is not answered within this time counts as lost.
     pub timeout_ns: u64,
 }
+
+/// A test of the path's buffers as Netalyzr makes it: round trips without load, then a load in each direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetalyzrTraffic {
+    /// Number of small packets that measure the round trip without load.
+    pub probes: u32,
+    /// Time between two of these packets.
+    pub interval_ns: u64,
+    /// Length of the load in each direction. The second half is measured.
+    pub load_ns: u64,
+    /// Time between the two loads.
+    pub pause_ns: u64,
+    /// UDP payload of the large packets; the IP packet is 28 bytes longer.
+    pub payload_bytes: u32,
+    /// The highest rate of large packets, in bits of payload per second.
+    pub rate_bps: u64,
+}
+
+impl NetalyzrTraffic {
+    /// UDP payload of the small packets. Their size is not published; the client's messages have a time, a number and a
+    /// size in digits.
+    pub const SMALL_BYTES: u32 = 32;
+
+    /// Time between two large packets at the highest rate.
+    pub fn spacing_ns(&self) -> u64 {
+        u64::from(self.payload_bytes) * 8 * 1_000_000_000 / self.rate_bps
+    }
+
+    /// Length of the whole test.
+    pub fn lasts_ns(&self) -> u64 {
+        u64::from(self.probes) * self.interval_ns + 2 * self.load_ns + self.pause_ns
+    }
+}

@@ -23,9 +23,11 @@ impl Traffic {
     pub fn transport(&self) -> Option<Transport> {
         match &self.kind {
             TrafficKind::Tcp(_) | TrafficKind::Web(_) | TrafficKind::Bittorrent(_) => Some(Transport::Tcp),
-            TrafficKind::Udp(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) | TrafficKind::Irtt(_) => {
-                Some(Transport::Udp)
-            }
+            TrafficKind::Udp(_)
+            | TrafficKind::Voip(_)
+            | TrafficKind::Dns(_)
+            | TrafficKind::Irtt(_)
+            | TrafficKind::Netalyzr(_) => Some(Transport::Udp),
             TrafficKind::Ping(_) => None,
         }
     }

@@ -92,7 +92,7 @@ impl TrafficKind {
             Self::Tcp(tcp) => Some(tcp.sending),
             Self::Web(web) => Some(web.sending),
             Self::Bittorrent(bittorrent) => Some(bittorrent.sending),
-            Self::Ping(_) | Self::Udp(_) | Self::Voip(_) | Self::Dns(_) | Self::Irtt(_) => None,
+            Self::Ping(_) | Self::Udp(_) | Self::Voip(_) | Self::Dns(_) | Self::Irtt(_) | Self::Netalyzr(_) => None,
         }
     }
 }

@@ -23,12 +23,22 @@ pub enum Table {
     Sojourns,
     /// One row per rate of a port's link: the first, and each change.
     Capacity,
+    /// One row per estimate of a path's buffer.
+    Estimates,
 }
 
 impl Table {
     /// Every table, in the order in which documentation and run directories list them.
-    pub const ALL: [Self; 7] =
-        [Self::Probes, Self::Flows, Self::Queues, Self::Drops, Self::Transfers, Self::Sojourns, Self::Capacity];
+    pub const ALL: [Self; 8] = [
+        Self::Probes,
+        Self::Flows,
+        Self::Queues,
+        Self::Drops,
+        Self::Transfers,
+        Self::Sojourns,
+        Self::Capacity,
+        Self::Estimates,
+    ];
 
     /// Its name in lower case; its file is `<name>.parquet`.
     pub fn name(self) -> &'static str {
@@ -40,6 +50,7 @@ impl Table {
             Self::Transfers => "transfers",
             Self::Sojourns => "sojourns",
             Self::Capacity => "capacity",
+            Self::Estimates => "estimates",
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Traffic over UDP.
 
 use super::turns;
-use crate::error::Problems;
-use crate::file::{Dns, Irtt, Udp, Voip};
-use crate::model::{DnsTraffic, IrttTraffic, UdpTraffic, VoipTraffic};
+use crate::error::{Problem, Problems};
+use crate::file::{Dns, Irtt, Netalyzr, Udp, Voip};
+use crate::model::{DnsTraffic, IrttTraffic, NetalyzrTraffic, UdpTraffic, VoipTraffic};
+use crate::path::join;
+use crate::units::TIME;
 
 /// The keys of the traffic at `path`.
 pub(super) fn udp(keys: &Udp, path: &str, problems: &mut Problems) -> UdpTraffic {
@@ -33,4 +35,23 @@ pub(super) fn dns(keys: &Dns) -> DnsTraffic {
 
 pub(super) fn irtt(keys: &Irtt) -> IrttTraffic {
     IrttTraffic { interval_ns: keys.interval.get(), payload_bytes: keys.size.get_u32(), timeout_ns: keys.timeout.get() }
+}
+
+/// A test that can be completed within the `time_ns` that its traffic lasts.
+pub(super) fn netalyzr(keys: &Netalyzr, time_ns: u64, path: &str, problems: &mut Problems) -> NetalyzrTraffic {
+    let test = NetalyzrTraffic {
+        probes: keys.probes,
+        interval_ns: keys.interval.get(),
+        load_ns: keys.load.get(),
+        pause_ns: keys.pause.get(),
+        payload_bytes: keys.size.get_u32(),
+        rate_bps: keys.rate.get(),
+    };
+    if test.lasts_ns() > time_ns {
+        let found = format!("a time of {} from start to stop", TIME.display(time_ns));
+        let allowed = format!("at least {} (probes * interval + 2 * load + pause)", TIME.display(test.lasts_ns()));
+        let hint = "make the experiment's duration longer";
+        problems.add(|| Problem::new(join(path, "stop"), found, allowed).hint(hint));
+    }
+    test
 }

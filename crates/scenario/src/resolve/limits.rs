@@ -2,7 +2,7 @@
 
 use crate::error::{Problem, Problems};
 use crate::file::Sample;
-use crate::model::{OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
+use crate::model::{NetalyzrTraffic, OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
 use crate::path::{join, of_traffic};
 use crate::sizes::MTU_BYTES;
 
@@ -65,6 +65,10 @@ fn check_starts(scenario: &Scenario, problems: &mut Problems) {
                 check_datagrams(traffic, udp, problems);
                 continue;
             }
+            TrafficKind::Netalyzr(test) => {
+                check_test(traffic, test, problems);
+                continue;
+            }
             TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
             TrafficKind::Irtt(irtt) => (irtt.interval_ns, MOST_ROWS, "probes"),
             TrafficKind::Web(web) => {
@@ -92,6 +96,18 @@ fn check_datagrams(traffic: &Traffic, udp: &UdpTraffic, problems: &mut Problems)
     if datagrams > u128::from(MOST_ROWS) {
         let path = join(&of_traffic(traffic), "rate");
         let found = format!("a rate that makes {datagrams} datagrams");
+        problems
+            .add(|| Problem::new(path, found, format!("at most {MOST_ROWS}")).hint("send less or for a shorter time"));
+    }
+}
+
+/// Each packet of a load may be dropped.
+fn check_test(traffic: &Traffic, test: &NetalyzrTraffic, problems: &mut Problems) {
+    let bits = 2 * u128::from(test.rate_bps) * u128::from(test.load_ns) / 1_000_000_000;
+    let packets = bits / (8 * u128::from(test.payload_bytes.max(1)));
+    if packets > u128::from(MOST_ROWS) {
+        let path = join(&of_traffic(traffic), "rate");
+        let found = format!("a rate that makes {packets} packets");
         problems
             .add(|| Problem::new(path, found, format!("at most {MOST_ROWS}")).hint("send less or for a shorter time"));
     }
@@ -128,7 +144,8 @@ fn flows(scenario: &Scenario) -> u64 {
         | TrafficKind::Web(_)
         | TrafficKind::Voip(_)
         | TrafficKind::Dns(_)
-        | TrafficKind::Irtt(_) => 0,
+        | TrafficKind::Irtt(_)
+        | TrafficKind::Netalyzr(_) => 0,
     };
     scenario.traffic.iter().map(flows).sum()
 }

@@ -103,6 +103,10 @@ fn kind(
         TrafficTable::Voip(voip) => TrafficKind::Voip(datagrams::voip(voip)),
         TrafficTable::Dns(dns) => TrafficKind::Dns(datagrams::dns(dns)),
         TrafficTable::Irtt(irtt) => TrafficKind::Irtt(datagrams::irtt(irtt)),
+        TrafficTable::Netalyzr(keys) => {
+            let time_ns = stop_ns.saturating_sub(table.placement().start.get());
+            TrafficKind::Netalyzr(datagrams::netalyzr(keys, time_ns, path, problems))
+        }
         TrafficTable::Rrul(_)
         | TrafficTable::RrulBe(_)
         | TrafficTable::TcpBidirectional(_)

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::model::{DnsTraffic, IrttTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+use crate::model::{
+    DnsTraffic, IrttTraffic, NetalyzrTraffic, OnOff, Pattern, Periods, TrafficKind, UdpTraffic, VoipTraffic,
+};
 use crate::units::MS;
 
 pub(super) fn udp() -> impl Strategy<Value = UdpTraffic> {
@@ -37,6 +39,27 @@ pub(super) fn irtt() -> impl Strategy<Value = IrttTraffic> {
         interval_ns: interval_ms * MS,
         payload_bytes,
         timeout_ns: timeout_ms * MS,
+    })
+}
+
+/// A test of the path's buffers; a call where `stream_ns` are too short for a test.
+pub(super) fn netalyzr(stream_ns: u64) -> impl Strategy<Value = TrafficKind> {
+    (0..5_u64, 16..=1472_u32, 1_000..=20_000_000_u64).prop_map(move |(probes, payload_bytes, rate_bps)| {
+        // The shortest time between two probes, and the shortest load.
+        let [interval_ns, load_ns] = [MS / 10, MS];
+        let probes = probes.min((stream_ns / 4) / interval_ns).max(1);
+        let left_ns = stream_ns.saturating_sub(probes * interval_ns);
+        let load_ns = (left_ns / 3).max(load_ns);
+        let test = NetalyzrTraffic {
+            probes: probes as u32,
+            interval_ns,
+            load_ns,
+            pause_ns: left_ns.saturating_sub(2 * load_ns),
+            payload_bytes,
+            rate_bps,
+        };
+        let fits = test.lasts_ns() <= stream_ns;
+        if fits { TrafficKind::Netalyzr(test) } else { TrafficKind::Voip(VoipTraffic { both_ways: true }) }
     })
 }
 

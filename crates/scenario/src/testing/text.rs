@@ -174,6 +174,15 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
             ("size", size(irtt.payload_bytes)),
             ("timeout", time(irtt.timeout_ns)),
         ]),
+        TrafficKind::Netalyzr(test) => table([
+            ("kind", Value::from("netalyzr")),
+            ("probes", number(test.probes)),
+            ("interval", time(test.interval_ns)),
+            ("load", time(test.load_ns)),
+            ("pause", time(test.pause_ns)),
+            ("size", size(test.payload_bytes)),
+            ("rate", rate(test.rate_bps)),
+        ]),
         TrafficKind::Bittorrent(bittorrent) => {
             let keys = table([
                 ("kind", Value::from("bittorrent")),

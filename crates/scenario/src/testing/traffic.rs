@@ -50,6 +50,7 @@ fn kind(stream_ns: u64) -> impl Strategy<Value = TrafficKind> {
         1 => datagrams::voip().prop_map(TrafficKind::Voip),
         1 => datagrams::dns().prop_map(TrafficKind::Dns),
         1 => datagrams::irtt().prop_map(TrafficKind::Irtt),
+        1 => datagrams::netalyzr(stream_ns),
         1 => bittorrent().prop_map(TrafficKind::Bittorrent),
     ]
 }

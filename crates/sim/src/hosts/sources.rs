@@ -5,7 +5,7 @@ use bufferscope_records::{FlowRow, Sink};
 use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, TrafficKind, WebTraffic};
 
 use super::connection::Id;
-use super::datagrams::{Datagrams, Dns, Isochronous, Udp};
+use super::datagrams::{Datagrams, Dns, Isochronous, Netalyzr, Udp};
 use super::ping::Ping;
 use super::setup::Setup;
 use super::streams::{Streams, Surroundings};
@@ -201,6 +201,9 @@ impl Source {
             }
             TrafficKind::Irtt(parameters) => {
                 Self::Datagrams(Datagrams::Isochronous(Isochronous::irtt(setup, parameters, net)))
+            }
+            TrafficKind::Netalyzr(parameters) => {
+                Self::Datagrams(Datagrams::Netalyzr(Netalyzr::new(setup, parameters, net)))
             }
             TrafficKind::Dns(parameters) => Self::Datagrams(Datagrams::Dns(Dns::new(setup, parameters, net))),
             TrafficKind::Tcp(TcpTraffic { sending, .. })

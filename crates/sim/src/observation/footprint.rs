@@ -179,6 +179,12 @@ impl Load {
                 let demand = per_second(bits_per_second, lasts_ns) / packet_bits + flows;
                 Self { sampled: flows, demand, bits_per_second, packet_bits, is_tcp: false, ..load }
             }
+            TrafficKind::Netalyzr(test) => {
+                let packet_bits = 8 * (u64::from(test.payload_bytes) + 28);
+                let bits_per_second = test.rate_bps / u64::from(test.payload_bytes.max(1)) * (packet_bits / 8);
+                let demand = per_second(bits_per_second, test.load_ns) / packet_bits + 1;
+                Self { demand, bits_per_second, packet_bits, is_tcp: false, ..load }
+            }
             TrafficKind::Ping(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) | TrafficKind::Irtt(_) => {
                 Self { is_tcp: false, bits_per_second: 0, ..load }
             }

@@ -4,6 +4,7 @@
 mod agenda;
 mod dns;
 mod isochronous;
+mod netalyzr;
 mod udp;
 
 use bufferscope_programs as programs;
@@ -18,6 +19,7 @@ use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
 pub(crate) use dns::Dns;
 pub(crate) use isochronous::Isochronous;
+pub(crate) use netalyzr::Netalyzr;
 pub(crate) use udp::Udp;
 
 /// One traffic.
@@ -26,6 +28,7 @@ pub(crate) enum Datagrams {
     Udp(Udp),
     Isochronous(Isochronous),
     Dns(Dns),
+    Netalyzr(Netalyzr),
 }
 
 /// The two hosts of a traffic.
@@ -43,6 +46,7 @@ impl Datagrams {
             Self::Udp(udp) => udp.begin(net, recording),
             Self::Isochronous(sender) => sender.begin(net, recording),
             Self::Dns(dns) => dns.begin(net, recording),
+            Self::Netalyzr(test) => test.begin(net, recording),
         }
     }
 
@@ -52,6 +56,7 @@ impl Datagrams {
             Self::Udp(udp) => udp.bring_stop_forward(stop_ns),
             Self::Isochronous(sender) => sender.bring_stop_forward(stop_ns),
             Self::Dns(dns) => dns.bring_stop_forward(stop_ns),
+            Self::Netalyzr(test) => test.bring_stop_forward(stop_ns),
         }
     }
 
@@ -61,6 +66,7 @@ impl Datagrams {
             Self::Udp(udp) => udp.receive(datagram),
             Self::Isochronous(sender) => sender.receive(datagram, net, recording),
             Self::Dns(dns) => dns.receive(datagram, net, recording),
+            Self::Netalyzr(test) => test.receive(datagram, net, recording),
         }
     }
 
@@ -68,7 +74,7 @@ impl Datagrams {
     pub(crate) fn lose<S: Sink>(&mut self, datagram: Datagram, net: &Network, recording: &mut Recording<S>) {
         match self {
             // Their hosts detect the loss themselves.
-            Self::Udp(_) | Self::Dns(_) => {}
+            Self::Udp(_) | Self::Dns(_) | Self::Netalyzr(_) => {}
             Self::Isochronous(sender) => sender.lose(datagram, net, recording),
         }
     }
@@ -76,7 +82,7 @@ impl Datagrams {
     /// The oldest awaited item may have timed out.
     pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         match self {
-            Self::Udp(_) | Self::Dns(_) => {}
+            Self::Udp(_) | Self::Dns(_) | Self::Netalyzr(_) => {}
             Self::Isochronous(sender) => sender.time_out(net, recording),
         }
     }
@@ -85,7 +91,7 @@ impl Datagrams {
     pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
         match self {
             Self::Udp(udp) => udp.rows(now_ns).map(|row| recording.recorder.flow(row)).count() as u64,
-            Self::Isochronous(_) | Self::Dns(_) => 0,
+            Self::Isochronous(_) | Self::Dns(_) | Self::Netalyzr(_) => 0,
         }
     }
 
@@ -93,14 +99,15 @@ impl Datagrams {
     pub(crate) fn rows(&self, now_ns: u64) -> Vec<FlowRow> {
         match self {
             Self::Udp(udp) => udp.rows(now_ns).collect(),
-            Self::Isochronous(_) | Self::Dns(_) => Vec::new(),
+            Self::Isochronous(_) | Self::Dns(_) | Self::Netalyzr(_) => Vec::new(),
         }
     }
 
-    /// Records as unfinished everything that has not arrived by the end of the duration.
+    /// Records everything that is still open at the end of the duration.
     pub(crate) fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
         match self {
             Self::Udp(_) | Self::Isochronous(_) => {}
+            Self::Netalyzr(test) => test.give_up(recording),
             Self::Dns(dns) => dns.give_up(recording),
         }
     }
@@ -108,7 +115,7 @@ impl Datagrams {
     /// Whether the outcome of anything that gets a row is still open.
     pub(crate) fn is_waiting(&self) -> bool {
         match self {
-            Self::Udp(_) | Self::Dns(_) => false,
+            Self::Udp(_) | Self::Dns(_) | Self::Netalyzr(_) => false,
             Self::Isochronous(sender) => sender.is_waiting(),
         }
     }
