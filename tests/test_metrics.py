@@ -208,7 +208,7 @@ def test_metrics_of_a_table_that_is_not_recorded_are_missing_and_not_zero() -> N
     recorded = scenario({"bulk": TCP, "ping": PING}) | {"record": ["probes", "queues", "transfers"]}
     run = HandmadeRun(recorded, {"queues": [{"t_ns": 0}], "probes": probes([10])})
     assert metrics.not_recorded(run) == ["flows", "drops", "sojourns", "capacity"]
-    assert {name.split(".")[0] for name in metrics.compute(run)} == {"rtt", "queue"}
+    assert {name.split(".")[0] for name in metrics.compute(run)} == {"rtt", "answered", "queue"}
     with pytest.raises(metrics.NotMeasuredError) as caught:
         metrics.metric(run, "goodput.bulk_mbit")
     said = 'goodput.bulk_mbit: flows are not recorded: record = ["probes", "queues", "transfers"] (run handmade)'
@@ -262,6 +262,31 @@ def test_what_waits_in_the_senders_is_time_by_littles_law() -> None:
     assert "unsent.bulk_ms" not in metrics.compute(
         HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": silent})
     )
+
+
+def test_percentiles_of_the_answered_probes_leave_the_lost_ones_out() -> None:
+    run = HandmadeRun(scenario({"ping": PING}), {"probes": probes([30, None, 10, None, 20])})
+    found = metrics.compute(run)
+    assert found["answered.p50_ms"] == 20
+    assert found["answered.p95_ms"] == pytest.approx(29)  # rank 1.9 of 0..2
+    assert float(metrics.metric(run, "answered.p25_ms")) == 15
+    silent = HandmadeRun(scenario({"ping": PING}), {"probes": probes([None, None])})
+    assert "answered.p50_ms" not in metrics.compute(silent)
+
+
+def test_the_receivers_windows_and_for_how_long_they_were_the_limit() -> None:
+    rows = _samples("bulk/1", [0, 0, 0], rwnd_bytes=[65_000, 4_000_000, 3_000_000])
+    rows += _samples("bulk/2", [0, 0, 0], rwnd_bytes=[65_000, 70_000, 5_000_000])
+    for row, (busy, limited) in zip(rows, [(0, 0), (800, 100), (1600, 300), (0, 0), (400, 0), (400, 100)], strict=True):
+        row |= {"busy_ns": busy * MS, "rwnd_limited_ns": limited * MS}
+    found = metrics.compute(HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": rows}))
+    assert found["rwnd.bulk.max_bytes"] == 5_000_000
+    assert found["rwnd.bulk.limited_percent"] == pytest.approx(100 * 400 / 2000)
+    # From one second on, 800 ms were spent, and the window was the limit in 300 of them.
+    later = metrics.compute(HandmadeRun(scenario({"bulk": TCP}, duration_s=2, warmup_s=1), {"flows": rows}))
+    assert later["rwnd.bulk.limited_percent"] == pytest.approx(100 * 300 / 800)
+    idle = metrics.compute(HandmadeRun(scenario({"bulk": TCP}, duration_s=2), {"flows": _samples("bulk/1", [0, 0])}))
+    assert "rwnd.bulk.limited_percent" not in idle
 
 
 def test_download_times() -> None:
@@ -393,7 +418,8 @@ def _run_with_everything() -> HandmadeRun:
         scenario({"bulk": TCP, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP, "irtt": IRTT}, duration_s=1),
         {
             "probes": [*probes([10, 20]), {"probe": "irtt", "rtt_ns": MS}, {"probe": "call/1", "owd_up_ns": MS}],
-            "flows": _samples("bulk/1", [0, 1000], cwnd_bytes=[MSS, MSS]) + _samples("udp/1", [0, 1000], lost=[0, 1]),
+            "flows": _samples("bulk/1", [0, 1000], cwnd_bytes=[MSS, MSS], busy_ns=[0, SECOND])
+            + _samples("udp/1", [0, 1000], lost=[0, 1]),
             "queues": queues,
             "drops": [{"t_ns": 0, "reason": "overlimit"}],
             "transfers": [{"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 9}],

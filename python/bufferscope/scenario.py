@@ -40,6 +40,7 @@ class TcpSettings(TypedDict):
     notsent_lowat_bytes: int | None
     initial_window_packets: int
     gso_max_segs: int
+    min_tso_segs: int
     slow_start_after_idle: bool
     remember_ssthresh: bool
     syn_linear_timeouts: int

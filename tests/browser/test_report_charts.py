@@ -32,6 +32,11 @@ TOLD = {
     "rtt_equation": [LIMIT, "what", RTT],
     "goodput_delay": [LIMIT, "median round-trip time (ms)", "goodput (Mbit/s)"],
     "trade_offs": [LIMIT, "median round-trip time (ms)", "goodput (Mbit/s)"],
+    "rtt_by_size": ["queue limit (packets)", "mean round-trip time (ms)"],
+    "drops_by_size": ["queue limit (packets)", "drops (packets)"],
+    "retransmits_by_size": ["queue limit (packets)", "retransmissions (segments)"],
+    "receive_window": [LIMIT, "acknowledged (MB)", "advertised window (MB)", "flow"],
+    "rtt_cdf_panels": [LIMIT, RTT, "probes answered within (%)"],
     "rtt_matrix": [LIMIT, "at", "median round-trip time (ms)"],
     "goodput_matrix": [LIMIT, "at", "goodput (Mbit/s)"],
 }  # fmt: skip
@@ -39,7 +44,7 @@ TOLD = {
 BAND = ["p5", "p95"]
 EXPERIMENTS = {
     "two-queues": (LABELS, 1, DRAWN),
-    "single": (LABELS[:1], 1, [name for name in DRAWN if not name.endswith("_matrix")]),
+    "single": (LABELS[:1], 1, [name for name in DRAWN if not name.endswith(("_matrix", "_by_size"))]),
     "few": (LABELS, 2, ["rtt", "cwnd", "download_time", "goodput_delay", "rtt_matrix"]),
     "many": (LABELS, 8, ["queue_length", "rtt", "cwnd", "goodput"]),
 }

@@ -43,6 +43,7 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) {
             ("net.ipv4.tcp_rmem", format!("4096 {} {}", tcp.rmem_default_bytes, tcp.rmem_max_bytes)),
             ("net.ipv4.tcp_wmem", format!("4096 {} {}", tcp.wmem_default_bytes, tcp.wmem_max_bytes)),
             ("net.ipv4.tcp_notsent_lowat", tcp.notsent_lowat_bytes.unwrap_or(u32::MAX.into()).to_string()),
+            ("net.ipv4.tcp_min_tso_segs", tcp.min_tso_segs.to_string()),
             ("net.ipv4.tcp_slow_start_after_idle", u8::from(tcp.slow_start_after_idle).to_string()),
             (SYN_LINEAR_TIMEOUTS, tcp.syn_linear_timeouts.to_string()),
             ("net.ipv4.tcp_pacing_ss_ratio", tcp.pacing_percent[0].to_string()),

@@ -141,6 +141,16 @@ fn a_setting_that_older_kernels_lack_may_be_missing_only_where_they_do_the_same_
     assert!(!is_optional("net.ipv4.ip_forward", "0"));
 }
 
+#[test]
+fn the_least_segments_of_a_packet_are_a_setting_of_the_kernel() {
+    let asking = format!("{LAB}host = [{{ name = \"h1\", tcp = {{ min_tso_segs = 45 }} }}]");
+    let script = script(&asking);
+    let settings: Vec<&str> = script.lines().filter(|line| line.contains("min_tso_segs")).map(str::trim).collect();
+    let expected = [("h1", 45), ("r1", 2), ("h2", 2)]
+        .map(|(host, value)| format!("ip netns exec {host} sysctl -qw net.ipv4.tcp_min_tso_segs='{value}'"));
+    assert_eq!(settings, expected);
+}
+
 /// A ring of four routers. From h1 to h2 both ways round are equally long, and the link named first wins.
 #[test]
 fn among_equally_short_ways_the_first_link_wins() {

@@ -115,6 +115,8 @@ pub struct TcpSettings {
     pub initial_window_packets: u32,
     /// Maximum number of segments that leave the host as one packet, which stays whole up to the receiver; default 1.
     pub gso_max_segs: u32,
+    /// Minimum number of segments in such a packet, if there are as many to send (`net.ipv4.tcp_min_tso_segs`); default 2.
+    pub min_tso_segs: u32,
     /// Shrink windows after idle times and while they are not fully used (`net.ipv4.tcp_slow_start_after_idle`);
     /// default true.
     pub slow_start_after_idle: bool,

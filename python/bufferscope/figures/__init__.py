@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.buffers import buffers
     from bufferscope.figures.charts.cwnd import cwnd
     from bufferscope.figures.charts.download_time import download_time
+    from bufferscope.figures.charts.drops_by_size import drops_by_size
     from bufferscope.figures.charts.goodput import goodput
     from bufferscope.figures.charts.goodput_delay import goodput_delay
     from bufferscope.figures.charts.goodput_matrix import goodput_matrix
     from bufferscope.figures.charts.jain_matrix import jain_matrix
     from bufferscope.figures.charts.queue_length import queue_length
+    from bufferscope.figures.charts.receive_window import receive_window
+    from bufferscope.figures.charts.retransmits_by_size import retransmits_by_size
     from bufferscope.figures.charts.rtt import rtt
     from bufferscope.figures.charts.rtt_by_point import rtt_by_point
+    from bufferscope.figures.charts.rtt_by_size import rtt_by_size
     from bufferscope.figures.charts.rtt_cdf import rtt_cdf
+    from bufferscope.figures.charts.rtt_cdf_panels import rtt_cdf_panels
     from bufferscope.figures.charts.rtt_equation import rtt_equation
     from bufferscope.figures.charts.rtt_matrix import rtt_matrix
     from bufferscope.figures.charts.rtt_members import rtt_members
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
 NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
     *("goodput_delay", "trade_offs", "buffers", "rtt_members"),
+    *("rtt_by_size", "drops_by_size", "retransmits_by_size", "receive_window", "rtt_cdf_panels"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -58,6 +64,11 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "trade_offs": ("flows", "probes"),
     "buffers": ("estimates",),
     "rtt_members": ("probes",),
+    "rtt_by_size": ("probes",),
+    "drops_by_size": ("drops", "queues", "capacity"),
+    "retransmits_by_size": ("flows",),
+    "receive_window": ("flows",),
+    "rtt_cdf_panels": ("probes",),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -75,14 +86,19 @@ __all__ = [
     "cwnd",
     "download_time",
     "draw",
+    "drops_by_size",
     "goodput",
     "goodput_delay",
     "goodput_matrix",
     "jain_matrix",
     "queue_length",
+    "receive_window",
+    "retransmits_by_size",
     "rtt",
     "rtt_by_point",
+    "rtt_by_size",
     "rtt_cdf",
+    "rtt_cdf_panels",
     "rtt_equation",
     "rtt_matrix",
     "rtt_members",

@@ -10,17 +10,24 @@ from bufferscope.figures.pointer import CROSSHAIR, HOVER
 CHARACTER, SYMBOL = 7.2, 40
 """Widths in pixels: of a letter in a legend, and of an entry's symbol with the gaps around it."""
 FOR_THE_POINTER = (HOVER, CROSSHAIR)
-"""The layers that pictures leave out."""
+"""The names with which those layers begin that pictures leave out."""
 
 
 def still(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The specification without hovering, zooming and descriptions of marks; its picture has a tenth of the size."""
     kept = {key: value for key, value in spec.items() if key != "params"}
     if "layer" in kept:
-        kept["layer"] = [_settled(layer) for layer in kept["layer"] if layer.get("name") not in FOR_THE_POINTER]
+        kept["layer"] = _seen(kept["layer"])
+    if "concat" in kept:
+        kept["concat"] = [panel | {"layer": _seen(panel["layer"])} for panel in kept["concat"]]
     config = kept.get("config", {})
     kept["config"] = config | {"aria": False, "legend": config.get("legend", {}) | _columns(kept)}
     return kept
+
+
+def _seen(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The layers that are not only there for the pointer."""
+    return [_settled(layer) for layer in layers if not layer.get("name", "").startswith(FOR_THE_POINTER)]
 
 
 def _settled(layer: dict[str, Any]) -> dict[str, Any]:

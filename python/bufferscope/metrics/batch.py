@@ -24,7 +24,10 @@ MOST_ROWS = 1_000_000
 """The most rows that the largest table of a batch may have, unless one run has more. This bounds memory."""
 COLUMNS: Mapping[str, Sequence[str]] = {
     "probes": ("probe", "sent_ns", "rtt_ns", "owd_up_ns"),
-    "flows": ("t_ns", "flow", "cwnd_bytes", "delivered_bytes", "retransmits", "lost", "notsent_bytes"),
+    "flows": (
+        *("t_ns", "flow", "cwnd_bytes", "rwnd_bytes", "delivered_bytes", "retransmits", "lost", "notsent_bytes"),
+        *("busy_ns", "rwnd_limited_ns"),
+    ),
     "queues": ("t_ns", "port", "layer", "packets", "bytes", "sent_packets", "sent_bytes", "airtime_ns", "transmissions"),
     "drops": ("t_ns", "port", "reason"),
     "transfers": ("traffic", "flow", "started_ns", "finished_ns", "bytes"),

@@ -73,6 +73,13 @@ def _rtt() -> list[Definition]:
         Definition("rtt.lost", "probes", "Probes sent that were never answered, or not in time.", source),
         Definition("rtt.answered", "probes", "Probes sent that were answered: rtt.sent - rtt.lost.", source),
         *(Definition(f"rtt.<traffic>.{ending}", unit, each, source) for ending, unit in endings.items()),
+        Definition(
+            "answered.p<N>_ms",
+            "ms",
+            "Percentile of the round-trip time over the answered probes alone, as from the output of ping, which "
+            "leaves lost ones out.",
+            source,
+        ),
     ]
 
 
@@ -192,6 +199,19 @@ def _flows() -> list[Definition]:
             "ms",
             "Time that data waited in the send buffers before it was sent, by Little's law.",
             "flows: notsent_bytes, delivered_bytes",
+        ),
+        Definition(
+            "rwnd.<traffic>.max_bytes",
+            "bytes",
+            "Largest window that a receiver had advertised when a sample was taken.",
+            "flows: rwnd_bytes",
+        ),
+        Definition(
+            "rwnd.<traffic>.limited_percent",
+            "%",
+            "Part of the time with data to send or to be acknowledged in which the receiver's window was the limit; "
+            "all connections together.",
+            "flows: rwnd_limited_ns, busy_ns",
         ),
     ]
 

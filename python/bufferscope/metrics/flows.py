@@ -1,4 +1,4 @@
-"""Metrics of TCP senders: retransmissions, congestion windows, and the time that data waited in send buffers."""
+"""Metrics of TCP senders: retransmissions, windows, and the time that data waited in send buffers."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
 
 
 def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """`retransmits.total`, `cwnd.<traffic>.*` and `unsent.<traffic>_ms` of the runs with TCP."""
+    """`retransmits.total`, `cwnd.<traffic>.*`, `unsent.<traffic>_ms` and `rwnd.<traffic>.*` of the runs with TCP."""
     samples = batch.table("flows", "t_ns", "flow", "retransmits")
     retransmits = gained(samples, batch, "retransmits").group_by("run").agg(pl.col("retransmits").sum())
     runs = batch.having(*OVER_TCP).join(retransmits, on="run", how="left", maintain_order="left")
@@ -46,6 +46,26 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     known = pl.when((pl.col("delivered_bytes") != 0) & (pl.col("intervals") > 0))
     twice_sent = pl.col("delivered_bytes") * 2
     yield long(wide, {"unsent.{}_ms": (known.then(pl.col("byte_ns")), twice_sent * MS)}, "traffic")
+    yield _advertised(batch)
+
+
+def _advertised(batch: Batch) -> pl.LazyFrame:
+    """`rwnd.<traffic>.*`: the receivers' windows, and for how long they were the limit."""
+    largest = (
+        batch.rows("flows", "flow", "rwnd_bytes").group_by("run", traffic_of_flow()).agg(pl.col("rwnd_bytes").max())
+    )
+    times = ("busy_ns", "rwnd_limited_ns")
+    spent = gained(batch.table("flows", "t_ns", "flow", *times), batch, *times)
+    spent = spent.group_by("run", traffic_of_flow()).agg(pl.col(times).sum())
+    wide = batch.traffic(*OVER_TCP)
+    for found in (largest, spent):
+        wide = wide.join(found, on=["run", "traffic"], how="left", maintain_order="left")
+    busy = pl.when(pl.col("busy_ns") > 0)
+    windows: dict[str, Measured] = {
+        "rwnd.{}.max_bytes": pl.col("rwnd_bytes"),
+        "rwnd.{}.limited_percent": (busy.then(pl.col("rwnd_limited_ns") * 100), pl.col("busy_ns")),
+    }
+    return long(wide, windows, "traffic")
 
 
 def _waits(batch: Batch) -> pl.LazyFrame:

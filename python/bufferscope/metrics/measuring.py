@@ -29,6 +29,7 @@ class AnyPercentile(Protocol):
 
 FAMILIES: Mapping[str, Family] = {
     "rtt": rtt.measure,
+    "answered": rtt.measure_answered,
     "goodput": goodput.measure,
     "loss": loss.measure,
     "voip": voip.measure,
@@ -44,6 +45,7 @@ FAMILIES: Mapping[str, Family] = {
     "retransmits": flows.measure,
     "cwnd": flows.measure,
     "unsent": flows.measure,
+    "rwnd": flows.measure,
     "transfer": transfers.measure,
     "buffer": buffers.measure,
 }
@@ -51,6 +53,7 @@ FAMILIES: Mapping[str, Family] = {
 
 ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
     "rtt": rtt.measure,
+    "answered": rtt.measure_answered,
     "queue": queues.measure,
     "ring": queues.measure,
     "sojourn": sojourns.measure,

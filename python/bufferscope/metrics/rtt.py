@@ -13,6 +13,7 @@ from bufferscope.metrics.window import Window
 
 MS = 1e6
 PERCENTILES = (5, 50, 95, 99)
+ANSWERED_PERCENTILES = (50, 95)
 
 
 def is_echo() -> pl.Expr:
@@ -47,6 +48,17 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
     each = ["run", "probe"]
     wide = several.join(_found(sent, *each), on=each, how="left", maintain_order="left")
     yield long(wide, {f"rtt.{{}}.{name}": value for name, value in _metrics(percents).items()}, "probe")
+
+
+def measure_answered(batch: Batch, percents: Sequence[int] = ANSWERED_PERCENTILES) -> Iterator[pl.LazyFrame]:
+    """`answered.p<N>_ms` of the runs with `ping` or `irtt` traffic."""
+    sent = batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
+    answered = sent.group_by("run").agg(ordered=pl.col("rtt_ns").drop_nulls().sort())
+    wide = batch.having("ping", "irtt").join(answered, on="run", how="left", maintain_order="left")
+    found = {
+        f"answered.p{percent}_ms": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS * MS) for percent in percents
+    }
+    yield long(wide, found)
 
 
 def _found(sent: pl.LazyFrame, *keys: str) -> pl.LazyFrame:

@@ -264,6 +264,11 @@ pub(super) fn gso_max_segs() -> Segments {
     1
 }
 
+/// Linux' `net.ipv4.tcp_min_tso_segs`.
+pub(super) fn min_tso_segs() -> Segments {
+    2
+}
+
 /// Linux' `net.ipv4.tcp_slow_start_after_idle`.
 pub(super) fn slow_start_after_idle() -> bool {
     true

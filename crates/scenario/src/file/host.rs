@@ -61,6 +61,11 @@ pub(crate) struct HostTcp {
     /// segment.
     #[schemars(range(min = 1, max = 45))]
     pub(crate) gso_max_segs: Segments,
+    /// Minimum number of segments that leave as one packet if the window has room for them, whatever the rate is
+    /// (`net.ipv4.tcp_min_tso_segs`, since Linux 3.12). It matters if `gso_max_segs` is larger; `bbr` chooses its own. Before
+    /// 3.12, packets were as large as window and `gso_max_segs` allowed, which 45 brings back.
+    #[schemars(range(min = 1, max = 255))]
+    pub(crate) min_tso_segs: Segments,
     /// Reduce the congestion window after idle times and while it is not fully used (`net.ipv4.tcp_slow_start_after_idle`).
     pub(crate) slow_start_after_idle: bool,
     /// Start a connection with the slow-start threshold at which the last one to the same host ended
@@ -91,6 +96,7 @@ impl Default for HostTcp {
             notsent_lowat: None,
             initial_window: defaults::initial_window(),
             gso_max_segs: defaults::gso_max_segs(),
+            min_tso_segs: defaults::min_tso_segs(),
             slow_start_after_idle: defaults::slow_start_after_idle(),
             remember_ssthresh: defaults::remember_ssthresh(),
             syn_linear_timeouts: defaults::syn_linear_timeouts(),

@@ -59,6 +59,7 @@ impl<'a> Nodes<'a> {
                     notsent_lowat_bytes: tcp.notsent_lowat.map(|bytes| bytes.get()),
                     initial_window_packets: tcp.initial_window,
                     gso_max_segs: tcp.gso_max_segs,
+                    min_tso_segs: tcp.min_tso_segs,
                     slow_start_after_idle: tcp.slow_start_after_idle,
                     remember_ssthresh: tcp.remember_ssthresh,
                     syn_linear_timeouts: tcp.syn_linear_timeouts,

@@ -92,13 +92,19 @@ fn tcp_settings() -> impl Strategy<Value = TcpSettings> {
     let percent = || 1..=1000_u32;
     let receives = (65_536..=6_291_456_u64, 4096..=65_536_u64);
     let sends = (65_536..=4_194_304_u64, 4096..=65_536_u64, proptest::option::of(1..=1_000_000_u64));
-    let settings =
-        (receives, sends, (1..=20_u32, 1..=45_u32), [proptest::bool::ANY; 2], 0..=127_u32, [percent(), percent()]);
+    let settings = (
+        receives,
+        sends,
+        (1..=20_u32, 1..=45_u32, 1..=255_u32),
+        [proptest::bool::ANY; 2],
+        0..=127_u32,
+        [percent(), percent()],
+    );
     settings.prop_map(
         |(
             receives,
             sends,
-            (initial_window_packets, gso_max_segs),
+            (initial_window_packets, gso_max_segs, min_tso_segs),
             [slow_start_after_idle, remember_ssthresh],
             syn_linear_timeouts,
             pacing_percent,
@@ -113,6 +119,7 @@ fn tcp_settings() -> impl Strategy<Value = TcpSettings> {
                 notsent_lowat_bytes,
                 initial_window_packets,
                 gso_max_segs,
+                min_tso_segs,
                 slow_start_after_idle,
                 remember_ssthresh,
                 syn_linear_timeouts,

@@ -114,6 +114,7 @@ fn host(node: &Node) -> Value {
         ("wmem_default", size(node.tcp.wmem_default_bytes)),
         ("initial_window", number(node.tcp.initial_window_packets)),
         ("gso_max_segs", number(node.tcp.gso_max_segs)),
+        ("min_tso_segs", number(node.tcp.min_tso_segs)),
         ("slow_start_after_idle", Value::from(node.tcp.slow_start_after_idle)),
         ("remember_ssthresh", Value::from(node.tcp.remember_ssthresh)),
         ("syn_linear_timeouts", number(node.tcp.syn_linear_timeouts)),

@@ -240,6 +240,7 @@ impl Setup<'_> {
             pacing: sending.pacing,
             pacing_percent: host.pacing_percent,
             gso_max_segs: host.gso_max_segs,
+            min_tso_segs: host.min_tso_segs,
             slow_start_after_idle: host.slow_start_after_idle,
             syn_linear_timeouts: host.syn_linear_timeouts,
             // Programs that answer requests set it, and it makes no difference to data written in large pieces.

@@ -48,6 +48,8 @@ pub struct Config {
     /// Maximum number of segments that leave as one packet (ip-link(8), `gso_max_segs`); 1 without segmentation
     /// offload.
     pub gso_max_segs: u32,
+    /// Minimum number of segments in such a packet (`net.ipv4.tcp_min_tso_segs`).
+    pub min_tso_segs: u32,
     /// Seed of the congestion control's random numbers. BBR uses random numbers so that flows that began together do
     /// not probe together.
     pub seed: u64,
@@ -88,6 +90,7 @@ impl Config {
         syn_linear_timeouts: 0,
         no_delay: false,
         gso_max_segs: 1,
+        min_tso_segs: 2,
         seed: 0,
         ecn: false,
         accurate_ecn: false,

@@ -27,6 +27,23 @@ fn a_packet_holds_a_millisecond_at_the_pacing_rate_and_two_segments_at_least() {
     }
 }
 
+/// Largest of the last hundred packets after 20 s at 10 Mbit/s, where a millisecond is less than a segment.
+fn largest_late(config: &Config) -> u64 {
+    let mut net = Net::new(config, 20 * MS).bottleneck(10_000_000, 400).stream();
+    net.run_until(20 * SECOND);
+    segments(&net).into_iter().rev().take(100).max().unwrap()
+}
+
+#[test]
+fn the_minimum_number_of_segments_holds_whatever_the_rate_is() {
+    for least in [1, 2, 8, 20] {
+        assert_eq!(largest_late(&Config { min_tso_segs: least, ..RENO }), u64::from(least));
+    }
+    // No packet holds more than `gso_max_segs` segments, and BBR has a minimum of its own.
+    assert_eq!(largest_late(&Config { min_tso_segs: 255, gso_max_segs: 20, ..RENO }), 20);
+    assert_eq!(largest_late(&Config { congestion: Congestion::Bbr, min_tso_segs: 8, ..RENO }), 2);
+}
+
 #[test]
 fn the_first_window_leaves_in_packets_of_half_of_it_at_most() {
     let mut net = Net::new(&RENO, 20 * MS).stream();

@@ -19,7 +19,7 @@ def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
     rtts = pooled(result, lambda run: pl.DataFrame({"rtt_ms": rtts_ms(run)}))
     steps = min(STEPS, parts.MOST_ROWS // len(points(result)))
     curves = [
-        _curve(point.label, rtts.filter(point=point.label)["rtt_ms"].to_numpy(), steps) for point in points(result)
+        curve(point.label, rtts.filter(point=point.label)["rtt_ms"].to_numpy(), steps) for point in points(result)
     ]
     frame = pl.concat(curves)
     if frame.is_empty():
@@ -42,7 +42,7 @@ def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
     return parts.framed(layers, "Distribution of the round-trip time", subtitle, _description(result, rtts))
 
 
-def _curve(label: str, rtts: Samples, steps: int) -> pl.DataFrame:
+def curve(label: str, rtts: Samples, steps: int) -> pl.DataFrame:
     """The empirical distribution over all probes sent, at `steps` of the answered ones, including first and last."""
     answered = np.sort(rtts[np.isfinite(rtts)])
     evenly = np.linspace(0, len(answered) - 1, min(steps, len(answered)))

@@ -36,6 +36,7 @@ use marks::Marks;
 use recovery::prr::Recovery;
 use recovery::undo::Undo;
 use sending::buffer::SendBuffer;
+use sending::offload::least_segments;
 use sending::pacing::Pacer;
 use sending::push::Pushes;
 use sending::small_queue::SmallQueue;
@@ -84,6 +85,7 @@ pub(crate) struct Sender {
     slow_start_after_idle: bool,
     no_delay: bool,
     gso_max_segs: u32,
+    min_tso_segs: u32,
     /// End of the piece from which the next packet is taken, with segmentation offload.
     piece_end: u64,
     /// Where that piece was cut. A value below `nxt` is obsolete.
@@ -173,6 +175,7 @@ impl Sender {
             slow_start_after_idle: config.slow_start_after_idle,
             no_delay: config.no_delay,
             gso_max_segs: config.gso_max_segs,
+            min_tso_segs: least_segments(config),
             piece_end: 0,
             cut_end: 0,
             pacing_percent: config.pacing_percent,
