@@ -39,7 +39,8 @@ def test_loading_the_file_of_a_figure_does_not_hide_its_function(name: str) -> N
 
 
 LABELS = ["50p", "100p", "20p"]
-OF_POINTS = [name for name in figures.NAMES if not name.endswith("_matrix") and name != "trade_offs"]
+PANELS = ("trade_offs", "throughput_delay", "smoke")
+OF_POINTS = [name for name in figures.NAMES if not name.endswith("_matrix") and name not in PANELS]
 """The figures that show points side by side; those with one cell per point, or with panels, have tests of their own."""
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.rtt_equation import rtt_equation
     from bufferscope.figures.charts.rtt_matrix import rtt_matrix
     from bufferscope.figures.charts.share_matrix import share_matrix
+    from bufferscope.figures.charts.smoke import smoke
+    from bufferscope.figures.charts.throughput_delay import throughput_delay
     from bufferscope.figures.charts.trade_offs import trade_offs
     from bufferscope.figures.source import NoDataError, ResultRecords
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
-    *("goodput_delay", "trade_offs"),
+    *("goodput_delay", "trade_offs", "throughput_delay", "smoke"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -54,6 +56,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "rtt_equation": ("probes", "capacity"),
     "goodput_delay": ("flows", "probes"),
     "trade_offs": ("flows", "probes"),
+    "throughput_delay": ("flows", "probes", "queues", "capacity"),
+    "smoke": ("probes",),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -81,6 +85,8 @@ __all__ = [
     "rtt_equation",
     "rtt_matrix",
     "share_matrix",
+    "smoke",
+    "throughput_delay",
     "trade_offs",
 ]
 

@@ -24,7 +24,16 @@ MOST_ROWS = 1_000_000
 """The most rows that the largest table of a batch may have, unless one run has more. This bounds memory."""
 COLUMNS: Mapping[str, Sequence[str]] = {
     "probes": ("probe", "sent_ns", "rtt_ns", "owd_up_ns"),
-    "flows": ("t_ns", "flow", "cwnd_bytes", "delivered_bytes", "retransmits", "lost", "notsent_bytes"),
+    "flows": (
+        "t_ns",
+        "flow",
+        "cwnd_bytes",
+        "inflight_bytes",
+        "delivered_bytes",
+        "retransmits",
+        "lost",
+        "notsent_bytes",
+    ),
     "queues": ("t_ns", "port", "layer", "packets", "bytes", "sent_bytes"),
     "drops": ("t_ns", "port", "reason"),
     "transfers": ("traffic", "flow", "started_ns", "finished_ns", "bytes"),

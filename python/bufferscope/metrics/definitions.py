@@ -169,6 +169,7 @@ def _sojourns() -> list[Definition]:
 
 def _flows() -> list[Definition]:
     cwnd = "flows: cwnd_bytes; run: mss_bytes"
+    in_flight = "flows: inflight_bytes; run: mss_bytes"
     return [
         Definition(
             "retransmits.total", "segments", "Segments retransmitted, all connections together.", "flows: retransmits"
@@ -177,6 +178,13 @@ def _flows() -> list[Definition]:
             "cwnd.<traffic>.mean_packets", "packets", "Mean congestion window of a connection, over the samples.", cwnd
         ),
         Definition("cwnd.<traffic>.max_packets", "packets", "Largest congestion window found by a sample.", cwnd),
+        Definition(
+            "inflight.<traffic>.mean_packets",
+            "packets",
+            "Mean amount of data in flight of a connection, over the samples.",
+            in_flight,
+        ),
+        Definition("inflight.<traffic>.max_packets", "packets", "Most data in flight found by a sample.", in_flight),
         Definition(
             "unsent.<traffic>_ms",
             "ms",

@@ -41,6 +41,7 @@ FAMILIES: Mapping[str, Family] = {
     "sojourn": sojourns.measure,
     "retransmits": flows.measure,
     "cwnd": flows.measure,
+    "inflight": flows.measure,
     "unsent": flows.measure,
     "transfer": transfers.measure,
 }
