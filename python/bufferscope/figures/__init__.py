@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.goodput_matrix import goodput_matrix
     from bufferscope.figures.charts.jain_matrix import jain_matrix
     from bufferscope.figures.charts.queue_length import queue_length
+    from bufferscope.figures.charts.reaction_time import reaction_time
     from bufferscope.figures.charts.rtt import rtt
     from bufferscope.figures.charts.rtt_by_point import rtt_by_point
     from bufferscope.figures.charts.rtt_cdf import rtt_cdf
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
-    *("goodput_delay", "trade_offs", "throughput_delay", "smoke"),
+    *("goodput_delay", "trade_offs", "throughput_delay", "smoke", "reaction_time"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -58,6 +59,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "trade_offs": ("flows", "probes"),
     "throughput_delay": ("flows", "probes", "queues", "capacity"),
     "smoke": ("probes",),
+    "reaction_time": ("flows", "sojourns"),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -79,6 +81,7 @@ __all__ = [
     "goodput_matrix",
     "jain_matrix",
     "queue_length",
+    "reaction_time",
     "rtt",
     "rtt_by_point",
     "rtt_cdf",

@@ -82,6 +82,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "style": {
             "limit": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.9},
             "capacity": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "claimed": {"strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.8},
             "smoke": {"color": theme.muted, "opacity": 0.28},
             "lost": {"strokeWidth": 1.5, "opacity": 0.9},
             "note": {"color": theme.muted, "fontSize": 13},

@@ -25,14 +25,8 @@ MOST_ROWS = 1_000_000
 COLUMNS: Mapping[str, Sequence[str]] = {
     "probes": ("probe", "sent_ns", "rtt_ns", "owd_up_ns"),
     "flows": (
-        "t_ns",
-        "flow",
-        "cwnd_bytes",
-        "inflight_bytes",
-        "delivered_bytes",
-        "retransmits",
-        "lost",
-        "notsent_bytes",
+        *("t_ns", "flow", "state", "cwnd_bytes", "inflight_bytes", "delivered_bytes"),
+        *("retransmits", "lost", "notsent_bytes"),
     ),
     "queues": ("t_ns", "port", "layer", "packets", "bytes", "sent_bytes"),
     "drops": ("t_ns", "port", "reason"),

@@ -98,6 +98,18 @@ def _goodput() -> list[Definition]:
     ]
 
 
+def _fairness() -> list[Definition]:
+    meaning = (
+        "Time from the start of a tcp entry that begins while others send until it has had, over the latter half of "
+        "that time, 90 % of its fair share of all their goodput; censored if it never has."
+    )
+    epochs = "Mean time between two reductions of the window of a connection of a tcp entry: its reaction time."
+    return [
+        Definition("fair_after.<traffic>_s", "s", meaning, "flows: delivered_bytes"),
+        Definition("epoch.<traffic>_s", "s", epochs, "flows: state"),
+    ]
+
+
 def _loss() -> list[Definition]:
     meaning = (
         "Datagrams of a udp entry that the receiver found missing, as a share of the missing and the arrived ones."
@@ -219,6 +231,7 @@ def _transfers() -> list[Definition]:
 DEFINITIONS: tuple[Definition, ...] = (
     *_rtt(),
     *_goodput(),
+    *_fairness(),
     *_loss(),
     *_voip(),
     *_ports(),

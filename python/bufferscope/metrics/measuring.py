@@ -8,7 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics import flows, goodput, loss, queues, rtt, sojourns, transfers, voip
+from bufferscope.metrics import fairness, flows, goodput, loss, queues, rtt, sojourns, transfers, voip
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
@@ -30,6 +30,8 @@ class AnyPercentile(Protocol):
 FAMILIES: Mapping[str, Family] = {
     "rtt": rtt.measure,
     "goodput": goodput.measure,
+    "fair_after": fairness.measure,
+    "epoch": fairness.measure,
     "loss": loss.measure,
     "voip": voip.measure,
     "utilization": queues.measure,
