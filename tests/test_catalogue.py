@@ -19,6 +19,8 @@ COURSE = [
     "battling-rrul",
     "battling-rrul-path",
     "battling-udp-flood",
+    "dark-throughput-delay",
+    "dark-smokeping",
     "congestion-controls",
 ]
 

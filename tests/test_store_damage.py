@@ -227,7 +227,10 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a ring that limits its bytes or not": (
         lambda run: change(
-            run, lambda meta: meta["scenario"]["links"][0]["forward"].update(ring={"size_packets": 64, "bql": {"hold_ns": 1}})
+            run,
+            lambda meta: meta["scenario"]["links"][0]["forward"].update(
+                ring={"size_packets": 64, "bql": {"hold_ns": 1}}
+            ),
         ),
         "scenario.links[0].forward.ring.bql.min_bytes: missing",
     ),

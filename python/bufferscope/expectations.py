@@ -96,7 +96,6 @@ class Expectation:
     figure: str | None = None
     """Where the document says it: a figure, a table or a section."""
 
-
     @property
     def subject(self) -> str:
         """What is measured, in words: the metric, whose it is, and the interval if a share is measured."""
@@ -223,7 +222,7 @@ class _Point:
         for value in self.measured:
             if not isinstance(value, Exception):
                 numbers.append(value.number)
-            elif not self.are_members or value is self.measured[-1] and not numbers:
+            elif not self.are_members or (value is self.measured[-1] and not numbers):
                 raise value
         if self.share_in is not None:
             numbers = [float(is_in(self.share_in, number)) for number in numbers]

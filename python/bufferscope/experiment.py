@@ -40,13 +40,15 @@ TEACHING_ORDER = (
     "battling-rrul",
     "battling-rrul-path",
     "battling-udp-flood",
+    "dark-throughput-delay",
+    "dark-smokeping",
     "congestion-controls",
     "disciplines",
     "l4s",
     "dark-netalyzr",
 )
-"""The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, who fills it, and all
-cures side by side."""
+"""The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, where it is
+found in the Internet, who fills it, and all cures side by side."""
 LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; a larger file is something else."""
 KINDS = {

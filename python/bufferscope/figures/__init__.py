@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.goodput_matrix import goodput_matrix
     from bufferscope.figures.charts.jain_matrix import jain_matrix
     from bufferscope.figures.charts.queue_length import queue_length
+    from bufferscope.figures.charts.reaction_time import reaction_time
     from bufferscope.figures.charts.receive_window import receive_window
     from bufferscope.figures.charts.retransmits_by_size import retransmits_by_size
     from bufferscope.figures.charts.rtt import rtt
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.rtt_matrix import rtt_matrix
     from bufferscope.figures.charts.rtt_members import rtt_members
     from bufferscope.figures.charts.share_matrix import share_matrix
+    from bufferscope.figures.charts.smoke import smoke
+    from bufferscope.figures.charts.throughput_delay import throughput_delay
     from bufferscope.figures.charts.trade_offs import trade_offs
     from bufferscope.figures.source import NoDataError, ResultRecords
 
@@ -47,6 +50,7 @@ NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
     *("goodput_delay", "trade_offs", "buffers", "rtt_members"),
     *("rtt_by_size", "drops_by_size", "retransmits_by_size", "receive_window", "rtt_cdf_panels"),
+    *("throughput_delay", "smoke", "reaction_time"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -69,6 +73,9 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "retransmits_by_size": ("flows",),
     "receive_window": ("flows",),
     "rtt_cdf_panels": ("probes",),
+    "throughput_delay": ("flows", "probes", "queues", "capacity"),
+    "smoke": ("probes",),
+    "reaction_time": ("flows", "sojourns"),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -92,6 +99,7 @@ __all__ = [
     "goodput_matrix",
     "jain_matrix",
     "queue_length",
+    "reaction_time",
     "receive_window",
     "retransmits_by_size",
     "rtt",
@@ -103,6 +111,8 @@ __all__ = [
     "rtt_matrix",
     "rtt_members",
     "share_matrix",
+    "smoke",
+    "throughput_delay",
     "trade_offs",
 ]
 

@@ -16,7 +16,9 @@ EXTENT = 50
 """Width in pixels of a value axis with its labels; always the same, so that plots below one another are aligned."""
 WORSE: Literal["ramp"] = "ramp"
 BETTER: Literal["heatmap"] = "heatmap"
-"""The ranges of colour scales, under names that Vega has: a specification can't define its own names."""
+LOSS: Literal["ordinal"] = "ordinal"
+"""The ranges of colour scales, under names that Vega has: a specification can't define its own names. `LOSS` has four
+colours, from no loss to heavy loss: green, blue, pink, orange, close to those of Smokeping."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
 
@@ -73,12 +75,15 @@ def config(theme: Theme) -> dict[str, Any]:
         "range": {
             "category": list(theme.palette), "diverging": list(theme.diverging),
             WORSE: list(theme.worse), BETTER: list(theme.better),
+            LOSS: [theme.palette[place] for place in (2, 0, 3, 1)],
         },
         "line": {"strokeWidth": 1.5, "strokeJoin": "round", "strokeCap": "round"},
         "point": {"filled": True, "opacity": 1, "size": 45},
         "style": {
             "limit": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.9},
             "capacity": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "claimed": {"strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.8},
+            "smoke": {"color": theme.muted, "opacity": 0.28},
             "lost": {"strokeWidth": 1.5, "opacity": 0.9},
             "note": {"color": theme.muted, "fontSize": 13},
             "guide": {"color": theme.muted},

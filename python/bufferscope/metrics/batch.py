@@ -25,10 +25,20 @@ MOST_ROWS = 1_000_000
 COLUMNS: Mapping[str, Sequence[str]] = {
     "probes": ("probe", "sent_ns", "rtt_ns", "owd_up_ns"),
     "flows": (
-        *("t_ns", "flow", "cwnd_bytes", "rwnd_bytes", "delivered_bytes", "retransmits", "lost", "notsent_bytes"),
-        *("busy_ns", "rwnd_limited_ns"),
+        *("t_ns", "flow", "state", "cwnd_bytes", "rwnd_bytes", "inflight_bytes", "delivered_bytes"),
+        *("retransmits", "lost", "notsent_bytes", "busy_ns", "rwnd_limited_ns"),
     ),
-    "queues": ("t_ns", "port", "layer", "packets", "bytes", "sent_packets", "sent_bytes", "airtime_ns", "transmissions"),
+    "queues": (
+        "t_ns",
+        "port",
+        "layer",
+        "packets",
+        "bytes",
+        "sent_packets",
+        "sent_bytes",
+        "airtime_ns",
+        "transmissions",
+    ),
     "drops": ("t_ns", "port", "reason"),
     "transfers": ("traffic", "flow", "started_ns", "finished_ns", "bytes"),
     "sojourns": ("t_ns", "port", "layer", "sojourn_ns", "packets"),

@@ -105,6 +105,18 @@ def _goodput() -> list[Definition]:
     ]
 
 
+def _fairness() -> list[Definition]:
+    meaning = (
+        "Time from the start of a tcp entry that begins while others send until it has had, over the latter half of "
+        "that time, 90 % of its fair share of all their goodput; censored if it never has."
+    )
+    epochs = "Mean time between two reductions of the window of a connection of a tcp entry: its reaction time."
+    return [
+        Definition("fair_after.<traffic>_s", "s", meaning, "flows: delivered_bytes"),
+        Definition("epoch.<traffic>_s", "s", epochs, "flows: state"),
+    ]
+
+
 def _loss() -> list[Definition]:
     meaning = (
         "Datagrams of a udp entry that the receiver found missing, as a share of the missing and the arrived ones."
@@ -186,6 +198,7 @@ def _sojourns() -> list[Definition]:
 
 def _flows() -> list[Definition]:
     cwnd = "flows: cwnd_bytes; run: mss_bytes"
+    in_flight = "flows: inflight_bytes; run: mss_bytes"
     return [
         Definition(
             "retransmits.total", "segments", "Segments retransmitted, all connections together.", "flows: retransmits"
@@ -194,6 +207,13 @@ def _flows() -> list[Definition]:
             "cwnd.<traffic>.mean_packets", "packets", "Mean congestion window of a connection, over the samples.", cwnd
         ),
         Definition("cwnd.<traffic>.max_packets", "packets", "Largest congestion window found by a sample.", cwnd),
+        Definition(
+            "inflight.<traffic>.mean_packets",
+            "packets",
+            "Mean amount of data in flight of a connection, over the samples.",
+            in_flight,
+        ),
+        Definition("inflight.<traffic>.max_packets", "packets", "Most data in flight found by a sample.", in_flight),
         Definition(
             "unsent.<traffic>_ms",
             "ms",
@@ -242,10 +262,18 @@ def _buffers() -> list[Definition]:
     source = "estimates: rate_bps, loaded_ns, idle_ns"
     limit = f"{source}; scenario: limit of the queue with the smallest rate"
     meanings = {
-        "mbit": ("Mbit/s", "Payload of a netalyzr test that made the round trip, per second of the measured half.", source),
+        "mbit": (
+            "Mbit/s",
+            "Payload of a netalyzr test that made the round trip, per second of the measured half.",
+            source,
+        ),
         "idle_ms": ("ms", "Mean round-trip time without load.", source),
         "added_ms": ("ms", "Mean round-trip time that the load adds.", source),
-        "inferred_kib": ("KiB", "The buffer as Netalyzr infers it: the rate multiplied by the time that the load adds.", source),
+        "inferred_kib": (
+            "KiB",
+            "The buffer as Netalyzr infers it: the rate multiplied by the time that the load adds.",
+            source,
+        ),
         "true_kib": ("KiB", "What the queue at the smallest rate holds, if it is tail drop.", limit),
         "inferred_share": ("", "The inferred buffer as a share of the true one.", limit),
     }
@@ -259,6 +287,7 @@ def _buffers() -> list[Definition]:
 DEFINITIONS: tuple[Definition, ...] = (
     *_rtt(),
     *_goodput(),
+    *_fairness(),
     *_loss(),
     *_voip(),
     *_ports(),

@@ -1,4 +1,4 @@
-"""Metrics of TCP senders: retransmissions, windows, and the time that data waited in send buffers."""
+"""Metrics of TCP senders: retransmissions, windows, data in flight, and the time that data waited in send buffers."""
 
 from collections.abc import Iterator
 
@@ -19,25 +19,14 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
 
 
 def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """`retransmits.total`, `cwnd.<traffic>.*`, `unsent.<traffic>_ms` and `rwnd.<traffic>.*` of the runs with TCP."""
+    """`retransmits`, `cwnd`, `inflight`, `unsent` and `rwnd` of the runs with TCP."""
     samples = batch.table("flows", "t_ns", "flow", "retransmits")
     retransmits = gained(samples, batch, "retransmits").group_by("run").agg(pl.col("retransmits").sum())
     runs = batch.having(*OVER_TCP).join(retransmits, on="run", how="left", maintain_order="left")
     yield long(runs, {"retransmits.total": pl.col("retransmits").fill_null(0)})
 
-    cwnd, mss = pl.col("cwnd_bytes"), pl.col("mss_bytes")
-    segments = batch.frame({"mss_bytes": pl.Int64}, lambda run: [(run.meta["mss_bytes"],)])
-    flows = batch.rows("flows", "flow", "cwnd_bytes").group_by("run", "flow").agg(
-        cwnd.sum(), samples=cwnd.count(), max=cwnd.max()
-    )  # fmt: skip
-    found = flows.group_by("run", traffic_of_flow()).agg(cwnd.sum(), pl.col("samples").sum(), pl.col("max").max())
-    wide = batch.traffic(*OVER_TCP).join(found, on=["run", "traffic"], maintain_order="left")
-    sampled = pl.when(pl.col("samples") > 0)
-    windows: dict[str, Measured] = {
-        "cwnd.{}.mean_packets": (sampled.then(cwnd), mss * pl.col("samples")),
-        "cwnd.{}.max_packets": (pl.col("max"), mss),
-    }
-    yield long(wide.join(segments, on="run", maintain_order="left"), windows, "traffic")
+    for prefix, column in (("cwnd", "cwnd_bytes"), ("inflight", "inflight_bytes")):
+        yield _sizes(batch, prefix, column)
 
     sent = gained(batch.table("flows", "t_ns", "flow", "delivered_bytes"), batch, "delivered_bytes")
     waits = sent.join(_waits(batch), on=["run", "flow"], how="left").group_by("run", traffic_of_flow())
@@ -66,6 +55,23 @@ def _advertised(batch: Batch) -> pl.LazyFrame:
         "rwnd.{}.limited_percent": (busy.then(pl.col("rwnd_limited_ns") * 100), pl.col("busy_ns")),
     }
     return long(wide, windows, "traffic")
+
+
+def _sizes(batch: Batch, prefix: str, column: str) -> pl.LazyFrame:
+    """Mean and maximum of a column of bytes over all samples of a traffic's connections, in packets."""
+    size, mss = pl.col(column), pl.col("mss_bytes")
+    segments = batch.frame({"mss_bytes": pl.Int64}, lambda run: [(run.meta["mss_bytes"],)])
+    flows = batch.rows("flows", "flow", column).group_by("run", "flow").agg(
+        size.sum(), samples=size.count(), max=size.max()
+    )  # fmt: skip
+    found = flows.group_by("run", traffic_of_flow()).agg(size.sum(), pl.col("samples").sum(), pl.col("max").max())
+    wide = batch.traffic(*OVER_TCP).join(found, on=["run", "traffic"], maintain_order="left")
+    sampled = pl.when(pl.col("samples") > 0)
+    sizes: dict[str, Measured] = {
+        f"{prefix}.{{}}.mean_packets": (sampled.then(size), mss * pl.col("samples")),
+        f"{prefix}.{{}}.max_packets": (pl.col("max"), mss),
+    }
+    return long(wide.join(segments, on="run", maintain_order="left"), sizes, "traffic")
 
 
 def _waits(batch: Batch) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics import buffers, flows, goodput, loss, queues, rtt, sojourns, transfers, voip, wifi
+from bufferscope.metrics import buffers, fairness, flows, goodput, loss, queues, rtt, sojourns, transfers, voip, wifi
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
@@ -31,6 +31,8 @@ FAMILIES: Mapping[str, Family] = {
     "rtt": rtt.measure,
     "answered": rtt.measure_answered,
     "goodput": goodput.measure,
+    "fair_after": fairness.measure,
+    "epoch": fairness.measure,
     "loss": loss.measure,
     "voip": voip.measure,
     "utilization": queues.measure,
@@ -44,6 +46,7 @@ FAMILIES: Mapping[str, Family] = {
     "sojourn": sojourns.measure,
     "retransmits": flows.measure,
     "cwnd": flows.measure,
+    "inflight": flows.measure,
     "unsent": flows.measure,
     "rwnd": flows.measure,
     "transfer": transfers.measure,

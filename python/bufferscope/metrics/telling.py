@@ -30,7 +30,9 @@ ENDINGS = {
 
 def telling(scenario: Scenario) -> list[str]:
     """The names of these metrics for a scenario, in the order in which tables show them; a run may lack some."""
-    return list(dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario), *_tests(scenario)]))
+    return list(
+        dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario), *_tests(scenario)])
+    )
 
 
 def heading(name: str) -> str:

@@ -17,7 +17,6 @@ from bufferscope.scenario import ENDS, SIDES, RateStep, Scenario
 from bufferscope.store.shape import (
     Check,
     Mismatch,
-    flag,
     items,
     mapping,
     matching,

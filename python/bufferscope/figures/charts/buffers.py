@@ -82,9 +82,13 @@ def _panel(frame: pl.DataFrame, direction: str, which: str) -> alt.LayerChart:
     field = f"{direction}_{which}"
     x_scale = alt.Scale(type="log", base=2, domain=[1, 4096], nice=False)
     y_scale = alt.Scale(type="log", domain=[0.016, 24], nice=False)
-    x = alt.X(f"{field}:Q", title=WHICH[which], scale=x_scale, axis=alt.Axis(values=[4**n for n in range(7)], format="d"))
+    x = alt.X(
+        f"{field}:Q", title=WHICH[which], scale=x_scale, axis=alt.Axis(values=[4**n for n in range(7)], format="d")
+    )
     ticks = [0.016, 0.064, 0.25, 1, 4, 16]
-    y = alt.Y(f"{direction}_mbit:Q", title="bandwidth (Mbit/s)", scale=y_scale, axis=alt.Axis(values=ticks, format="~g"))
+    y = alt.Y(
+        f"{direction}_mbit:Q", title="bandwidth (Mbit/s)", scale=y_scale, axis=alt.Axis(values=ticks, format="~g")
+    )
     groups = frame["group"].unique(maintain_order=True).sort().to_list()
     color = alt.Color("group:N", title=None, scale=alt.Scale(domain=groups)) if groups != [ALL] else alt.Undefined
     tips = [
