@@ -132,6 +132,7 @@ fn radio_packets(port: String, Port { queue, link, .. }: &Port, radio: &Radio) -
         dropped: queue_counts.dropped + radio.counts.dropped,
         queued: queued + radio.backlog().packets,
         sent: link.accepted(),
+        in_ring: 0,
         in_flight: link.in_flight().packets().into(),
         delivered: link.delivered(),
         marked: queue_counts.marked,
