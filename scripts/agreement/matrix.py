@@ -21,6 +21,8 @@ class Entry:
     """The name of a scenario of the dumbbell; a catalogue's points are named by what is swept."""
     labels: Sequence[str] | None = None
     """The labels of the points that are compared; `None`: all."""
+    kernel: str | None = None
+    """The guest's kernel series; `None`: its default."""
 
     def has(self, point: Point) -> bool:
         """Whether a point of the experiment is compared."""
@@ -59,7 +61,10 @@ def read(path: Path = FILE) -> Matrix:
     queues, loads = written["queues"], written.get("loads", {})
     overrides, points = written.get("overrides", []), written.get("points", {})
     entries = [
-        *(Entry(scenario.experiment(queues, loads), scenario.name) for scenario in scenarios),
+        *(
+            Entry(scenario.experiment(queues, loads), scenario.name, kernel=loads.get(scenario.load, {}).get("kernel"))
+            for scenario in scenarios
+        ),
         *(Entry(load(name, overrides), None, points.get(name)) for name in written.get("experiments", [])),
     ]
     return Matrix(entries, written["repetitions"], written["most"])
@@ -72,6 +77,8 @@ class Load(TypedDict, total=False):
     """Further text of the file."""
     set: list[str]
     """Overrides."""
+    kernel: str
+    """The guest's kernel series."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import matrix
 from bufferscope.agreement import PointAgreement, compare
-from bufferscope.engines import Engine, engines
+from bufferscope.engines import engines
 from bufferscope.errors import InputError
 from bufferscope.job import Task
 from bufferscope.result import Result
@@ -98,10 +98,9 @@ def _compared(
     entries: Sequence[matrix.Entry], repetitions: int, options: argparse.Namespace
 ) -> dict[str, PointAgreement]:
     """The scenarios of these entries by their names, on both engines."""
-    chosen = engines(options.engines)
-    plans = [_tasks(entry, chosen, repetitions, options.out) for entry in entries]
+    plans = [_tasks(entry, options, repetitions) for entry in entries]
     tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: task.seed)
-    runs = _stored(tasks, chosen[1]) if options.keep_reference else {}
+    runs = _stored(tasks, engines(options.engines)[1].name) if options.keep_reference else {}
     runs |= runs_of([task for task in tasks if task not in runs], options.jobs)
     compared = [compare(Result([runs[task] for task in tasks])) for tasks in plans]
     return {
@@ -111,15 +110,17 @@ def _compared(
     }
 
 
-def _tasks(entry: matrix.Entry, chosen: Sequence[Engine], repetitions: int, out: Path) -> list[Task]:
+def _tasks(entry: matrix.Entry, options: argparse.Namespace, repetitions: int) -> list[Task]:
     """The runs of the points that are compared."""
-    tasks = plan(entry.experiment, chosen, out, repeat=repetitions, reuse=True)
+    has_guest = "guest" in options.engines.split(",")
+    chosen = engines(options.engines, kernel=entry.kernel if has_guest else None)
+    tasks = plan(entry.experiment, chosen, options.out, repeat=repetitions, reuse=True)
     return [task for task in tasks if entry.has(task.point)]
 
 
-def _stored(tasks: Sequence[Task], engine: Engine) -> dict[Task, Run]:
+def _stored(tasks: Sequence[Task], engine: str) -> dict[Task, Run]:
     """The engine's stored runs of these tasks' scenarios."""
-    own = [task for task in tasks if task.engine is engine and is_run(task.directory)]
+    own = [task for task in tasks if task.engine.name == engine and is_run(task.directory)]
     runs = {task: Run(task.directory) for task in own}
     return {task: run for task, run in runs.items() if run.meta["scenario"] == task.point.scenario}
 

@@ -122,3 +122,127 @@ impl ByteLimits {
         self.least_slack = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const SECOND: u64 = 1000 * MS;
+    const FRAME: u64 = 1514;
+    /// How long a full frame takes at 10 Mbit/s.
+    const FRAME_NS: u64 = 1_211_200;
+
+    fn limits(parameters: scenario::ByteLimits) -> ByteLimits {
+        ByteLimits::new(parameters, Timers::Exact, 0)
+    }
+
+    /// Lets in full frames until the limit is exceeded.
+    fn fill(limits: &mut ByteLimits) {
+        while !limits.is_exceeded() {
+            limits.queue(FRAME as u32);
+        }
+    }
+
+    #[test]
+    fn a_busy_queue_needs_two_full_frames_when_they_are_reported_one_by_one() {
+        // Before any report, one frame is let in. Below, q and c are the frames accepted and completed since the start,
+        // and x is the excess that is remembered. Each line is one report.
+        //   limit 0: q = 1, c = 1: idle and over the limit: limit = 1 - 0 = 1, x = 0. Let in: q = 3 (over c + limit = 2).
+        //   limit 1: q = 3, c = 2: x = 2 - 1 = 1, had no work before: unchanged. q = 4.
+        //   limit 1: q = 4, c = 3: x was 1 and all 3 of then are completed: limit = 1 + 0 + 1 = 2, x = 0. q = 6.
+        //   limit 2: q = 6, c = 4: x = 3 - 2 = 1, but all 4 of then are completed: unchanged. q = 7.
+        //   limit 2: q = 7, c = 5: 6 of then are not completed: slack is (2 + 1) - 2 * 1 = 1. And so on.
+        // The limit grew last at the third report, so the slack of a frame is taken off at the first report that is more
+        // than a second later, number 829 (828.6 frames take a second and 3.6336 ms). Then q = c + 2 without room, and
+        // after that a frame is let in per report:
+        //   limit 1, number 830: x = 2 - 1 = 1, slack 0: unchanged.
+        //   limit 1, number 831: all of then are completed: limit = 1 + 0 + 1 = 2.
+        let mut limits = limits(scenario::ByteLimits::DEFAULT);
+        let mut seen = vec![0];
+        for n in 1..=840 {
+            fill(&mut limits);
+            limits.complete(FRAME, n * FRAME_NS);
+            seen.push(limits.limit_bytes() / FRAME);
+        }
+        assert_eq!(seen[..5], [0, 1, 1, 2, 2]);
+        assert!(seen[5..829].iter().all(|&limit| limit == 2));
+        assert_eq!(seen[829..834], [1, 1, 2, 2, 2]);
+        fill(&mut limits);
+        assert_eq!(limits.inflight_bytes(), 3 * FRAME);
+    }
+
+    #[test]
+    fn a_queue_whose_frames_are_reported_by_eight_needs_sixteen() {
+        // The device reports eight frames, or what it has when it is idle. In frames, with q, c and x as above:
+        //   1 in the ring, idle: limit = 0 + 1 = 1. Let in: 2.
+        //   2 in the ring, idle, over the limit: limit = 1 + 2 = 3. Let in: 4.
+        //   4 in the ring, likewise: limit = 3 + 4 = 7; 8 in the ring: limit = 7 + 8 = 15. Let in: 16.
+        //   q = 31, c = 15 + 8 = 23: x = 16 - 15 = 1, had no work before: unchanged. q = 39.
+        //   c = 31: x was 1, and all 31 of then are completed: limit = 15 + 0 + 1 = 16. q = 48.
+        //   c = 39: all 39 of then are completed, but x was 0: unchanged, x = 17 - 16 = 1.
+        //   c = 47: 48 of then: slack is (16 + 1) - 2 * 8 = 1.
+        let mut limits = limits(scenario::ByteLimits::DEFAULT);
+        let mut seen = Vec::new();
+        for n in 0..8 {
+            fill(&mut limits);
+            limits.complete(limits.inflight_bytes().min(8 * FRAME), n * MS);
+            seen.push(limits.limit_bytes() / FRAME);
+        }
+        assert_eq!(seen, [1, 3, 7, 15, 15, 16, 16, 16]);
+        assert_eq!(limits.least_slack, Some(FRAME));
+    }
+
+    #[test]
+    fn the_limit_keeps_within_its_bounds() {
+        let default = scenario::ByteLimits::DEFAULT;
+        for (bounds, expected) in [
+            (scenario::ByteLimits { max_bytes: 1000, ..default }, 1000),
+            (scenario::ByteLimits { min_bytes: 9000, ..default }, 9000),
+            (default, FRAME),
+        ] {
+            let mut limits = limits(bounds);
+            assert_eq!(limits.limit_bytes(), 0, "nothing is computed before the first report");
+            fill(&mut limits);
+            assert_eq!(limits.inflight_bytes(), FRAME);
+            limits.complete(FRAME, 0);
+            assert_eq!(limits.limit_bytes(), expected);
+        }
+    }
+
+    /// The limit after packets of 2000, 200 and 800 bytes are reported as sent, the last at `at_ns`. They are followed by one
+    /// of 1500 bytes.
+    fn after_small_ones(timers: Timers, start_ns: u64, at_ns: u64) -> u64 {
+        let mut limits = ByteLimits::new(scenario::ByteLimits::DEFAULT, timers, 0);
+        limits.queue(2000);
+        // Idle and over the limit: limit = 2000 - 0, so 4000 bytes may be accepted in all.
+        limits.complete(2000, start_ns);
+        for bytes in [200, 800, 1500] {
+            assert!(!limits.is_exceeded());
+            limits.queue(bytes);
+        }
+        assert!(limits.is_exceeded(), "4500 bytes");
+        // 2500 - 2000 = 500 above the limit, had no work before.
+        limits.complete(200, start_ns);
+        assert_eq!(limits.limit_bytes(), 2000);
+        // Of the limit and the excess of 500, twice 800 bytes are needed: 900 are not. But 1500 - 500 = 1000 bytes of the
+        // last packet were below the limit.
+        limits.complete(800, at_ns);
+        limits.limit_bytes()
+    }
+
+    #[test]
+    fn slack_is_at_least_the_part_of_the_last_packet_below_the_limit() {
+        assert_eq!(after_small_ones(Timers::Exact, 0, SECOND), 2000, "the hold time is not over");
+        assert_eq!(after_small_ones(Timers::Exact, 0, SECOND + 1), 1000);
+    }
+
+    #[test]
+    fn the_hold_time_is_counted_in_jiffies() {
+        // The limit grew at 3.9 ms, in jiffy 0. A second is 250 jiffies, so it is over in jiffy 251, from 1.004 s on.
+        let young = Timers::Jiffies { age_ns: 0 };
+        let start_ns = 3_900_000;
+        assert_eq!(after_small_ones(young, start_ns, 1004 * MS - 1), 2000);
+        assert_eq!(after_small_ones(young, start_ns, 1004 * MS), 1000);
+    }
+}

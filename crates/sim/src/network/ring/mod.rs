@@ -178,3 +178,6 @@ impl Ring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
