@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Self, final
 
+MOST_TRACE_BYTES: int
+"""The largest file of delivery opportunities."""
+
 __version__: str
 """The version of bufferscope."""
 
@@ -95,8 +98,11 @@ class Experiment:
         An infinite end of a band is null. `bufferscope.expectations` reads them.
         """
 
-def load(content: bytes, file: str, overrides: list[str]) -> Experiment:
-    """Parse and check an experiment; raises `ExperimentError`. `file` is what messages call it."""
+def load(content: bytes, file: str, overrides: list[str], read: Callable[[str], bytes]) -> Experiment:
+    """Parse and check an experiment; raises `ExperimentError`. `file` is what messages call it.
+
+    `read` returns the content of a file that the experiment names; the text of an exception says why it can't.
+    """
 
 def commands(point: Point, about: list[str]) -> str:
     """A shell script that builds the point's network by hand; it begins with the lines `about`. Raises `PlanError`."""

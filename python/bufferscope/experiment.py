@@ -2,9 +2,7 @@
 
 import difflib
 import json
-import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -15,7 +13,7 @@ from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from bufferscope import _core
+from bufferscope import _core, reading
 from bufferscope.errors import ExperimentError, InputError, printable
 from bufferscope.figures import NAMES as FIGURES
 from bufferscope.figures import NEEDED
@@ -51,12 +49,6 @@ TEACHING_ORDER = (
 found in the Internet, who fills it, and all cures side by side."""
 LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; a larger file is something else."""
-KINDS = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 class PopulationWords(TypedDict):
@@ -136,11 +128,23 @@ class Point:
 class Experiment:
     """A checked experiment; a file with errors is refused."""
 
-    def __init__(self, name: str, content: bytes, file: str, overrides: Overrides = ()) -> None:
-        """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`."""
+    def __init__(
+        self,
+        name: str,
+        content: bytes,
+        file: str,
+        overrides: Overrides = (),
+        named: reading.NamedFiles | None = None,
+    ) -> None:
+        """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`.
+
+        `named` has the files that it names; by default there are none.
+        """
         file, texts = printable(file), as_texts(overrides)
         _check_text(texts)
-        core = _core.load(content, file, texts)
+        self.named = reading.NamedFiles() if named is None else named
+        """The files that it names."""
+        core = _core.load(content, file, texts, self.named)
         self.name = name
         self.path: str | None = None
         """The path of its file, as it was given; `None` if it comes with bufferscope."""
@@ -160,7 +164,7 @@ class Experiment:
     def with_overrides(self, added: Overrides) -> "Experiment":
         """The same experiment with further overrides, which come last. Raises `ExperimentError`."""
         overrides = [*self.overrides, *as_texts(added)]
-        found = Experiment(self.name, self.text.encode(), self.path or self.name, overrides)
+        found = Experiment(self.name, self.text.encode(), self.path or self.name, overrides, self.named)
         found.path = self.path
         return found
 
@@ -272,8 +276,9 @@ def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experi
     wanted = fspath(name_or_path)
     content = read(wanted)
     if wanted in catalogue():
-        return Experiment(wanted, content, f"{wanted}.toml", overrides)
-    experiment = Experiment(name_of(Path(wanted)), content, wanted, overrides)
+        return Experiment(wanted, content, f"{wanted}.toml", overrides, reading.NamedFiles(Path(str(_shelf()))))
+    named = reading.NamedFiles(Path(wanted).parent)
+    experiment = Experiment(name_of(Path(wanted)), content, wanted, overrides, named)
     experiment.path = printable(wanted)
     return experiment
 
@@ -314,36 +319,11 @@ def _unknown(wanted: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """An experiment file's content; no more is read than a valid file can have.
-
-    Only a regular file is read: a pipe or a device may block for ever, or never end.
-    """
+    """An experiment file's content; no more is read than a valid file can have."""
     try:
-        # Without waiting: opening a pipe blocks until somebody writes to it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISREG(mode):
-                raise _unreadable(path, f"found {KINDS.get(stat.S_IFMT(mode), 'not a regular file')}")
-            content = _read_all(descriptor, LARGEST_FILE_BYTES + 1)
-        finally:
-            os.close(descriptor)
-    except ExperimentError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _unreadable(path, str(reason)) from None
-    if len(content) > LARGEST_FILE_BYTES:
-        raise _unreadable(path, f"found more than {LARGEST_FILE_BYTES} bytes")
-    return content
-
-
-def _read_all(descriptor: int, most: int) -> bytes:
-    """The present content, up to `most` bytes; some files of /proc come in pieces, and some never end."""
-    content = b""
-    while len(content) < most and (piece := os.read(descriptor, most - len(content))):
-        content += piece
-    return content
+        return reading.content(path, LARGEST_FILE_BYTES)
+    except reading.Unreadable as error:
+        raise _unreadable(path, str(error)) from None
 
 
 def _unreadable(path: Path, reason: str) -> ExperimentError:

@@ -118,7 +118,8 @@ def _empty_ms(way: Sequence[Port], capacity: Mapping[str, Capacity], payload_byt
     seconds = 0.0
     for port in way:
         seconds += port.delay_ns / NANOSECONDS
-        if port.name in capacity and window.seconds > 0:
+        possible = capacity[port.name].bits(window.start_ns, window.end_ns) if port.name in capacity else 0
+        if possible > 0:
             bits = (payload_bytes + HEADER_BYTES + port.overhead_bytes) * 8
-            seconds += bits * window.seconds / capacity[port.name].bits(window.start_ns, window.end_ns)
+            seconds += bits * window.seconds / possible
     return seconds * MS

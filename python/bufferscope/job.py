@@ -13,6 +13,7 @@ from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
 from bufferscope.expectations import concerning
 from bufferscope.experiment import Experiment, Point
+from bufferscope.reading import NamedFiles
 from bufferscope.store import FORMAT, partition
 from bufferscope.store.metadata import About, Foreseen, MemberFacts, Observed
 from bufferscope.store.writing import directory_name, write_metadata
@@ -28,11 +29,14 @@ class Source:
     """The path of its file, as it was given; `None` if it comes with bufferscope."""
     text: str
     overrides: tuple[str, ...]
+    files: tuple[tuple[str, bytes], ...] = ()
+    """The files that it names, with their contents."""
 
     @classmethod
     def of(cls, experiment: Experiment) -> "Source":
         """The source of an experiment."""
-        return cls(experiment.name, experiment.path, experiment.text, experiment.overrides)
+        files = tuple(sorted(experiment.named.known.items()))
+        return cls(experiment.name, experiment.path, experiment.text, experiment.overrides, files)
 
     def experiment(self) -> Experiment:
         """The experiment; the last few that were parsed are cached."""
@@ -42,7 +46,8 @@ class Source:
 @lru_cache(maxsize=4)
 def _read(source: Source) -> Experiment:
     file = source.path or f"{source.name}.toml"
-    experiment = Experiment(source.name, source.text.encode(), file, source.overrides)
+    named = NamedFiles(known=dict(source.files))
+    experiment = Experiment(source.name, source.text.encode(), file, source.overrides, named)
     experiment.path = source.path
     return experiment
 

@@ -97,6 +97,39 @@ class Boost(TypedDict):
     bytes: int
 
 
+class Outages(TypedDict):
+    """Times without a rate; both times are means."""
+
+    every_ns: int
+    lasts_ns: int
+
+
+class Walk(TypedDict):
+    """A rate that is a random walk."""
+
+    preset: NotRequired[str]
+    mean_bps: int
+    deviation_bps: int
+    coherence_ns: int
+    every_ns: int
+    max_bps: int
+    outages: NotRequired[Outages]
+
+
+class Trace(TypedDict):
+    """Delivery opportunities."""
+
+    file: str
+    opportunities: str
+
+
+class Variation(TypedDict):
+    """How a rate varies by itself: it has one of these keys."""
+
+    trace: NotRequired[Trace]
+    walk: NotRequired[Walk]
+
+
 class PortSettings(TypedDict):
     """The sending side of one direction of a link: queueing discipline, ring, then wire."""
 
@@ -107,6 +140,8 @@ class PortSettings(TypedDict):
     queue: Qdisc
     ring: NotRequired[Ring]
     boost: NotRequired[Boost]
+    variation: NotRequired[Variation]
+    """Then `rate` is constant: the mean."""
 
 
 class Link(TypedDict):

@@ -19,6 +19,7 @@
 //! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are the traffic's.
 
 mod hosts;
+mod links;
 mod network;
 mod offload;
 mod qdisc;
@@ -256,6 +257,14 @@ pub enum PlanError {
         /// The network.
         name: String,
     },
+    /// A link that only the simulator has.
+    #[error("{port}: {what}; use --engine sim")]
+    Link {
+        /// The port.
+        port: String,
+        /// What Linux can't do.
+        what: &'static str,
+    },
     /// Segmentation offload where packets cannot stay whole up to the receiver.
     #[error("host `{node}`: tcp.gso_max_segs {reason}; leave it out, or use --engine sim")]
     Offload {
@@ -276,6 +285,7 @@ impl Plan {
     /// Plans a scenario's network.
     pub fn new(scenario: &Scenario, kernel: Kernel) -> Result<Self, PlanError> {
         check_indices(scenario)?;
+        links::check(scenario)?;
         if let Some(wifi) = scenario.wifi.first() {
             return Err(PlanError::Wifi { name: wifi.name.clone() });
         }

@@ -338,6 +338,13 @@ fn a_boost_is_the_bucket_of_htb_and_its_wire_sends_at_the_boosts_rate() {
 }
 
 #[test]
+fn a_rate_that_varies_by_itself_is_refused_by_name() {
+    let walking = LAB.replace(r#"rate = "10mbit""#, r#"rate = { preset = "umts-down" }"#);
+    let expected = "r1>h2: no queueing discipline of Linux has a rate that walks at random; use --engine sim";
+    assert_eq!(error(&walking).to_string(), expected);
+}
+
+#[test]
 fn no_script_builds_a_ring() {
     let error = Script::new(&scenario(&ringed(FORWARD)), &[]).unwrap_err().to_string();
     assert!(error.starts_with("the ring of r1>h2 takes a network card, which namespaces have none of"), "{error}");

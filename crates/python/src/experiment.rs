@@ -22,10 +22,23 @@ pub(crate) struct Point {
     member: Option<(u64, Arc<Member>)>,
 }
 
-/// Parses and checks an experiment.
+/// Parses and checks an experiment. `read` returns the content of a file that the experiment names; the text of an exception
+/// that it raises says why it can't.
 #[pyfunction]
-pub(crate) fn load(py: Python<'_>, content: &[u8], file: &str, overrides: Vec<String>) -> PyResult<Experiment> {
-    py.detach(|| bufferscope_scenario::Experiment::from_bytes(content, file, &overrides))
+pub(crate) fn load(
+    py: Python<'_>,
+    content: &[u8],
+    file: &str,
+    overrides: Vec<String>,
+    read: Py<PyAny>,
+) -> PyResult<Experiment> {
+    let read = |name: &str| {
+        Python::attach(|py| {
+            let found = read.call1(py, (name,)).and_then(|content| content.extract::<Vec<u8>>(py).map_err(PyErr::from));
+            found.map_err(|error| error.value(py).to_string())
+        })
+    };
+    py.detach(|| bufferscope_scenario::Experiment::from_bytes_and_files(content, file, &overrides, &read))
         .map(|experiment| Experiment(Arc::new(experiment)))
         .map_err(|error| ExperimentError::new_err(error.to_string()))
 }

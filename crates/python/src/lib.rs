@@ -53,6 +53,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MOST_TRACE_BYTES", bufferscope_scenario::MOST_TRACE_BYTES)?;
         module.add("PROTOCOL", PROTOCOL)?;
         module.add("MSS_BYTES", sizes::MSS_BYTES)?;
         module.add("TABLES", tables(module.py())?)?;

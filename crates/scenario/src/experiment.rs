@@ -10,6 +10,7 @@ use crate::check::{self, Shape};
 use crate::error::{ExperimentError, Problem, Problems, shorten};
 use crate::expect::{self, Expectation};
 use crate::file::{About, Setup, Study};
+use crate::files::{Known, ReadFile, Traces, no_files};
 use crate::model::Scenario;
 use crate::notes::Notes;
 use crate::overrides::Changes;
@@ -61,6 +62,8 @@ struct Origin {
     axes: Axes,
     changes: Changes,
     population: Option<Population>,
+    /// The files that it names.
+    traces: Known,
 }
 
 /// What the file says besides the set-up under test.
@@ -113,7 +116,7 @@ impl Experiment {
     /// # Errors
     /// All problems, each with its place, what was found there and what is allowed.
     pub fn parse(text: &str, file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
-        Self::load(text, file, overrides).map_err(|problems| problems.into_error(file))
+        Self::load(text, file, overrides, &no_files).map_err(|problems| problems.into_error(file))
     }
 
     /// Loads an experiment from a file's bytes, which need not be text.
@@ -121,8 +124,21 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::parse`].
     pub fn from_bytes(bytes: &[u8], file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
+        Self::from_bytes_and_files(bytes, file, overrides, &no_files)
+    }
+
+    /// Loads an experiment from a file's bytes. `read` reads the files that it names, each once.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`].
+    pub fn from_bytes_and_files(
+        bytes: &[u8],
+        file: &str,
+        overrides: &[String],
+        read: &ReadFile<'_>,
+    ) -> Result<Self, ExperimentError> {
         let text = syntax::text(bytes).map_err(|problems| problems.into_error(file))?;
-        Self::parse(text, file, overrides)
+        Self::load(text, file, overrides, read).map_err(|problems| problems.into_error(file))
     }
 
     /// What the file says besides the set-up under test.
@@ -162,7 +178,8 @@ impl Experiment {
         let values = population.member(number);
         let choice = self.origin.axes.choices().nth(point).expect("the point exists");
         let mut setup = origin.setup.clone();
-        let made = values.apply(&mut setup).and_then(|()| scenario(setup, &choice, &origin.axes, &origin.changes));
+        let made = values.apply(&mut setup);
+        let made = made.and_then(|()| scenario(setup, &choice, &origin.axes, &origin.changes, &origin.traces()));
         let (scenario, notes) = made.map_err(|problems| {
             origin.changes.blame(problems.of_member(|problem| values.describe(problem))).into_error(&origin.file)
         })?;
@@ -190,12 +207,12 @@ impl Experiment {
 }
 
 impl Origin {
-    fn changed(
-        &self,
-        point: usize,
-        member: Option<u64>,
-        overrides: &mut Vec<String>,
-    ) -> Result<Scenario, Problems> {
+    /// The traces that were named when the experiment was loaded.
+    fn traces(&self) -> Traces<'static> {
+        Traces::new(&later_file, self.traces.clone())
+    }
+
+    fn changed(&self, point: usize, member: Option<u64>, overrides: &mut Vec<String>) -> Result<Scenario, Problems> {
         let later = Changes::parse(overrides)?.last_of_each();
         *overrides = later.texts();
         later.check_setup_only()?;
@@ -206,13 +223,13 @@ impl Origin {
         if let (Some(population), Some(number)) = (&self.population, member) {
             population.member(number).apply(&mut setup)?;
         }
-        let made = scenario(setup, &choice, &self.axes, &changes);
+        let made = scenario(setup, &choice, &self.axes, &changes, &self.traces());
         made.map(|(scenario, _)| scenario).map_err(|problems| changes.blame(problems))
     }
 }
 
 impl Experiment {
-    fn load(text: &str, file: &str, overrides: &[String]) -> Result<Self, Problems> {
+    fn load(text: &str, file: &str, overrides: &[String], read: &ReadFile<'_>) -> Result<Self, Problems> {
         let mut tables = syntax::tables(text)?;
         let mut problems = Problems::default();
         problems.sift(check::FILE.verify(&Value::Table(tables.clone())));
@@ -228,13 +245,15 @@ impl Experiment {
         let axes = problems.sift(Axes::new(study.sweep, population.as_ref()));
         let Some(axes) = axes.filter(|_| problems.is_empty()) else { return Err(problems) };
         check_expansion(&tables, &axes, &changes)?;
-        let points = problems.sift(points(&tables, &axes, &changes));
+        let traces = Traces::new(read, Known::default());
+        let points = problems.sift(points(&tables, &axes, &changes, &traces));
         if let Some(population) = population.as_ref().filter(|_| points.is_some()) {
-            problems.sift(check_members(population, &tables, &axes, &changes));
+            problems.sift(check_members(population, &tables, &axes, &changes, &traces));
         }
         if population.is_some() && about.as_ref().is_some_and(|about| about.repeat != 1) {
             let allowed = "1 beside [population]: its members are the repetitions";
-            problems.add(|| Problem::new("repeat", "another number of runs", allowed).hint("population.sessions sets it"));
+            problems
+                .add(|| Problem::new("repeat", "another number of runs", allowed).hint("population.sessions sets it"));
         }
         if problems.concern_a_point() {
             // Some swept value is wrong, so `where` cannot be expected to fit the sweep.
@@ -245,7 +264,8 @@ impl Experiment {
         match (about, points, expectations) {
             (Some(about), Some(points), Some(expectations)) if problems.is_empty() => {
                 let document = Document::new(about, &axes, population.as_ref());
-                let origin = Origin { file: file.to_owned(), setup: tables, axes, changes, population };
+                let traces = traces.into_known();
+                let origin = Origin { file: file.to_owned(), setup: tables, axes, changes, population, traces };
                 Ok(Self { document, points, expectations, origin })
             }
             _ => Err(problems),
@@ -271,6 +291,11 @@ impl Document {
     }
 }
 
+/// For files that are named later.
+fn later_file(_name: &str) -> Result<Vec<u8>, String> {
+    Err("only files that were named from the beginning are known now".to_owned())
+}
+
 /// Takes the keys of one part out of the file's tables.
 fn take(tables: &mut Table, part: &Shape) -> Table {
     part.key_names().filter_map(|name| tables.remove_entry(name)).collect()
@@ -287,13 +312,13 @@ fn check_expansion(setup: &Table, axes: &Axes, changes: &Changes) -> Result<(), 
     Err(Problem::new("sweep", found, allowed).hint("split the experiment").into())
 }
 
-fn points(setup: &Table, axes: &Axes, changes: &Changes) -> Result<Vec<Point>, Problems> {
-    let everywhere = LazyCell::new(|| scenario_unswept(setup, changes).err().unwrap_or_default());
+fn points(setup: &Table, axes: &Axes, changes: &Changes, traces: &Traces<'_>) -> Result<Vec<Point>, Problems> {
+    let everywhere = LazyCell::new(|| scenario_unswept(setup, changes, traces).err().unwrap_or_default());
     let mut problems = Problems::default();
     let mut points = Vec::new();
     for choice in axes.choices() {
         let values = axes.labels(&choice);
-        match scenario(setup.clone(), &choice, axes, changes) {
+        match scenario(setup.clone(), &choice, axes, changes, traces) {
             Ok((scenario, notes)) => points.push(Point { values, scenario, notes: notes.into_lines() }),
             Err(here) => problems.extend(changes.blame(here.at_point(&values, &everywhere))),
         }
@@ -307,6 +332,7 @@ fn check_members(
     setup: &Table,
     axes: &Axes,
     changes: &Changes,
+    traces: &Traces<'_>,
 ) -> Result<(), Problems> {
     let extremes = population.count_extremes();
     if extremes.saturating_mul(axes.count()) > MOST_EXTREMES {
@@ -318,7 +344,7 @@ fn check_members(
     for choice in axes.choices() {
         for values in population.extremes() {
             let mut drawn = setup.clone();
-            let made = values.apply(&mut drawn).and_then(|()| scenario(drawn, &choice, axes, changes));
+            let made = values.apply(&mut drawn).and_then(|()| scenario(drawn, &choice, axes, changes, traces));
             if let Err(here) = made {
                 problems.extend(changes.blame(here.of_member(|problem| values.describe(problem))));
             }
@@ -327,15 +353,21 @@ fn check_members(
     problems.into_result()
 }
 
-fn scenario_unswept(setup: &Table, changes: &Changes) -> Result<(Scenario, Notes), Problems> {
-    scenario(setup.clone(), &[], &Axes::default(), changes)
+fn scenario_unswept(setup: &Table, changes: &Changes, traces: &Traces<'_>) -> Result<(Scenario, Notes), Problems> {
+    scenario(setup.clone(), &[], &Axes::default(), changes, traces)
 }
 
-fn scenario(mut setup: Table, choice: &[usize], axes: &Axes, changes: &Changes) -> Result<(Scenario, Notes), Problems> {
+fn scenario(
+    mut setup: Table,
+    choice: &[usize],
+    axes: &Axes,
+    changes: &Changes,
+    traces: &Traces<'_>,
+) -> Result<(Scenario, Notes), Problems> {
     axes.apply(choice, &mut setup)?;
     changes.apply_to_setup(&mut setup)?;
     let (setup, notes): (Setup, Notes) = check::SETUP.read_completed(setup, inherit_tcp)?;
-    resolve(&setup).map(|scenario| (scenario, notes))
+    resolve(&setup, traces).map(|scenario| (scenario, notes))
 }
 
 impl Problems {

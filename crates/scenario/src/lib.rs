@@ -6,7 +6,7 @@
 //!
 //! A file passes through these modules: `syntax` (bytes to TOML) -> `check` (does the document fit the schema?) ->
 //! `file` (the tables as written) -> `overrides` and `sweep` (which values) -> `resolve` (the scenario). The crate does
-//! no I/O.
+//! no I/O: files that an experiment names are read by its caller (`files`).
 
 mod check;
 mod congestion;
@@ -16,6 +16,7 @@ mod error;
 mod expect;
 mod experiment;
 mod file;
+mod files;
 mod model;
 mod notes;
 mod overrides;
@@ -34,6 +35,7 @@ mod syntax;
 pub mod testing;
 mod text;
 mod token_bucket;
+mod trace;
 mod units;
 
 pub use congestion::Congestion;
@@ -41,9 +43,11 @@ pub use departures::Departures;
 pub use error::{ExperimentError, Problem};
 pub use expect::{Band, Comparison, Expectation, Measured};
 pub use experiment::{Document, Experiment, Member, Point};
+pub use files::ReadFile;
 pub use model::*;
 pub use population::{Drawn, PopulationWords};
 pub use qdisc::*;
 pub use routes::{Exit, PortIndex, Routing, Unreachable};
 pub use schema::schema;
 pub use token_bucket::TokenBucket;
+pub use trace::{MOST_TRACE_BYTES, OPPORTUNITY_BYTES, Opportunities, Trace};

@@ -10,6 +10,7 @@ mod ring;
 mod servers;
 mod streams;
 mod tables;
+mod varying;
 mod wifi;
 mod wire;
 
@@ -24,6 +25,7 @@ pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
 pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
 pub use self::tables::{Table, Tables};
+pub use self::varying::{Cellular, Outages, Variation, Walk};
 pub use self::wifi::{Aggregate, Station, Wifi, WifiQueueing};
 pub use self::wire::Boost;
 
@@ -67,12 +69,9 @@ impl Scenario {
         let interval_ns = match table {
             Table::Queues => self.sample_interval_ns,
             Table::Flows => self.flows_interval_ns.unwrap_or(self.sample_interval_ns),
-            Table::Probes
-            | Table::Drops
-            | Table::Transfers
-            | Table::Sojourns
-            | Table::Capacity
-            | Table::Estimates => return None,
+            Table::Probes | Table::Drops | Table::Transfers | Table::Sojourns | Table::Capacity | Table::Estimates => {
+                return None;
+            }
         };
         self.record.contains(table).then_some(interval_ns)
     }
@@ -148,6 +147,9 @@ pub struct Link {
 pub struct Port {
     /// The wire's rate over time; `None`: packets pass without being serialised, so nothing ever queues.
     pub rate: Option<RateSchedule>,
+    /// How the rate varies by itself. Then `rate` is constant, and the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variation: Option<Variation>,
     /// Propagation delay after the last bit was sent.
     pub delay_ns: u64,
     /// Bytes that the link layer adds to each IP packet. Wire and queue both count them (14 for the Ethernet header, as
@@ -316,6 +318,9 @@ impl From<RateSchedule> for Vec<RateStep> {
 impl Port {
     /// The highest rate at which it ever sends; `None` if it has no rate.
     pub fn fastest_bps(&self) -> Option<u64> {
+        if let Some(variation) = &self.variation {
+            return Some(variation.fastest_bps());
+        }
         let steps = self.rate.as_ref()?.steps().iter().map(|step| step.bits_per_second);
         steps.chain(self.boost.map(|boost| boost.rate_bps)).max()
     }

@@ -61,6 +61,8 @@ pub(crate) struct Refusal {
 }
 
 impl<D: Measure, const MIN: u64, const MAX: u64> Quantity<D, MIN, MAX> {
+    /// The largest value.
+    pub(crate) const MOST: u64 = MAX;
     const BOUNDS: Bounds = Bounds { dimension: D::DIMENSION, min: MIN, max: MAX };
 
     /// A value known to be within bounds: a default.

@@ -34,10 +34,7 @@ pub(crate) struct Axes(Vec<Axis>);
 impl Axes {
     /// Reads a checked `[sweep]`. Refuses more points than anyone can mean; it counts them by multiplication, without
     /// making any.
-    pub(crate) fn new(
-        sweep: IndexMap<String, SweepValues>,
-        population: Option<&Population>,
-    ) -> Result<Self, Problems> {
+    pub(crate) fn new(sweep: IndexMap<String, SweepValues>, population: Option<&Population>) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut axes: Vec<Axis> = Vec::new();
         for (key, values) in sweep {

@@ -147,6 +147,12 @@ impl Name {
     }
 }
 
+impl Line {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TrafficName {
     pub(crate) fn as_str(&self) -> &str {
         &self.0

@@ -36,6 +36,7 @@ fn the_labs_file_becomes_the_labs_network() {
         overhead_bytes: 14,
         queue: Qdisc::Pfifo(Pfifo { limit_packets: 200 }),
         ring: None,
+        variation: None,
         boost: None,
     };
     assert_eq!(scenario.links[1].ends, [1, 2]);

@@ -19,6 +19,8 @@ pub(crate) enum Stream {
     Qdisc(u32),
     /// The channel of a Wi-Fi network (by index).
     Wifi(u32),
+    /// The rate of a link, and what becomes of its packets (by the index of its port).
+    Link(u32),
     /// The hash of a flow, by the index of its traffic and its number there.
     Hash { traffic: u32, number: u32 },
 }
@@ -36,6 +38,7 @@ impl Random {
             Stream::Congestion(index) => 4 << 32 | u64::from(index),
             Stream::Clock(index) => 5 << 32 | u64::from(index),
             Stream::Wifi(index) => 7 << 32 | u64::from(index),
+            Stream::Link(index) => 8 << 32 | u64::from(index),
             Stream::Hash { traffic, number } => scramble(6 << 32 | u64::from(traffic)) ^ u64::from(number),
         };
         Self::from_seed(scramble(seed) ^ id)

@@ -36,6 +36,10 @@ fn path(scenario: &Scenario, from: NodeIndex, to: NodeIndex) -> Vec<&Port> {
 
 /// Bytes that the port's wire can send from one time to another: at its rate, and what a boost's full bucket adds.
 fn capacity_bytes(port: &Port, from_ns: u64, to_ns: u64) -> u64 {
+    if port.variation.is_some() {
+        let fastest = port.fastest_bps().expect("it has a rate");
+        return (u128::from(to_ns - from_ns) * u128::from(fastest)).div_ceil(u128::from(8 * SECOND)) as u64;
+    }
     let steps = port.rate.as_ref().expect("only asked for ports with a rate").steps();
     let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([u64::MAX]);
     let bits_ns: u128 = steps

@@ -73,7 +73,6 @@ fn sent(sink: &MemorySink, end_ns: u64) -> [Sent; 3] {
     })
 }
 
-
 const FIFO: &str = "queueing = { kind = 'fifo', size = '123p' }";
 const TURNS: &str = "queueing = { kind = 'mac80211', airtime_fairness = false }";
 const FAIR: &str = "queueing = { kind = 'mac80211' }";

@@ -119,7 +119,11 @@ def _study(
     sweep = {**fixed, place.key: {candidate.name: dict(candidate.queue) for candidate in tried}}
     text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in {**document, "sweep": sweep}.items())
     made = Experiment(
-        f"{experiment.name}-choose"[:80], text.encode(), f"{experiment.name}, changed", experiment.overrides
+        f"{experiment.name}-choose"[:80],
+        text.encode(),
+        f"{experiment.name}, changed",
+        experiment.overrides,
+        experiment.named,
     )
     commands = tuple(_arguments(point, place) for point in made.points)
     return Study(made, place, tuple(tried), commands, tuple(notes))

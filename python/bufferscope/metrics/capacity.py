@@ -19,7 +19,10 @@ class Capacity:
     """The rate of one port over time."""
 
     steps: pl.DataFrame
-    """`t_ns, rate_bps`: from `t_ns` on, the link sends `rate_bps` bits per second. In order of time, the first at 0."""
+    """`t_ns, rate_bps`: from `t_ns` on, the link sends `rate_bps` bits per second, which may be 0.
+
+    In order of time, the first at 0.
+    """
 
     def at(self, t_ns: int) -> int:
         """Bits per second at `t_ns`."""
@@ -47,7 +50,7 @@ def steps(rows: pl.LazyFrame, *port: str) -> pl.LazyFrame:
 
     A port's first rate holds from the start, even if its first row is later.
     """
-    usable = rows.filter(pl.col("rate_bps") > 0).sort("t_ns", maintain_order=True)
+    usable = rows.filter(pl.col("rate_bps") >= 0).sort("t_ns", maintain_order=True)
     is_first = pl.int_range(pl.len()).over(port) == 0
     return usable.select(*port, pl.when(is_first).then(0).otherwise("t_ns").alias("t_ns"), "rate_bps")
 

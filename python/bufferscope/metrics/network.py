@@ -16,6 +16,7 @@ from bufferscope.scenario import (
     TcpTraffic,
     Traffic,
     UdpTraffic,
+    Variation,
     WebTraffic,
 )
 
@@ -59,6 +60,8 @@ class Port:
     overhead_bytes: int
     queue: Qdisc
     boost: Boost | None = None
+    variation: str | None = None
+    """How the rate varies by itself, in a few words; `rate` is then the mean."""
 
     @property
     def limit_packets(self) -> int | None:
@@ -143,6 +146,13 @@ def traffic_of_flow() -> "pl.Expr":
     return pl.col("flow").str.replace(r"/\d+$", "").alias("traffic")
 
 
+def _variation(variation: Variation) -> str:
+    """`umts-down`, `a random walk`, or the name of a trace's file."""
+    if "trace" in variation:
+        return variation["trace"]["file"]
+    return variation["walk"].get("preset", "a random walk")
+
+
 def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
     return Port(
         name=f"{sender}>{receiver}",
@@ -154,4 +164,5 @@ def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
         overhead_bytes=side["overhead_bytes"],
         queue=side["queue"],
         boost=Boost(**side["boost"]) if "boost" in side else None,
+        variation=_variation(side["variation"]) if "variation" in side else None,
     )

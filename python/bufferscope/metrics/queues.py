@@ -41,16 +41,17 @@ def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
 def _mean_delays(batch: Batch) -> pl.LazyFrame:
     """The time average of how long the backlog of all layers takes to send: `run, port, delay_s`.
 
-    0 for a port without samples.
+    0 for a port without samples. Samples in an outage, when nothing can be sent, are left out.
     """
     rates = batch.rates.with_columns(step=pl.col("t_ns")).sort("t_ns")
     samples = batch.rows("queues", "port", "bytes")
-    at_rate = samples.sort("t_ns").join_asof(rates, on="t_ns", by=PORT, check_sortedness=False).drop_nulls("rate_bps")
+    joined = samples.sort("t_ns").join_asof(rates, on="t_ns", by=PORT, check_sortedness=False)
+    at_rate = joined.filter(pl.col("rate_bps") > 0)
     backlogs = at_rate.group_by(*PORT, "step").agg(pl.col("bytes").sum(), pl.col("rate_bps").first())
     seconds = quotient(pl.col("bytes") * 8, pl.col("rate_bps"))
     sums = backlogs.sort("step").with_columns(seconds.alias("delay_s")).group_by(PORT).agg(pl.col("delay_s"))
     in_order = pl.col("delay_s").map_elements(math.fsum, return_dtype=pl.Float64)
-    times = samples.group_by(PORT).agg(times=pl.col("t_ns").n_unique())
+    times = at_rate.group_by(PORT).agg(times=pl.col("t_ns").n_unique())
     delays = sums.join(times, on=PORT).select(*PORT, quotient(in_order, pl.col("times")).alias("delay_s"))
     known = batch.rated.join(batch.rates, on=PORT, how="semi")
     found = known.join(delays, on=PORT, how="left", maintain_order="left")

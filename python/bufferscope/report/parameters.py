@@ -90,11 +90,11 @@ def _port(port: Port) -> tuple[str, ...]:
 def _rate(port: Port) -> str:
     if len(port.rate) == 1:
         rate = quantity(port.rate[0].bits_per_second, "bps")
-        return (
-            f"{quantity(port.boost.rate_bps, 'bps')} for {quantity(port.boost.bytes, 'bytes')}, then {rate}"
-            if port.boost
-            else rate
-        )
+        if port.variation:
+            return f"{port.variation}, {rate} on average"
+        if port.boost:
+            return f"{quantity(port.boost.rate_bps, 'bps')} for {quantity(port.boost.bytes, 'bytes')}, then {rate}"
+        return rate
     return ", ".join(
         f"{quantity(step.bits_per_second, 'bps')} from {number(step.from_ns / NANOSECONDS)} s" for step in port.rate
     )

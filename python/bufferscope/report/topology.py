@@ -106,6 +106,8 @@ def _rate(port: Port) -> str:
     if not port.rate:
         return WITHOUT[0]
     rates = [quantity(step.bits_per_second, "bps") for step in port.rate]
+    if port.variation:
+        return f"{port.variation}, {rates[0]} on average"
     if len(rates) == 1:
         return f"{_same_units([quantity(port.boost.rate_bps, 'bps'), *rates])} with a boost" if port.boost else rates[0]
     if len(rates) > MOST_STEPS:

@@ -187,6 +187,19 @@ def _time(value: object, where: str) -> None:
 _BYTE_LIMITS = table({"hold_ns": whole(), "min_bytes": whole(), "max_bytes": whole()})
 _RING = table({"size_packets": whole(1)}, {"bql": optional(_BYTE_LIMITS)})
 _BOOST = table({"rate_bps": whole(1), "bytes": whole(1)})
+_OUTAGES = table({"every_ns": whole(1), "lasts_ns": whole(1)})
+_WALK = table(
+    {
+        "mean_bps": whole(1),
+        "deviation_bps": whole(1),
+        "coherence_ns": whole(1),
+        "every_ns": whole(1),
+        "max_bps": whole(1),
+    },
+    {"preset": optional(text), "outages": optional(_OUTAGES)},
+)
+_TRACE = table({"file": text, "opportunities": text})
+_VARIATION = table({}, {"trace": optional(_TRACE), "walk": optional(_WALK)})
 _PORT = table(
     {
         "rate": optional(items(table({"from_ns": whole(), "bits_per_second": whole(1)}), least=1)),
@@ -194,7 +207,7 @@ _PORT = table(
         "overhead_bytes": whole(),
         "queue": table({"qdisc": text}, {"limit_packets": optional(whole())}),
     },
-    {"ring": optional(_RING), "boost": optional(_BOOST)},
+    {"ring": optional(_RING), "boost": optional(_BOOST), "variation": optional(_VARIATION)},
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
 _WIFI = table({"name": _NAME, "access_point": whole(), "stations": items(table({"link": whole()}), least=1)})

@@ -6,6 +6,7 @@ use super::recording::Sample;
 use super::ring::{HoldTime, RingBytes};
 use super::streams::{DelayTarget, RequestSize};
 use super::traffic::{Payload, PingTimeout};
+use super::varying::Mean;
 use super::wifi::{FifoSize, Retries};
 use super::{Duration, Interval, Moment};
 use crate::congestion::Congestion;
@@ -39,6 +40,11 @@ pub(super) fn start() -> Moment {
 /// Between two samples.
 pub(super) fn interval() -> Interval {
     Interval::new(10 * MS)
+}
+
+/// Between two changes of a random walk: much less than the coherence of cellular links, which is seconds.
+pub(super) fn walk_step() -> Mean {
+    Mean::new(100 * MS)
 }
 
 pub(super) fn sample() -> Sample {

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::boost::Boost;
 use super::ring::Ring;
+use super::varying::Varying;
 use super::{Moment, defaults};
 use crate::qdisc::Queue;
 use crate::quantity::{Quantity, Rates, Sizes, Times};
@@ -29,9 +30,14 @@ pub(crate) struct Link {
     /// The two nodes. `forward` is the direction from the first to the second.
     #[schemars(example = json!(["r1", "h2"]))]
     pub(crate) ends: [Name; 2],
-    /// Rate of the wire in each direction: constant, or a schedule of `[time, rate]` steps that starts at 0s. Without
-    /// it packets pass at once and nothing queues. A change applies to the packet sent next.
-    #[schemars(example = &"10mbit", example = json!([["0s", "100mbit"], ["10s", "10mbit"]]))]
+    /// Rate of the wire in each direction: constant, a schedule of `[time, rate]` steps that starts at 0s, or a table for a
+    /// rate that varies by itself. Without it packets pass at once and nothing queues. A change applies to the packet sent
+    /// next.
+    #[schemars(
+        example = &"10mbit",
+        example = json!([["0s", "100mbit"], ["10s", "10mbit"]]),
+        example = json!({ "preset": "umts-down" })
+    )]
     pub(crate) rate: Option<RateSetting>,
     /// A higher rate in each direction until a token bucket is empty. Default: none.
     #[schemars(example = json!({ "rate": "10mbit", "bytes": "500kb" }))]
@@ -76,10 +82,11 @@ pub(crate) struct PortSettings {
     pub(crate) ring: Option<Ring>,
 }
 
-/// A constant rate, or steps of `[time, rate]`.
+/// A constant rate, steps of `[time, rate]`, or a rate that varies by itself.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum RateSetting {
     Constant(Rate),
     Schedule(#[schemars(length(min = 1))] Vec<(Moment, Rate)>),
+    Varying(Box<Varying>),
 }

@@ -19,6 +19,7 @@ mod streams;
 mod sweep;
 mod traffic;
 mod turns;
+mod varying;
 mod wifi;
 
 use indexmap::IndexMap;
@@ -42,6 +43,7 @@ pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
 pub(crate) use traffic::{Ping, Placement, Traffic};
 pub(crate) use turns::Turns;
+pub(crate) use varying::{Varying, WalkKeys};
 pub(crate) use wifi::{Aggregate, Queueing, Wifi};
 
 use crate::model::Table;

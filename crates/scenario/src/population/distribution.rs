@@ -180,8 +180,8 @@ fn positive(range: Distribution, here: &str) -> Result<Distribution, Problems> {
 fn normal(probability: f64) -> f64 {
     let tail = probability.min(1.0 - probability);
     let t = libm::sqrt(-2.0 * libm::log(tail));
-    let fraction = (2.515_517 + t * (0.802_853 + t * 0.010_328))
-        / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308)));
+    let fraction =
+        (2.515_517 + t * (0.802_853 + t * 0.010_328)) / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308)));
     let mut x = t - fraction;
     for _ in 0..2 {
         // The probability of a larger value, and its density.
@@ -212,7 +212,8 @@ mod tests {
     #[test]
     fn the_quantiles_of_the_normal_distribution_are_those_of_the_tables() {
         // Abramowitz and Stegun, table 26.5.
-        for (probability, x) in [(0.5, 0.0), (0.841_344_746_068_543, 1.0), (0.975, 1.959_963_984_540_054), (0.001, -3.090_232_306_167_814)]
+        for (probability, x) in
+            [(0.5, 0.0), (0.841_344_746_068_543, 1.0), (0.975, 1.959_963_984_540_054), (0.001, -3.090_232_306_167_814)]
         {
             assert!((normal(probability) - x).abs() < 1e-10, "{probability}: {}", normal(probability));
         }
@@ -226,7 +227,10 @@ mod tests {
         assert_eq!(labels(decades, [0.25, 0.5, 0.75]), ["10", "100", "1000"]);
         // e^(-1) and e^1 times the median; the third is beyond the limit.
         let bell = r#"{ from = "lognormal", median = "1mbit", sigma = 1.0, min = "100kbit", max = "20mbit" }"#;
-        assert_eq!(labels(bell, [0.158_655_253_931_457, 0.841_344_746_068_543, 0.999_9]), ["367879bit", "2718282bit", "20mbit"]);
+        assert_eq!(
+            labels(bell, [0.158_655_253_931_457, 0.841_344_746_068_543, 0.999_9]),
+            ["367879bit", "2718282bit", "20mbit"]
+        );
     }
 
     #[test]

@@ -89,7 +89,9 @@ impl Population {
                 problems.add(|| Problem::new(&path, quote(&name), TextRule::Name.describe()));
             }
             let mut own = draws(group.draw, &join(&path, "draw"), &mut problems);
-            own.extend(common.iter().filter(|draw| own.iter().all(|own| own.path != draw.path)).cloned().collect::<Vec<_>>());
+            own.extend(
+                common.iter().filter(|draw| own.iter().all(|own| own.path != draw.path)).cloned().collect::<Vec<_>>(),
+            );
             own.sort_by_key(|draw| draw.path.depth());
             groups.push(Group { name, weight: group.weight, draws: own });
         }

@@ -3,9 +3,9 @@
 /// A uniform number in (0, 1) for a member and a key; always the same for both.
 pub(super) fn uniform(member: u64, key: &str) -> f64 {
     // FNV-1a (Fowler, Noll, Vo), then SplitMix64's finaliser (Steele, Lea, Flood 2014) after each of the two inputs.
-    let of_key = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let of_key = key
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     let bits = scramble(scramble(of_key) ^ member);
     // The middle of one of 2^53 equal parts.
     ((bits >> 11) as f64 + 0.5) / (1_u64 << 53) as f64

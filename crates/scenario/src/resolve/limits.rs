@@ -2,7 +2,10 @@
 
 use crate::error::{Problem, Problems};
 use crate::file::Sample;
-use crate::model::{NetalyzrTraffic, OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic};
+use crate::model::{
+    NetalyzrTraffic, OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic,
+    Variation,
+};
 use crate::path::{join, of_traffic};
 use crate::sizes::MTU_BYTES;
 
@@ -12,6 +15,8 @@ const MOST_FLOWS: u64 = 10_000;
 const MOST_TRAFFIC: usize = 10_000;
 /// Rows of one table.
 const MOST_ROWS: u64 = 50_000_000;
+/// Steps of the random walks of a link.
+const MOST_WALKED: u64 = 5_000_000;
 /// Connections opened one after the other, in total.
 const MOST_CONNECTIONS: u64 = 1_000_000;
 /// Bits of a full-size packet, for estimating rows from rates.
@@ -22,6 +27,7 @@ pub(super) fn check(scenario: &Scenario, sample: Sample, problems: &mut Problems
     check_samples(scenario, sample, problems);
     check_starts(scenario, problems);
     check_sojourns(scenario, problems);
+    check_walks(scenario, problems);
 }
 
 fn check_flows(scenario: &Scenario, problems: &mut Problems) {
@@ -48,6 +54,22 @@ fn check_samples(scenario: &Scenario, sample: Sample, problems: &mut Problems) {
         let allowed = format!("at most {MOST_ROWS} (duration / sample, for each flow or port)");
         let hint = "sample less often or for a shorter time, or leave the table out of record";
         problems.add(|| Problem::new(sample.path(table), found, allowed).hint(hint));
+    }
+}
+
+/// Each step of a random walk has a row.
+fn check_walks(scenario: &Scenario, problems: &mut Problems) {
+    let steps = |port: &Port| match &port.variation {
+        Some(Variation::Walk(walk)) => scenario.duration_ns / walk.every_ns + 1,
+        _ => 0,
+    };
+    for link in &scenario.links {
+        let rows = steps(&link.forward) + steps(&link.reverse);
+        if rows > MOST_WALKED {
+            let found = format!("a random walk of {rows} steps");
+            let allowed = format!("at most {MOST_WALKED} (duration / every, in each direction)");
+            problems.add(|| Problem::new(join(&join("link", &link.name), "rate"), found, allowed));
+        }
     }
 }
 
@@ -153,6 +175,9 @@ fn flows(scenario: &Scenario) -> u64 {
 impl Port {
     /// Bits that can be sent up to `end_ns`; 0 if the port has no rate, because nothing queues there.
     fn capacity_bits(&self, end_ns: u64) -> u128 {
+        if let Some(variation) = &self.variation {
+            return u128::from(variation.fastest_bps()) * u128::from(end_ns) / 1_000_000_000;
+        }
         let steps = self.rate.as_ref().map_or(&[][..], |rate| rate.steps());
         let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([end_ns]);
         let bits = steps.iter().zip(ends).map(|(step, until)| {

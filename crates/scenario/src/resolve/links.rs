@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::ring;
+use super::{ring, varying};
 use crate::error::{Problem, Problems};
-use crate::file::{Boost as BoostTable, Link as LinkTable, PortSettings, RateSetting};
+use crate::file::{Boost as BoostTable, Link as LinkTable, Moment, PortSettings, Rate, RateSetting};
+use crate::files::Traces;
 use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep};
 use crate::path::join;
 use crate::qdisc::Qdisc;
@@ -14,13 +15,18 @@ use crate::units::{RATE, TIME};
 /// Most links in a scenario.
 const MOST_LINKS: usize = 10_000;
 
-pub(super) fn resolve(tables: &[LinkTable], nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Link> {
+pub(super) fn resolve(
+    tables: &[LinkTable],
+    nodes: &Nodes<'_>,
+    traces: &Traces<'_>,
+    problems: &mut Problems,
+) -> Vec<Link> {
     if tables.len() > MOST_LINKS {
         let found = format!("{} links", tables.len());
         problems.add(|| Problem::new("link", found, format!("at most {MOST_LINKS}")));
     }
     check_ends(tables, problems);
-    tables.iter().filter_map(|table| link(table, nodes, problems)).collect()
+    tables.iter().filter_map(|table| link(table, nodes, traces, problems)).collect()
 }
 
 fn check_ends(tables: &[LinkTable], problems: &mut Problems) {
@@ -38,7 +44,7 @@ fn check_ends(tables: &[LinkTable], problems: &mut Problems) {
     }
 }
 
-fn link(table: &LinkTable, nodes: &Nodes<'_>, problems: &mut Problems) -> Option<Link> {
+fn link(table: &LinkTable, nodes: &Nodes<'_>, traces: &Traces<'_>, problems: &mut Problems) -> Option<Link> {
     let path = join("link", table.name.as_str());
     let [a, b] = &table.ends;
     let ends = [nodes.find(a, || path.clone(), problems)?, nodes.find(b, || path.clone(), problems)?];
@@ -47,12 +53,18 @@ fn link(table: &LinkTable, nodes: &Nodes<'_>, problems: &mut Problems) -> Option
         let has = [table.queue.is_some(), table.ring.is_some(), table.boost.is_some()];
         check_nothing_waits(has, &path, problems);
     }
-    let [forward, reverse] = ports.map(|(direction, own)| port(table, own, &path, direction, problems));
+    let [forward, reverse] = ports.map(|(direction, own)| port(table, own, (&path, direction), traces, problems));
     Some(Link { name: table.name.to_string(), ends, forward: forward?, reverse: reverse? })
 }
 
 /// A direction's own settings take precedence over those of the link.
-fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, problems: &mut Problems) -> Option<Port> {
+fn port(
+    table: &LinkTable,
+    own: &PortSettings,
+    (link, direction): (&str, &str),
+    traces: &Traces<'_>,
+    problems: &mut Problems,
+) -> Option<Port> {
     let own_path = join(link, direction);
     let (rate, rate_path) = match &own.rate {
         Some(rate) => (Some(rate), own_path.as_str()),
@@ -66,13 +78,23 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
         Some(queue) => (Some(queue), join(&own_path, "queue")),
         None => (table.queue.as_ref(), join(link, "queue")),
     };
-    let rate = match rate {
-        Some(rate) => Some(schedule(rate, &join(rate_path, "rate"), problems)?),
-        None => None,
+    let (rate, variation) = match rate {
+        Some(RateSetting::Varying(varying)) => {
+            let variation = varying::resolve(varying, &join(rate_path, "rate"), traces, problems)?;
+            (RateSchedule::constant(variation.mean_bps()), Some(variation))
+        }
+        Some(RateSetting::Constant(rate)) => (RateSchedule::constant(rate.get()), None),
+        Some(RateSetting::Schedule(steps)) => (Some(schedule(steps, &join(rate_path, "rate"), problems)?), None),
+        None => (None, None),
     };
+    let is_constant = variation.is_none() && rate.as_ref().is_some_and(|rate| rate.steps().len() == 1);
     let boost = match (&rate, &own.boost, &table.boost) {
-        (Some(rate), Some(boost), _) => Some(boosted(boost, rate, &join(&own_path, "boost"), problems)?),
-        (Some(rate), None, Some(boost)) => Some(boosted(boost, rate, &join(link, "boost"), problems)?),
+        (Some(rate), Some(boost), _) => {
+            Some(boosted(boost, rate.at(0), is_constant, &join(&own_path, "boost"), problems)?)
+        }
+        (Some(rate), None, Some(boost)) => {
+            Some(boosted(boost, rate.at(0), is_constant, &join(link, "boost"), problems)?)
+        }
         _ => None,
     };
     let (ring, ring_path) = match &own.ring {
@@ -82,6 +104,7 @@ fn port(table: &LinkTable, own: &PortSettings, link: &str, direction: &str, prob
     Some(Port {
         ring: ring.filter(|_| rate.is_some()).and_then(|ring| ring::resolve(ring, &ring_path, problems)),
         rate,
+        variation,
         boost,
         delay_ns: own.delay.unwrap_or(table.delay).get(),
         overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
@@ -107,27 +130,23 @@ fn check_nothing_waits(has: [bool; 3], path: &str, problems: &mut Problems) {
 }
 
 /// A boost beside the rate that fills its bucket.
-fn boosted(boost: &BoostTable, rate: &RateSchedule, path: &str, problems: &mut Problems) -> Option<Boost> {
-    let [only] = rate.steps() else {
+fn boosted(boost: &BoostTable, rate_bps: u64, is_constant: bool, path: &str, problems: &mut Problems) -> Option<Boost> {
+    if !is_constant {
         let problem = Problem::new(path, "a boost beside a rate that changes", "a boost beside a constant rate");
         problems.add(|| problem);
         return None;
-    };
-    if boost.rate.get() <= only.bits_per_second {
-        let allowed = format!("more than rate = {}", RATE.display(only.bits_per_second));
+    }
+    if boost.rate.get() <= rate_bps {
+        let allowed = format!("more than rate = {}", RATE.display(rate_bps));
         problems.add(|| Problem::new(join(path, "rate"), boost.rate.to_string(), allowed));
         return None;
     }
     Some(Boost { rate_bps: boost.rate.get(), bytes: boost.bytes.get() })
 }
 
-fn schedule(setting: &RateSetting, path: &str, problems: &mut Problems) -> Option<RateSchedule> {
-    let steps = match setting {
-        RateSetting::Constant(rate) => vec![RateStep { from_ns: 0, bits_per_second: rate.get() }],
-        RateSetting::Schedule(steps) => {
-            steps.iter().map(|(from, rate)| RateStep { from_ns: from.get(), bits_per_second: rate.get() }).collect()
-        }
-    };
+fn schedule(steps: &[(Moment, Rate)], path: &str, problems: &mut Problems) -> Option<RateSchedule> {
+    let step = |(from, rate): &(Moment, Rate)| RateStep { from_ns: from.get(), bits_per_second: rate.get() };
+    let steps: Vec<RateStep> = steps.iter().map(step).collect();
     if let Some(first) = steps.first().filter(|first| first.from_ns != 0) {
         let (time, rate) = (TIME.display(first.from_ns), RATE.display(first.bits_per_second));
         let problem = || Problem::new(path, format!("a first step at {time}"), "a first step at 0s");

@@ -14,10 +14,12 @@ mod sending;
 mod streams;
 mod traffic;
 mod turns;
+mod varying;
 mod wifi;
 
 use crate::error::{Problem, Problems, quote};
 use crate::file::{Setup, Sojourns};
+use crate::files::Traces;
 use crate::model::{Scenario, SojournDetail, Table};
 use crate::qdisc::packet_match;
 use crate::units::TIME;
@@ -25,12 +27,12 @@ pub(crate) use inheritance::inherit_tcp;
 use nodes::Nodes;
 
 /// The scenario of a set-up whose keys were checked one by one.
-pub(crate) fn resolve(setup: &Setup) -> Result<Scenario, Problems> {
+pub(crate) fn resolve(setup: &Setup, traces: &Traces<'_>) -> Result<Scenario, Problems> {
     let mut problems = Problems::default();
     check_times(setup, &mut problems);
     check_record(setup, &mut problems);
     let nodes = Nodes::new(&setup.link, &setup.host, &setup.tcp, &mut problems);
-    let mut links = links::resolve(&setup.link, &nodes, &mut problems);
+    let mut links = links::resolve(&setup.link, &nodes, traces, &mut problems);
     let traffic = traffic::resolve(setup, &nodes, &mut problems);
     let wifi = if problems.is_empty() { wifi::resolve(setup, &nodes, &mut links, &mut problems) } else { Vec::new() };
     if !problems.is_empty() {

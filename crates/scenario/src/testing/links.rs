@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::{Accounting, Boost, ByteLimits, Completion, Link, NodeIndex, Port, RateSchedule, RateStep, Ring};
+use crate::model::{
+    Accounting, Boost, ByteLimits, Cellular, Completion, Link, NodeIndex, Outages, Port, RateSchedule, RateStep, Ring,
+    Variation, Walk,
+};
 use crate::qdisc::Qdisc;
 use crate::sizes::FRAME_BYTES;
 use crate::units::{MS, US};
@@ -24,7 +27,8 @@ pub(super) fn line(links: usize) -> impl Strategy<Value = Vec<Link>> {
 
 fn port() -> impl Strategy<Value = Port> {
     let wire = (0..=50_000_u64, 0..=40_u32);
-    let rated = (wire.clone(), rate(), Qdisc::any(), prop::option::weighted(0.2, boost()));
+    let varying = (prop::option::weighted(0.2, boost()), prop::option::weighted(0.15, walk()));
+    let rated = (wire.clone(), rate(), Qdisc::any(), varying);
     prop_oneof![
         1 => wire.prop_map(|(delay_us, overhead_bytes)| Port {
             rate: None,
@@ -32,11 +36,13 @@ fn port() -> impl Strategy<Value = Port> {
             overhead_bytes,
             queue: Qdisc::default(),
             ring: None,
+            variation: None,
             boost: None,
         }),
-        4 => rated.prop_map(|((delay_us, overhead_bytes), rate, queue, boost)| Port {
-            boost: boost.filter(|boost| is_constant_below(rate.as_ref(), boost)),
-            rate,
+        4 => rated.prop_map(|((delay_us, overhead_bytes), rate, queue, (boost, walk))| Port {
+            boost: boost.filter(|boost| walk.is_none() && is_constant_below(rate.as_ref(), boost)),
+            rate: walk.as_ref().map_or(rate, |walk| RateSchedule::constant(walk.mean_bps)),
+            variation: walk.map(Variation::Walk),
             delay_ns: delay_us * US,
             overhead_bytes,
             queue,
@@ -71,6 +77,27 @@ fn byte_limits() -> impl Strategy<Value = Option<ByteLimits>> {
 fn boost() -> impl Strategy<Value = Boost> {
     let bytes = u64::from(FRAME_BYTES)..=1_000_000;
     (500_000..=100_000_000_u64, bytes).prop_map(|(rate_bps, bytes)| Boost { rate_bps, bytes })
+}
+
+/// Random walks of up to 50 Mbit/s.
+fn walk() -> impl Strategy<Value = Walk> {
+    let times = (1..=1000_u64, 1..=5000_u64);
+    let outages = prop::option::of(
+        (1..=2000_u64, 1..=500_u64)
+            .prop_map(|(every_ms, lasts_ms)| Outages { every_ns: every_ms * MS, lasts_ns: lasts_ms * MS }),
+    );
+    let walk = (500_000..=20_000_000_u64, 500_000..=20_000_000_u64, times, 20_000_000..=50_000_000_u64, outages);
+    let walk = walk.prop_map(|(mean_bps, deviation_bps, (every_ms, coherence_ms), max_bps, outages)| Walk {
+        preset: None,
+        mean_bps,
+        deviation_bps,
+        coherence_ns: coherence_ms * MS,
+        every_ns: every_ms * MS,
+        max_bps,
+        outages,
+    });
+    let presets = [Cellular::EvdoUp, Cellular::UmtsDown, Cellular::LteDown];
+    prop_oneof![3 => walk, 1 => select(presets.to_vec()).prop_map(Cellular::walk)]
 }
 
 fn is_constant_below(rate: Option<&RateSchedule>, boost: &Boost) -> bool {

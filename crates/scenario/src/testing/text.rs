@@ -3,8 +3,8 @@
 use toml::{Table, Value};
 
 use crate::model::{
-    self, ByteLimits, Completion, Node, OnOff, Pattern, Periods, PingTiming, Port, Ring, Scenario, Sending,
-    SojournDetail, Traffic, TrafficKind, UdpTraffic,
+    self, ByteLimits, Completion, Node, OnOff, Outages, Pattern, Periods, PingTiming, Port, Ring, Scenario, Sending,
+    SojournDetail, Traffic, TrafficKind, UdpTraffic, Variation, Walk,
 };
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
@@ -78,10 +78,21 @@ fn port(port: &Port) -> Value {
     if let Some(schedule) = &port.rate {
         let steps = schedule.steps().iter();
         let steps = steps.map(|step| Value::Array(vec![time(step.from_ns), rate(step.bits_per_second)]));
-        keys.insert("rate".to_owned(), Value::Array(steps.collect()));
+        let rate = match &port.variation {
+            None => Value::Array(steps.collect()),
+            Some(Variation::Trace { file, .. }) => table([("trace", Value::from(file.as_str()))]),
+            Some(Variation::Walk(Walk { preset: Some(preset), .. })) => {
+                table([("preset", Value::try_from(preset).expect("a preset is a word"))])
+            }
+            Some(Variation::Walk(walk)) => table([("walk", self::walk(walk))]),
+        };
+        keys.insert("rate".to_owned(), rate);
         keys.insert("queue".to_owned(), Value::Table(port.queue.written()));
         if let Some(boost) = &port.boost {
-            keys.insert("boost".to_owned(), table([("rate", rate(boost.rate_bps)), ("bytes", size(boost.bytes))]));
+            keys.insert(
+                "boost".to_owned(),
+                table([("rate", self::rate(boost.rate_bps)), ("bytes", size(boost.bytes))]),
+            );
         }
         if let Some(ring) = &port.ring {
             keys.insert("ring".to_owned(), self::ring(ring));
@@ -104,6 +115,18 @@ fn ring(ring: &Ring) -> Value {
     };
     let accounting = Value::try_from(ring.accounting).expect("a word");
     table([("size", packets(ring.size_packets)), ("bql", bql), ("completion", completion), ("accounting", accounting)])
+}
+
+fn walk(walk: &Walk) -> Value {
+    let keys = table([
+        ("mean", rate(walk.mean_bps)),
+        ("deviation", rate(walk.deviation_bps)),
+        ("coherence", time(walk.coherence_ns)),
+        ("max", rate(walk.max_bps)),
+        ("every", time(walk.every_ns)),
+    ]);
+    let outages = |out: Outages| table([("every", time(out.every_ns)), ("lasts", time(out.lasts_ns))]);
+    with(keys, "outages", walk.outages.map(outages))
 }
 
 fn host(node: &Node) -> Value {

@@ -9,14 +9,19 @@
 //! struct with that answer, and a variant of [`Kind`].
 
 mod boosted;
+mod delivery;
+mod walk;
 
 use std::hint::select_unpredictable;
 
-use bufferscope_scenario::{self as scenario, RateSchedule, RateStep};
+use bufferscope_scenario::{self as scenario, RateSchedule, RateStep, Variation};
 
 use self::boosted::Boosted;
+use self::delivery::{Delivery, Opening};
+use self::walk::Walking;
 
 use super::pool::{Fifo, PacketId, Pool};
+use crate::random::Random;
 
 const NS_PER_S: u64 = 1_000_000_000;
 const BITS_PER_BYTE: u64 = 8;
@@ -28,8 +33,11 @@ const BITS_PER_BYTE: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct Link {
     kind: Kind,
-    /// When the last bit of the last frame is, or was, sent.
+    /// When the last bit of the last frame is, or was, sent; or, if the link accepts frames only at certain times, the next of
+    /// these that is known.
     free_at_ns: u64,
+    /// After this time the link accepts no frame, until it is [awaited](Self::awaited).
+    closes_at_ns: u64,
     /// Propagation delay, counted from when the last bit was sent.
     delay_ns: u64,
     /// Packets being sent or propagating, in the order of their arrival at the other end.
@@ -51,6 +59,8 @@ enum Kind {
     Constant(Constant),
     Schedule(Schedule),
     Boosted(Boosted),
+    Delivery(Box<Delivery>),
+    Walking(Box<Walking>),
 }
 
 /// A link whose rate never changes.
@@ -88,15 +98,21 @@ struct Schedule {
 
 impl Link {
     /// The link of a port. Without a rate, frames take no time.
-    pub(crate) fn new(port: &scenario::Port) -> Self {
-        let kind = match (&port.rate, port.boost) {
-            (None, _) => Kind::Unlimited,
-            (Some(rate), None) => Kind::at(rate, 0),
-            (Some(rate), Some(boost)) => Kind::Boosted(Boosted::new(boost, rate.at(0))),
+    pub(crate) fn new(port: &scenario::Port, random: Random) -> Self {
+        let kind = match (&port.rate, &port.variation, port.boost) {
+            (None, ..) => Kind::Unlimited,
+            (Some(_), Some(Variation::Trace { opportunities, .. }), _) => {
+                Kind::Delivery(Box::new(Delivery::new(opportunities.clone())))
+            }
+            (Some(_), Some(Variation::Walk(walk)), _) => Kind::Walking(Box::new(Walking::new(walk, random))),
+            (Some(rate), None, None) => Kind::at(rate, 0),
+            (Some(rate), None, Some(boost)) => Kind::Boosted(Boosted::new(boost, rate.at(0))),
         };
+        let is_open = !matches!(kind, Kind::Delivery(_));
         Self {
             kind,
-            free_at_ns: 0,
+            free_at_ns: if is_open { 0 } else { u64::MAX },
+            closes_at_ns: u64::MAX,
             delay_ns: port.delay_ns,
             line: Fifo::new(),
             last_arrival_ns: 0,
@@ -113,6 +129,7 @@ impl Link {
             rates.follow(rate, now_ns);
             match &mut self.kind {
                 Kind::Boosted(boosted) => boosted.set_rate(rates.at(now_ns), now_ns),
+                Kind::Delivery(_) | Kind::Walking(_) => {}
                 kind => *kind = Kind::at(rates, now_ns),
             }
         }
@@ -126,12 +143,24 @@ impl Link {
     /// Does the link accept no frame now?
     #[inline]
     pub(crate) fn is_stopped(&self, now_ns: u64) -> bool {
-        now_ns < self.free_at_ns
+        now_ns < self.free_at_ns || now_ns > self.closes_at_ns
     }
 
     /// The time from which the link can accept another frame.
     #[inline]
     pub(crate) fn restarts_at(&self) -> u64 {
+        self.free_at_ns
+    }
+
+    /// A packet waits for the link, which is stopped. Returns the time from which the link can accept it.
+    #[inline]
+    pub(crate) fn awaited(&mut self, now_ns: u64) -> u64 {
+        if let Kind::Delivery(delivery) = &mut self.kind
+            && (self.free_at_ns == u64::MAX || now_ns > self.closes_at_ns)
+        {
+            self.free_at_ns = delivery.open(now_ns);
+            self.closes_at_ns = self.free_at_ns;
+        }
         self.free_at_ns
     }
 
@@ -147,6 +176,18 @@ impl Link {
                 let sent = boosted.send(now_ns, bytes);
                 self.free_at_ns = sent.restarts_at_ns;
                 return sent.end_ns;
+            }
+            Kind::Delivery(delivery) => {
+                let (end_ns, opening) = delivery.send(now_ns, bytes.into());
+                (self.free_at_ns, self.closes_at_ns) = match opening {
+                    Opening::At(at_ns) => (at_ns, at_ns),
+                    Opening::Later => (u64::MAX, u64::MAX),
+                };
+                return end_ns;
+            }
+            Kind::Walking(walking) => {
+                self.free_at_ns = walking.send(now_ns, bytes, idle);
+                return self.free_at_ns;
             }
             Kind::Unlimited => 0,
         };
@@ -186,14 +227,19 @@ impl Link {
     pub(crate) fn rate_bps(&self, now_ns: u64) -> Option<u64> {
         match &self.kind {
             Kind::Boosted(boosted) => Some(boosted.rate_bps(now_ns)),
+            Kind::Delivery(delivery) => Some(delivery.rate_bps()),
+            Kind::Walking(walking) => Some(walking.rate_bps(now_ns)),
             _ => self.rates.as_ref().map(|rates| rates.at(now_ns)),
         }
     }
 
     /// Passes on the rates that it has had up to `now_ns` and that were not yet recorded, each with its beginning.
     pub(crate) fn record_rates(&mut self, now_ns: u64, record: impl FnMut(RateStep)) {
-        if let Kind::Boosted(boosted) = &mut self.kind {
-            return boosted.take_rates(now_ns).for_each(record);
+        match &mut self.kind {
+            Kind::Boosted(boosted) => return boosted.take_rates(now_ns).for_each(record),
+            Kind::Delivery(delivery) => return delivery.take_rates(now_ns, record),
+            Kind::Walking(walking) => return walking.take_rates(now_ns).for_each(record),
+            Kind::Unlimited | Kind::Constant(_) | Kind::Schedule(_) => {}
         }
         let steps = &steps(self.rates.as_ref())[self.recorded_rates..];
         let begun = steps.iter().take_while(|step| step.from_ns <= now_ns).count();
@@ -276,17 +322,19 @@ mod tests {
     const MBIT: u64 = 1_000_000;
 
     fn link(bits_per_second: u64) -> Link {
-        Link::new(&port(RateSchedule::constant(bits_per_second)))
+        new(RateSchedule::constant(bits_per_second))
     }
 
     fn steps(steps: &[(u64, u64)]) -> Link {
         let steps = steps.iter().map(|&(from_ns, bits_per_second)| RateStep { from_ns, bits_per_second }).collect();
-        Link::new(&port(RateSchedule::new(steps)))
+        new(RateSchedule::new(steps))
     }
 
-    fn port(rate: Option<RateSchedule>) -> scenario::Port {
+    fn new(rate: Option<RateSchedule>) -> Link {
         let queue = scenario::Qdisc::default();
-        scenario::Port { rate, delay_ns: 0, overhead_bytes: 14, queue, ring: None, boost: None }
+        let port =
+            scenario::Port { rate, variation: None, delay_ns: 0, overhead_bytes: 14, queue, ring: None, boost: None };
+        Link::new(&port, Random::from_seed(1))
     }
 
     #[test]
@@ -320,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_link_without_a_rate_is_never_stopped() {
-        let mut link = Link::new(&port(None));
+        let mut link = new(None);
         assert_eq!([link.send(7, 1514), link.send(7, 1514)], [7, 7]);
         assert!(!link.is_stopped(7));
     }

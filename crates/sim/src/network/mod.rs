@@ -105,8 +105,21 @@ impl Network {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
         for (index, link) in (0..).step_by(2).zip(&scenario.links) {
             let timers = link.ends.map(|node| Timers::of_node(node, seed));
-            ports.push(Port::new(&link.forward, link.ends[1], qdisc(scenario, index, seed, 0)?, timers[0]));
-            ports.push(Port::new(&link.reverse, link.ends[0], qdisc(scenario, index + 1, seed, 0)?, timers[1]));
+            let random = |port| Random::new(seed, Stream::Link(port));
+            ports.push(Port::new(
+                &link.forward,
+                link.ends[1],
+                qdisc(scenario, index, seed, 0)?,
+                timers[0],
+                random(index),
+            ));
+            ports.push(Port::new(
+                &link.reverse,
+                link.ends[0],
+                qdisc(scenario, index + 1, seed, 0)?,
+                timers[1],
+                random(index + 1),
+            ));
         }
         let mut routes = Routes::new(scenario)?;
         let media = wifi::media(scenario, seed, &mut ports, &mut routes);
@@ -292,7 +305,8 @@ impl Network {
     /// Schedules the restart of a port's link if packets are waiting for it.
     #[inline(always)]
     fn await_link(&mut self, port: PortIndex) {
-        if let Some(at_ns) = self.ports[port as usize].await_link() {
+        let now_ns = self.now();
+        if let Some(at_ns) = self.ports[port as usize].await_link(now_ns) {
             self.events.schedule(self.slots.link(port), at_ns);
         }
     }

@@ -13,6 +13,7 @@ use super::qdisc::{Dequeued, Fates, Qdisc};
 use super::ring::Ring;
 use super::wifi::Radio;
 use super::xmit::Xmit;
+use crate::random::Random;
 use crate::timers::Timers;
 
 /// One direction of a link.
@@ -66,12 +67,12 @@ pub(crate) enum Accepted {
 }
 
 impl Port {
-    /// `timers` are those of the sending node.
-    pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc, timers: Timers) -> Self {
+    /// `timers` are those of the sending node, and `random` decides about the link.
+    pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc, timers: Timers, random: Random) -> Self {
         Self {
             queue: port.rate.is_some().then(|| QdiscLayer::new(qdisc)),
             ring: port.ring.as_ref().map(|ring| Box::new(Ring::new(ring, timers))),
-            link: Link::new(port),
+            link: Link::new(port, random),
             awaits_link: false,
             radio: None,
             overhead_bytes: port.overhead_bytes,
@@ -130,12 +131,12 @@ impl Port {
     /// The link is stopped. Returns the time when it will restart for a waiting packet; `None` if no packet waits, or if
     /// the time was already returned to an earlier call.
     #[inline]
-    pub(crate) fn await_link(&mut self) -> Option<u64> {
+    pub(crate) fn await_link(&mut self, now_ns: u64) -> Option<u64> {
         if self.awaits_link || self.queue.as_ref()?.is_empty() {
             return None;
         }
         self.awaits_link = true;
-        Some(self.link.restarts_at())
+        Some(self.link.awaited(now_ns))
     }
 
     /// Is the link ready for the next packet of the queue?
@@ -172,12 +173,21 @@ mod tests {
     /// A port of 10 Mbit/s and 1 ms.
     fn port(queue: scenario::Qdisc) -> Port {
         let rate = RateSchedule::constant(10_000_000);
-        let port = scenario::Port { rate, delay_ns: 1_000_000, overhead_bytes: 14, queue, ring: None, boost: None };
+        let port = scenario::Port {
+            rate,
+            delay_ns: 1_000_000,
+            overhead_bytes: 14,
+            queue,
+            ring: None,
+            variation: None,
+            boost: None,
+        };
         Port::new(
             &port,
             0,
             Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 }).unwrap(),
             Timers::Exact,
+            Random::from_seed(1),
         )
     }
 
@@ -218,10 +228,10 @@ mod tests {
         let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
         let sent = offer(&mut port, 5, &mut pool, &mut fates).expect("the link is idle");
         assert_eq!((sent.end_ns, sent.sojourn_ns), (1_211_205, 0));
-        assert_eq!(port.await_link(), None, "nothing waits");
+        assert_eq!(port.await_link(5), None, "nothing waits");
         assert!(offer(&mut port, 6, &mut pool, &mut fates).is_none());
-        assert_eq!(port.await_link(), Some(1_211_205));
-        assert_eq!(port.await_link(), None, "one event is enough");
+        assert_eq!(port.await_link(6), Some(1_211_205));
+        assert_eq!(port.await_link(6), None, "one event is enough");
         let second = send(&mut port, 1_211_205, &mut pool, &mut fates).expect("one waits");
         assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, 1_211_199));
     }
@@ -263,7 +273,7 @@ mod tests {
         }
         assert!(!fates.0.is_empty(), "the average is above max");
         let mut now_ns = 0;
-        while let Some(at_ns) = port.await_link() {
+        while let Some(at_ns) = port.await_link(now_ns) {
             now_ns = at_ns;
             send(&mut port, now_ns, &mut pool, &mut fates);
         }

@@ -70,7 +70,7 @@ def predicted_rtt_ms(point: Point) -> float:
     slowest = min(rated, key=lambda port: capacity[port.name].at(0))
     if slowest.limit_packets is None:
         raise NoDataError(f"rtt_equation: the queue of {slowest.name} is not limited in packets")
-    if not all(capacity[port.name].is_constant for port in rated):
+    if not all(capacity[port.name].is_constant and capacity[port.name].at(0) for port in rated):
         raise NoDataError("rtt_equation: the rate changes over time, but the equation assumes a constant rate")
     if was_changed(point.first):
         raise NoDataError("rtt_equation: the run was changed on the way, but the equation assumes a constant network")

@@ -1,0 +1,93 @@
+//! Links whose rate varies, in whole runs.
+
+mod common;
+
+use bufferscope_records::Table;
+use bufferscope_scenario::{Experiment, Scenario};
+use common::{MS, numbers_where, run};
+use proptest::prelude::*;
+
+/// UDP at 12 Mbit/s into a link that plays a trace: more than it delivers.
+fn flood(trace: &[u8], qdisc: &str) -> Scenario {
+    let text = format!(
+        r#"
+        title = "Trace"
+        duration = "2s"
+        [[link]]
+        name = "cell"
+        ends = ["h1", "h2"]
+        delay = "5ms"
+        overhead = 0
+        queue.qdisc = "{qdisc}"
+        queue.limit = "50p"
+        forward.rate = {{ trace = "cell.down" }}
+        reverse.rate = "1mbit"
+        [[traffic]]
+        name = "flood"
+        kind = "udp"
+        from = "h1"
+        to = "h2"
+        rate = "12mbit"
+        size = 1472
+        [[traffic]]
+        name = "ping"
+        kind = "ping"
+        from = "h1"
+        to = "h2"
+        "#
+    );
+    let read = |name: &str| if name == "cell.down" { Ok(trace.to_vec()) } else { Err("not there".to_owned()) };
+    let experiment = Experiment::from_bytes_and_files(text.as_bytes(), "trace.toml", &[], &read);
+    experiment.unwrap_or_else(|error| panic!("{error}")).points()[0].scenario.clone()
+}
+
+/// Two opportunities in every 10 ms are 300,000 bytes a second. The queue always holds packets, so each is used.
+#[test]
+fn a_full_queue_uses_every_opportunity() {
+    let sink = run(&flood(b"5\n10\n", "pfifo"), 1).output;
+    let sent = numbers_where(&sink, Table::Queues, "sent_bytes", ("port", "h1>h2"));
+    let times = numbers_where(&sink, Table::Queues, "t_ns", ("port", "h1>h2"));
+    let at = |ms: u64| sent[times.iter().position(|t_ns| *t_ns == ms * MS).unwrap()];
+    // What is being sent at a sample has left the queue: up to 1500 bytes more.
+    assert!((at(1500) - at(500)).abs_diff(300_000) <= 1500, "{}", at(1500) - at(500));
+    let capacity = ["t_ns", "rate_bps"].map(|column| numbers_where(&sink, Table::Capacity, column, ("port", "h1>h2")));
+    // The opportunity at 1000 ms belongs to the next second: the first has one fewer.
+    assert_eq!(capacity, [vec![0, 1000 * MS], vec![199 * 12_000, 200 * 12_000]]);
+}
+
+/// A packet waits in the queue, and not on the link, for an opportunity: 300 ms without one fill the queue, but no more.
+#[test]
+fn packets_wait_in_the_queue_for_an_opportunity() {
+    let sink = run(&flood(b"300\n300\n", "pfifo"), 1).output;
+    let packets = numbers_where(&sink, Table::Queues, "packets", ("port", "h1>h2"));
+    assert_eq!(packets.iter().max(), Some(&50));
+    let sent = numbers_where(&sink, Table::Queues, "sent_packets", ("port", "h1>h2"));
+    assert_eq!(sent[29], 0, "nothing leaves before 300 ms");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Conservation is checked by `run`. The bytes that leave the queue are at most those of the opportunities so far, and one packet that
+    /// waits for the rest of its own.
+    #[test]
+    fn no_more_is_sent_than_there_are_opportunities(
+        gaps in prop::collection::vec(0..40_u32, 1..60),
+        qdisc in prop::sample::select(vec!["pfifo", "codel", "fq_codel"]),
+        seed: u64,
+    ) {
+        let mut at_ms = 1;
+        let times: Vec<u32> = gaps.iter().map(|gap| { at_ms += gap; at_ms }).collect();
+        let trace: String = times.iter().map(|ms| format!("{ms}\n")).collect();
+        let sink = run(&flood(trace.as_bytes(), qdisc), seed).output;
+        let sent = numbers_where(&sink, Table::Queues, "sent_bytes", ("port", "h1>h2"));
+        let sampled = numbers_where(&sink, Table::Queues, "t_ns", ("port", "h1>h2"));
+        let period = u64::from(at_ms);
+        for (t_ns, bytes) in sampled.into_iter().zip(sent) {
+            let ms = t_ns / MS;
+            let in_part = times.iter().filter(|time| u64::from(**time) <= ms % period).count() as u64;
+            let most = 1500 * (ms / period * times.len() as u64 + in_part + 1);
+            prop_assert!(bytes <= most, "{bytes} of {most} bytes at {ms} ms");
+        }
+    }
+}
