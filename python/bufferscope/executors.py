@@ -196,7 +196,7 @@ def _in_partitions(tasks: Sequence[Task], watcher: Watcher) -> dict[Task, Run]:
     """The stored runs in partitions that have the same results as these tasks would have."""
     found: dict[Task, Run] = {}
     for shelf in dict.fromkeys(task.shelf for task in tasks):
-        own = {task.directory.name: task for task in tasks if task.shelf == shelf}
+        own = {task.name: task for task in tasks if task.shelf == shelf}
 
         def wanted(name: str, own: Mapping[str, Task] = own) -> Wanted | None:
             task = own.get(name)
@@ -242,7 +242,7 @@ def _run_together(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event
         return not stop.is_set()
 
     while left := [task for task in tasks if task not in ended]:
-        names = [task.directory.name for task in left]
+        names = [task.name for task in left]
         directory = directory_of(left[0].shelf, left[0].engine.name, names)
         try:
             with staged(directory) as place:

@@ -176,8 +176,13 @@ def gathered(runs: Sequence["Run"]) -> list[Entry]:
     """The expectations about any of the runs' points, in the file's order, with all their comparisons."""
     entries: dict[str, Entry] = {}
     comparisons: dict[str, dict[str, Comparison]] = {}
+    last: Sequence[Entry] | None = None
     for run in runs:
-        for entry in run.meta["expectations"]:
+        own = run.meta["expectations"]
+        if own == last:  # as in all members of a population
+            continue
+        last = own
+        for entry in own:
             words = json.dumps({**entry, "comparisons": []}, sort_keys=True)
             entries.setdefault(words, entry)
             found = comparisons.setdefault(words, {})

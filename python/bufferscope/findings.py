@@ -52,7 +52,8 @@ class Finding:
 
 
 def told(points: Sequence[Point]) -> list[str]:
-    """The sentences about a result's points; empty if nothing is plain."""
+    """The sentences about a result's points; empty if nothing is plain, as where each run has a path of its own."""
+    points = [point for point in points if "member" not in point.first.meta]
     delays_s = mean_delays_s([run for point in points for run in point.runs])
     each = [(point.label, _of_point([(run, next(delays_s)) for run in point.runs])) for point in points]
     found = [(label, finding) for label, finding in each if finding]

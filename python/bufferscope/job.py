@@ -100,10 +100,15 @@ class Task:
         """The directory of all runs of the experiment."""
         return self.out / self.experiment.name
 
-    @cached_property
+    @property
     def directory(self) -> Path:
         """The directory of the run."""
-        return self.shelf / directory_name(self.point.values, self.engine.name, self.seed, self.point.scenario)
+        return self.shelf / self.name
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the run, after which its directory is called."""
+        return directory_name(self.point.values, self.engine.name, self.seed, self.point.scenario)
 
     @cached_property
     def duration_ns(self) -> int:
@@ -199,7 +204,7 @@ def perform_together(
             raise Failed(task, error) from error
         metadata.append({**task.foreseen(identity), **observed(task, outcome, clock)})
     writer.finish()
-    partition.write(place, [task.directory.name for task in tasks], metadata)
+    partition.write(place, [task.name for task in tasks], metadata)
 
 
 class Clock:

@@ -15,7 +15,10 @@ LONGEST_S = 60
 MOST_RUNS = 250
 """The most runs of a partition."""
 MOST_S = 3600
-"""The most simulated seconds of a partition, unless one run takes more: this bounds the size of its files."""
+"""The most simulated seconds of a partition, unless one run takes more: this bounds the size of its files. It counts only
+runs that record samples or drops, because the other tables are small."""
+LARGE = frozenset({"flows", "queues", "drops", "sojourns"})
+"""The tables whose size depends on the simulated time."""
 LEAST_PARTITIONS = 8
 """A sweep is divided into about this many partitions or more, so that all processors are used and an interruption loses
 little."""
@@ -40,6 +43,11 @@ def _is_large(tasks: Sequence[Task]) -> bool:
     return len(tasks) >= LEAST_RUNS and all(task.duration_ns <= LONGEST_S * NANOSECONDS for task in tasks)
 
 
+def _is_sampled(task: Task) -> bool:
+    recorded = task.experiment.points[task.position].scenario.get("record", LARGE)
+    return not LARGE.isdisjoint(recorded)
+
+
 def partitions(tasks: Sequence[Task]) -> Iterator[list[Task]]:
     """The tasks in their order, in groups of limited size; a group has tasks of one experiment and one engine."""
     most = max(1, min(MOST_RUNS, -(-len(tasks) // LEAST_PARTITIONS)))
@@ -50,9 +58,10 @@ def partitions(tasks: Sequence[Task]) -> Iterator[list[Task]]:
         group: list[Task] = []
         duration_ns = 0
         for task in own:
-            if group and (len(group) == most or duration_ns + task.duration_ns > MOST_S * NANOSECONDS):
+            own_ns = task.duration_ns if _is_sampled(task) else 0
+            if group and (len(group) == most or duration_ns + own_ns > MOST_S * NANOSECONDS):
                 yield group
                 group, duration_ns = [], 0
             group.append(task)
-            duration_ns += task.duration_ns
+            duration_ns += own_ns
         yield group

@@ -10,6 +10,7 @@ interpolate linearly between order statistics. A few are always computed, and an
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 PERCENT = "(0|[1-9][0-9]?|100)"
 """The values of `<N>`: each percentile has one spelling."""
@@ -302,6 +303,7 @@ DEFINITIONS: tuple[Definition, ...] = (
 """All metrics, in the order in which tables show them."""
 
 
+@lru_cache(maxsize=4096)
 def definition(name: str) -> Definition | None:
-    """The definition of the metric with that name; None if there is none."""
+    """The definition of the metric with that name; None if there is none. Cached, because all runs have the same names."""
     return next((known for known in DEFINITIONS if known.fits(name)), None)

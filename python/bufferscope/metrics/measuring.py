@@ -1,15 +1,16 @@
 """Compute one metric, or all metrics, from a run's records."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol
 
 import polars as pl
 
 from bufferscope.metrics import buffers, fairness, flows, goodput, loss, queues, rtt, sojourns, transfers, voip, wifi
-from bufferscope.metrics.batch import Batch, batches
+from bufferscope.metrics.batch import RUN, Batch, batches
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
 from bufferscope.metrics.recorded import explanation, missing, unrecorded
@@ -53,6 +54,9 @@ FAMILIES: Mapping[str, Family] = {
     "buffer": buffers.measure,
 }
 """For each first word of metrics' names, the function that measures these metrics."""
+
+NOTHING = pl.LazyFrame(schema={"run": RUN, "metric": pl.String, "value": pl.Float64, "unit": pl.Float64})
+"""No metrics, in the form of `long`."""
 
 ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
     "rtt": rtt.measure,
@@ -106,24 +110,38 @@ class Value:
 class Metrics(Mapping[str, float]):
     """All metrics of a run by name; a censored one is +inf and named in `censored`."""
 
+    __slots__ = ("_places", "_values")
+
     def __init__(self, values: Mapping[str, float]) -> None:
-        self._values = {name: float(value) for name, value in values.items()}
-        self.censored = frozenset(name for name, value in self._values.items() if math.isinf(value))
+        # The names are shared among runs that have the same ones, because a result may have 100,000 runs.
+        self._places = _places(tuple(values))
+        self._values = array("d", values.values())
+
+    @property
+    def censored(self) -> frozenset[str]:
+        """The names of the censored metrics."""
+        return frozenset(name for name, value in self.items() if math.isinf(value))
 
     def __getitem__(self, name: str) -> float:
         try:
-            return self._values[name]
+            return self._values[self._places[name]]
         except KeyError:
-            raise NoSuchMetricError(_nearest(name, self._values)) from None
+            raise NoSuchMetricError(_nearest(name, self._places)) from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._places)
 
     def __repr__(self) -> str:
-        return f"Metrics({self._values!r})"
+        return f"Metrics({dict(self)!r})"
+
+
+@lru_cache(maxsize=256)
+def _places(names: tuple[str, ...]) -> Mapping[str, int]:
+    """The place of each name's value."""
+    return {name: place for place, name in enumerate(names)}
 
 
 def compute(run: RunRecords) -> Metrics:
@@ -187,9 +205,17 @@ def _kept(run: RunRecords) -> Metrics | None:
 def _computed(batch: Batch) -> list[Metrics]:
     """Every metric of each run of a batch, in one query."""
     values: list[dict[str, float]] = [{} for _ in batch.runs]
-    for number, name, value in _measured(batch, list(dict.fromkeys(FAMILIES.values()))).iter_rows():
+    empty = set.intersection(*(set(unrecorded(run.scenario)) for run in batch.runs))
+    for number, name, value in _measured(batch, _families(frozenset(empty))).iter_rows():
         values[number][name] = value
     return [Metrics(_recorded(run, found)) for run, found in zip(batch.runs, values, strict=True)]
+
+
+@lru_cache(maxsize=64)
+def _families(empty: frozenset[str]) -> Sequence[Family]:
+    """The families with a metric that can be computed without these tables, each once."""
+    words = dict.fromkeys(known.name.split(".")[0] for known in DEFINITIONS if not empty.intersection(known.tables))
+    return list(dict.fromkeys(FAMILIES[word] for word in words))
 
 
 def _recorded(run: RunRecords, found: Mapping[str, float]) -> Mapping[str, float]:
@@ -212,7 +238,7 @@ def _one(batch: Batch, name: str) -> list[float | None]:
 
 def _measured(batch: Batch, families: Sequence[Family]) -> pl.DataFrame:
     """The metrics of these families: `run, metric, value`, run by run; all in one query."""
-    fractions = pl.concat([frame for family in families for frame in family(batch)])
+    fractions = pl.concat([NOTHING, *(frame for family in families for frame in family(batch))])
     found = fractions.sort("run", maintain_order=True).collect(engine="in-memory")
     return found.select("run", "metric", pl.Series("value", found["value"].to_numpy() / found["unit"].to_numpy()))
 
@@ -228,7 +254,7 @@ def not_recorded(run: RunRecords) -> list[str]:
     return unrecorded(run.scenario)
 
 
-def _nearest(name: str, known: Mapping[str, float]) -> str:
+def _nearest(name: str, known: Collection[str]) -> str:
     """The message that no such metric was computed, with the name that may have been meant."""
     other = "; bufferscope.metrics.metric(run, name) gives any percentile" if PERCENTILE.search(name) else ""
     return f"{name}: this run has no metric of this name{closest_name(name, known)}{other}"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 UNLESS_SAID = "sim"
 """The engine that a command uses if it names none."""
+MOST_RUNS = 1000
+"""The most runs of an experiment that a page lists: a population may have many more."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,15 @@ A partition is written, replaced and checked like the directory of a run. `Run` 
 
 import json
 import secrets
+import threading
+import weakref
+import zlib
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bufferscope import _core
 from bufferscope.errors import StoreError
@@ -54,7 +58,7 @@ class Partition:
             _SHAPE(found, "")
             if len(found["own"]) != len(found["names"]) or len(set(found["names"])) < len(found["names"]):
                 raise Mismatch("names", found["names"], f"{len(found['own'])} different names, one for each run")
-            self.metadata: Sequence[Metadata] = [checked(merged(found["common"], own)) for own in found["own"]]
+            metadata = [checked(merged(found["common"], own)) for own in found["own"]]
         except Mismatch as mismatch:
             raise StoreError(f"{path / RUNS}: {mismatch}: {DAMAGED}") from None
         except RecursionError:
@@ -62,6 +66,17 @@ class Partition:
         self.names: Sequence[str] = found["names"]
         """The runs' names, in the order of their numbers."""
         self.files: Mapping[str, TableFile] = found["files"]
+        self._packed = _packed(metadata)
+        _recent.put(self, metadata)
+
+    @property
+    def metadata(self) -> Sequence[Metadata]:
+        """The metadata of each run. Only that of the partitions used last is in memory; the rest is compressed."""
+        found = _recent.get(self)
+        if found is None:
+            found = _unpacked(self._packed)
+            _recent.put(self, found)
+        return found
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
@@ -85,10 +100,10 @@ class Partition:
     def rewrite(self, changed: Mapping[str, Mapping[str, object]]) -> None:
         """Change some keys of these runs' metadata. The file is replaced atomically."""
         changes = [changed.get(name, {}) for name in self.names]
-        self.metadata = [
-            checked({**metadata, **change}) for metadata, change in zip(self.metadata, changes, strict=True)
-        ]
-        content = _text(self.names, self.metadata, self.files)
+        metadata = [checked({**metadata, **change}) for metadata, change in zip(self.metadata, changes, strict=True)]
+        self._packed = _packed(metadata)
+        _recent.put(self, metadata)
+        content = _text(self.names, metadata, self.files)
         place = self.path / f"{PARTIAL}{RUNS}-{secrets.token_hex(4)}"
         try:
             place.write_text(content, encoding="utf-8")
@@ -104,6 +119,45 @@ class Partition:
         if Partition(self.path).files != self.files:
             return "another partition has taken its place since it was loaded; load it again"
         return DAMAGED
+
+
+class _Recent:
+    """The metadata of the partitions that were used last; safe to use from several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[int, tuple[weakref.ref[Partition], Sequence[Metadata]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def put(self, partition: Partition, metadata: Sequence[Metadata]) -> None:
+        with self._lock:
+            self._kept[id(partition)] = weakref.ref(partition), metadata
+            self._kept.move_to_end(id(partition))
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def get(self, partition: Partition) -> Sequence[Metadata] | None:
+        with self._lock:
+            owner, metadata = self._kept.get(id(partition), (None, None))
+            if owner is None or owner() is not partition:
+                return None
+            self._kept.move_to_end(id(partition))
+            return metadata
+
+
+MOST_UNPACKED = 40
+"""The most partitions whose metadata is in memory: about 10,000 runs."""
+_recent = _Recent(MOST_UNPACKED)
+
+
+def _packed(metadata: Sequence[Metadata]) -> bytes:
+    """Metadata of runs, compressed to some per cent of its size in memory."""
+    return zlib.compress(json.dumps(divided(metadata)).encode(), 1)
+
+
+def _unpacked(packed: bytes) -> list[Metadata]:
+    common, own = json.loads(zlib.decompress(packed))
+    return [cast(Metadata, merged(common, each)) for each in own]
 
 
 def is_partition(directory: Path) -> bool:

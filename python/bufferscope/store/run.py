@@ -168,15 +168,17 @@ class Run(BaseRun):
 
     def __init__(self, path: str | PathLike[str]) -> None:
         """Open a run's directory, or its path in a partition; raises `StoreError` if it is not a complete run."""
-        self.path = Path(path)
+        path = Path(path)
         self.partition: Partition | None = None
         """The partition that holds the run's tables; None if it has a directory of its own."""
         self.number = 0
         """The run's number in its partition."""
-        if not is_run(self.path) and is_partition(self.path.parent):
-            self._take(Partition(self.path.parent))
+        self._own: tuple[Path, Metadata] | None = None
+        """The run's path and metadata, if it has a directory of its own."""
+        if not is_run(path) and is_partition(path.parent):
+            self._take(Partition(path.parent), path.name)
         else:
-            self.meta: Metadata = read_metadata(self.path)
+            self._own = path, read_metadata(path)
 
     @classmethod
     def all_in(cls, partition: Partition) -> "list[Run]":
@@ -186,21 +188,36 @@ class Run(BaseRun):
     @classmethod
     def _in(cls, partition: Partition, name: str) -> "Run":
         run = cls.__new__(cls)
-        run.path = partition.path / name
-        run._take(partition)
+        run._own = None
+        run._take(partition, name)
         return run
 
-    def _take(self, partition: Partition) -> None:
-        """Become the run that this path names in a partition."""
-        if self.path.name not in partition.numbers:
-            raise StoreError(f"{self.path}: no such run; the partition has {partition.names[0]} and others")
-        self.partition, self.number = partition, partition.numbers[self.path.name]
-        self.meta = partition.metadata[self.number]
+    def _take(self, partition: Partition, name: str) -> None:
+        """Become the run of this name in a partition."""
+        if name not in partition.numbers:
+            raise StoreError(f"{partition.path / name}: no such run; the partition has {partition.names[0]} and others")
+        self.partition, self.number = partition, partition.numbers[name]
+
+    @property
+    def path(self) -> Path:
+        """The run's directory, or its path in a partition."""
+        if self._own:
+            return self._own[0]
+        assert self.partition, "a run has a directory of its own or is in a partition"
+        return self.partition.path / self.partition.names[self.number]
+
+    @property
+    def meta(self) -> Metadata:  # type: ignore[override]
+        """The content of `run.json`: how the run was made."""
+        if self._own:
+            return self._own[1]
+        assert self.partition, "a run has a directory of its own or is in a partition"
+        return self.partition.metadata[self.number]
 
     @property
     def id(self) -> str:
         """The directory's name: point, engine, seed and a digest of the scenario."""
-        return self.path.name if self.partition else self.path.resolve().name
+        return self.partition.names[self.number] if self.partition else self.path.resolve().name
 
     @property
     def shelf(self) -> Path:
