@@ -43,6 +43,7 @@ TEACHING_ORDER = (
     "congestion-controls",
     "disciplines",
     "l4s",
+    "lncc-ring",
 )
 """The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, who fills it, and all
 cures side by side."""
