@@ -43,6 +43,7 @@ TEACHING_ORDER = (
     "congestion-controls",
     "disciplines",
     "l4s",
+    "lncc-ring",
     "dark-netalyzr",
 )
 """The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, where it is
