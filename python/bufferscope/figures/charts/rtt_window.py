@@ -30,7 +30,7 @@ def rtt_window(result: ResultRecords) -> alt.LayerChart:
     x, y = _axis(alt.X, "packets", "in flight (packets)", frame), _axis(alt.Y, "rtt_ms", "smoothed RTT (ms)", frame)
     tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), alt.Tooltip("samples:Q")]
     marks = alt.Chart(frame).mark_point(size=14, opacity=0.65, clip=True)
-    layers: list[parts.Layer] = [marks.encode(x=x, y=y, color=axes.point_color(result), tooltip=tips)]
+    layers: list[parts.Layer] = [marks.encode(x=x, y=y, color=axes.dot_color(result), tooltip=tips)]
     subtitle = parts.sentence(
         "On a straight line through the origin, more in flight only waits longer; its slope is the rate.",
         repetitions.pooled_note(result),
