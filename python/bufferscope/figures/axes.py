@@ -85,7 +85,7 @@ def point_color(result: ResultRecords, *, legend: bool = True) -> Optional[alt.C
 def dot_color(result: ResultRecords) -> Optional[alt.Color]:
     """The same for figures of dots, whose legend has dots."""
     color = point_color(result)
-    return color if color is alt.Undefined else color.legend(symbolType="circle", symbolOpacity=1)
+    return color.legend(symbolType="circle", symbolOpacity=1) if isinstance(color, alt.Color) else color
 
 
 def point_tooltip(result: ResultRecords) -> list[alt.Tooltip]:
