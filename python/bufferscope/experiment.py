@@ -42,10 +42,18 @@ TEACHING_ORDER = (
     "battling-udp-flood",
     "dark-throughput-delay",
     "dark-smokeping",
+    "dark-cubic-trace",
+    "dark-reaction-time",
+    "dark-starvation",
+    "dark-wifi",
+    "dark-wifi-shared",
+    "dark-3g",
+    "dark-shaping",
+    "dark-web",
+    "dark-netalyzr",
     "congestion-controls",
     "disciplines",
     "l4s",
-    "dark-netalyzr",
 )
 """The order of the catalogue as a course: the phenomenon, the queue's size, its users, the cures, where it is
 found in the Internet, who fills it, and all cures side by side."""
