@@ -31,13 +31,15 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
               "busy_ns": pl.Int64, "rwnd_limited_ns": pl.Int64, "sndbuf_limited_ns": pl.Int64, "state": pl.String},
     "queues": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "packets": pl.Int64, "bytes": pl.Int64,
                "dropped": pl.Int64, "marked": pl.Int64, "sent_packets": pl.Int64, "sent_bytes": pl.Int64,
-               "limit_bytes": pl.Int64, "inflight_bytes": pl.Int64},
+               "airtime_ns": pl.Int64, "transmissions": pl.Int64, "limit_bytes": pl.Int64, "inflight_bytes": pl.Int64},
     "drops": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "flow": pl.String, "bytes": pl.Int64,
               "reason": pl.String, "observed": pl.String},
     "transfers": {"traffic": pl.String, "flow": pl.String, "started_ns": pl.Int64, "finished_ns": pl.Int64,
                   "bytes": pl.Int64},
     "sojourns": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "sojourn_ns": pl.Int64, "packets": pl.Int64},
     "capacity": {"t_ns": pl.Int64, "port": pl.String, "rate_bps": pl.Int64},
+    "estimates": {"traffic": pl.String, "direction": pl.String, "started_ns": pl.Int64, "idle_ns": pl.Int64,
+                  "loaded_ns": pl.Int64, "rate_bps": pl.Int64, "sent": pl.Int64, "received": pl.Int64},
 }  # fmt: skip
 
 TCP = {"kind": "tcp", "flows": 1, "bytes": None, "congestion": "reno", "ecn": False}

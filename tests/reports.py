@@ -11,8 +11,8 @@ from bufferscope.figures import NAMES
 from bufferscope.result import Result
 from bufferscope.store.run import Run
 
-DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix")]
-"""The figures that the page draws: all except those of competing traffic."""
+DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time")]
+"""The figures that the page draws: all except those of competing traffic and of sweeps with a newcomer."""
 
 KEY = "link.bottleneck.queue.limit"
 LABELS = ["50p", "100p"]
@@ -72,7 +72,7 @@ def run(label: str, seed: int = 1, experiment: str = "two-queues", **changes: An
     queues = [{"t_ns": t * 10 * MS, "packets": t % 50, "bytes": t % 50 * 1514, "sent_bytes": t * 12_000} for t in times]
     flows = [
         {"flow": "bulk/1", "t_ns": t * 10 * MS, "cwnd_bytes": (t + 10) * MSS, "delivered_bytes": t * 10_000,
-         "ssthresh_bytes": None if t < 100 else 50 * MSS}
+         "ssthresh_bytes": None if t < 100 else 50 * MSS, "inflight_bytes": (t + 8) * MSS, "srtt_ns": (20 + t) * MS}
         for t in times
     ]  # fmt: skip
     pages = [

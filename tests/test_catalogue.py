@@ -21,6 +21,15 @@ COURSE = [
     "battling-udp-flood",
     "dark-throughput-delay",
     "dark-smokeping",
+    "dark-cubic-trace",
+    "dark-reaction-time",
+    "dark-starvation",
+    "dark-wifi",
+    "dark-wifi-shared",
+    "dark-3g",
+    "dark-shaping",
+    "dark-web",
+    "dark-netalyzr",
     "congestion-controls",
 ]
 

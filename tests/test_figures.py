@@ -39,7 +39,7 @@ def test_loading_the_file_of_a_figure_does_not_hide_its_function(name: str) -> N
 
 
 LABELS = ["50p", "100p", "20p"]
-PANELS = ("trade_offs", "throughput_delay", "smoke")
+PANELS = ("trade_offs", "throughput_delay", "smoke", "reaction_time")
 OF_POINTS = [
     name for name in figures.NAMES if not name.endswith(("_matrix", "_by_size", "_panels")) and name not in PANELS
 ]
@@ -81,7 +81,7 @@ def with_everything(label: str = "100p") -> HandmadeRun:
     queues = [{"t_ns": t * 10 * MS, "packets": t % 50, "bytes": t % 50 * 1514, "sent_bytes": t * 12_500} for t in times]
     flows = [
         {"flow": "bulk/1", "t_ns": t * 10 * MS, "cwnd_bytes": (t + 10) * MSS, "delivered_bytes": t * 10_000,
-         "ssthresh_bytes": None if t < 100 else 50 * MSS}
+         "ssthresh_bytes": None if t < 100 else 50 * MSS, "inflight_bytes": (t + 8) * MSS, "srtt_ns": (20 + t) * MS}
         for t in times
     ]  # fmt: skip
     pages = [
@@ -149,6 +149,7 @@ def test_each_figure_lives_in_a_file_of_its_name() -> None:
         ("rtt_equation", "no traffic of kind ping or irtt"),
         ("goodput_delay", "no traffic of kind ping or irtt"),
         ("cwnd", "no samples of a TCP connection"),
+        ("rtt_window", "no samples of a TCP connection that has measured"),
         ("goodput", "no samples of a flow"),
         ("download_time", "no transfer was begun"),
     ],

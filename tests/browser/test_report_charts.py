@@ -37,6 +37,9 @@ TOLD = {
     "retransmits_by_size": ["queue limit (packets)", "retransmissions (segments)"],
     "receive_window": [LIMIT, "acknowledged (MB)", "advertised window (MB)", "flow"],
     "rtt_cdf_panels": [LIMIT, RTT, "probes answered within (%)"],
+    "throughput_delay": [LIMIT, "in flight (packets)", "goodput (Mbit/s)", "median RTT (ms)"],
+    "smoke": [LIMIT, TIME, "p0 (ms)", "p50 (ms)", "p100 (ms)", "lost", "of"],
+    "rtt_window": [LIMIT, "in flight (packets)", "smoothed RTT (ms)", "samples"],
     "rtt_matrix": [LIMIT, "at", "median round-trip time (ms)"],
     "goodput_matrix": [LIMIT, "at", "goodput (Mbit/s)"],
 }  # fmt: skip

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.rtt_equation import rtt_equation
     from bufferscope.figures.charts.rtt_matrix import rtt_matrix
     from bufferscope.figures.charts.rtt_members import rtt_members
+    from bufferscope.figures.charts.rtt_window import rtt_window
     from bufferscope.figures.charts.share_matrix import share_matrix
     from bufferscope.figures.charts.smoke import smoke
     from bufferscope.figures.charts.throughput_delay import throughput_delay
@@ -50,7 +51,7 @@ NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
     *("goodput_delay", "trade_offs", "buffers", "rtt_members"),
     *("rtt_by_size", "drops_by_size", "retransmits_by_size", "receive_window", "rtt_cdf_panels"),
-    *("throughput_delay", "smoke", "reaction_time"),
+    *("throughput_delay", "smoke", "reaction_time", "rtt_window"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -76,6 +77,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "throughput_delay": ("flows", "probes", "queues", "capacity"),
     "smoke": ("probes",),
     "reaction_time": ("flows", "sojourns"),
+    "rtt_window": ("flows",),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -110,6 +112,7 @@ __all__ = [
     "rtt_equation",
     "rtt_matrix",
     "rtt_members",
+    "rtt_window",
     "share_matrix",
     "smoke",
     "throughput_delay",

@@ -82,6 +82,12 @@ def point_color(result: ResultRecords, *, legend: bool = True) -> Optional[alt.C
     return alt.Color("point:N", title=sweep_title(result), sort=None, scale=alt.Scale(domain=labels), legend=key)
 
 
+def dot_color(result: ResultRecords) -> Optional[alt.Color]:
+    """The same for figures of dots, whose legend has dots."""
+    color = point_color(result)
+    return color.legend(symbolType="circle", symbolOpacity=1) if isinstance(color, alt.Color) else color
+
+
 def point_tooltip(result: ResultRecords) -> list[alt.Tooltip]:
     """The point for a tooltip, if there are several points."""
     return [alt.Tooltip("point:N", title=sweep_title(result))] if len(points(result)) > 1 else []

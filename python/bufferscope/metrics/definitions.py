@@ -177,6 +177,8 @@ def _ports() -> list[Definition]:
         Definition("delay_share.<port>", "", "Time-average of backlog / rate, as a share of the sum over all ports: "
                    "the part of the queueing delay that arises here.", backlog),
         Definition("drops.<port>", "packets", "Packets dropped, all layers and reasons.", "drops: reason"),
+        Definition("first_drop.<port>_s", "s", "When the first packet was dropped; none if nothing was.",
+                   "drops: t_ns, reason"),
         Definition("marks.<port>", "packets", "Packets marked CE (ECN, congestion experienced).", "drops: reason"),
     ]  # fmt: skip
 

@@ -40,6 +40,7 @@ FAMILIES: Mapping[str, Family] = {
     "delay_share": queues.measure,
     "drops": queues.measure,
     "marks": queues.measure,
+    "first_drop": queues.measure,
     "queue": queues.measure,
     "ring": queues.measure,
     "airtime": wifi.measure,

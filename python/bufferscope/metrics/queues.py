@@ -10,6 +10,7 @@ from bufferscope._core import DROP_REASONS
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.capacity import bits
 from bufferscope.metrics.long import Measured, long, quotient
+from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
 
@@ -92,10 +93,13 @@ def _utilizations(batch: Batch) -> pl.LazyFrame:
 
 def _drops_and_marks(batch: Batch) -> Iterator[pl.LazyFrame]:
     is_mark = pl.col("reason").is_in(_MARKS)
-    counts = batch.rows("drops", "port", "reason").group_by(PORT).agg(marks=is_mark.sum(), drops=is_mark.not_().sum())
+    counts = batch.rows("drops", "port", "reason").group_by(PORT).agg(
+        marks=is_mark.sum(), drops=is_mark.not_().sum(), first_ns=pl.col("t_ns").filter(is_mark.not_()).min()
+    )  # fmt: skip
     found = batch.rated.join(counts, on=PORT, how="left", maintain_order="left")
     for kind in ("drops", "marks"):
         yield long(found, {f"{kind}.{{}}": pl.col(kind).fill_null(0)}, "port")
+    yield long(found, {"first_drop.{}_s": (pl.col("first_ns"), NANOSECONDS)}, "port")
 
 
 def _lengths(batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:

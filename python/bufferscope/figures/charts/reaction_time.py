@@ -61,7 +61,7 @@ class Fit:
 
     def at(self, x: float) -> float:
         """The fitted value."""
-        return self.factor * x**self.exponent
+        return float(self.factor * x**self.exponent)
 
     def __str__(self) -> str:
         chance = "" if math.isnan(self.reach) else f" ± {self.reach:.2f}"
@@ -70,7 +70,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Run:
-    """A run with a newcomer: where its marks stand."""
+    """A run: where its marks stand."""
 
     series: str
     queue: str

@@ -22,7 +22,7 @@ HEIGHT = 210
 IN_FLIGHT, THROUGHPUT, DELAY = "in flight (packets)", "goodput (Mbit/s)", "median RTT (ms)"
 WINDOW = "window"
 """The last word of a swept key that sets the packets in flight."""
-VALUES = ("in_flight", "mbit", "rtt_ms")
+SHOWN = {"mbit": THROUGHPUT, "rtt_ms": DELAY}
 
 
 def throughput_delay(result: ResultRecords) -> alt.ConcatChart:
@@ -61,7 +61,7 @@ def _frame(result: ResultRecords) -> pl.DataFrame:
             series = ", ".join(values[key] for key in others if key in values)
             numbers = (sum(known), rate.mean, delay.mean if delay else None)
             rows.append((series, point.label, *(None if each is None else float(f"{each:.5g}") for each in numbers)))
-    schema = {"series": pl.String, "point": pl.String} | dict.fromkeys(VALUES, pl.Float64)
+    schema = {"series": pl.String, "point": pl.String} | dict.fromkeys(("in_flight", *SHOWN), pl.Float64)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -76,7 +76,8 @@ def _lines(result: ResultRecords, frame: pl.DataFrame, x: alt.X, value: str, tit
     series = frame["series"].unique(maintain_order=True).to_list()
     said = ", ".join(dict.fromkeys(key_title(key) for key in _others(result))) or "point"
     color = alt.Color("series:N", title=said, sort=None, scale=alt.Scale(domain=series))
-    tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y)]
+    tips = [*axes.point_tooltip(result), axes.tooltip(x)]
+    tips += [alt.Tooltip(f"{name}:Q", title=told, format=",.4~g") for name, told in SHOWN.items()]
     chosen = color if len(series) > 1 else alt.Undefined
     base = alt.Chart(frame).encode(x=x, y=y, color=chosen)
     joined = [base.mark_line(clip=True).encode(order="in_flight:Q")] if _is_swept(result) else []

@@ -1,0 +1,74 @@
+"""Figure: the round-trip time that a sender saw against the data that it had in flight.
+
+After figure 4b of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011). With a full queue at a
+constant rate, the samples lie on a line through the origin, whose slope is the rate: more in flight only waits longer.
+Two rates make two lines.
+"""
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes, parts, repetitions
+from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled
+from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
+from bufferscope.metrics.records import RunRecords
+
+MS = 1e6
+CELLS = 120
+"""The plot's columns and rows: samples of one point in one cell share a mark."""
+
+
+def rtt_window(result: ResultRecords) -> alt.LayerChart:
+    """A mark for each smoothed round-trip time (ms) and amount of data in flight (packets) of a TCP connection.
+
+    Samples of all connections and repetitions are shown; equal ones share a mark, whose tooltip has their number.
+    """
+    samples = pooled(result, _samples)
+    if samples.is_empty():
+        raise NoDataError("rtt_window: no samples of a TCP connection that has measured its round-trip time")
+    frame = _cells(samples)
+    x, y = _axis(alt.X, "packets", "in flight (packets)", frame), _axis(alt.Y, "rtt_ms", "smoothed RTT (ms)", frame)
+    tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), alt.Tooltip("samples:Q")]
+    marks = alt.Chart(frame).mark_point(size=14, opacity=0.65, clip=True)
+    layers: list[parts.Layer] = [marks.encode(x=x, y=y, color=axes.dot_color(result), tooltip=tips)]
+    subtitle = parts.sentence(
+        "On a straight line through the origin, more in flight only waits longer; its slope is the rate.",
+        repetitions.pooled_note(result),
+    )
+    return parts.framed(layers, "Round-trip time against data in flight", subtitle, _description(result, samples))
+
+
+def _axis(channel: type[axes.Channel], name: str, title: str, frame: pl.DataFrame) -> axes.Channel:
+    """A linear axis from zero: a line through the origin is to be seen as one."""
+    return channel(f"{name}:Q", title=title, scale=alt.Scale(domain=[0, 1.03 * axes.span(frame[name])[1]], nice=False))
+
+
+def _samples(run: RunRecords) -> pl.DataFrame:
+    names = [entry["name"] for entry in traffic_named(run.scenario, *OVER_TCP)]
+    known = run.flows.filter(traffic_of_flow().is_in(names) & (pl.col("srtt_ns") > 0))
+    packets = pl.col("inflight_bytes") / int(run.meta["mss_bytes"])
+    return known.select(packets.alias("packets"), (pl.col("srtt_ns") / MS).alias("rtt_ms"))
+
+
+def _cells(samples: pl.DataFrame) -> pl.DataFrame:
+    """The mean of the samples in each cell, with their number."""
+    cells = CELLS
+    while True:
+        steps = {name: max(axes.span(samples[name])[1], 1e-9) / cells for name in ("packets", "rtt_ms")}
+        keys = [(pl.col(name) / step).floor().alias(f"{name}_cell") for name, step in steps.items()]
+        means = [pl.col(name).mean().round(3) for name in steps]
+        frame = samples.group_by("point", *keys, maintain_order=True).agg(*means, samples=pl.len())
+        if frame.height <= parts.MOST_ROWS or cells <= 1:
+            return frame.drop("packets_cell", "rtt_ms_cell")
+        cells = cells * 3 // 4
+
+
+def _description(result: ResultRecords, samples: pl.DataFrame) -> str:
+    told = []
+    for point in points(result):
+        own = samples.filter(point=point.label)
+        if own.height:
+            packets, rtt_ms = own["packets"].to_numpy().max(), own["rtt_ms"].to_numpy()
+            most = f"up to {packets:.0f} packets in flight"
+            told.append(f"{point.label or 'the sender'}: {most}, from {rtt_ms.min():.1f} to {rtt_ms.max():.1f} ms")
+    return f"Marks of round-trip time against data in flight. {'; '.join(told)}."
