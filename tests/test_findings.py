@@ -29,6 +29,13 @@ def test_a_plain_queue_is_told_with_its_part() -> None:
     assert sentence == f"The queue adds 90{NBSP}ms to the path's 20{NBSP}ms (median); all of it in r1>h2."
 
 
+def test_the_ring_is_told_where_a_port_has_one() -> None:
+    ring = [{**row, "layer": "ring"} for row in queue(60)]
+    (sentence,) = told([Point("", (run([110.16] * 20, queue(15), ring),))])
+    expected = f"all of it in r1>h2, 80{NBSP}% of that in the driver's ring."
+    assert sentence == f"The queue adds 90{NBSP}ms to the path's 20{NBSP}ms (median); {expected}"
+
+
 def test_the_share_is_that_of_the_ping_s_way() -> None:
     found = find((run([110.16] * 20, queue(68), queue(7, "h2>r1")),))
     assert found is not None

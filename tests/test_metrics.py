@@ -170,6 +170,15 @@ def test_delay_share_is_the_part_of_the_waiting_time_not_of_the_bytes() -> None:
     assert found["delay_share.h2>r1"] == pytest.approx(5.5 / 49.5)
 
 
+def test_ring_share_is_the_part_of_a_port_s_backlog_that_is_in_its_ring() -> None:
+    rows: Rows = [{"t_ns": n * SECOND, "packets": 2, "bytes": 3_000} for n in range(3)]
+    rows += [{"t_ns": n * SECOND, "packets": 6, "bytes": 9_000, "layer": "ring"} for n in range(3)]
+    rows += [{"t_ns": n * SECOND, "packets": 1, "bytes": 1_000, "port": "h2>r1"} for n in range(3)]
+    found = metrics.compute(HandmadeRun(scenario({"bulk": TCP}), rows={"queues": rows}))
+    assert found["ring_share.r1>h2"] == pytest.approx(0.75)
+    assert "ring_share.h2>r1" not in found
+
+
 def test_delay_share_is_not_measured_where_nothing_queues() -> None:
     run = HandmadeRun(scenario({}), {"queues": [{"t_ns": 0}]})
     with pytest.raises(metrics.NotMeasuredError):
@@ -413,7 +422,7 @@ def test_the_path_between_two_hosts_and_back() -> None:
 
 def _run_with_everything() -> HandmadeRun:
     queues = [{"t_ns": t * SECOND, "layer": layer, "packets": 1, "bytes": 1500, "sent_bytes": t * 1500}
-              for t in (0, 1) for layer in ("qdisc", "ring")]  # fmt: skip
+              for t in (0, 1) for layer in ("stacked", "qdisc", "ring")]  # fmt: skip
     return HandmadeRun(
         scenario({"bulk": TCP, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP, "irtt": IRTT}, duration_s=1),
         {

@@ -49,6 +49,8 @@ class Finding:
     port: str
     share: float
     """Share of the queueing delay on the ping's path that arises in this port."""
+    ring_share: float | None = None
+    """The part of that which arises in the driver's ring; None without a ring."""
 
 
 def told(points: Sequence[Point]) -> list[str]:
@@ -65,9 +67,14 @@ def told(points: Sequence[Point]) -> list[str]:
 def sentence(label: str, finding: Finding) -> str:
     """A finding in words, as in: The queue adds 170 ms to the path's 20 ms (median); 96 % of it in r1>h2."""
     added, own = (f"{number(float(f'{value:.2g}'))}{NBSP}ms" for value in (finding.added_ms, finding.path_ms))
-    share = "all" if finding.share > 0.995 else f"{100 * finding.share:.0f}{NBSP}%"
+    share = _percent(finding.share)
     begin = f"{label}: the" if label else "The"
-    return f"{begin} queue adds {added} to the path's {own} (median); {share} of it in {finding.port}."
+    ring = "" if finding.ring_share is None else f", {_percent(finding.ring_share)} of that in the driver's ring"
+    return f"{begin} queue adds {added} to the path's {own} (median); {share} of it in {finding.port}{ring}."
+
+
+def _percent(share: float) -> str:
+    return "all" if share > 0.995 else f"{100 * share:.0f}{NBSP}%"
 
 
 def find(runs: Sequence[RunRecords]) -> Finding | None:
@@ -85,7 +92,13 @@ def _of_point(runs: Sequence[tuple[RunRecords, Mapping[str, float]]]) -> Finding
         found[0].path_ms,
         found[0].port,
         fmean(finding.share for finding in found),
+        _mean([finding.ring_share for finding in found]),
     )
+
+
+def _mean(shares: Sequence[float | None]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return fmean(known) if known else None
 
 
 def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
@@ -111,7 +124,13 @@ def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
         return None
     port = max(waits, key=lambda name: waits[name])
     share = waits[port] / total
-    return Finding(added, own, port, share) if share >= LEAST_SHARE else None
+    if share < LEAST_SHARE:
+        return None
+    try:
+        in_ring = metric(run, f"ring_share.{port}").number
+    except MetricError:
+        in_ring = None
+    return Finding(added, own, port, share, in_ring)
 
 
 def _empty_ms(way: Sequence[Port], capacity: Mapping[str, Capacity], payload_bytes: int, window: Window) -> float:

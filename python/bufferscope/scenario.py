@@ -142,6 +142,8 @@ class PortSettings(TypedDict):
     boost: NotRequired[Boost]
     variation: NotRequired[Variation]
     """Then `rate` is constant: the mean."""
+    stacked: NotRequired[Qdisc]
+    """The discipline of an interface on top of this one."""
 
 
 class Link(TypedDict):

@@ -240,6 +240,12 @@ pub enum PlanError {
         /// The control's name in experiment files.
         congestion: &'static str,
     },
+    /// An interface on top of another, which only the simulator has.
+    #[error("{port} has a stacked interface, and only the simulator has those: use --engine sim, or leave it out")]
+    Stacked {
+        /// The port.
+        port: String,
+    },
     /// A ring that no device can have.
     #[error("the ring of {port} {reason}")]
     Ring {
@@ -288,6 +294,9 @@ impl Plan {
         links::check(scenario)?;
         if let Some(wifi) = scenario.wifi.first() {
             return Err(PlanError::Wifi { name: wifi.name.clone() });
+        }
+        if let Some((port, _)) = scenario.port_names().zip(scenario.ports()).find(|(_, port)| port.stacked.is_some()) {
+            return Err(PlanError::Stacked { port });
         }
         ring::check(scenario)?;
         offload::check(scenario, kernel.delay_by)?;

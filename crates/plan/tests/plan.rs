@@ -288,6 +288,13 @@ fn both_directions_of_a_link_may_have_rings() {
 }
 
 #[test]
+fn a_stacked_interface_is_refused_by_name() {
+    let stacked = ringed(r#"stacked.queue.qdisc = "sfq""#);
+    let expected = "r1>h2 has a stacked interface, and only the simulator has those: use --engine sim, or leave it out";
+    assert_eq!(error(&stacked).to_string(), expected);
+}
+
+#[test]
 fn rings_that_no_card_can_have_are_refused_by_name() {
     let refused = |toml: String, expected: &str| {
         let found = error(&toml).to_string();
@@ -297,6 +304,8 @@ fn rings_that_no_card_can_have_are_refused_by_name() {
     let changing = r#"rate = [["0s", "10mbit"], ["5s", "1mbit"]], delay = "5ms""#;
     let changing = ringed(FORWARD).replace(r#"rate = "10mbit", delay = "5ms""#, changing);
     refused(changing, "the ring of r1>h2 needs a wire of constant rate");
+    let late = ringed(FORWARD).replace("bql = true", r#"bql = true, completion = "8p""#);
+    refused(late, "the ring of r1>h2 has a completion, and a virtual machine's card reports each packet at once");
     let slow = ringed(FORWARD).replace("10mbit", "1kbit");
     refused(slow, "the ring of r1>h2 needs a wire that sends a full packet in 4294967295 ns at most");
 }
@@ -379,8 +388,9 @@ proptest! {
 
     #[test]
     fn every_ring_has_a_card_or_is_refused(mut scenario in arbitrary_scenario_with_rings()) {
-        // Segmentation offload cannot be combined with a ring.
+        // Segmentation offload cannot be combined with a ring, and nothing builds stacked interfaces.
         scenario.nodes.iter_mut().for_each(|node| node.tcp.gso_max_segs = 1);
+        scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]).for_each(|port| port.stacked = None);
         let plan = match Plan::new(&scenario, Kernel::USUAL) {
             Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. }) => return Ok(()),
             other => other.unwrap(),

@@ -141,6 +141,8 @@ words! {
 words! {
     /// The place of a packet within a port.
     Layer {
+        /// The queueing discipline of an interface that is stacked on this one.
+        Stacked = "stacked",
         /// The queueing discipline.
         Qdisc = "qdisc",
         /// The driver's transmit ring.

@@ -163,6 +163,10 @@ pub struct Port {
     /// A higher rate until a bucket of tokens is empty; always `None` where `rate` is `None`, and beside a rate that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boost: Option<Boost>,
+    /// The queueing discipline of an interface that is stacked on this one, if there is one; always `None` where `rate` is
+    /// `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stacked: Option<Qdisc>,
 }
 
 /// A wire's rate as a step function of time.

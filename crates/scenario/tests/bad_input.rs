@@ -139,6 +139,27 @@ const EDITS: &[(&str, &str, &str)] = &[
     ),
     ("a boost beside a walk", "\"10mbit\"", "{ preset = \"umts-up\" }\nboost = { rate = \"20mbit\", bytes = \"1mb\" }"),
     ("a ring of no packets", "limit = \"100p\" }", "limit = \"100p\" }\nring = { size = 0, bql = true }"),
+    (
+        "a virtio ring that never has room",
+        "limit = \"100p\" }",
+        "limit = \"100p\" }\nring = { size = 18, bql = true, accounting = \"virtio\" }",
+    ),
+    (
+        "limits of bytes out of order",
+        "limit = \"100p\" }",
+        "limit = \"100p\" }\nring = { size = 64, bql = { min = \"3kb\", max = \"2kb\" } }",
+    ),
+    (
+        "a completion that is neither packets nor a time",
+        "limit = \"100p\" }",
+        "limit = \"100p\" }\nring = { size = 64, bql = false, completion = \"8mbit\" }",
+    ),
+    (
+        "a stacked discipline that holds packets back",
+        "limit = \"100p\" }",
+        "limit = \"100p\" }\nstacked.queue = { qdisc = \"fq\" }",
+    ),
+    ("a stacked interface without a rate, one way", "delay = \"5ms\"\n\n", "reverse.stacked.queue.qdisc = \"sfq\"\n\n"),
     ("a queue without a rate, one way", "delay = \"5ms\"\n\n", "reverse.queue.qdisc = \"codel\"\n\n"),
     ("a schedule that starts late", "\"10mbit\"", "[[\"1s\", \"10mbit\"]]"),
     ("a schedule out of order", "\"10mbit\"", "[[\"0s\", \"1mbit\"], [\"20s\", \"2mbit\"], [\"20s\", \"3mbit\"]]"),

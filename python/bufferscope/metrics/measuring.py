@@ -38,6 +38,7 @@ FAMILIES: Mapping[str, Family] = {
     "voip": voip.measure,
     "utilization": queues.measure,
     "delay_share": queues.measure,
+    "ring_share": queues.measure,
     "drops": queues.measure,
     "marks": queues.measure,
     "first_drop": queues.measure,
@@ -45,6 +46,7 @@ FAMILIES: Mapping[str, Family] = {
     "ring": queues.measure,
     "airtime": wifi.measure,
     "aggregate": wifi.measure,
+    "stacked": queues.measure,
     "sojourn": sojourns.measure,
     "retransmits": flows.measure,
     "cwnd": flows.measure,
@@ -64,6 +66,7 @@ ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
     "answered": rtt.measure_answered,
     "queue": queues.measure,
     "ring": queues.measure,
+    "stacked": queues.measure,
     "sojourn": sojourns.measure,
     "transfer": transfers.measure,
 }

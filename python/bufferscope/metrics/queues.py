@@ -14,7 +14,7 @@ from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
 
-LAYERS = {"queue": "qdisc", "ring": "ring"}
+LAYERS = {"queue": "qdisc", "ring": "ring", "stacked": "stacked"}
 """The metrics' prefixes, each with its layer of a port."""
 PERCENTILES = (50, 95)
 PORT = ["run", "port"]
@@ -26,6 +26,7 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
     """The metrics of every port that has a rate."""
     yield _utilizations(batch)
     yield _delay_shares(batch)
+    yield _ring_shares(batch)
     yield from _drops_and_marks(batch)
     yield from _lengths(batch, percents)
 
@@ -39,13 +40,13 @@ def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
         yield from found
 
 
-def _mean_delays(batch: Batch) -> pl.LazyFrame:
-    """The time average of how long the backlog of all layers takes to send: `run, port, delay_s`.
+def _mean_delays(batch: Batch, layers: Sequence[str] = tuple(LAYERS.values())) -> pl.LazyFrame:
+    """The time average of how long the backlog of these layers takes to send: `run, port, delay_s`.
 
     0 for a port without samples. Samples in an outage, when nothing can be sent, are left out.
     """
     rates = batch.rates.with_columns(step=pl.col("t_ns")).sort("t_ns")
-    samples = batch.rows("queues", "port", "bytes")
+    samples = batch.rows("queues", "port", "layer", "bytes").filter(pl.col("layer").is_in(layers)).drop("layer")
     joined = samples.sort("t_ns").join_asof(rates, on="t_ns", by=PORT, check_sortedness=False)
     at_rate = joined.filter(pl.col("rate_bps") > 0)
     backlogs = at_rate.group_by(*PORT, "step").agg(pl.col("bytes").sum(), pl.col("rate_bps").first())
@@ -66,11 +67,22 @@ def _delay_shares(batch: Batch) -> pl.LazyFrame:
     return long(_mean_delays(batch), {"delay_share.{}": (pl.when(total > 0).then(delay), total)}, "port")
 
 
+def _ring_shares(batch: Batch) -> pl.LazyFrame:
+    """`ring_share.<port>` of each port with a ring; none if nothing ever queued there."""
+    ringed = batch.rows("queues", "port", "layer").filter(layer="ring").select(PORT).unique()
+    in_ring = _mean_delays(batch, ["ring"]).join(ringed, on=PORT, how="semi")
+    whole = _mean_delays(batch).rename({"delay_s": "total_s"})
+    total = pl.col("total_s")
+    found = in_ring.join(whole, on=PORT, how="left", maintain_order="left")
+    return long(found, {"ring_share.{}": (pl.when(total > 0).then(pl.col("delay_s")), total)}, "port")
+
+
 def _utilizations(batch: Batch) -> pl.LazyFrame:
     """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time.
 
     If a port has a ring, its counters are those of the ring.
     """
+    order = {"ring": 0, "qdisc": 1, "stacked": 2}
     time, sent = pl.col("t_ns"), pl.col("sent_bytes")
     samples = batch.rows("queues", "port", "layer", "sent_bytes").group_by(*PORT, "layer").agg(
         start_ns=time.min(),
@@ -78,7 +90,8 @@ def _utilizations(batch: Batch) -> pl.LazyFrame:
         bits=(sent.get(time.arg_max()) - sent.get(time.arg_min())) * 8,
         samples=pl.len(),
     )  # fmt: skip
-    lowest = samples.sort(pl.col("layer") != "ring").unique(PORT, keep="first", maintain_order=True)
+    ordered = samples.sort(pl.col("layer").replace_strict(order, return_dtype=pl.Int8))
+    lowest = ordered.unique(PORT, keep="first", maintain_order=True)
     rates = batch.rates.group_by(PORT, maintain_order=True).agg(times_ns="t_ns", rates_bps="rate_bps")
     rated = batch.rated.join(rates, on=PORT, maintain_order="left")
     found = rated.join(lowest.filter(pl.col("samples") >= 2), on=PORT, maintain_order="left")

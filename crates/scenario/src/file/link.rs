@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::boost::Boost;
 use super::ring::Ring;
+use super::stacked::Stacked;
 use super::varying::Varying;
 use super::{Moment, defaults};
 use crate::qdisc::Queue;
@@ -56,6 +57,8 @@ pub(crate) struct Link {
     /// The driver's transmit ring of each direction. Default: none.
     #[schemars(example = json!({ "size": "256p", "bql": true }))]
     pub(crate) ring: Option<Ring>,
+    /// An interface on top of each direction's, such as that of a VLAN. Default: none.
+    pub(crate) stacked: Option<Stacked>,
     /// Settings that differ in the direction from the first of `ends` to the second.
     #[serde(default)]
     pub(crate) forward: PortSettings,
@@ -80,6 +83,8 @@ pub(crate) struct PortSettings {
     pub(crate) queue: Option<Queue>,
     /// The driver's transmit ring.
     pub(crate) ring: Option<Ring>,
+    /// An interface on top of this one, such as that of a VLAN.
+    pub(crate) stacked: Option<Stacked>,
 }
 
 /// A constant rate, steps of `[time, rate]`, or a rate that varies by itself.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{ring, varying};
+use super::{ring, stacked, varying};
 use crate::error::{Problem, Problems};
 use crate::file::{Boost as BoostTable, Link as LinkTable, Moment, PortSettings, Rate, RateSetting};
 use crate::files::Traces;
@@ -50,7 +50,7 @@ fn link(table: &LinkTable, nodes: &Nodes<'_>, traces: &Traces<'_>, problems: &mu
     let ends = [nodes.find(a, || path.clone(), problems)?, nodes.find(b, || path.clone(), problems)?];
     let ports = [("forward", &table.forward), ("reverse", &table.reverse)];
     if table.rate.is_none() && ports.iter().all(|(_, own)| own.rate.is_none()) {
-        let has = [table.queue.is_some(), table.ring.is_some(), table.boost.is_some()];
+        let has = [table.queue.is_some(), table.ring.is_some(), table.boost.is_some(), table.stacked.is_some()];
         check_nothing_waits(has, &path, problems);
     }
     let [forward, reverse] = ports.map(|(direction, own)| port(table, own, (&path, direction), traces, problems));
@@ -71,7 +71,7 @@ fn port(
         None => (table.rate.as_ref(), link),
     };
     if rate.is_none() {
-        let has = [own.queue.is_some(), own.ring.is_some(), own.boost.is_some()];
+        let has = [own.queue.is_some(), own.ring.is_some(), own.boost.is_some(), own.stacked.is_some()];
         check_nothing_waits(has, &own_path, problems);
     }
     let (queue, queue_path) = match &own.queue {
@@ -97,11 +97,20 @@ fn port(
         }
         _ => None,
     };
+    let (stacked, stacked_path) = match &own.stacked {
+        Some(stacked) => (Some(stacked), join(&own_path, "stacked")),
+        None => (table.stacked.as_ref(), join(link, "stacked")),
+    };
+    let stacked = match stacked.filter(|_| rate.is_some()) {
+        Some(stacked) => Some(stacked::resolve(stacked, &stacked_path, problems)?),
+        None => None,
+    };
     let (ring, ring_path) = match &own.ring {
         Some(ring) => (Some(ring), join(&own_path, "ring")),
         None => (table.ring.as_ref(), join(link, "ring")),
     };
     Some(Port {
+        stacked,
         ring: ring.filter(|_| rate.is_some()).and_then(|ring| ring::resolve(ring, &ring_path, problems)),
         rate,
         variation,
@@ -120,12 +129,13 @@ pub(super) fn port_of(link: &mut Link, node: NodeIndex) -> &mut Port {
     if link.ends[0] == node { &mut link.forward } else { &mut link.reverse }
 }
 
-/// Refuses a queue, ring or boost without a rate: the rate was probably forgotten.
-fn check_nothing_waits(has: [bool; 3], path: &str, problems: &mut Problems) {
-    for what in ["queue", "ring", "boost"].into_iter().zip(has).filter_map(|(what, has)| has.then_some(what)) {
+/// Refuses a queue, ring, boost or stacked interface without a rate: the rate was probably forgotten.
+fn check_nothing_waits(has: [bool; 4], path: &str, problems: &mut Problems) {
+    let parts = [("queue", "queue"), ("ring", "ring"), ("boost", "boost"), ("stacked", "stacked interface")];
+    for (key, what) in parts.into_iter().zip(has).filter_map(|(part, has)| has.then_some(part)) {
         let found = format!("a {what} where the wire has no rate, so that nothing ever waits");
         let hint = format!("give the rate too, or leave out the {what}");
-        problems.add(|| Problem::new(join(path, what), found, format!("a {what} beside a rate")).hint(hint));
+        problems.add(|| Problem::new(join(path, key), found, format!("a {what} beside a rate")).hint(hint));
     }
 }
 

@@ -11,6 +11,7 @@ mod nodes;
 mod reachability;
 mod ring;
 mod sending;
+mod stacked;
 mod streams;
 mod traffic;
 mod turns;

@@ -38,6 +38,7 @@ fn port() -> impl Strategy<Value = Port> {
             ring: None,
             variation: None,
             boost: None,
+            stacked: None,
         }),
         4 => rated.prop_map(|((delay_us, overhead_bytes), rate, queue, (boost, walk))| Port {
             boost: boost.filter(|boost| walk.is_none() && is_constant_below(rate.as_ref(), boost)),
@@ -47,6 +48,7 @@ fn port() -> impl Strategy<Value = Port> {
             overhead_bytes,
             queue,
             ring: None,
+            stacked: None,
         }),
     ]
 }
@@ -64,6 +66,15 @@ pub(super) fn ring() -> impl Strategy<Value = Ring> {
             if virtio && size_packets >= Accounting::VIRTIO_LEAST { Accounting::Virtio } else { Accounting::Packets };
         Ring { size_packets, bql, completion, accounting }
     })
+}
+
+/// The discipline of a stacked interface, on a few ports.
+pub(super) fn stacked() -> impl Strategy<Value = Option<Qdisc>> {
+    let any = Qdisc::any().prop_map(|qdisc| {
+        let holds_back = qdisc.all().into_iter().any(|qdisc| qdisc.kind().holds_back);
+        (!holds_back).then_some(qdisc)
+    });
+    prop_oneof![3 => Just(None), 1 => any]
 }
 
 fn byte_limits() -> impl Strategy<Value = Option<ByteLimits>> {

@@ -49,14 +49,15 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// The same, but any port with a rate may have a transmit ring.
+/// The same, but any port with a rate may have a transmit ring and an interface on top.
 pub fn arbitrary_scenario_with_rings() -> impl Strategy<Value = Scenario> {
     arbitrary_scenario().prop_flat_map(|scenario| {
-        let rings = prop::collection::vec(prop::option::of(links::ring()), 2 * scenario.links.len());
-        rings.prop_map(move |mut rings| {
+        let devices = (prop::option::of(links::ring()), links::stacked());
+        prop::collection::vec(devices, 2 * scenario.links.len()).prop_map(move |devices| {
             let mut scenario = scenario.clone();
-            for port in scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]) {
-                port.ring = rings.pop().flatten().filter(|_| port.rate.is_some());
+            let ports = scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]);
+            for (port, (ring, stacked)) in ports.zip(devices).filter(|(port, _)| port.rate.is_some()) {
+                (port.ring, port.stacked) = (ring, stacked);
             }
             scenario
         })

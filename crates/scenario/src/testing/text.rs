@@ -97,6 +97,9 @@ fn port(port: &Port) -> Value {
         if let Some(ring) = &port.ring {
             keys.insert("ring".to_owned(), self::ring(ring));
         }
+        if let Some(stacked) = &port.stacked {
+            keys.insert("stacked".to_owned(), table([("queue", Value::Table(stacked.written()))]));
+        }
     }
     Value::Table(keys)
 }

@@ -25,7 +25,7 @@ pub(crate) mod xmit;
 
 use bufferscope_programs::Uniform;
 use bufferscope_records::{Name, Sink};
-use bufferscope_scenario::{NodeIndex, Scenario};
+use bufferscope_scenario::{self as scenario, NodeIndex, Scenario};
 
 pub(crate) use self::flow::{Account, Flow, Labels};
 use self::packet::{Body, Header, Load, Side, TcpPacket};
@@ -104,22 +104,13 @@ impl Network {
     pub(crate) fn new(scenario: &Scenario, seed: u64, slots: Slots) -> Result<Self, SimError> {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
         for (index, link) in (0..).step_by(2).zip(&scenario.links) {
-            let timers = link.ends.map(|node| Timers::of_node(node, seed));
-            let random = |port| Random::new(seed, Stream::Link(port));
-            ports.push(Port::new(
-                &link.forward,
-                link.ends[1],
-                qdisc(scenario, index, seed, 0)?,
-                timers[0],
-                random(index),
-            ));
-            ports.push(Port::new(
-                &link.reverse,
-                link.ends[0],
-                qdisc(scenario, index + 1, seed, 0)?,
-                timers[1],
-                random(index + 1),
-            ));
+            for ((port, index), (from, to)) in
+                link.ports().into_iter().zip(index..).zip([(0, 1), (1, 0)].map(|(a, b)| (link.ends[a], link.ends[b])))
+            {
+                let random = Random::new(seed, Stream::Link(index));
+                let (queue, stacked) = (qdisc(scenario, index, seed, 0)?, stacked(scenario, index, seed)?);
+                ports.push(Port::new(port, to, queue, stacked, Timers::of_node(from, seed), random));
+            }
         }
         let mut routes = Routes::new(scenario)?;
         let media = wifi::media(scenario, seed, &mut ports, &mut routes);
@@ -364,7 +355,7 @@ impl Network {
         let now_ns = self.now();
         if let Some(queue) = &mut self.ports[port as usize].queue {
             if now_ns == 0 {
-                *queue = QdiscLayer::new(to);
+                queue.begin_with(to);
             } else {
                 queue.change(to, &self.pool, &mut self.fates);
             }
@@ -423,9 +414,24 @@ fn pacing(scenario: &Scenario) -> Vec<bool> {
 
 /// The queueing discipline of a port, empty, as it is attached at `now_ns`.
 pub(crate) fn qdisc(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u64) -> Result<Qdisc, SimError> {
+    let (port, place) = place(scenario, index, seed, now_ns);
+    Qdisc::new(&port.queue, place).map_err(|reason| refused(scenario, index, reason))
+}
+
+/// The discipline of the interface on top of a port's, if there is one.
+fn stacked(scenario: &Scenario, index: PortIndex, seed: u64) -> Result<Option<Qdisc>, SimError> {
+    let (port, place) = place(scenario, index, seed, 0);
+    let qdisc = port.stacked.as_ref().map(|parameters| Qdisc::new(parameters, place.on_top()));
+    qdisc.transpose().map_err(|reason| refused(scenario, index, reason))
+}
+
+fn place(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u64) -> (&scenario::Port, Place) {
     let (link, side) = (&scenario.links[index as usize / 2], index as usize % 2);
-    let port = [&link.forward, &link.reverse][side];
-    let place = Place { port: index, node: link.ends[side], overhead_bytes: port.overhead_bytes, seed, now_ns };
-    Qdisc::new(&port.queue, place)
-        .map_err(|reason| SimError::Qdisc { port: link.port_names(&scenario.nodes)[side].clone(), reason })
+    let port = link.ports()[side];
+    (port, Place { port: index, node: link.ends[side], overhead_bytes: port.overhead_bytes, seed, now_ns })
+}
+
+fn refused(scenario: &Scenario, index: PortIndex, reason: String) -> SimError {
+    let names = scenario.links[index as usize / 2].port_names(&scenario.nodes);
+    SimError::Qdisc { port: names[index as usize % 2].clone(), reason }
 }

@@ -68,9 +68,16 @@ pub(crate) enum Accepted {
 
 impl Port {
     /// `timers` are those of the sending node, and `random` decides about the link.
-    pub(crate) fn new(port: &scenario::Port, to: NodeIndex, qdisc: Qdisc, timers: Timers, random: Random) -> Self {
+    pub(crate) fn new(
+        port: &scenario::Port,
+        to: NodeIndex,
+        qdisc: Qdisc,
+        stacked: Option<Qdisc>,
+        timers: Timers,
+        random: Random,
+    ) -> Self {
         Self {
-            queue: port.rate.is_some().then(|| QdiscLayer::new(qdisc)),
+            queue: port.rate.is_some().then(|| QdiscLayer::new(qdisc, stacked)),
             ring: port.ring.as_ref().map(|ring| Box::new(Ring::new(ring, timers))),
             link: Link::new(port, random),
             awaits_link: false,
@@ -179,6 +186,7 @@ mod tests {
             overhead_bytes: 14,
             queue,
             ring: None,
+            stacked: None,
             variation: None,
             boost: None,
         };
@@ -186,6 +194,7 @@ mod tests {
             &port,
             0,
             Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 }).unwrap(),
+            None,
             Timers::Exact,
             Random::from_seed(1),
         )

@@ -9,6 +9,7 @@ use bufferscope_scenario::{RateStep, Scenario, SojournDetail};
 
 use crate::network::pool::Backlog;
 use crate::network::port::Port;
+use crate::network::qdisc::stacked::Stacked;
 use crate::network::ring::Ring;
 use crate::network::routes::PortIndex;
 use crate::network::wifi::Radio;
@@ -114,6 +115,9 @@ impl<S: Sink> Recording<S> {
                 self.recorder.queue(radio_row(now_ns, *name, radio));
             }
             let Some(queue) = &port.queue else { continue };
+            if let Some(stacked) = queue.stacked() {
+                self.recorder.queue(stacked_row(now_ns, *name, stacked));
+            }
             let Backlog { packets, bytes } = queue.backlog();
             self.recorder.queue(QueueRow {
                 t_ns: now_ns,
@@ -121,7 +125,7 @@ impl<S: Sink> Recording<S> {
                 layer: Layer::Qdisc,
                 packets,
                 bytes,
-                dropped: queue.counts.dropped,
+                dropped: queue.counts.dropped - queue.stacked().map_or(0, |stacked| stacked.dropped),
                 marked: queue.counts.marked,
                 sent_packets: queue.counts.sent_packets,
                 sent_bytes: queue.counts.sent_bytes,
@@ -176,6 +180,26 @@ fn radio_row(t_ns: u64, port: Name, radio: &Radio) -> QueueRow {
         sent_bytes: counts.sent_bytes,
         airtime_ns: Some(counts.airtime_ns),
         transmissions: Some(counts.transmissions),
+        limit_bytes: None,
+        inflight_bytes: None,
+    }
+}
+
+/// A sample of the discipline of a stacked interface.
+fn stacked_row(t_ns: u64, port: Name, stacked: &Stacked) -> QueueRow {
+    let Backlog { packets, bytes } = stacked.backlog();
+    QueueRow {
+        t_ns,
+        port,
+        layer: Layer::Stacked,
+        packets,
+        bytes,
+        dropped: stacked.dropped,
+        marked: 0,
+        sent_packets: stacked.sent_packets,
+        sent_bytes: stacked.sent_bytes,
+        airtime_ns: None,
+        transmissions: None,
         limit_bytes: None,
         inflight_bytes: None,
     }

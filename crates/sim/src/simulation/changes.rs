@@ -178,6 +178,7 @@ fn check_link(from: &Link, to: &Link) -> Result<(), SimError> {
             ("ring", from.ring != to.ring),
             ("boost", from.boost != to.boost),
             ("rate", from.variation != to.variation),
+            ("stacked", from.stacked != to.stacked),
         ];
         let hint = if parts[0].1 { "a link with a rate keeps one, and one without gets none" } else { OF_LINKS };
         refuse(&parts, &prefix, hint)?;

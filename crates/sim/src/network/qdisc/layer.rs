@@ -1,5 +1,6 @@
-//! The first layer of a port: a queueing discipline and its counters.
+//! The first layer of a port: a queueing discipline and its counters. Maybe another one stands [on top](super::stacked).
 
+use super::stacked::Stacked;
 use super::{Dequeued, Fates, Qdisc};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
@@ -7,6 +8,8 @@ use crate::network::xmit::Xmit;
 /// A queueing discipline with its counters.
 #[derive(Debug)]
 pub(crate) struct QdiscLayer {
+    /// The discipline of an interface on top of this one.
+    stacked: Option<Box<Stacked>>,
     qdisc: Qdisc,
     pub(crate) counts: Counts,
 }
@@ -24,15 +27,28 @@ pub(crate) struct Counts {
 }
 
 impl QdiscLayer {
-    pub(crate) fn new(qdisc: Qdisc) -> Self {
-        Self { qdisc, counts: Counts::default() }
+    pub(crate) fn new(qdisc: Qdisc, stacked: Option<Qdisc>) -> Self {
+        Self { stacked: stacked.map(|qdisc| Box::new(Stacked::new(qdisc))), qdisc, counts: Counts::default() }
     }
 
     /// Passes a packet to the discipline. Returns what the sender is told.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
         self.counts.arrived += 1;
-        self.qdisc.enqueue(packet, now_ns, pool, fates)
+        match &mut self.stacked {
+            None => self.qdisc.enqueue(packet, now_ns, pool, fates),
+            Some(stacked) => stacked.enqueue(packet, &mut self.qdisc, now_ns, pool, fates),
+        }
+    }
+
+    /// The discipline of the interface on top, if there is one.
+    pub(crate) fn stacked(&self) -> Option<&Stacked> {
+        self.stacked.as_deref()
+    }
+
+    /// Another discipline, as if the run began with it.
+    pub(crate) fn begin_with(&mut self, qdisc: Qdisc) {
+        self.qdisc = qdisc;
     }
 
     /// Takes the next packet for the layer below.
@@ -69,6 +85,9 @@ impl QdiscLayer {
 
     /// Passes every waiting packet to `visit`.
     pub(crate) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        if let Some(stacked) = &self.stacked {
+            stacked.each_packet(pool, visit);
+        }
         self.qdisc.each_packet(pool, visit);
     }
 

@@ -20,6 +20,7 @@ mod inner;
 pub(crate) mod layer;
 mod pie_controller;
 mod rate;
+pub(crate) mod stacked;
 
 /// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
 #[derive(Debug, Default)]
@@ -81,6 +82,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The place of the discipline of an interface on top, with random numbers of its own.
+    pub(crate) fn on_top(self) -> Self {
+        self.inner(u16::MAX)
+    }
+
     /// The place of the inner discipline of that number, with random numbers of its own.
     fn inner(self, number: u16) -> Self {
         Self { seed: scramble(self.seed ^ (1 + u64::from(number))), ..self }

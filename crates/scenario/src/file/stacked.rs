@@ -1,0 +1,18 @@
+//! `stacked = { queue = { qdisc = "pfifo", limit = "2952p" } }`: an interface on top of another.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::qdisc::Queue;
+
+/// An interface without a queue of its own device, such as that of a VLAN, through which all packets of the port come. What
+/// leaves its discipline is at once passed to the discipline below, which may drop it, but never makes the one above wait.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Stacked {
+    /// Its queueing discipline, of those that hold nothing back. (Linux' default there is none, `noqueue`, with which the
+    /// interface makes no difference.)
+    #[schemars(example = json!({ "qdisc": "pfifo", "limit": "1000p" }))]
+    pub(crate) queue: Queue,
+}

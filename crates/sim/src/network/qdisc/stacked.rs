@@ -1,0 +1,66 @@
+//! A discipline of an interface that is stacked on another, as that of a VLAN or a bridge (Linux' `vlan_dev_hard_start_xmit`).
+//!
+//! Such an interface has no queue of a device below its discipline that could be stopped. It passes each packet to the
+//! interface below (`dev_queue_xmit`), which queues or drops it. The discipline above is not told, and the sender learns only
+//! what the discipline above did with the packet. So it is always empty, and its timer, by which some disciplines follow
+//! their delay, would find nothing: there is none here.
+
+use super::{Dequeued, Fate, Fates, Qdisc};
+use crate::network::pool::{Backlog, PacketId, Pool};
+use crate::network::xmit::Xmit;
+
+/// The discipline, and what it has passed on.
+#[derive(Debug)]
+pub(crate) struct Stacked {
+    qdisc: Qdisc,
+    /// Packets that it has dropped, which the layer's own count includes.
+    pub(crate) dropped: u64,
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    /// When it was last found empty.
+    idle_since_ns: u64,
+}
+
+impl Stacked {
+    pub(super) fn new(qdisc: Qdisc) -> Self {
+        Self { qdisc, dropped: 0, sent_packets: 0, sent_bytes: 0, idle_since_ns: 0 }
+    }
+
+    /// Passes a packet to the discipline, and everything that this passes on to the one `below`. Returns what the sender
+    /// is told.
+    #[cold]
+    pub(super) fn enqueue(
+        &mut self,
+        packet: PacketId,
+        below: &mut Qdisc,
+        now_ns: u64,
+        pool: &mut Pool,
+        fates: &mut Fates,
+    ) -> Xmit {
+        self.qdisc.idle_since(self.idle_since_ns);
+        let mut decided = fates.0.len();
+        let told = self.qdisc.enqueue(packet, now_ns, pool, fates);
+        while let Dequeued::Packet(packet) = self.qdisc.dequeue(now_ns, pool, fates) {
+            self.count_drops(&fates.0[decided..]);
+            self.sent_packets += 1;
+            self.sent_bytes += u64::from(pool.header(packet).frame_bytes);
+            below.enqueue(packet, now_ns, pool, fates);
+            decided = fates.0.len();
+        }
+        self.count_drops(&fates.0[decided..]);
+        self.idle_since_ns = now_ns;
+        told
+    }
+
+    fn count_drops(&mut self, fates: &[Fate]) {
+        self.dropped += fates.iter().filter(|fate| matches!(fate, Fate::Dropped(..))).count() as u64;
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.qdisc.backlog()
+    }
+
+    pub(super) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
+        self.qdisc.each_packet(pool, visit);
+    }
+}
