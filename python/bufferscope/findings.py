@@ -74,7 +74,7 @@ def sentence(label: str, finding: Finding) -> str:
 
 
 def _percent(share: float) -> str:
-    return "all" if share > 0.995 else f"{100 * share:.0f}{NBSP}%"
+    return "all" if share > 0.995 else "none" if share < 0.005 else f"{100 * share:.0f}{NBSP}%"
 
 
 def find(runs: Sequence[RunRecords]) -> Finding | None:
