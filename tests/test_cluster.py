@@ -267,9 +267,9 @@ def test_what_no_worker_can_run_is_refused_with_their_reason(there: Cluster, tmp
     first = min(there.alive())
     assert f"worker {first} (and 1 more): nowhere not found, and the guest engine needs it" in str(refused.value)
     little_memory = "from bufferscope import machine\nmachine.available_bytes = lambda: 1000\n"
-    with cluster(tmp_path, [little_memory]) as little:
-        with pytest.raises(bs.EngineError, match=r"on sim: worker tcp://.* would need about .* of memory"):
-            bs.run(lab, out=tmp_path, cluster=little.address)
+    needs = r"on sim: worker tcp://.* would need about .* of memory"
+    with cluster(tmp_path, [little_memory]) as little, pytest.raises(bs.EngineError, match=needs):
+        bs.run(lab, out=tmp_path, cluster=little.address)
     with pytest.raises(bs.InputError, match="engine host runs in real time and only on this machine"):
         bs.run(lab, engine="host", out=tmp_path, cluster=there.address)
 

@@ -176,8 +176,8 @@ def _ports() -> list[Definition]:
                    "queues: sent_bytes; capacity: rate_bps"),
         Definition("delay_share.<port>", "", "Time-average of backlog / rate, as a share of the sum over all ports: "
                    "the part of the queueing delay that arises here.", backlog),
-        Definition("ring_share.<port>", "", "Time-average of the ring's backlog, as a share of that of all the port's layers: "
-                   "the part of the port's queueing delay that arises in the driver's ring.", backlog),
+        Definition("ring_share.<port>", "", "Time-average of the ring's backlog, as a share of that of all the port's "
+                   "layers: the part of the port's queueing delay that arises in the driver's ring.", backlog),
         Definition("drops.<port>", "packets", "Packets dropped, all layers and reasons.", "drops: reason"),
         Definition("first_drop.<port>_s", "s", "When the first packet was dropped; none if nothing was.",
                    "drops: t_ns, reason"),
