@@ -1,4 +1,4 @@
-"""Populations: members are drawn by their numbers alone, run like any other run, and compared with statements about groups."""
+"""Populations: members are drawn by their numbers alone, are run like any other run, and judged by group."""
 
 import json
 import math
@@ -15,8 +15,8 @@ from laboratory import Answer, files, start, write
 import bufferscope as bs
 from bufferscope import layout
 from bufferscope.errors import ExperimentError
-from bufferscope.experiment import load
 from bufferscope.expectations import Verdict
+from bufferscope.experiment import load
 from bufferscope.figures.source import points
 
 Cli = Callable[..., Answer]
@@ -198,6 +198,7 @@ def test_members_are_stored_together_and_reused(tmp_path: Path, monkeypatch: pyt
 def test_a_population_on_a_cluster_is_the_same(tmp_path: Path) -> None:
     path = write(tmp_path, HOMES)
     bs.run(path, out=tmp_path / "here", layout="single")
+    (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster") as there:
         bs.run(path, out=tmp_path / "there", cluster=there.address)
     assert settled(tmp_path / "there") == settled(tmp_path / "here")
@@ -221,7 +222,7 @@ def test_ctrl_c_leaves_complete_partitions(tmp_path: Path) -> None:
 
 def test_json_tells_the_members(cli: Cli, tmp_path: Path) -> None:
     path = write(tmp_path, HOMES)
-    answer = cli("run", path, "--set", "population.sessions=2", "--out", tmp_path / "results", "--json")
+    answer = cli("run", str(path), "--set", "population.sessions=2", "--out", str(tmp_path / "results"), "--json")
     runs = json.loads(answer.out)["runs"]
     assert [run["seed"] for run in runs] == [1, 2, 1, 2]
     assert [run["member"] for run in runs[:2]] == [run["member"] for run in runs[2:]]

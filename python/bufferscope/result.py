@@ -138,7 +138,7 @@ class Result:
     def members(self) -> "pl.DataFrame":
         """The members of a population: one row per run, with its `group` and one column for every key that was drawn.
 
-        Values are strings, as in experiment files; null where nothing was drawn. Without a population there are no rows.
+        Values are strings, as in experiment files; null where nothing was drawn. Without a population, it is empty.
         """
         import polars as pl
 

@@ -92,7 +92,10 @@ fn the_same_members_are_at_every_point_and_a_point_may_leave_what_was_drawn() {
     let (own, codel) = (members(&experiment, 0, 50), members(&experiment, 1, 50));
     assert_eq!(members(&load(HOMES, &[]).unwrap(), 0, 50), own);
     for ((group, scenario), (group_with_codel, with_codel)) in own.iter().zip(&codel) {
-        assert_eq!((group, scenario.links[0].forward.delay_ns), (group_with_codel, with_codel.links[0].forward.delay_ns));
+        assert_eq!(
+            (group, scenario.links[0].forward.delay_ns),
+            (group_with_codel, with_codel.links[0].forward.delay_ns)
+        );
         assert!(matches!(with_codel.links[0].forward.queue, Qdisc::Codel(_)));
     }
 }
@@ -125,7 +128,11 @@ fn the_population_may_be_changed_while_a_member_runs() {
 fn what_no_member_could_be_is_refused_before_anything_runs() {
     let bad = |old: &str, new: &str| load(&HOMES.replace(old, new), &[]).unwrap_err();
     for (old, new, expected) in [
-        ("\"5ms\"", "\"5mbit\"", "population.draw.\"link.access.delay\": found \"5mbit\" to \"30ms\"; allowed: two numbers"),
+        (
+            "\"5ms\"",
+            "\"5mbit\"",
+            "population.draw.\"link.access.delay\": found \"5mbit\" to \"30ms\"; allowed: two numbers",
+        ),
         ("\"128kb\"", "\"128kx\"", "link.access.queue.limit: found \"128kx\""),
         ("max = 4", "max = 40000", "traffic.bulk.flows: found 40000"),
         ("link.access.delay\" = \"40ms\"", "link.wan.delay\" = \"40ms\"", "link.wan: found no link of this name"),
@@ -157,7 +164,10 @@ fn an_expectation_may_be_about_a_group_and_about_a_share() {
     assert!(expectation.share_in.is_some_and(|share| share.contains(601.0) && !share.contains(599.0)));
     assert_eq!(expectation.not_applicable, None, "the source's statement is about any number of members");
     let error = load(&expect("group = \"fibre\""), &[]).unwrap_err();
-    assert!(error.contains("expect[1].group: found \"fibre\"; allowed: a group of the population: cable or dsl"), "{error}");
+    assert!(
+        error.contains("expect[1].group: found \"fibre\"; allowed: a group of the population: cable or dsl"),
+        "{error}"
+    );
     let error = load(&expect("share_in = [3, 2]"), &[]).unwrap_err();
     assert!(error.contains("expect[1].share_in"), "{error}");
 }
