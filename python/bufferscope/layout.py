@@ -15,8 +15,8 @@ LONGEST_S = 60
 MOST_RUNS = 250
 """The most runs of a partition."""
 MOST_S = 3600
-"""The most simulated seconds of a partition, unless one run takes more: this bounds the size of its files. It counts only
-runs that record samples or drops, because the other tables are small."""
+"""The most simulated seconds of a partition, unless one run takes more: this bounds the size of its files. It
+counts only runs that record samples or drops, because the other tables are small."""
 LARGE = frozenset({"flows", "queues", "drops", "sojourns"})
 """The tables whose size depends on the simulated time."""
 LEAST_PARTITIONS = 8

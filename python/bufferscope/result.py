@@ -135,6 +135,20 @@ class Result:
         return self.scan("estimates").collect()
 
     @cached_property
+    def members(self) -> "pl.DataFrame":
+        """The members of a population: one row per run, with its `group` and one column for every key that was drawn.
+
+        Values are strings, as in experiment files; null where nothing was drawn. Without a population, it is empty.
+        """
+        import polars as pl
+
+        drawn = [(index, run.meta["member"]) for index, run in enumerate(self.runs) if "member" in run.meta]
+        keys = list(dict.fromkeys(key for _, member in drawn for key in member["values"]))
+        rows = [(index, member["group"], *map(member["values"].get, keys)) for index, member in drawn]
+        schema = {"run": pl.Int32} | dict.fromkeys(["group", *keys], pl.String)
+        return self._told_apart(pl.LazyFrame(rows, schema=schema, orient="row")).collect()
+
+    @cached_property
     def metrics(self) -> "pl.DataFrame":
         """One row per run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
         from bufferscope.metrics.tables import numbered

@@ -14,7 +14,17 @@ import pytest
 from clusters import cluster
 from laboratory import Answer
 
-WORKED = ("cluster", "compare", "getting-started", "lab-report", "size-a-buffer", "step", "sweeps", "which-queue")
+WORKED = (
+    "cluster",
+    "compare",
+    "getting-started",
+    "lab-report",
+    "populations",
+    "size-a-buffer",
+    "step",
+    "sweeps",
+    "which-queue",
+)
 PROMPT = "$ "
 SCHEDULER = "tcp://node1:8786"
 """The scheduler named in the pages; a real one takes its place."""

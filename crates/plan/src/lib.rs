@@ -246,6 +246,14 @@ pub enum PlanError {
         /// The port.
         port: String,
     },
+    /// A kind of traffic that only the simulator's hosts have.
+    #[error("traffic `{traffic}`: the kernel engines' hosts have no {kind} test; use --engine sim")]
+    Traffic {
+        /// The traffic.
+        traffic: String,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// A ring that no device can have.
     #[error("the ring of {port} {reason}")]
     Ring {

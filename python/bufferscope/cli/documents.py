@@ -141,6 +141,7 @@ def _run_document(run: Run, metrics: Metrics) -> dict[str, object]:
         "engine": run.engine,
         "seed": run.seed,
         "point": run.point,
+        **({"member": {key: member[key] for key in ("group", "values")}} if (member := run.meta.get("member")) else {}),
         "metrics": {name: _number(value) for name, value in metrics.items()},
         "censored": sorted(metrics.censored),
         "not_measured": not_measured(run),

@@ -1,7 +1,7 @@
 """The size of a path's buffers, as a test from outside infers it, and as it is.
 
-Netalyzr (Kreibich et al., IMC 2010, section 5.2) infers a buffer's size as the sustained rate multiplied by the delay that
-the load adds. This is the only place where that is computed.
+Netalyzr (Kreibich et al., IMC 2010, section 5.2) infers a buffer's size as the sustained rate multiplied by the delay
+that the load adds. This is the only place where that is computed.
 """
 
 from collections.abc import Iterator
@@ -27,13 +27,14 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     tests = batch.frame({"traffic": pl.String, "direction": pl.String, "true_bytes": pl.Int64}, _tests)
     found = tests.join(batch.table("estimates", *_COLUMNS), on=["run", "traffic", "direction"], maintain_order="left")
     added_ns = pl.col("loaded_ns") - pl.col("idle_ns")
+    known = pl.col("true_bytes").is_not_null()
     metrics: dict[str, Measured] = {
         "mbit": (pl.col("rate_bps"), MBIT),
         "idle_ms": (pl.col("idle_ns"), MS),
         "added_ms": (added_ns, MS),
         "inferred_kib": (pl.col("rate_bps") * added_ns, 8 * NANOSECONDS * KIB),
         "true_kib": (pl.col("true_bytes"), KIB),
-        "inferred_share": (pl.col("rate_bps") * added_ns, 8 * NANOSECONDS * pl.col("true_bytes")),
+        "inferred_share": (pl.when(known).then(pl.col("rate_bps") * added_ns), 8 * NANOSECONDS * pl.col("true_bytes")),
     }
     for direction in DIRECTIONS:
         own = found.filter(pl.col("direction") == direction)

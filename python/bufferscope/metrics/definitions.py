@@ -310,5 +310,5 @@ DEFINITIONS: tuple[Definition, ...] = (
 
 @lru_cache(maxsize=4096)
 def definition(name: str) -> Definition | None:
-    """The definition of the metric with that name; None if there is none. Cached, because all runs have the same names."""
+    """The definition of the metric with that name; None if there is none. Cached: all runs have the same names."""
     return next((known for known in DEFINITIONS if known.fits(name)), None)

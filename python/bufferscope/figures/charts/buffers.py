@@ -1,12 +1,14 @@
-"""Figure: bandwidth against the size of the buffer, as a test from outside infers it and as it is; one mark per session.
+"""Figure: bandwidth against the size of the buffer, as a test infers it and as it is; one mark per session.
 
-With the population of `dark-netalyzr`, this is figure 5 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet"
-(2011): both axes are logarithmic, and the diagonals join buffers that add equal delay.
+With the population of `dark-netalyzr`, this is figure 5 of Gettys and Nichols, "Bufferbloat: dark buffers in the
+Internet" (2011): both axes are logarithmic, and the diagonals join buffers that add equal delay.
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from bufferscope.figures import style
@@ -110,9 +112,10 @@ def _panel(frame: pl.DataFrame, direction: str, which: str) -> alt.LayerChart:
     ends = pl.DataFrame([_end(delay_s) for delay_s in DELAYS_S])
     written = alt.Chart(ends).mark_text(style="note", align="right", baseline="bottom", dx=-3, fontSize=11)
     title = f"{TITLES[direction]}: {'inferred' if which == 'inferred_kib' else 'true'}"
-    return alt.layer(guides, marks, written.encode(**at, text="delay:N")).properties(
+    panel = alt.layer(guides, marks, written.encode(**at, text="delay:N")).properties(
         width=PANEL, height=PANEL, title=alt.TitleParams(title, fontSize=14)
     )
+    return cast(alt.LayerChart, panel)
 
 
 def _end(delay_s: float) -> dict[str, object]:
@@ -131,8 +134,8 @@ def _subtitle(point: Point, shown: int) -> str:
 
 def _description(frame: pl.DataFrame) -> str:
     told = []
-    for (group,), own in frame.group_by("group", maintain_order=True):
-        inferred = own["up_inferred_kib"].drop_nulls()
+    for group, own in ((str(key[0]), own) for key, own in frame.group_by("group", maintain_order=True)):
+        inferred = own["up_inferred_kib"].drop_nulls().to_numpy()
         if len(inferred):
-            told.append(f"{group}: {len(own)} sessions, median inferred uplink buffer {inferred.median():.4g} KB")
+            told.append(f"{group}: {len(own)} sessions, median inferred uplink buffer {np.median(inferred):.4g} KB")
     return f"Scatter of bandwidth against buffer size. {'; '.join(told)}."

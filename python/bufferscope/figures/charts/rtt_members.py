@@ -1,4 +1,4 @@
-"""Figure: how many members of a population have how much delay: the distribution of each member's p95 round-trip time."""
+"""Figure: how many members of a population have how much delay, by each member's p95 round-trip time."""
 
 from collections.abc import Mapping, Sequence
 

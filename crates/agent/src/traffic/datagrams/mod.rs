@@ -55,6 +55,8 @@ impl Opener {
             TrafficKind::Voip(parameters) => Datagrams::Isochronous(Isochronous::voip(index, parameters, self, desk)?),
             TrafficKind::Irtt(parameters) => Datagrams::Isochronous(Isochronous::irtt(index, parameters, self, desk)?),
             TrafficKind::Dns(parameters) => Datagrams::Dns(Dns::open(index, parameters, self, desk)?),
+            // The plan refuses it.
+            TrafficKind::Netalyzr(_) => return Err(io::ErrorKind::Unsupported.into()),
             TrafficKind::Tcp(_) | TrafficKind::Bittorrent(_) | TrafficKind::Ping(_) | TrafficKind::Web(_) => {
                 return Ok(None);
             }
