@@ -9,6 +9,7 @@ use bufferscope_scenario::{RateStep, Scenario, SojournDetail};
 
 use crate::network::pool::Backlog;
 use crate::network::port::Port;
+use crate::network::qdisc::layer::QdiscLayer;
 use crate::network::ring::Ring;
 use crate::network::routes::PortIndex;
 use crate::network::wifi::Radio;
@@ -25,7 +26,7 @@ pub(crate) struct Recording<S: Sink> {
 
 #[derive(Debug)]
 enum Sojourns {
-    /// One histogram per port for its queue, and, if any port has a ring, one per port for its ring.
+    /// One histogram per port for its queue, and, if any port has a ring or a radio, one per port for these.
     Histogram {
         queues: Vec<SojournHistogram>,
         rings: Vec<SojournHistogram>,
@@ -43,7 +44,8 @@ impl<S: Sink> Recording<S> {
             _ if !scenario.record.contains(Table::Sojourns) => Sojourns::Unrecorded,
             SojournDetail::Histogram => {
                 let each = |names: &[Name]| names.iter().map(|_| SojournHistogram::new()).collect();
-                let ringed = if scenario.ports().any(|port| port.ring.is_some()) { &ports[..] } else { &[] };
+                let has_rings = !scenario.wifi.is_empty() || scenario.ports().any(|port| port.ring.is_some());
+                let ringed = if has_rings { &ports[..] } else { &[] };
                 Sojourns::Histogram { queues: each(&ports), rings: each(ringed) }
             }
             SojournDetail::Packets => Sojourns::Packets,
@@ -75,7 +77,7 @@ impl<S: Sink> Recording<S> {
         }
     }
 
-    /// The device below the ring of a port has begun to send a packet.
+    /// The device below the ring of a port has begun to send a packet, or a packet has arrived over the air.
     pub(crate) fn ring_sojourn(&mut self, port: PortIndex, now_ns: u64, sojourn_ns: u64) {
         match &mut self.sojourns {
             Sojourns::Histogram { rings, .. } => rings[port as usize].record(sojourn_ns),
@@ -87,13 +89,20 @@ impl<S: Sink> Recording<S> {
         }
     }
 
-    /// A packet was dropped or marked.
-    pub(crate) fn fate(&mut self, now_ns: u64, port: PortIndex, flow: Name, frame_bytes: u32, reason: DropReason) {
+    /// A packet was dropped or marked in a layer of a port.
+    pub(crate) fn fate(
+        &mut self,
+        now_ns: u64,
+        (port, layer): (PortIndex, Layer),
+        flow: Name,
+        frame_bytes: u32,
+        reason: DropReason,
+    ) {
         let port = self.ports[port as usize];
         self.recorder.dropped(DropRow {
             t_ns: now_ns,
             port,
-            layer: Layer::Qdisc,
+            layer,
             flow: Some(flow),
             bytes: Some(frame_bytes.into()),
             reason,
@@ -110,28 +119,14 @@ impl<S: Sink> Recording<S> {
     /// Samples every port that has a queue; returns how many ports were looked at.
     pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) -> u64 {
         for (port, name) in ports.iter().zip(&self.ports) {
-            if let Some(radio) = &port.radio {
-                self.recorder.queue(radio_row(now_ns, *name, radio));
+            if let Some(queue) = &port.queue {
+                self.recorder.queue(queue_row(now_ns, *name, queue));
             }
-            let Some(queue) = &port.queue else { continue };
-            let Backlog { packets, bytes } = queue.backlog();
-            self.recorder.queue(QueueRow {
-                t_ns: now_ns,
-                port: *name,
-                layer: Layer::Qdisc,
-                packets,
-                bytes,
-                dropped: queue.counts.dropped,
-                marked: queue.counts.marked,
-                sent_packets: queue.counts.sent_packets,
-                sent_bytes: queue.counts.sent_bytes,
-                airtime_ns: None,
-                transmissions: None,
-                limit_bytes: None,
-                inflight_bytes: None,
-            });
             if let Some(ring) = &port.ring {
                 self.recorder.queue(ring_row(now_ns, *name, ring));
+            }
+            if let Some(radio) = &port.radio {
+                self.recorder.queue(radio_row(now_ns, *name, radio));
             }
         }
         ports.len() as u64
@@ -158,6 +153,26 @@ impl<S: Sink> Recording<S> {
     pub(crate) fn close_sojourns(&mut self, now_ns: u64) {
         self.end_second(now_ns);
         self.sojourns = Sojourns::Unrecorded;
+    }
+}
+
+/// A sample of a queueing discipline.
+fn queue_row(t_ns: u64, port: Name, queue: &QdiscLayer) -> QueueRow {
+    let (Backlog { packets, bytes }, counts) = (queue.backlog(), queue.counts);
+    QueueRow {
+        t_ns,
+        port,
+        layer: Layer::Qdisc,
+        packets,
+        bytes,
+        dropped: counts.dropped,
+        marked: counts.marked,
+        sent_packets: counts.sent_packets,
+        sent_bytes: counts.sent_bytes,
+        airtime_ns: None,
+        transmissions: None,
+        limit_bytes: None,
+        inflight_bytes: None,
     }
 }
 
