@@ -423,8 +423,10 @@ def test_the_path_between_two_hosts_and_back() -> None:
 def _run_with_everything() -> HandmadeRun:
     queues = [{"t_ns": t * SECOND, "layer": layer, "packets": 1, "bytes": 1500, "sent_bytes": t * 1500}
               for t in (0, 1) for layer in ("stacked", "qdisc", "ring")]  # fmt: skip
+    queues[-1] |= {"sent_packets": 1, "airtime_ns": MS, "transmissions": 1}
+    everything = scenario({"bulk": TCP, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP, "irtt": IRTT}, duration_s=1)
     return HandmadeRun(
-        scenario({"bulk": TCP, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP, "irtt": IRTT}, duration_s=1),
+        {**everything, "wifi": [{"stations": [{"link": 1}]}]},
         {
             "probes": [*probes([10, 20]), {"probe": "irtt", "rtt_ns": MS}, {"probe": "call/1", "owd_up_ns": MS}],
             "flows": _samples("bulk/1", [0, 1000], cwnd_bytes=[MSS, MSS], busy_ns=[0, SECOND])

@@ -234,6 +234,14 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "scenario.links[0].forward.ring.bql.min_bytes: missing",
     ),
+    "a radio on no link": (
+        lambda run: change(run, lambda meta: meta["scenario"].update(wifi=[wlan(stations=[{"link": 7}])])),
+        "scenario.wifi[0].stations[0].link: found 7",
+    ),
+    "a radio with queues of no kind": (
+        lambda run: change(run, lambda meta: meta["scenario"].update(wifi=[wlan(queueing={"kind": "lifo"})])),
+        "scenario.wifi[0].queueing.kind: found 'lifo'",
+    ),
     "traffic to nowhere": (
         lambda run: change(run, lambda meta: meta["scenario"]["traffic"][0].update(to=7)),
         "scenario.traffic[0].to: found 7",
@@ -265,6 +273,12 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
 
 def pings(meta: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in meta["scenario"]["traffic"] if entry["kind"] == "ping"]
+
+
+def wlan(**keys: object) -> dict[str, object]:
+    """A Wi-Fi network on the first link."""
+    queueing = {"kind": "mac80211", "airtime_fairness": True}
+    return {"name": "wlan", "access_point": 0, "stations": [{"link": 0}], "queueing": queueing, **keys}
 
 
 def piped(file: Path) -> None:

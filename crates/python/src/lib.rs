@@ -84,7 +84,7 @@ mod _core {
     /// For each reason, whether packets are marked for it and not dropped.
     fn drop_reasons(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let reasons = PyDict::new(py);
-        for reason in Qdisc::KINDS.iter().flat_map(|kind| kind.reasons).chain([&Reason::PURGED]) {
+        for reason in Qdisc::KINDS.iter().flat_map(|kind| kind.reasons).chain([&Reason::PURGED, &Reason::RETRIES]) {
             reasons.set_item(reason.word, reason.marks)?;
         }
         Ok(reasons)

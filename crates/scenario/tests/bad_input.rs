@@ -330,6 +330,34 @@ const OVERRIDES: &[&str] = &[
     "title= ",
 ];
 
+/// Tables for the lab's link `bottleneck`, each with one mistake.
+const WIFI: &[(&str, &str)] = &[
+    ("a radio without an access point", "links = [\"bottleneck\"]"),
+    ("an access point that is nowhere", "access_point = \"ap\"\nlinks = [\"bottleneck\"]"),
+    ("a radio without stations", "access_point = \"r1\"\nlinks = []"),
+    ("a link that is nowhere", "access_point = \"r1\"\nlinks = [\"bottelneck\"]"),
+    ("a link of somebody else", "access_point = \"h1\"\nlinks = [\"bottleneck\"]"),
+    ("a link without a rate", "access_point = \"r1\"\nlinks = [\"access\"]"),
+    ("a link twice", "access_point = \"r1\"\nlinks = [\"bottleneck\", \"bottleneck\"]"),
+    ("losses of nobody", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nerrors = { access = 0.1 }"),
+    ("a radio that loses everything", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nerrors = { bottleneck = 1 }"),
+    ("no queueing of this kind", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nqueueing = { kind = \"mac802\" }"),
+    (
+        "a queue above those of mac80211",
+        "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nqueueing = { kind = \"mac80211\", queue = { qdisc = \"codel\" } }",
+    ),
+    ("a queue of one station", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nqueueing = { kind = \"fifo\" }"),
+    (
+        "a driver without room",
+        "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nqueueing = { kind = \"fifo\", size = 0 }",
+    ),
+    ("too much at once", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\naggregate = { frames = \"65p\" }"),
+    (
+        "packets that mac80211 splits",
+        "access_point = \"r1\"\nlinks = [\"bottleneck\"]\n[[host]]\nname = \"h1\"\ntcp.gso_max_segs = 2",
+    ),
+];
+
 fn message(text: &str, overrides: &[String]) -> String {
     match Experiment::parse(text, "lab.toml", overrides) {
         Ok(_) => "accepted!".to_owned(),
@@ -398,6 +426,9 @@ fn messages() {
     for (what, keys) in TRAFFIC {
         let text = lab_unswept().replace("60s", "10000s").replace("kind = \"ping\"", keys);
         tell(what, message(&text.replace("interval = \"100ms\"", ""), &[]));
+    }
+    for (what, keys) in WIFI {
+        tell(what, message(&(lab_unswept() + "[[wifi]]\nname = \"wlan\"\n" + keys + "\n"), &[]));
     }
     for text in OVERRIDES {
         tell(&format!("--set {}", text.escape_debug()), message(LAB, &set([text])));

@@ -4,7 +4,7 @@ mod common;
 
 use bufferscope_scenario::{
     Band, Choke, Comparison, Congestion, Experiment, FlowRed, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc,
-    RateSchedule, Red, Scenario, Sending, Sfq, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind,
+    RateSchedule, Red, Scenario, Sending, Sfq, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, WifiQueueing,
 };
 use common::{LAB, lab_unswept, lab_with};
 
@@ -368,4 +368,47 @@ fn a_host_may_have_only_what_others_have_too() {
     let text = lab_unswept() + "[[host]]\nname = \"h2\"\n[tcp]\nsyn_linear_timeouts = 4\n";
     let experiment = load(&text);
     assert!(experiment.points()[0].scenario.nodes.iter().all(|node| node.tcp.syn_linear_timeouts == 4));
+}
+
+/// An access point with two stations.
+const WIFI: &str = r#"
+    title = "Wi-Fi"
+    duration = "10s"
+    link = [
+        { name = "fast", ends = ["ap", "f"], rate = "144.4mbit" },
+        { name = "slow", ends = ["s", "ap"], forward.rate = "6mbit", reverse.rate = "7.2mbit", reverse.queue.qdisc = "sfq" },
+    ]
+    traffic = [{ name = "ping", kind = "ping", from = "f", to = "s" }]
+    [[wifi]]
+    name = "wlan"
+    access_point = "ap"
+    links = ["fast", "slow"]
+"#;
+
+#[test]
+fn stations_have_the_queues_of_mac80211_unless_they_have_their_own() {
+    let experiment = load(WIFI);
+    let scenario = &experiment.points()[0].scenario;
+    assert_eq!(scenario.wifi[0].queueing, WifiQueueing::Mac80211 { airtime_fairness: true });
+    let queue = |port: &Port| match &port.queue {
+        Qdisc::FqCodel(queue) => (queue.limit_packets, queue.target_ns / 1_000_000, queue.interval_ns / 1_000_000),
+        other => panic!("{other:?}"),
+    };
+    let [fast, slow] = scenario.links.as_slice() else { panic!("two links") };
+    // 8192 packets for all stations of an interface. Below 6 Mbit/s for each of two stations, a station is slow.
+    assert_eq!([&fast.forward, &fast.reverse].map(queue), [(4096, 20, 100), (8192, 20, 100)]);
+    assert_eq!(queue(&slow.forward), (8192, 50, 300));
+    assert_eq!(slow.reverse.queue.kind().name, "sfq", "towards the station");
+}
+
+#[test]
+fn an_old_driver_has_one_queue_for_all_stations() {
+    let text = WIFI.replace(", reverse.queue.qdisc = \"sfq\"", ", forward.queue.qdisc = \"sfq\"")
+        + "queueing = { kind = 'fifo', queue = { qdisc = 'codel' } }";
+    let experiment = load(&text);
+    let scenario = &experiment.points()[0].scenario;
+    assert_eq!(scenario.wifi[0].queueing, WifiQueueing::Fifo { size_packets: 256 });
+    let towards_stations = [&scenario.links[0].forward, &scenario.links[1].reverse];
+    assert_eq!(towards_stations.map(|port| port.queue.kind().name), ["codel"; 2], "the same one");
+    assert_eq!(scenario.links[1].forward.queue.kind().name, "sfq", "the station's own");
 }

@@ -237,6 +237,8 @@ fn the_examples_in_the_schema_are_accepted() {
                 "this name",
                 "which is also from",
                 "a node that a link names",
+                "the name of a link",
+                "a link of this network",
                 "a second link",
                 "is not swept",
                 "of at least",

@@ -1,4 +1,5 @@
-//! Wi-Fi: the table of "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017), and what must hold on any channel.
+//! Wi-Fi: the table of "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017), and what must hold on any
+//! channel.
 
 mod common;
 
@@ -38,7 +39,7 @@ fn network(duration: &str, queueing: &str, traffic: &str) -> Scenario {
 /// UDP to all three stations, more than the channel can carry.
 fn floods() -> String {
     ["fast1", "fast2", "slow"]
-        .map(|to| format!("[[traffic]]\nname = \"to_{to}\"\nkind = \"udp\"\nfrom = \"server\"\nto = \"{to}\"\nrate = \"100mbit\"\npattern = \"poisson\"\n"))
+        .map(|to| format!("[[traffic]]\nname = \"to_{to}\"\nkind = \"udp\"\nfrom = \"server\"\nto = \"{to}\"\nrate = \"100mbit\"\nsize = \"1472b\"\npattern = \"poisson\"\n"))
         .concat()
 }
 
@@ -109,8 +110,9 @@ fn below_one_queue_all_stations_have_the_rate_of_the_slow_one() {
 
 /// Shares and rates of stations that take turns with aggregates of these sizes, one each, by the paper's times.
 ///
-/// The paper's own rate is the share of the data's time, multiplied with what the station would have alone. So it shares the
-/// waits like the data, and is too low for small aggregates: by a third for two packets, by 2 % for twenty.
+/// The paper's own rate is the share of the data's time, multiplied with what the station would have alone. So it
+/// shares the waits like the data, and is too low for small aggregates: by a third for two packets, by 2 % for
+/// twenty.
 fn taking_turns(sizes: [f64; 3], rates_mbit: [f64; 3]) -> [(f64, f64); 3] {
     let data_us: Vec<f64> = (0..3).map(|i| 32.0 + 8.0 * 1544.0 * sizes[i] / rates_mbit[i]).collect();
     let overhead_us = |i: usize| 34.0 + 2.0 * 16.0 + 8.0 * 58.0 / rates_mbit[i] + 67.5;
@@ -152,7 +154,9 @@ fn alone(rate: &str, wifi: &str, traffic: &str) -> Scenario {
 }
 
 fn udp(from: &str, to: &str, rate: &str) -> String {
-    format!("[[traffic]]\nname = \"{from}\"\nkind = \"udp\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\n")
+    format!(
+        "[[traffic]]\nname = \"{from}\"\nkind = \"udp\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\nsize = \"1472b\"\n"
+    )
 }
 
 #[test]
@@ -225,6 +229,29 @@ fn a_change_of_the_rate_concerns_the_next_aggregate() {
     let at = |seconds| delivered(&summary.output, "ap/1", seconds * SECOND) as f64 * 8.0 / 1e6;
     let (before, after) = (at(10) / 10.0, (at(20) - at(10)) / 10.0);
     assert!((55.0..72.2).contains(&before) && (5.5..7.2).contains(&after), "{before}, then {after} Mbit/s");
+}
+
+#[test]
+fn the_layers_of_a_port_hold_all_of_the_delay() {
+    // Of a ping to a station with a full driver and a full queue above it, the two layers' sojourn times and a little
+    // for the way back.
+    let queueing = "queueing = { kind = 'fifo', size = '100p', queue = { qdisc = 'pfifo_head_drop', limit = '100p' } }";
+    let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nfrom = \"ap\"\nto = \"sta\"\n";
+    let text = udp("ap", "sta", "20mbit") + ping;
+    let mut scenario = alone("7.2mbit", queueing, &text);
+    scenario.sojourns = bufferscope_scenario::SojournDetail::Packets;
+    let sink = run(&scenario, 1).output;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (ports, layers) = (words(&sink, Table::Sojourns, "port"), words(&sink, Table::Sojourns, "layer"));
+    let (times, waits) = (numbers(&sink, Table::Sojourns, "t_ns"), numbers(&sink, Table::Sojourns, "sojourn_ns"));
+    let of_layer = |layer: &str| {
+        let rows = (0..ports.len()).filter(|&row| ports[row] == "ap>sta" && layers[row] == layer);
+        mean(&rows.filter(|&row| times[row] > 5 * SECOND).map(|row| waits[row] as f64).collect::<Vec<_>>())
+    };
+    let rtts = optional(&sink, Table::Probes, "rtt_ns").into_iter().flatten().map(|rtt| rtt as f64).skip(30);
+    let (rtt, waited) = (mean(&rtts.collect::<Vec<_>>()), of_layer("qdisc") + of_layer("ring"));
+    // The pings are a sample of the packets.
+    assert!((0.98..1.03).contains(&(rtt / waited)), "{rtt} ns, of which {waited} in the port");
 }
 
 proptest! {

@@ -187,12 +187,20 @@ def _ports() -> list[Definition]:
 
 def _wifi() -> list[Definition]:
     return [
-        Definition("airtime.<port>", "", "Time that the transmissions of a port on the air took, as a share of those of its "
-                   "whole Wi-Fi network; failed ones and preambles count, acknowledgements and waits do not.",
-                   "queues: airtime_ns (layer ring)"),
-        Definition("aggregate.<port>.mean_packets", "packets", "Packets that arrived, for each transmission of a port on the "
-                   "air.", "queues: sent_packets, transmissions (layer ring)"),
-    ]  # fmt: skip
+        Definition(
+            "airtime.<port>",
+            "",
+            "Time that the transmissions of a port on the air took, as a share of those of its whole Wi-Fi network; "
+            "failed ones and preambles count, acknowledgements and waits do not.",
+            "queues: airtime_ns (layer ring)",
+        ),
+        Definition(
+            "aggregate.<port>.mean_packets",
+            "packets",
+            "Packets that arrived, for each transmission of a port on the air.",
+            "queues: sent_packets, transmissions (layer ring)",
+        ),
+    ]
 
 
 def _sojourns() -> list[Definition]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bufferscope.figures.source import Point
 from bufferscope.metrics.network import Port, path, ports, traffic_ends
 from bufferscope.report.words import NBSP, number, plural, quantity
-from bufferscope.scenario import SIDES, Qdisc, Ring, Scenario, Traffic
+from bufferscope.scenario import SIDES, Qdisc, Ring, Scenario, Traffic, Wifi
 
 MOST_STEPS = 8
 """If a rate changes more often than this, the label gives its range."""
@@ -62,16 +62,15 @@ def network(points: Sequence[Point]) -> Network:
 
 
 def _links(scenarios: Sequence[Scenario]) -> list[Link]:
-    found: dict[str, list[tuple[Port, Ring | None]]] = {}
+    found: dict[str, list[tuple[Port, str]]] = {}
     for scenario in scenarios:
-        rings = (link[side].get("ring") for link in scenario["links"] for side in SIDES)
-        for port, ring in zip(ports(scenario).values(), rings, strict=True):
-            found.setdefault(port.name, []).append((port, ring))
+        for port, below in zip(ports(scenario).values(), _below_queues(scenario), strict=True):
+            found.setdefault(port.name, []).append((port, below))
     names = list(found)
     return [_link(found[there], found[back]) for there, back in zip(names[::2], names[1::2], strict=True)]
 
 
-def _link(there: Sequence[tuple[Port, Ring | None]], back: Sequence[tuple[Port, Ring | None]]) -> Link:
+def _link(there: Sequence[tuple[Port, str]], back: Sequence[tuple[Port, str]]) -> Link:
     forward = there[0][0]
     lines = []
     for one, other, none in zip(_settings(there), _settings(back), WITHOUT, strict=True):
@@ -82,14 +81,14 @@ def _link(there: Sequence[tuple[Port, Ring | None]], back: Sequence[tuple[Port, 
     return Link((forward.sender, forward.receiver), tuple(line for line in lines if line))
 
 
-def _settings(variants: Sequence[tuple[Port, Ring | None]]) -> tuple[str, str, str, str]:
-    """Rate, delay, queue and ring of a port at all points; a part that it does not have is empty."""
-    with_rate = [(port, ring) for port, ring in variants if port.rate]
+def _settings(variants: Sequence[tuple[Port, str]]) -> tuple[str, str, str, str]:
+    """Rate, delay, queue and ring or radio of a port at all points; a part that it does not have is empty."""
+    with_rate = [(port, below) for port, below in variants if port.rate]
     return (
         _any_of(_rate(port) for port, _ in variants),
         _any_of(quantity(port.delay_ns, "ns") if port.delay_ns else WITHOUT[1] for port, _ in variants),
         _queues([port.queue for port, _ in with_rate]),
-        _any_of(_ring(ring) for _, ring in with_rate),
+        _any_of(below for _, below in with_rate),
     )
 
 
@@ -142,6 +141,25 @@ def _alternatives(texts: Sequence[str]) -> str:
     shared = _same_units(texts)
     head, _, last = shared.rpartition(", ")
     return f"{head} or {last}" if head else last
+
+
+def _below_queues(scenario: Scenario) -> list[str]:
+    """For each port, the ring or the radio below its queue."""
+    found = [_ring(link[side].get("ring")) for link in scenario["links"] for side in SIDES]
+    for network in scenario.get("wifi", []):
+        words = f"Wi-Fi {network['name']}, {_driver(network)}"
+        for station in network["stations"]:
+            first = station["link"] * len(SIDES)
+            found[first : first + len(SIDES)] = [words] * len(SIDES)
+    return found
+
+
+def _driver(network: Wifi) -> str:
+    """Where the packets of a Wi-Fi network wait below the queueing disciplines."""
+    queueing = network["queueing"]
+    if queueing["kind"] == "fifo":
+        return f"driver of {number(queueing['size_packets'])} packets"
+    return "queues of mac80211" + (" with airtime fairness" if queueing["airtime_fairness"] else "")
 
 
 def _ring(ring: Ring | None) -> str:

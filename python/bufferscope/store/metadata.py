@@ -13,10 +13,11 @@ from bufferscope import _core
 from bufferscope.expectations import Entry
 from bufferscope.experiment import Drawn, PopulationWords
 from bufferscope.figures import NAMES as FIGURES
-from bufferscope.scenario import ENDS, SIDES, RateStep, Scenario
+from bufferscope.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario
 from bufferscope.store.shape import (
     Check,
     Mismatch,
+    flag,
     items,
     mapping,
     matching,
@@ -210,7 +211,19 @@ _PORT = table(
     {"ring": optional(_RING), "boost": optional(_BOOST), "variation": optional(_VARIATION)},
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
-_WIFI = table({"name": _NAME, "access_point": whole(), "stations": items(table({"link": whole()}), least=1)})
+_QUEUEING_BY_KIND: Mapping[str, Check] = {
+    "fifo": table({"size_packets": whole()}),
+    "mac80211": table({"airtime_fairness": flag}),
+}
+
+
+def _queueing(value: object, where: str) -> None:
+    table({"kind": matching("|".join(_QUEUEING_BY_KIND), f"one of {', '.join(_QUEUEING_BY_KIND)}")})(value, where)
+    _QUEUEING_BY_KIND[cast(FifoQueueing | Mac80211Queueing, value)["kind"]](value, where)
+
+
+_STATION = table({"link": whole()})
+_WIFI = table({"name": _NAME, "access_point": whole(), "stations": items(_STATION, least=1), "queueing": _queueing})
 _TRAFFIC = table(
     {"name": _NAME, "kind": text, "from": whole(), "to": whole(), "start_ns": whole(), "stop_ns": whole()},
     {"transfers": optional(whole())},
@@ -336,6 +349,9 @@ def _check_network(scenario: Scenario) -> None:
             _check_rate(link[side]["rate"] or (), f"{where}.{side}.rate")
         one, other = (reached[end] for end in link["ends"])
         reached = [one if place == other else place for place in reached]
+    for index, network in enumerate(scenario.get("wifi", [])):
+        for place, station in enumerate(network["stations"]):
+            whole(0, len(scenario["links"]) - 1)(station["link"], f"scenario.wifi[{index}].stations[{place}].link")
     for index, entry in enumerate(scenario["traffic"]):
         where = f"scenario.traffic[{index}]"
         if needed := _NEEDED_BY_KIND.get(entry["kind"]):

@@ -34,8 +34,8 @@ pub struct Station {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum WifiQueueing {
-    /// In one queueing discipline for each interface, and in the driver below it. The discipline of the access point's
-    /// interface is that of its port to the first station; its other ports have none.
+    /// In one queueing discipline for each interface, and in the driver below it. The access point's ports have the
+    /// same one; its samples are those of the port to the first station.
     Fifo {
         /// Packets that a driver holds at most, for all stations together.
         size_packets: u32,

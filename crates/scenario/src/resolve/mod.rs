@@ -57,6 +57,7 @@ pub(crate) fn resolve(setup: &Setup, traces: &Traces<'_>) -> Result<Scenario, Pr
         traffic,
     };
     reachability::check(&scenario, &mut problems);
+    wifi::check_segments(&scenario, &mut problems);
     limits::check(&scenario, setup.sample, &mut problems);
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
 }

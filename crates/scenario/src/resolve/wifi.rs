@@ -2,11 +2,12 @@
 
 use super::links::port_of;
 use super::nodes::Nodes;
-use crate::error::{Problem, Problems};
+use crate::error::{Problem, Problems, quote};
 use crate::file::{Aggregate as AggregateTable, Link as LinkTable, Queueing, Setup, Wifi as WifiTable};
-use crate::model::{Aggregate, Link, LinkIndex, Port, Station, Wifi, WifiQueueing};
-use crate::path::join;
+use crate::model::{Aggregate, Link, LinkIndex, Port, Scenario, Station, Wifi, WifiQueueing};
+use crate::path::{join, of_traffic};
 use crate::qdisc::{FqCodel, Qdisc};
+use crate::routes::Routing;
 use crate::suggest::{any_of, closest};
 use crate::units::MS;
 
@@ -18,7 +19,8 @@ const MAC80211_PACKETS: u32 = 8192;
 const MAC80211_BYTES: u32 = 16 << 20;
 /// What a flow sends in its turn (`include/net/fq_impl.h`).
 const MAC80211_QUANTUM_BYTES: u32 = 300;
-/// A station below this rate, times the number of stations, is slow (`STA_SLOW_THRESHOLD` of `net/mac80211/sta_info.c`).
+/// A station below this rate, times the number of stations, is slow (`STA_SLOW_THRESHOLD` of
+/// `net/mac80211/sta_info.c`).
 const SLOW_BPS: u64 = 6_000_000;
 
 /// The networks. The ports of their links get the queues that the network says.
@@ -26,7 +28,6 @@ pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, links: &mut [Link], prob
     if setup.wifi.is_empty() {
         return Vec::new();
     }
-    check_segments(setup, problems);
     let mut used = vec![None; links.len()];
     let mut networks = Vec::with_capacity(setup.wifi.len());
     for table in &setup.wifi {
@@ -62,8 +63,8 @@ fn network<'s>(
         stations.push(Station { link: index, error_rate: table.errors.get(name.as_str()).copied().unwrap_or(0.0) });
     }
     for name in table.errors.keys().filter(|name| table.links.iter().all(|link| link.as_str() != name.as_str())) {
-        let allowed = any_of(table.links.iter().map(|link| link.as_str()));
-        problems.add(|| Problem::new(join(&join(&path, "errors"), name), "not a link of this network", allowed));
+        let allowed = format!("a link of this network: {}", any_of(table.links.iter().map(|link| link.as_str())));
+        problems.add(|| Problem::new(join(&path, "errors"), quote(name), allowed));
     }
     if !problems.is_empty() {
         return None;
@@ -98,16 +99,10 @@ fn queueing(
                 Some(queue) => Qdisc::of_port(queue, &join(&join(path, "queueing"), "queue"), problems)?,
                 None => Qdisc::default(),
             };
-            for station in stations {
-                check_has_no_queue(
-                    &tables[usize::from(station.link)],
-                    &links[usize::from(station.link)],
-                    access_point,
-                    path,
-                    problems,
-                );
+            for index in stations.iter().map(|station| usize::from(station.link)) {
+                check_has_no_queue(&tables[index], &links[index], access_point, path, problems);
+                port_of(&mut links[index], access_point).queue = queue.clone();
             }
-            port_of(&mut links[usize::from(stations[0].link)], access_point).queue = queue;
             return Some(WifiQueueing::Fifo { size_packets: keys.size.get_u32() });
         }
     };
@@ -139,7 +134,7 @@ fn mac80211_queue(port: &Port, limit_packets: u32, stations: u32) -> FqCodel {
         target_ns,
         interval_ns,
         quantum_bytes: Some(MAC80211_QUANTUM_BYTES),
-        ecn: true,
+        ecn: !is_slow,
         ce_threshold_ns: None,
         ce_threshold_selector: None,
         memory_limit_bytes: MAC80211_BYTES,
@@ -167,12 +162,13 @@ fn check_link(wifi: &WifiTable, table: &LinkTable, link: &Link, access_point: u1
         problems.add(|| Problem::new(join(&path, "ends"), found, allowed));
     }
     if link.ports().iter().any(|port| port.rate.is_none()) {
+        let found = format!("none on a link of wifi.{}", wifi.name);
         let allowed = "the PHY rate of both directions, such as 72.2mbit";
-        problems.add(|| Problem::missing(join(&path, "rate"), allowed));
+        problems.add(|| Problem::new(join(&path, "rate"), found, allowed));
     }
     if link.ports().iter().any(|port| port.ring.is_some()) {
-        let found = format!("a ring on a link of wifi.{}", wifi.name);
-        let allowed = "no ring: queueing says what the driver holds";
+        let found = format!("a ring where wifi.{} has the driver", wifi.name);
+        let allowed = format!("wifi.{}.queueing, which says what the driver holds", wifi.name);
         problems.add(|| Problem::new(join(&path, "ring"), found, allowed));
     }
 }
@@ -193,12 +189,22 @@ fn check_has_no_queue(table: &LinkTable, link: &Link, access_point: u16, wifi: &
     problems.add(|| Problem::new(join(&path, "queue"), found, allowed).hint(hint));
 }
 
-/// Refuses packets of several segments, which mac80211 splits.
-fn check_segments(setup: &Setup, problems: &mut Problems) {
-    let common = (&setup.tcp, "tcp".to_owned());
-    let own = setup.host.iter().map(|host| (&host.tcp, join(&join("host", host.name.as_str()), "tcp")));
-    for (tcp, path) in std::iter::once(common).chain(own).filter(|(tcp, _)| tcp.gso_max_segs > 1) {
-        let found = format!("{} beside a [[wifi]]", tcp.gso_max_segs);
-        problems.add(|| Problem::new(join(&path, "gso_max_segs"), found, "1: packets of a single segment"));
+/// Refuses packets of several segments on the air, because mac80211 splits them.
+pub(super) fn check_segments(scenario: &Scenario, problems: &mut Problems) {
+    let on_air: Vec<LinkIndex> =
+        scenario.wifi.iter().flat_map(|wifi| wifi.stations.iter().map(|station| station.link)).collect();
+    if on_air.is_empty() {
+        return;
+    }
+    let routing = Routing::of(scenario);
+    for traffic in scenario.traffic.iter().filter(|traffic| traffic.kind.sending().is_some()) {
+        let ends = [traffic.from, traffic.to].map(|end| &scenario.nodes[usize::from(end)]);
+        let Some(node) = ends.into_iter().find(|node| node.tcp.gso_max_segs > 1) else { continue };
+        let path = routing.path(traffic.from, traffic.to).unwrap_or_default();
+        if path.into_iter().any(|port| on_air.iter().any(|&link| u32::from(link) == port / 2)) {
+            let key = join(&join(&join("host", &node.name), "tcp"), "gso_max_segs");
+            let found = format!("{}, and {} crosses a [[wifi]]", node.tcp.gso_max_segs, of_traffic(traffic));
+            problems.add(|| Problem::new(key, found, "1: packets of a single segment"));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of packets about which a queue has decided: they are counted, recorded, and freed if they were dropped.
 //! A host may also discard a packet.
 
-use bufferscope_records::{DropReason, Sink};
+use bufferscope_records::{DropReason, Layer, Sink};
 use bufferscope_scenario::Reason;
 
 use super::Network;
@@ -36,11 +36,11 @@ impl Network {
                 }
                 Fate::Marked(packet, reason) => {
                     counts.marked += 1;
-                    self.record_fate(port, packet, reason, recording);
+                    self.record_fate((port, Layer::Qdisc), packet, reason, recording);
                 }
                 Fate::Dropped(packet, reason) => {
                     counts.dropped += 1;
-                    self.record_fate(port, packet, reason, recording);
+                    self.record_fate((port, Layer::Qdisc), packet, reason, recording);
                     self.drop(packet);
                 }
             }
@@ -95,13 +95,13 @@ impl Network {
 
     pub(super) fn record_fate<S: Sink>(
         &self,
-        port: PortIndex,
+        place: (PortIndex, Layer),
         packet: PacketId,
         reason: Reason,
         recording: &mut Recording<S>,
     ) {
         let header = self.pool.header(packet);
         let flow = self.flows[header.flow as usize].name;
-        recording.fate(self.now(), port, flow, header.frame_bytes, DropReason::new(reason.word));
+        recording.fate(self.now(), place, flow, header.frame_bytes, DropReason::new(reason.word));
     }
 }

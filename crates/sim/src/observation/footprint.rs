@@ -68,8 +68,9 @@ pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
     let standing = standing(&loads, &ports);
     let parts: Vec<u64> = loads.iter().map(|load| load.memory_bytes(&standing)).collect();
     let with_rate = ports.iter().filter(|port| port.rate.is_some()).count() as u64;
+    let radios = scenario.wifi.iter().map(|wifi| 2 * wifi.stations.len()).sum::<usize>();
     let besides = |port: &&PortParameters| u64::from(port.ring.is_some()) + u64::from(port.stacked.is_some());
-    let layers = with_rate + ports.iter().map(besides).sum::<u64>();
+    let layers = with_rate + ports.iter().map(besides).sum::<u64>() + radios as u64;
     let memory_bytes = parts.iter().fold(BASE_BYTES + layers * PORT_BYTES, |sum, part| sum.saturating_add(*part));
     let largest = parts.iter().zip(&scenario.traffic).max_by_key(|(part, _)| **part);
     let samples = |table| scenario.sampled_every_ns(table).map(|interval_ns| scenario.duration_ns / interval_ns + 1);

@@ -9,6 +9,7 @@ use bufferscope_scenario::{RateStep, Scenario, SojournDetail};
 
 use crate::network::pool::Backlog;
 use crate::network::port::Port;
+use crate::network::qdisc::layer::QdiscLayer;
 use crate::network::qdisc::stacked::Stacked;
 use crate::network::ring::Ring;
 use crate::network::routes::PortIndex;
@@ -26,7 +27,7 @@ pub(crate) struct Recording<S: Sink> {
 
 #[derive(Debug)]
 enum Sojourns {
-    /// One histogram per port for its queue, and, if any port has a ring, one per port for its ring.
+    /// One histogram per port for its queue, and, if any port has a ring or a radio, one per port for these.
     Histogram {
         queues: Vec<SojournHistogram>,
         rings: Vec<SojournHistogram>,
@@ -44,7 +45,8 @@ impl<S: Sink> Recording<S> {
             _ if !scenario.record.contains(Table::Sojourns) => Sojourns::Unrecorded,
             SojournDetail::Histogram => {
                 let each = |names: &[Name]| names.iter().map(|_| SojournHistogram::new()).collect();
-                let ringed = if scenario.ports().any(|port| port.ring.is_some()) { &ports[..] } else { &[] };
+                let has_rings = !scenario.wifi.is_empty() || scenario.ports().any(|port| port.ring.is_some());
+                let ringed = if has_rings { &ports[..] } else { &[] };
                 Sojourns::Histogram { queues: each(&ports), rings: each(ringed) }
             }
             SojournDetail::Packets => Sojourns::Packets,
@@ -76,7 +78,7 @@ impl<S: Sink> Recording<S> {
         }
     }
 
-    /// The device below the ring of a port has begun to send a packet.
+    /// The device below the ring of a port has begun to send a packet, or a packet has arrived over the air.
     pub(crate) fn ring_sojourn(&mut self, port: PortIndex, now_ns: u64, sojourn_ns: u64) {
         match &mut self.sojourns {
             Sojourns::Histogram { rings, .. } => rings[port as usize].record(sojourn_ns),
@@ -88,13 +90,20 @@ impl<S: Sink> Recording<S> {
         }
     }
 
-    /// A packet was dropped or marked.
-    pub(crate) fn fate(&mut self, now_ns: u64, port: PortIndex, flow: Name, frame_bytes: u32, reason: DropReason) {
+    /// A packet was dropped or marked in a layer of a port.
+    pub(crate) fn fate(
+        &mut self,
+        now_ns: u64,
+        (port, layer): (PortIndex, Layer),
+        flow: Name,
+        frame_bytes: u32,
+        reason: DropReason,
+    ) {
         let port = self.ports[port as usize];
         self.recorder.dropped(DropRow {
             t_ns: now_ns,
             port,
-            layer: Layer::Qdisc,
+            layer,
             flow: Some(flow),
             bytes: Some(frame_bytes.into()),
             reason,
@@ -110,32 +119,18 @@ impl<S: Sink> Recording<S> {
 
     /// Samples every port that has a queue; returns how many ports were looked at.
     pub(crate) fn sample_queues(&mut self, now_ns: u64, ports: &[Port]) -> u64 {
-        for (port, name) in ports.iter().zip(&self.ports) {
-            if let Some(radio) = &port.radio {
-                self.recorder.queue(radio_row(now_ns, *name, radio));
+        for (port, &name) in ports.iter().zip(&self.ports) {
+            if let Some(queue) = &port.queue {
+                if let Some(stacked) = queue.stacked() {
+                    self.recorder.queue(stacked_row(now_ns, name, stacked));
+                }
+                self.recorder.queue(queue_row(now_ns, name, queue));
             }
-            let Some(queue) = &port.queue else { continue };
-            if let Some(stacked) = queue.stacked() {
-                self.recorder.queue(stacked_row(now_ns, *name, stacked));
-            }
-            let Backlog { packets, bytes } = queue.backlog();
-            self.recorder.queue(QueueRow {
-                t_ns: now_ns,
-                port: *name,
-                layer: Layer::Qdisc,
-                packets,
-                bytes,
-                dropped: queue.counts.dropped - queue.stacked().map_or(0, |stacked| stacked.dropped),
-                marked: queue.counts.marked,
-                sent_packets: queue.counts.sent_packets,
-                sent_bytes: queue.counts.sent_bytes,
-                airtime_ns: None,
-                transmissions: None,
-                limit_bytes: None,
-                inflight_bytes: None,
-            });
             if let Some(ring) = &port.ring {
-                self.recorder.queue(ring_row(now_ns, *name, ring));
+                self.recorder.queue(ring_row(now_ns, name, ring));
+            }
+            if let Some(radio) = &port.radio {
+                self.recorder.queue(radio_row(now_ns, name, radio));
             }
         }
         ports.len() as u64
@@ -165,63 +160,68 @@ impl<S: Sink> Recording<S> {
     }
 }
 
-/// A sample of what a driver holds for a receiver on the air.
-fn radio_row(t_ns: u64, port: Name, radio: &Radio) -> QueueRow {
-    let (Backlog { packets, bytes }, counts) = (radio.backlog(), radio.counts);
+/// A sample of the discipline of a stacked interface.
+fn stacked_row(t_ns: u64, port: Name, stacked: &Stacked) -> QueueRow {
     QueueRow {
-        t_ns,
-        port,
-        layer: Layer::Ring,
-        packets,
-        bytes,
-        dropped: counts.dropped,
-        marked: 0,
-        sent_packets: counts.sent_packets,
-        sent_bytes: counts.sent_bytes,
-        airtime_ns: Some(counts.airtime_ns),
-        transmissions: Some(counts.transmissions),
-        limit_bytes: None,
-        inflight_bytes: None,
+        dropped: stacked.dropped,
+        sent_packets: stacked.sent_packets,
+        sent_bytes: stacked.sent_bytes,
+        ..layer_row(t_ns, port, Layer::Stacked, stacked.backlog())
     }
 }
 
-/// A sample of the discipline of a stacked interface.
-fn stacked_row(t_ns: u64, port: Name, stacked: &Stacked) -> QueueRow {
-    let Backlog { packets, bytes } = stacked.backlog();
+/// A sample of a queueing discipline.
+fn queue_row(t_ns: u64, port: Name, queue: &QdiscLayer) -> QueueRow {
+    let counts = queue.counts;
     QueueRow {
-        t_ns,
-        port,
-        layer: Layer::Stacked,
-        packets,
-        bytes,
-        dropped: stacked.dropped,
-        marked: 0,
-        sent_packets: stacked.sent_packets,
-        sent_bytes: stacked.sent_bytes,
-        airtime_ns: None,
-        transmissions: None,
-        limit_bytes: None,
-        inflight_bytes: None,
+        dropped: counts.dropped - queue.stacked().map_or(0, |stacked| stacked.dropped),
+        marked: counts.marked,
+        sent_packets: counts.sent_packets,
+        sent_bytes: counts.sent_bytes,
+        ..layer_row(t_ns, port, Layer::Qdisc, queue.backlog())
     }
 }
 
 /// A sample of a ring. What has left the discipline and was not sent completely is in it, as in the records of a card.
 fn ring_row(t_ns: u64, port: Name, ring: &Ring) -> QueueRow {
-    let Backlog { packets, bytes } = ring.backlog();
     let limits = ring.limits();
+    QueueRow {
+        sent_packets: ring.counts.sent_packets,
+        sent_bytes: ring.counts.sent_bytes,
+        limit_bytes: limits.map(|(limit_bytes, _)| limit_bytes),
+        inflight_bytes: limits.map(|(_, inflight_bytes)| inflight_bytes),
+        ..layer_row(t_ns, port, Layer::Ring, ring.backlog())
+    }
+}
+
+/// A sample of what a driver holds for a receiver on the air.
+fn radio_row(t_ns: u64, port: Name, radio: &Radio) -> QueueRow {
+    let counts = radio.counts;
+    QueueRow {
+        dropped: counts.dropped,
+        sent_packets: counts.sent_packets,
+        sent_bytes: counts.sent_bytes,
+        airtime_ns: Some(counts.airtime_ns),
+        transmissions: Some(counts.transmissions),
+        ..layer_row(t_ns, port, Layer::Ring, radio.backlog())
+    }
+}
+
+/// A sample of a layer that has passed on nothing so far.
+fn layer_row(t_ns: u64, port: Name, layer: Layer, Backlog { packets, bytes }: Backlog) -> QueueRow {
     QueueRow {
         t_ns,
         port,
-        layer: Layer::Ring,
+        layer,
         packets,
         bytes,
         dropped: 0,
         marked: 0,
-        sent_packets: ring.counts.sent_packets,
-        sent_bytes: ring.counts.sent_bytes,
+        sent_packets: 0,
+        sent_bytes: 0,
         airtime_ns: None,
         transmissions: None,
-        limit_bytes: limits.map(|(limit_bytes, _)| limit_bytes),
-        inflight_bytes: limits.map(|(_, inflight_bytes)| inflight_bytes),
+        limit_bytes: None,
+        inflight_bytes: None,
     }
 }

@@ -26,7 +26,7 @@ pub struct PortState {
     pub packets: PortPackets,
     /// Bytes waiting in its queue, link-layer overhead included.
     pub queued_bytes: u64,
-    /// Bytes waiting in its ring, likewise; 0 if it has none.
+    /// Bytes waiting in its ring, or in the driver of a port on the air, likewise; 0 if it has neither.
     pub ring_bytes: u64,
     /// Bytes that left its queue since the start, link-layer overhead included; 0 if it has no queue.
     pub sent_bytes: u64,
@@ -93,7 +93,8 @@ pub(crate) fn ports_at(now_ns: u64, scenario: &Scenario, network: &[Port]) -> Ve
     let state = |((packets, port), parameters): ((PortPackets, &Port), &bufferscope_scenario::Port)| PortState {
         packets,
         queued_bytes: port.queue.as_ref().map_or(0, |queue| queue.backlog().bytes),
-        ring_bytes: port.ring.as_ref().map_or(0, |ring| ring.waiting().bytes()),
+        ring_bytes: port.ring.as_ref().map_or(0, |ring| ring.waiting().bytes())
+            + port.radio.as_ref().map_or(0, |radio| radio.backlog().bytes),
         sent_bytes: port.queue.as_ref().map_or(0, |queue| queue.counts.sent_bytes),
         rate_bps: port.link.rate_bps(now_ns),
         delay_ns: parameters.delay_ns,

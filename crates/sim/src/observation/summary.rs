@@ -47,7 +47,7 @@ pub struct PortPackets {
     pub queued: u64,
     /// Taken from the queue by the wire, or by the ring.
     pub sent: u64,
-    /// Waiting in the ring, if there is one, at the end of the run.
+    /// Waiting in the ring, or in the driver of a port on the air, at the end of the run.
     pub in_ring: u64,
     /// On the wire or propagating at the end of the run.
     pub in_flight: u64,
@@ -130,9 +130,9 @@ fn radio_packets(port: String, Port { queue, link, .. }: &Port, radio: &Radio) -
         port,
         arrived,
         dropped: queue_counts.dropped + radio.counts.dropped,
-        queued: queued + radio.backlog().packets,
-        sent: link.accepted(),
-        in_ring: 0,
+        queued,
+        sent: radio.backlog().packets + link.accepted(),
+        in_ring: radio.backlog().packets,
         in_flight: link.in_flight().packets().into(),
         delivered: link.delivered(),
         marked: queue_counts.marked,

@@ -1,16 +1,16 @@
 //! How long frames take on the air.
 //!
-//! Source: the model of Høiland-Jørgensen, Kazior, Täht, Hurtig and Brunstrom, "Ending the Anomaly: Achieving Low Latency
-//! and Airtime Fairness in WiFi" (USENIX ATC 2017), section 2, after IEEE 802.11-2012 for 5 GHz (OFDM, clause 18; HT,
-//! clause 20) and for DSSS (clause 16).
+//! Source: the model of Høiland-Jørgensen, Kazior, Täht, Hurtig and Brunstrom, "Ending the Anomaly: Achieving Low
+//! Latency and Airtime Fairness in WiFi" (USENIX ATC 2017), after IEEE 802.11-2012 for 5 GHz (OFDM, clause
+//! 18; HT, clause 20) and for DSSS (clause 16).
 //!
-//! An aggregate of frames takes a preamble and then its bits at the station's rate. Its block acknowledgement, too, is sent
-//! at the station's rate. Rates that 802.11n does not have are those of older stations, which send single frames: below
-//! 6 Mbit/s DSSS with a long preamble, and from 6 Mbit/s on OFDM.
+//! An aggregate of frames takes a preamble and then its bits at the station's rate. Its block acknowledgement, too,
+//! is sent at the station's rate. Rates that 802.11n does not have are those of older stations, which send single
+//! frames: below 6 Mbit/s DSSS with a long preamble, and from 6 Mbit/s on OFDM.
 //!
-//! Departures: symbols are not rounded up to whole ones. A station with DSSS makes nobody wait longer than with OFDM: slot,
-//! SIFS and DIFS are those of 5 GHz for all, and there is no protection (RTS/CTS). Acknowledgements of single frames have
-//! the frame's own rate.
+//! Departures: symbols are not rounded up to whole ones. A station with DSSS makes nobody wait longer than with OFDM:
+//! slot, SIFS and DIFS are those of 5 GHz for all, and there is no protection (RTS/CTS). Acknowledgements of single
+//! frames have the frame's own rate.
 
 use bufferscope_scenario::Aggregate;
 
@@ -33,7 +33,8 @@ const MAC_BYTES: u32 = 34 + 4;
 /// What precedes each frame of an aggregate, and to what the frames are padded.
 const DELIMITER_BYTES: u32 = 4;
 const PADDED_TO_BYTES: u32 = 4;
-/// A block acknowledgement and an acknowledgement. (The paper's block acknowledgement; it includes the PHY's service bits.)
+/// A block acknowledgement and an acknowledgement. (The paper's block acknowledgement; it includes the PHY's service
+/// bits.)
 const BLOCK_ACK_BYTES: u32 = 58;
 const ACK_BYTES: u32 = 14;
 

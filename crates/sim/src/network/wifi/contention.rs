@@ -1,13 +1,13 @@
 //! Who sends next: the distributed coordination function of IEEE 802.11 (DCF).
 //!
-//! Every sender draws a number of slots after each of its transmissions, whether or not it has more to send, and counts
-//! them down while the channel is idle. It may begin when they are counted down and the channel has been idle for DIFS.
-//! Senders that begin in the same slot collide, and each doubles its window, up to the largest; an acknowledgement brings it
-//! back to the smallest.
+//! Every sender draws a number of slots after each of its transmissions, whether or not it has more to send, and
+//! counts them down while the channel is idle. It may begin when they are counted down and the channel has been idle
+//! for DIFS. Senders that begin in the same slot collide, and each doubles its window, up to the largest; an
+//! acknowledgement brings it back to the smallest.
 //!
-//! The paper's model has a single sender, whose mean wait is half of the smallest window. A sender without competitors
-//! waits as long here. All senders have the same priority: EDCA's other classes, its longer AIFS and its TXOPs are not
-//! modelled. Nobody is hidden from anybody.
+//! The paper's model has a single sender, whose mean wait is half of the smallest window. A sender without
+//! competitors waits as long here. All senders have the same priority: EDCA's other classes, its longer AIFS and its
+//! TXOPs are not modelled. Nobody is hidden from anybody.
 
 use bufferscope_programs::Uniform;
 

@@ -1,27 +1,29 @@
 //! Wi-Fi: ports that share a half-duplex channel.
 //!
-//! A port on the air has a [`Radio`] in place of a wire. Its link never accepts a packet from the port's queue. Instead, a
-//! [`Medium`] takes packets out of the queues, puts them into aggregates, and puts those that arrive on the link's delay
-//! line. [`airtime`] has the times, [`contention`] the access to the channel, [`turns`] the choice of a station, and
-//! [`window`] the frames that are under way.
+//! A port on the air has a [`Radio`] in place of a wire. Its link never accepts a packet from the port's queue.
+//! Instead, a [`Medium`] takes packets out of the queues, puts them into aggregates, and puts those that arrive on
+//! the link's delay line. [`airtime`] has the times, [`contention`] the access to the channel, [`turns`] the choice
+//! of a station, and [`window`] the frames that are under way.
 //!
-//! Sources: "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017), its figures 2 and 3; ath9k
+//! Sources: "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017); ath9k
 //! (`drivers/net/wireless/ath/ath9k/xmit.c`) and mac80211 (`net/mac80211/tx.c`) of Linux 4.4 and 4.11.
 //!
-//! - As in ath9k, the hardware has two aggregates of each sender ([`HARDWARE_AGGREGATES`]), one of which may be on the air.
-//!   An aggregate keeps the rate that it was made for.
-//! - In the `fifo` mode the driver takes packets from the interface's queueing discipline while it has less than its limit
-//!   for all stations together, frames in aggregates included. It keeps them by station, and stations take turns.
+//! - As in ath9k, the hardware has two aggregates of each sender ([`HARDWARE_AGGREGATES`]), one of which may be on
+//!   the air. An aggregate keeps the rate that it was made for.
+//! - In the `fifo` mode the driver takes packets from the interface's queueing discipline while it has less than its
+//!   limit for all stations together, frames in aggregates included. It keeps them by station, and stations take
+//!   turns.
 //! - In the `mac80211` mode an aggregate is filled from the station's own queue when the hardware has room for it.
-//! - Lost frames are sent again in the station's next aggregate, before new ones. The whole aggregate fails if it collides,
-//!   or if no frame arrives; then nothing acknowledges it.
-//! - A packet leaves the port when it arrives in order, with the last bit of its aggregate. It counts as part of the driver
-//!   until then, and so do those that wait in the receiver for an earlier one.
+//! - Lost frames are sent again in the station's next aggregate, before new ones. The whole aggregate fails if it
+//!   collides, or if no frame arrives; then nothing acknowledges it.
+//! - A packet leaves the port when it arrives in order, with the last bit of its aggregate. It counts as part of the
+//!   driver until then, and so do those that wait in the receiver for an earlier one.
 //!
-//! Departures: there is one access category (BE). The receiver's airtime counts only what arrives from a station. Airtime
-//! queue limits (AQL, Linux 5.5) are not modelled. The rate is what the link's `rate` says: there is no rate control, and no
-//! slower rate for what is sent again. The 8192 packets that mac80211 allows for all stations are divided among them.
-//! A discipline is not told when the channel is idle, so the average of `red` does not decay meanwhile.
+//! Departures: there is one access category (BE). The receiver's airtime counts only what arrives from a station.
+//! Airtime queue limits (AQL, Linux 5.5) are not modelled. The rate is what the link's `rate` says: there is no rate
+//! control, and no slower rate for what is sent again. The 8192 packets that mac80211 allows for all stations are
+//! divided among them. A discipline is not told when the channel is idle, so the average of `red` does not decay
+//! meanwhile.
 
 mod airtime;
 mod contention;
@@ -31,7 +33,7 @@ mod window;
 
 use std::collections::VecDeque;
 
-use bufferscope_records::Sink;
+use bufferscope_records::{Layer, Sink};
 use bufferscope_scenario::{Aggregate as Limits, NodeIndex, Reason, Scenario, WifiQueueing};
 
 use self::airtime::Phy;
@@ -97,8 +99,8 @@ struct Aggregate {
     acknowledgement_ns: u64,
 }
 
-/// The channels of a scenario. Their ports get radios, and the ports of an interface with a single queue are entered through
-/// the first.
+/// The channels of a scenario. Their ports get radios, and the ports of an interface with a single queue are entered
+/// through the first.
 pub(super) fn media(
     scenario: &Scenario,
     seed: u64,
@@ -309,7 +311,8 @@ impl Medium {
         self.contend(net);
     }
 
-    /// Finds out which frames of an aggregate have arrived, and passes those on that are in order. Returns whether any has.
+    /// Finds out which frames of an aggregate have arrived, and passes those on that are in order. Returns whether
+    /// any has.
     fn conclude<S: Sink>(
         &mut self,
         index: u16,
@@ -335,7 +338,7 @@ impl Medium {
             left += 1;
             radio.leave(packet, &net.pool);
             radio.counts.dropped += 1;
-            net.record_fate(port, packet, Reason::RETRIES, recording);
+            net.record_fate((port, Layer::Ring), packet, Reason::RETRIES, recording);
             net.drop(packet);
         }
         while let Some(packet) = radio.window.deliver() {
@@ -343,6 +346,7 @@ impl Medium {
             radio.leave(packet, &net.pool);
             radio.counts.sent_packets += 1;
             radio.counts.sent_bytes += u64::from(net.pool.header(packet).frame_bytes);
+            recording.ring_sojourn(port, now_ns, now_ns - net.pool.header(packet).at_ns);
             net.note_departure(packet);
             net.propagate(packet, port, now_ns);
         }

@@ -1,9 +1,9 @@
 //! Which station the next aggregate is for.
 //!
-//! Without airtime fairness, stations with packets take turns, as in ath9k (`ath_txq_schedule`). With it, each station has
-//! a deficit of air time, which its transmissions use up, in both directions; a station that comes back after having had
-//! nothing goes first, once (algorithm 3 of "Ending the Anomaly", USENIX ATC 2017; `drivers/net/wireless/ath/ath9k/xmit.c`
-//! of Linux 4.11).
+//! Without airtime fairness, stations with packets take turns, as in ath9k (`ath_txq_schedule`). With it, each
+//! station has a deficit of air time, which its transmissions use up, in both directions; a station that comes back
+//! after having had nothing goes first, once (the scheduler of "Ending the Anomaly", USENIX ATC 2017;
+//! `drivers/net/wireless/ath/ath9k/xmit.c` of Linux 4.11).
 
 use std::collections::VecDeque;
 
@@ -74,11 +74,15 @@ impl Turns {
                 self.move_back(is_new);
             } else if has_packets(station) {
                 return Some(station);
-            } else if is_new {
+            } else if is_new && !self.old.is_empty() {
                 self.move_back(is_new);
             } else {
                 account.list = List::Neither;
-                self.old.pop_front();
+                if is_new {
+                    self.new.pop_front()
+                } else {
+                    self.old.pop_front()
+                };
             }
         }
     }
@@ -121,7 +125,7 @@ mod tests {
     #[test]
     fn air_time_is_shared_equally_whatever_a_turn_takes() {
         let mut turns = Turns::new(2, true);
-        [0, 1].map(|station| turns.activate(station));
+        (0..2).for_each(|station| turns.activate(station));
         let mut used = [0, 0];
         for _ in 0..10_000 {
             let station = turns.next(|_| true).unwrap();
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn a_station_that_was_empty_goes_first_once() {
         let mut turns = Turns::new(3, true);
-        [0, 1].map(|station| turns.activate(station));
+        (0..2).for_each(|station| turns.activate(station));
         for _ in 0..10 {
             let station = turns.next(|station| station < 2).unwrap();
             turns.charge(station, 1_000_000);

@@ -1,8 +1,8 @@
 //! The frames of one sender to one receiver: the window of a block acknowledgement.
 //!
-//! The driver has frames that no aggregate has taken yet, frames in aggregates that the hardware has, and frames that have
-//! arrived while an earlier one is still missing. The receiver passes packets on in order, so the last kind stays here until
-//! the earlier one has arrived or was given up.
+//! The driver has frames that no aggregate has taken yet, frames in aggregates that the hardware has, and frames that
+//! have arrived while an earlier one is still missing. The receiver passes packets on in order, so the last kind
+//! stays here until the earlier one has arrived or was given up.
 
 use std::collections::VecDeque;
 
@@ -66,8 +66,8 @@ impl Window {
         self.frames.len() < MOST_FRAMES
     }
 
-    /// Puts waiting frames into an aggregate, and then new ones, which `next` passes on with the size of their IP packet. A new one that does not fit waits
-    /// for the next aggregate. There is at least one frame.
+    /// Puts waiting frames into an aggregate, and then new ones, which `next` passes on with the size of their IP
+    /// packet. A new one that does not fit waits for the next aggregate. There is at least one frame.
     pub(super) fn aggregate(
         &mut self,
         phy: Phy,
@@ -144,5 +144,104 @@ impl Contents {
             self.bytes += u64::from(bytes);
         }
         fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::packet::{Body, Echo, EchoKind, Header, Load};
+    use crate::network::pool::Pool;
+    use crate::network::traffic_class::{Ecn, TrafficClass};
+
+    const MOST: Most = Most { frames: 4, bytes: 65_535 };
+
+    /// Packets, oldest first.
+    fn packets(count: usize) -> Vec<PacketId> {
+        let header = Header {
+            at_ns: 0,
+            ip_bytes: 1500,
+            frame_bytes: 1514,
+            flow: 0,
+            hash: 0,
+            port: 0,
+            source: 0,
+            destination: 0,
+            class: TrafficClass::new(0, Ecn::NotEct),
+            load: Load::of(1),
+        };
+        let mut pool = Pool::new();
+        (0..count).map(|_| pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }))).collect()
+    }
+
+    fn aggregate(window: &mut Window, most: Most, new: &mut impl Iterator<Item = PacketId>) -> Option<Contents> {
+        window.aggregate(Phy::at(144_400_000), most, || new.next().map(|packet| (packet, 1500)))
+    }
+
+    /// The frames of an aggregate are sent; these arrive.
+    fn send(window: &mut Window, tag: Tag, arrive: &[bool]) {
+        let mut each = arrive.iter();
+        window.sent(tag, || *each.next().expect("as many frames as the aggregate has"));
+        assert_eq!(each.next(), None);
+    }
+
+    #[test]
+    fn lost_frames_go_into_the_next_aggregate_and_packets_leave_in_order() {
+        let all = packets(10);
+        let (mut window, mut new) = (Window::default(), all.iter().copied());
+        let first = aggregate(&mut window, MOST, &mut new).unwrap();
+        let second = aggregate(&mut window, MOST, &mut new).unwrap();
+        assert_eq!((first.frames, first.bytes, second.frames), (4, 4 * 1544, 4));
+        assert_ne!(first.tag, second.tag, "the hardware has both");
+        send(&mut window, first.tag, &[true, false, true, true]);
+        assert_eq!([window.deliver(), window.deliver()], [Some(all[0]), None], "the second is missing");
+        // The lost frame, and the two that are left.
+        let third = aggregate(&mut window, MOST, &mut new).unwrap();
+        assert_eq!(third.frames, 3);
+        send(&mut window, second.tag, &[true; 4]);
+        assert_eq!(window.deliver(), None, "these are later ones");
+        send(&mut window, third.tag, &[true; 3]);
+        let left: Vec<PacketId> = std::iter::from_fn(|| window.deliver()).collect();
+        assert_eq!(left, all[1..]);
+    }
+
+    #[test]
+    fn a_frame_that_does_not_fit_waits_for_the_next_aggregate() {
+        let all = packets(3);
+        let (mut window, mut new) = (Window::default(), all.iter().copied());
+        let most = Most { frames: 64, bytes: 3600 };
+        assert_eq!(aggregate(&mut window, most, &mut new).unwrap().frames, 2);
+        assert!(window.has_waiting() && new.next().is_none(), "the third was taken");
+        assert_eq!(aggregate(&mut window, most, &mut new).unwrap().frames, 1);
+        assert_eq!(aggregate(&mut window, most, &mut new), None);
+    }
+
+    #[test]
+    fn the_window_holds_64_frames_from_the_oldest_that_is_missing_on() {
+        let all = packets(70);
+        let (mut window, mut new) = (Window::default(), all.iter().copied());
+        let most = Most { frames: 64, bytes: u64::MAX };
+        let first = aggregate(&mut window, most, &mut new).unwrap();
+        assert!(first.frames == 64 && !window.has_room());
+        let arrive: Vec<bool> = (0..64).map(|frame| frame != 0).collect();
+        send(&mut window, first.tag, &arrive);
+        assert!(window.deliver().is_none() && !window.has_room(), "63 wait behind the first");
+        let again = aggregate(&mut window, most, &mut new).unwrap();
+        assert_eq!(again.frames, 1);
+        send(&mut window, again.tag, &[true]);
+        assert_eq!(std::iter::from_fn(|| window.deliver()).count(), 64);
+    }
+
+    #[test]
+    fn a_frame_is_given_up_after_its_retries_and_no_longer_holds_up_the_others() {
+        let all = packets(2);
+        let (mut window, mut new) = (Window::default(), all.iter().copied());
+        let first = aggregate(&mut window, MOST, &mut new).unwrap();
+        send(&mut window, first.tag, &[false, true]);
+        assert_eq!(window.give_up(1), None, "one retry is allowed");
+        let second = aggregate(&mut window, MOST, &mut new).unwrap();
+        send(&mut window, second.tag, &[false]);
+        assert_eq!([window.give_up(1), window.give_up(1)], [Some(all[0]), None]);
+        assert_eq!([window.deliver(), window.deliver()], [Some(all[1]), None]);
     }
 }
