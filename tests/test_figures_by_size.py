@@ -65,6 +65,18 @@ def test_other_swept_keys_make_lines_of_their_own(name: str) -> None:
     assert "subtitle" not in spec["title"]  # one repetition has no error
 
 
+def test_words_after_a_size_make_lines_of_their_own() -> None:
+    runs = []
+    for (factor, place), size in itertools.product(enumerate(("on the card", "on a VLAN"), start=1), (80, 256)):
+        run = measured(size, factor=factor)
+        run.point = {"link.bottleneck.forward": f"{size}p {place}"}
+        runs.append(run)
+    _, rows = drawn(HandmadeResult(runs), "rtt_by_size")
+    assert rows.select("series", "size", "value").rows() == [
+        ("on the card", 80, 80), ("on the card", 256, 256), ("on a VLAN", 80, 160), ("on a VLAN", 256, 512)
+    ]  # fmt: skip
+
+
 def test_sizes_of_a_wide_range_get_a_logarithmic_axis() -> None:
     wide, narrow = (drawn(HandmadeResult([measured(80), measured(top)]), "rtt_by_size")[0] for top in (4096, 2048))
     assert layers(wide, "point")[0]["encoding"]["x"]["scale"]["type"] == "log"

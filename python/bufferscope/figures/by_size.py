@@ -1,7 +1,7 @@
 """Figures of a metric against a swept size: marks at the means, bars of their standard errors, a line for each series.
 
-The size is the first swept key whose values are all numbers of one unit, such as `80p`. The values of the other
-varying keys make the series.
+The size is the first swept key whose values all begin with a number of one unit, such as `80p` or `80p on the card`. What
+follows the number, and the values of the other varying keys, make the series.
 """
 
 import math
@@ -17,8 +17,8 @@ from bufferscope.figures.matrix import Value
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, variation
 from bufferscope.metrics.statistics import Estimate
 
-NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)", re.IGNORECASE)
-"""A swept value that is a size: a number and its unit."""
+NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)(?: (.+))?", re.IGNORECASE)
+"""A swept value that is a size: a number and its unit, and perhaps more words."""
 UNITS = {"p": "packets", "": "packets", "b": "bytes"}
 """Units in words; a number without a unit is one of packets, as in the files. Other units are written as they are."""
 BETWEEN = " · "
@@ -49,9 +49,8 @@ def by_size(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
     frame = pl.DataFrame(rows)
     series = frame["series"].unique(maintain_order=True).to_list()
     sizes = sorted(frame["size"].unique().to_list())
-    x = alt.X(
-        "size:Q", title=f"{key_title(key)} ({unit})", scale=_scale(sizes), axis=alt.Axis(values=sizes, format="d")
-    )
+    said = "size" if key_title(key) == "port" else key_title(key)
+    x = alt.X("size:Q", title=f"{said} ({unit})", scale=_scale(sizes), axis=alt.Axis(values=sizes, format="d"))
     top = float(frame["high"].max() or 0)  # type: ignore[arg-type]
     y = alt.Y("value:Q", title=look.quantity, scale=alt.Scale(domain=[0, 1.05 * top or 1], nice=False))
     named = len(series) > 1
@@ -90,7 +89,8 @@ def _row(result: ResultRecords, point: Point, key: str, value: Value) -> dict[st
         return None
     found = variation(result)
     values = found.of(point.first)
-    series = BETWEEN.join(values[other] for other in found.keys if other in values and other != key)
+    words = [match[3] or "", *(values[other] for other in found.keys if other in values and other != key)]
+    series = BETWEEN.join(word for word in words if word)
     return {"series": series, "size": float(match[1])} | _bar(known)
 
 

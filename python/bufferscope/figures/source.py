@@ -101,12 +101,12 @@ def others(result: ResultRecords, run: RunRecords) -> list[str]:
 
 
 def key_title(key: str) -> str:
-    """A swept key in words: `queue limit` for `link.NAME.forward.queue.limit`."""
+    """A swept key in words: `queue limit` for `link.NAME.forward.queue.limit`, `port` for `link.NAME.forward`."""
     if key in TITLES:
         return TITLES[key]
     parts = key.split(".")
     named = parts[2:] or parts[1:] if parts[0] in ("link", "host", "traffic") else parts
-    return " ".join(part.replace("_", " ") for part in named if part not in ("forward", "reverse"))
+    return " ".join(part.replace("_", " ") for part in named if part not in ("forward", "reverse")) or "port"
 
 
 def engine(run: RunRecords) -> str:
