@@ -38,6 +38,7 @@ fn the_labs_file_becomes_the_labs_network() {
         ring: None,
         variation: None,
         boost: None,
+        faults: None,
     };
     assert_eq!(scenario.links[1].ends, [1, 2]);
     assert_eq!(scenario.links[1].forward, bottleneck);

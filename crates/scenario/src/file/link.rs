@@ -7,6 +7,7 @@ use serde_json::json;
 use super::boost::Boost;
 use super::ring::Ring;
 use super::varying::Varying;
+use super::wire::Wire;
 use super::{Moment, defaults};
 use crate::qdisc::Queue;
 use crate::quantity::{Quantity, Rates, Sizes, Times};
@@ -46,6 +47,9 @@ pub(crate) struct Link {
     #[serde(default = "defaults::delay")]
     #[schemars(example = &"5ms")]
     pub(crate) delay: Delay,
+    /// Losses, jitter and reordering in each direction, after the queue. Default: none.
+    #[schemars(example = json!({ "loss": 0.01, "jitter": "5ms" }))]
+    pub(crate) wire: Option<Wire>,
     /// Bytes that the link layer adds to each IP packet, on the wire and in the queue. The default is Ethernet's header, as
     /// Linux' tc counts it.
     #[serde(default = "defaults::overhead")]
@@ -74,6 +78,8 @@ pub(crate) struct PortSettings {
     pub(crate) boost: Option<Boost>,
     /// Propagation delay.
     pub(crate) delay: Option<Delay>,
+    /// Losses, jitter and reordering, after the queue.
+    pub(crate) wire: Option<Wire>,
     /// Bytes that the link layer adds to each IP packet.
     pub(crate) overhead: Option<Overhead>,
     /// The queueing discipline.
