@@ -1,7 +1,7 @@
 //! Feeds arbitrary files and overrides to the experiment loader.
 //!
 //! Whatever comes in, it must return: an experiment with at least one point, or an error of a few lines. The first line of the
-//! input, if it starts with `--set `, is an override. Finds more with
+//! input, if it starts with `--set `, is an override. What follows a zero byte is the content of every file that the experiment names. Finds more with
 //! `cargo +nightly fuzz run experiment_toml -- -dict=fuzz/dictionaries/experiment_toml.dict`.
 
 #![no_main]
@@ -11,7 +11,9 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let (overrides, file) = split(bytes);
-    match Experiment::from_bytes(file, "fuzz.toml", &overrides) {
+    let (file, trace) = file.split_at(file.iter().position(|byte| *byte == 0).unwrap_or(file.len()));
+    let read = |_: &str| Ok(trace.get(1..).unwrap_or_default().to_vec());
+    match Experiment::from_bytes_and_files(file, "fuzz.toml", &overrides, &read) {
         Ok(experiment) => {
             assert!(!experiment.points().is_empty());
             let points = experiment.points().len();

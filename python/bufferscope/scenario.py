@@ -130,6 +130,17 @@ class Variation(TypedDict):
     walk: NotRequired[Walk]
 
 
+class Faults(TypedDict):
+    """What a wire does to packets besides sending and delaying them."""
+
+    loss: dict[str, list[float]] | None
+    jitter_ns: int
+    correlation: float
+    distribution: str
+    keep_order: bool
+    reorder: dict[str, float] | None
+
+
 class PortSettings(TypedDict):
     """The sending side of one direction of a link: queueing discipline, ring, then wire."""
 
@@ -140,6 +151,7 @@ class PortSettings(TypedDict):
     queue: Qdisc
     ring: NotRequired[Ring]
     boost: NotRequired[Boost]
+    faults: NotRequired[Faults]
     variation: NotRequired[Variation]
     """Then `rate` is constant: the mean."""
     stacked: NotRequired[Qdisc]

@@ -299,7 +299,7 @@ impl Plan {
     /// Plans a scenario's network.
     pub fn new(scenario: &Scenario, kernel: Kernel) -> Result<Self, PlanError> {
         check_indices(scenario)?;
-        links::check(scenario)?;
+        links::check(scenario, kernel.delay_by)?;
         if let Some(wifi) = scenario.wifi.first() {
             return Err(PlanError::Wifi { name: wifi.name.clone() });
         }

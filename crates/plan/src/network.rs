@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-use bufferscope_scenario::{Link, Scenario};
+use bufferscope_scenario::{Link, Netem, Scenario};
 
 use super::{Cable, Cards, Delay, DelayBy, Device, Namespace, Plan, PlanError, offload, ring, wire};
 
@@ -59,7 +59,7 @@ pub(super) fn end_address(link: usize, side: usize) -> Ipv4Addr {
 fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b]: [Device; 2], delay_by: DelayBy) {
     let wires = wire::of_link(link);
     let wires_ns = [ring::wire_ns(&link.forward), ring::wire_ns(&link.reverse)];
-    if !wires.into_iter().any(wire::holds) {
+    if !wire::is_needed(link) {
         lay_cable(plan, [a, b], wires_ns);
         return;
     }
@@ -72,7 +72,7 @@ fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b
     let [to_a, to_b] = [facing(0, a.namespace), facing(1, b.namespace)];
     let delay = Delay { link: index, namespace, devices: [to_a.name.clone(), to_b.name.clone()], wires };
     let name = names.choose(&format!("delay-{}", link.name), || format!("delay{index}"));
-    plan.namespaces.push(delay_namespace(name, &delay, delay_by));
+    plan.namespaces.push(delay_namespace(name, &delay, &wire::faults(link), delay_by));
     lay_cable(plan, [a, to_a], [wires_ns[0], None]);
     lay_cable(plan, [to_b, b], [None, wires_ns[1]]);
     plan.delays.push(delay);
@@ -87,15 +87,19 @@ fn lay_cable(plan: &mut Plan, ends: [Device; 2], wire_ns: [Option<u64>; 2]) {
 
 /// A bridge between two devices, each of which holds back the packets that leave through it. For the relay, only the
 /// devices.
-fn delay_namespace(name: String, delay: &Delay, delay_by: DelayBy) -> Namespace {
+fn delay_namespace(name: String, delay: &Delay, faults: &[Option<Netem>; 2], delay_by: DelayBy) -> Namespace {
     let mut namespace = Namespace { name, devices: delay.devices.to_vec(), ..Namespace::default() };
     if delay_by == DelayBy::Netem {
         namespace.ip.push("link add name bridge0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".into());
         namespace.ip.push("link set bridge0 up".into());
-        for (device, wire) in delay.devices.iter().zip(delay.wires) {
+        for ((device, wire), faults) in delay.devices.iter().zip(delay.wires).zip(faults) {
             namespace.ip.push(format!("link set dev {device} master bridge0"));
             if wire::holds(wire) {
                 namespace.tc.push(format!("qdisc add dev {device} {}", wire::netem(wire)));
+            }
+            if let Some(faults) = faults {
+                let place = if wire::holds(wire) { "parent 1:1" } else { "root" };
+                namespace.tc.push(format!("qdisc add dev {device} {place} handle 2: netem {}", faults.arguments()));
             }
         }
     }

@@ -110,7 +110,7 @@ pub(super) fn frame_bytes(port: &Port) -> u64 {
 
 /// Whether a link passes through a wire's namespace.
 fn delayed(link: &Link) -> bool {
-    wire::of_link(link).into_iter().any(wire::holds)
+    wire::is_needed(link)
 }
 
 /// Number of a link's cables on which no card sends.

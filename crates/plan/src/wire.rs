@@ -2,7 +2,7 @@
 //! and its `delay` starts when the last bit was sent.
 
 use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
-use bufferscope_scenario::{Link, Port};
+use bufferscope_scenario::{Link, Netem, Port};
 
 use super::{Wire, units};
 
@@ -12,6 +12,16 @@ const LIMIT: u32 = 1_000_000;
 /// A link's wires, in the order of the ends that they lead to.
 pub(super) fn of_link(link: &Link) -> [Wire; 2] {
     [of(&link.reverse), of(&link.forward)]
+}
+
+/// The wires of a link on which more happens to packets than that they are sent and delayed, in the same order.
+pub(super) fn faults(link: &Link) -> [Option<Netem>; 2] {
+    [&link.reverse, &link.forward].map(|port| port.faults.map(|faults| faults.netem(port.delay_ns)))
+}
+
+/// Whether packets have to wait on a link, or may be lost.
+pub(super) fn is_needed(link: &Link) -> bool {
+    of_link(link).into_iter().any(holds) || link.ports().into_iter().any(|port| port.faults.is_some())
 }
 
 /// The wire of a port, at the rate with which the experiment begins. Below a ring, the network card sends at the port's
@@ -24,7 +34,8 @@ fn of(port: &Port) -> Wire {
             None => rate.and_then(|rate| Some(rate.steps().first()?.bits_per_second)),
         },
         more_bytes: more_bytes(port),
-        delay_ns: port.delay_ns,
+        // A netem inside this one delays, because a netem with a rate does not let its delays overlap.
+        delay_ns: if port.faults.is_some() { 0 } else { port.delay_ns },
     }
 }
 

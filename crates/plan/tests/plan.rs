@@ -353,6 +353,28 @@ fn a_rate_that_varies_by_itself_is_refused_by_name() {
     assert_eq!(error(&walking).to_string(), expected);
 }
 
+/// The first netem sends, and one inside it does the rest: a netem with a rate would not let its delays overlap.
+#[test]
+fn losses_and_jitter_are_those_of_a_netem_inside_the_wires() {
+    let faulty = LAB.replace(
+        r#"rate = "10mbit", delay = "5ms""#,
+        r#"rate = "10mbit", delay = "5ms", forward.wire = { loss = 0.01, jitter = "2ms" }, reverse.wire = { gemodel = { p = 0.01, r = 0.25 }, jitter = "1ms", keep_order = true }"#,
+    );
+    let namespaces = namespaces(&faulty, DelayBy::Netem);
+    let tc: Vec<&str> = namespaces.iter().flat_map(|namespace| &namespace.tc).map(String::as_str).collect();
+    for expected in [
+        "qdisc add dev to-h2 root handle 1: netem limit 1000000 rate 10mbit",
+        "qdisc add dev to-h2 parent 1:1 handle 2: netem limit 1000000 delay 5000us 2000us 0 loss random 1 0",
+        "qdisc add dev to-r1 parent 1:1 handle 2: netem limit 1000000 delay 5000us 1000us 0 loss gemodel 1 25 100 0 \
+         rate 400000000000000bit 0 0 0",
+    ] {
+        assert!(tc.contains(&expected), "{expected}: {tc:#?}");
+    }
+    let kernel = Kernel { delay_by: DelayBy::Relay, ..Kernel::USUAL };
+    let refused = Plan::new(&scenario(&faulty), kernel).unwrap_err().to_string();
+    assert!(refused.starts_with("r1>h2: this kernel has no sch_netem"), "{refused}");
+}
+
 #[test]
 fn no_script_builds_a_ring() {
     let error = Script::new(&scenario(&ringed(FORWARD)), &[]).unwrap_err().to_string();

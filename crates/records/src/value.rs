@@ -147,6 +147,8 @@ words! {
         Qdisc = "qdisc",
         /// The driver's transmit ring.
         Ring = "ring",
+        /// The wire, after the queue and the ring.
+        Wire = "wire",
     }
 }
 

@@ -27,7 +27,7 @@ pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, Web
 pub use self::tables::{Table, Tables};
 pub use self::varying::{Cellular, Outages, Variation, Walk};
 pub use self::wifi::{Aggregate, Station, Wifi, WifiQueueing};
-pub use self::wire::Boost;
+pub use self::wire::{Boost, Faults};
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;
@@ -152,6 +152,9 @@ pub struct Port {
     pub variation: Option<Variation>,
     /// Propagation delay after the last bit was sent.
     pub delay_ns: u64,
+    /// What happens to packets on the wire besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Faults>,
     /// Bytes that the link layer adds to each IP packet. Wire and queue both count them (14 for the Ethernet header, as
     /// Linux' tc counts it).
     pub overhead_bytes: u32,

@@ -39,6 +39,7 @@ fn the_labs_file_becomes_the_labs_network() {
         variation: None,
         boost: None,
         stacked: None,
+        faults: None,
     };
     assert_eq!(scenario.links[1].ends, [1, 2]);
     assert_eq!(scenario.links[1].forward, bottleneck);

@@ -4,11 +4,16 @@ mod common;
 
 use bufferscope_records::Table;
 use bufferscope_scenario::{Experiment, Scenario};
-use common::{MS, numbers_where, run};
+use common::{MS, numbers, numbers_where, run, words};
 use proptest::prelude::*;
 
 /// UDP at 12 Mbit/s into a link that plays a trace: more than it delivers.
 fn flood(trace: &[u8], qdisc: &str) -> Scenario {
+    flood_with(trace, qdisc, "")
+}
+
+/// The same with more settings of the direction that plays the trace.
+fn flood_with(trace: &[u8], qdisc: &str, more: &str) -> Scenario {
     let text = format!(
         r#"
         title = "Trace"
@@ -21,6 +26,7 @@ fn flood(trace: &[u8], qdisc: &str) -> Scenario {
         queue.qdisc = "{qdisc}"
         queue.limit = "50p"
         forward.rate = {{ trace = "cell.down" }}
+        {more}
         reverse.rate = "1mbit"
         [[traffic]]
         name = "flood"
@@ -63,6 +69,21 @@ fn packets_wait_in_the_queue_for_an_opportunity() {
     assert_eq!(packets.iter().max(), Some(&50));
     let sent = numbers_where(&sink, Table::Queues, "sent_packets", ("port", "h1>h2"));
     assert_eq!(sent[29], 0, "nothing leaves before 300 ms");
+}
+
+/// The ring is always full, and passes a packet on only at an opportunity.
+#[test]
+fn a_ring_waits_for_an_opportunity_too() {
+    let sink = run(&flood_with(b"5\n10\n", "pfifo", "forward.ring = { size = \"4p\", bql = false }"), 1).output;
+    let of_ring = |column| {
+        let layers = words(&sink, Table::Queues, "layer");
+        let values = numbers(&sink, Table::Queues, column);
+        layers.iter().zip(values).filter(|(layer, _)| *layer == "ring").map(|(_, value)| value).collect::<Vec<u64>>()
+    };
+    let (times, sent) = (of_ring("t_ns"), of_ring("sent_bytes"));
+    let at = |ms: u64| sent[times.iter().position(|t_ns| *t_ns == ms * MS).unwrap()];
+    assert!((at(1500) - at(500)).abs_diff(300_000) <= 1500, "{}", at(1500) - at(500));
+    assert!(of_ring("packets").iter().all(|packets| *packets <= 4));
 }
 
 proptest! {

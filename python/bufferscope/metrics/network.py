@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from bufferscope import _core
 from bufferscope.scenario import (
     SIDES,
+    Faults,
     IrttTraffic,
     NetalyzrTraffic,
     PingTraffic,
@@ -60,6 +61,7 @@ class Port:
     overhead_bytes: int
     queue: Qdisc
     boost: Boost | None = None
+    faults: Faults | None = None
     variation: str | None = None
     """How the rate varies by itself, in a few words; `rate` is then the mean."""
 
@@ -163,6 +165,7 @@ def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
         delay_ns=side["delay_ns"],
         overhead_bytes=side["overhead_bytes"],
         queue=side["queue"],
+        faults=side.get("faults"),
         boost=Boost(**side["boost"]) if "boost" in side else None,
         variation=_variation(side["variation"]) if "variation" in side else None,
     )

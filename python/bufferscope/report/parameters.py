@@ -82,6 +82,8 @@ def _directions(scenario: Scenario) -> list[tuple[Port, Port]]:
 
 def _port(port: Port) -> tuple[str, ...]:
     delay = quantity(port.delay_ns, "ns") if port.delay_ns else "none"
+    if port.faults:
+        delay += f"; {settings({key: value for key, value in port.faults.items() if value})}"
     if not port.rate:
         return "not limited", delay, "none", "none"
     return _rate(port), delay, settings(port.queue, first="qdisc"), quantity(port.overhead_bytes, "bytes")

@@ -8,6 +8,7 @@ use super::boost::Boost;
 use super::ring::Ring;
 use super::stacked::Stacked;
 use super::varying::Varying;
+use super::wire::Wire;
 use super::{Moment, defaults};
 use crate::qdisc::Queue;
 use crate::quantity::{Quantity, Rates, Sizes, Times};
@@ -47,6 +48,9 @@ pub(crate) struct Link {
     #[serde(default = "defaults::delay")]
     #[schemars(example = &"5ms")]
     pub(crate) delay: Delay,
+    /// Losses, jitter and reordering in each direction, after the queue. Default: none.
+    #[schemars(example = json!({ "loss": 0.01, "jitter": "5ms" }))]
+    pub(crate) wire: Option<Wire>,
     /// Bytes that the link layer adds to each IP packet, on the wire and in the queue. The default is Ethernet's header, as
     /// Linux' tc counts it.
     #[serde(default = "defaults::overhead")]
@@ -77,6 +81,8 @@ pub(crate) struct PortSettings {
     pub(crate) boost: Option<Boost>,
     /// Propagation delay.
     pub(crate) delay: Option<Delay>,
+    /// Losses, jitter and reordering, after the queue.
+    pub(crate) wire: Option<Wire>,
     /// Bytes that the link layer adds to each IP packet.
     pub(crate) overhead: Option<Overhead>,
     /// The queueing discipline.

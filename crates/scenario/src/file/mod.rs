@@ -22,6 +22,7 @@ mod traffic;
 mod turns;
 mod varying;
 mod wifi;
+mod wire;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -47,6 +48,7 @@ pub(crate) use traffic::{Ping, Placement, Traffic};
 pub(crate) use turns::Turns;
 pub(crate) use varying::{Varying, WalkKeys};
 pub(crate) use wifi::{Aggregate, Queueing, Wifi};
+pub(crate) use wire::Wire;
 
 use crate::model::Table;
 use crate::quantity::{Quantity, Times};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::qdisc::{Distribution, Loss, Netem, NetemRate, Reorder};
+
 /// A higher rate until a bucket of tokens is empty (see [`TokenBucket`](crate::TokenBucket)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boost {
@@ -9,4 +11,52 @@ pub struct Boost {
     pub rate_bps: u64,
     /// Size of the bucket, which is full at first.
     pub bytes: u64,
+}
+
+/// What a wire does to packets besides sending and delaying them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Faults {
+    /// How packets are lost.
+    pub loss: Option<Loss>,
+    /// How far the propagation delay varies.
+    pub jitter_ns: u64,
+    /// How much a delay depends on the one before.
+    pub correlation: f64,
+    /// The distribution of delays.
+    pub distribution: Distribution,
+    /// No packet overtakes another.
+    pub keep_order: bool,
+    /// Which packets are not delayed.
+    pub reorder: Option<Reorder>,
+}
+
+impl Faults {
+    /// Packets that a wire may hold: enough for a second of 10 Gbit/s, so that it never becomes a queue that drops.
+    pub const LIMIT_PACKETS: u32 = 1_000_000;
+    /// A rate at which the packets of a netem keep their order, and at which none takes as long as a nanosecond.
+    const ORDERING_BPS: u64 = 400_000_000_000_000;
+
+    /// The netem that does this, after the packets have been sent.
+    pub fn netem(&self, delay_ns: u64) -> Netem {
+        Netem {
+            limit_packets: Self::LIMIT_PACKETS,
+            delay_ns,
+            jitter_ns: self.jitter_ns,
+            correlation: self.correlation,
+            distribution: self.distribution,
+            loss: self.loss,
+            ecn: false,
+            duplicate: None,
+            corrupt: None,
+            reorder: self.reorder,
+            rate: self.keep_order.then_some(NetemRate {
+                rate_bps: Self::ORDERING_BPS,
+                packet_overhead_bytes: 0,
+                cell_bytes: 0,
+                cell_overhead_bytes: 0,
+            }),
+            slot: None,
+            inner: None,
+        }
+    }
 }

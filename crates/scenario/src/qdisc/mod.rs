@@ -26,6 +26,7 @@ pub use htb::{ClassFilter, HtbClass};
 pub(crate) use kind::Counts;
 pub use kind::{Kind, Reason};
 use kind::{counted, words};
+pub(crate) use netem::GemodelKeys;
 pub use netem::{Distribution, Loss, NetemRate, NetemSlot, Reorder, SlotDelay};
 pub use packet_match::Match;
 pub use prio::BandFilter;

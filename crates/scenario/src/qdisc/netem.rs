@@ -12,7 +12,7 @@ mod keys;
 mod testing;
 mod words;
 
-pub(crate) use keys::Keys;
+pub(crate) use keys::{GemodelKeys, Keys};
 
 /// Parameters of `netem`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{ring, stacked, varying};
+use super::{ring, stacked, varying, wire};
 use crate::error::{Problem, Problems};
 use crate::file::{Boost as BoostTable, Link as LinkTable, Moment, PortSettings, Rate, RateSetting};
 use crate::files::Traces;
@@ -109,13 +109,20 @@ fn port(
         Some(ring) => (Some(ring), join(&own_path, "ring")),
         None => (table.ring.as_ref(), join(link, "ring")),
     };
+    let delay_ns = own.delay.unwrap_or(table.delay).get();
+    let faults = match (&own.wire, &table.wire) {
+        (Some(keys), _) => Some(wire::resolve(keys, delay_ns, &join(&own_path, "wire"), problems)?),
+        (None, Some(keys)) => Some(wire::resolve(keys, delay_ns, &join(link, "wire"), problems)?),
+        (None, None) => None,
+    };
     Some(Port {
         stacked,
+        faults,
         ring: ring.filter(|_| rate.is_some()).and_then(|ring| ring::resolve(ring, &ring_path, problems)),
         rate,
         variation,
         boost,
-        delay_ns: own.delay.unwrap_or(table.delay).get(),
+        delay_ns,
         overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
         queue: match queue {
             Some(queue) => Qdisc::of_port(queue, &queue_path, problems)?,

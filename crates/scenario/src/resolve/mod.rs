@@ -17,6 +17,7 @@ mod traffic;
 mod turns;
 mod varying;
 mod wifi;
+mod wire;
 
 use crate::error::{Problem, Problems, quote};
 use crate::file::{Setup, Sojourns};

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::model::{
-    Accounting, Boost, ByteLimits, Cellular, Completion, Link, NodeIndex, Outages, Port, RateSchedule, RateStep, Ring,
-    Variation, Walk,
+    Accounting, Boost, ByteLimits, Cellular, Completion, Faults, Link, NodeIndex, Outages, Port, RateSchedule,
+    RateStep, Ring, Variation, Walk,
 };
-use crate::qdisc::Qdisc;
+use crate::qdisc::{Distribution, Loss, Qdisc, Reorder};
 use crate::sizes::FRAME_BYTES;
 use crate::units::{MS, US};
 
@@ -26,11 +26,11 @@ pub(super) fn line(links: usize) -> impl Strategy<Value = Vec<Link>> {
 }
 
 fn port() -> impl Strategy<Value = Port> {
-    let wire = (0..=50_000_u64, 0..=40_u32);
+    let wire = || (1..=50_000_u64, 0..=40_u32, prop::option::weighted(0.2, faults()));
     let varying = (prop::option::weighted(0.2, boost()), prop::option::weighted(0.15, walk()));
-    let rated = (wire.clone(), rate(), Qdisc::any(), varying);
+    let rated = (wire(), rate(), Qdisc::any(), varying);
     prop_oneof![
-        1 => wire.prop_map(|(delay_us, overhead_bytes)| Port {
+        1 => wire().prop_map(|(delay_us, overhead_bytes, faults)| Port {
             rate: None,
             delay_ns: delay_us * US,
             overhead_bytes,
@@ -39,14 +39,16 @@ fn port() -> impl Strategy<Value = Port> {
             variation: None,
             boost: None,
             stacked: None,
+            faults,
         }),
-        4 => rated.prop_map(|((delay_us, overhead_bytes), rate, queue, (boost, walk))| Port {
+        4 => rated.prop_map(|((delay_us, overhead_bytes, faults), rate, queue, (boost, walk))| Port {
             boost: boost.filter(|boost| walk.is_none() && is_constant_below(rate.as_ref(), boost)),
             rate: walk.as_ref().map_or(rate, |walk| RateSchedule::constant(walk.mean_bps)),
             variation: walk.map(Variation::Walk),
             delay_ns: delay_us * US,
             overhead_bytes,
             queue,
+            faults,
             ring: None,
             stacked: None,
         }),
@@ -88,6 +90,26 @@ fn byte_limits() -> impl Strategy<Value = Option<ByteLimits>> {
 fn boost() -> impl Strategy<Value = Boost> {
     let bytes = u64::from(FRAME_BYTES)..=1_000_000;
     (500_000..=100_000_000_u64, bytes).prop_map(|(rate_bps, bytes)| Boost { rate_bps, bytes })
+}
+
+/// Losses, jitter and reordering; the link has a delay.
+fn faults() -> impl Strategy<Value = Faults> {
+    let part = || (1..=1000_u32).prop_map(|part| f64::from(part) / 1000.0);
+    let loss = prop_oneof![
+        [part(), part()].prop_map(|[loss, correlation]| Loss::Random([loss / 20.0, correlation])),
+        [part(), part(), part(), part()].prop_map(|[a, b, c, d]| Loss::Gemodel([a / 20.0, b, c, d / 20.0])),
+    ];
+    let reorder = (part(), part(), 1..10_u32);
+    let reorder = reorder.prop_map(|(probability, correlation, gap)| Reorder { probability, correlation, gap });
+    let distribution = select(vec![Distribution::Uniform, Distribution::Normal, Distribution::ParetoNormal]);
+    let jitter = (1..=20_000_u64, part(), distribution, any::<bool>());
+    let parts = (prop::option::of(loss), prop::option::of(jitter), prop::option::of(reorder));
+    parts.prop_map(|(loss, jitter, reorder)| {
+        let (jitter_us, correlation, distribution, keep_order) =
+            jitter.unwrap_or((0, 0.0, Distribution::Uniform, false));
+        let reorder = reorder.filter(|_| !keep_order);
+        Faults { loss, jitter_ns: jitter_us * US, correlation, distribution, keep_order, reorder }
+    })
 }
 
 /// Random walks of up to 50 Mbit/s.

@@ -3,9 +3,10 @@
 use toml::{Table, Value};
 
 use crate::model::{
-    self, ByteLimits, Completion, Node, OnOff, Outages, Pattern, Periods, PingTiming, Port, Ring, Scenario, Sending,
-    SojournDetail, Traffic, TrafficKind, UdpTraffic, Variation, Walk,
+    self, ByteLimits, Completion, Faults, Node, OnOff, Outages, Pattern, Periods, PingTiming, Port, Ring, Scenario,
+    Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic, Variation, Walk,
 };
+use crate::qdisc::Loss;
 use crate::units::{PACKETS, RATE, SIZE, TIME};
 
 /// The text of an experiment whose only point is this scenario. With it, one can run by hand what a property test
@@ -75,6 +76,9 @@ fn port(port: &Port) -> Value {
     let mut keys = Table::new();
     keys.insert("delay".to_owned(), time(port.delay_ns));
     keys.insert("overhead".to_owned(), size(port.overhead_bytes));
+    if let Some(faults) = &port.faults {
+        keys.insert("wire".to_owned(), wire(faults));
+    }
     if let Some(schedule) = &port.rate {
         let steps = schedule.steps().iter();
         let steps = steps.map(|step| Value::Array(vec![time(step.from_ns), rate(step.bits_per_second)]));
@@ -118,6 +122,35 @@ fn ring(ring: &Ring) -> Value {
     };
     let accounting = Value::try_from(ring.accounting).expect("a word");
     table([("size", packets(ring.size_packets)), ("bql", bql), ("completion", completion), ("accounting", accounting)])
+}
+
+fn wire(faults: &Faults) -> Value {
+    let mut keys = Table::new();
+    let mut tell = |key: &str, value: Value| keys.insert(key.to_owned(), value);
+    match faults.loss {
+        Some(Loss::Random([loss, correlation])) => {
+            tell("loss", loss.into());
+            tell("loss_correlation", correlation.into());
+        }
+        Some(Loss::Gemodel(parts)) => {
+            let parts = ["p", "r", "1-h", "1-k"].into_iter().zip(parts.map(Value::from));
+            tell("gemodel", table(parts));
+        }
+        Some(Loss::State(_)) => unreachable!("no wire has these losses"),
+        None => {}
+    }
+    if faults.jitter_ns > 0 {
+        tell("jitter", time(faults.jitter_ns));
+        tell("correlation", faults.correlation.into());
+        tell("distribution", format!("{:?}", faults.distribution).to_lowercase().into());
+        tell("keep_order", faults.keep_order.into());
+    }
+    if let Some(reorder) = &faults.reorder {
+        tell("reorder", reorder.probability.into());
+        tell("reorder_correlation", reorder.correlation.into());
+        tell("gap", i64::from(reorder.gap).into());
+    }
+    Value::Table(keys)
 }
 
 fn walk(walk: &Walk) -> Value {

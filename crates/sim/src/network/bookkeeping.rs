@@ -18,6 +18,9 @@ impl Network {
         if !self.fates.0.is_empty() {
             self.settle_each_fate(port, recording);
         }
+        if !self.lost_on_wires.is_empty() {
+            self.settle_losses(recording);
+        }
     }
 
     /// Counts and records the packets that a queue dropped, marked, split off or copied, and frees the dropped ones.
@@ -46,6 +49,18 @@ impl Network {
             }
         }
         self.fates = fates;
+    }
+
+    /// Counts, records and frees the packets that were lost on wires.
+    #[cold]
+    fn settle_losses<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        for (port, packet) in std::mem::take(&mut self.lost_on_wires) {
+            self.work += 1;
+            let header = self.pool.header(packet);
+            let flow = self.flows[header.flow as usize].name;
+            recording.lost(self.now(), port, flow, header.frame_bytes, DropReason::new(Reason::NETEM_LOSS.word));
+            self.drop(packet);
+        }
     }
 
     /// Frees a packet that was dropped.

@@ -10,6 +10,7 @@
 
 mod boosted;
 mod delivery;
+mod faults;
 mod walk;
 
 use std::hint::select_unpredictable;
@@ -18,6 +19,7 @@ use bufferscope_scenario::{self as scenario, RateSchedule, RateStep, Variation};
 
 use self::boosted::Boosted;
 use self::delivery::{Delivery, Opening};
+use self::faults::Faults;
 use self::walk::Walking;
 
 use super::pool::{Fifo, PacketId, Pool};
@@ -43,6 +45,8 @@ pub(crate) struct Link {
     /// Packets being sent or propagating, in the order of their arrival at the other end.
     line: Fifo,
     last_arrival_ns: u64,
+    /// What else happens to packets; then these have a line of their own.
+    faults: Option<Box<Faults>>,
     /// Packets that reached the other end.
     delivered: u64,
     /// Its rates from the start of the run on; `None` if frames take no time.
@@ -98,7 +102,8 @@ struct Schedule {
 
 impl Link {
     /// The link of a port. Without a rate, frames take no time.
-    pub(crate) fn new(port: &scenario::Port, random: Random) -> Self {
+    pub(crate) fn new(port: &scenario::Port, mut random: Random) -> Self {
+        let fault_random = Random::from_seed(random.seed());
         let kind = match (&port.rate, &port.variation, port.boost) {
             (None, ..) => Kind::Unlimited,
             (Some(_), Some(Variation::Trace { opportunities, .. }), _) => {
@@ -108,6 +113,7 @@ impl Link {
             (Some(rate), None, None) => Kind::at(rate, 0),
             (Some(rate), None, Some(boost)) => Kind::Boosted(Boosted::new(boost, rate.at(0))),
         };
+        let faults = port.faults.map(|faults| Box::new(Faults::new(&faults, port.delay_ns, fault_random)));
         let is_open = !matches!(kind, Kind::Delivery(_));
         Self {
             kind,
@@ -116,6 +122,7 @@ impl Link {
             delay_ns: port.delay_ns,
             line: Fifo::new(),
             last_arrival_ns: 0,
+            faults,
             delivered: 0,
             rates: port.rate.clone(),
             recorded_rates: 0,
@@ -138,6 +145,9 @@ impl Link {
     /// From now on, packets propagate this long. No packet overtakes an earlier one.
     pub(crate) fn set_delay(&mut self, delay_ns: u64) {
         self.delay_ns = delay_ns;
+        if let Some(faults) = &mut self.faults {
+            faults.set_delay(delay_ns);
+        }
     }
 
     /// Does the link accept no frame now?
@@ -208,9 +218,35 @@ impl Link {
         first.then_some(arrival_ns)
     }
 
+    /// Does more happen to packets than that they are sent and delayed?
+    #[inline]
+    pub(crate) fn is_faulty(&self) -> bool {
+        self.faults.is_some()
+    }
+
+    /// As [`propagate`](Self::propagate) for a link on which more happens. Returns whether the packet goes on; it is lost otherwise. If
+    /// the packet arrives before all others, `first` is set to the time.
+    pub(crate) fn propagate_or_lose(
+        &mut self,
+        packet: PacketId,
+        end_ns: u64,
+        extra_ns: u64,
+        first: &mut Option<u64>,
+    ) -> bool {
+        let Some(faults) = &mut self.faults else { return true };
+        let Some(arrival_ns) = faults.propagate(packet, end_ns, extra_ns) else { return false };
+        *first = Some(arrival_ns).filter(|_| faults.next_arrival() == Some(arrival_ns));
+        true
+    }
+
     /// Takes a packet that arrives at `now_ns` off the line.
     #[inline]
     pub(crate) fn arrival(&mut self, now_ns: u64, pool: &Pool) -> Option<PacketId> {
+        if let Some(faults) = &mut self.faults {
+            let packet = faults.arrival(now_ns)?;
+            self.delivered += 1;
+            return Some(packet);
+        }
         let packet = self.line.front().filter(|&packet| pool.header(packet).at_ns == now_ns)?;
         self.delivered += 1;
         self.line.pop(pool);
@@ -220,7 +256,10 @@ impl Link {
     /// When the next packet arrives at the other end.
     #[inline]
     pub(crate) fn next_arrival(&self, pool: &Pool) -> Option<u64> {
-        self.line.front().map(|packet| pool.header(packet).at_ns)
+        match &self.faults {
+            None => self.line.front().map(|packet| pool.header(packet).at_ns),
+            Some(faults) => faults.next_arrival(),
+        }
     }
 
     /// The rate at which it can send; `None` if frames take no time.
@@ -248,8 +287,19 @@ impl Link {
     }
 
     /// Packets being sent or propagating.
-    pub(crate) fn in_flight(&self) -> &Fifo {
-        &self.line
+    pub(crate) fn packets(&self, pool: &Pool) -> Vec<PacketId> {
+        let faulty = self.faults.iter().flat_map(|faults| faults.packets());
+        self.line.iter(pool).chain(faulty).collect()
+    }
+
+    /// Number of packets being sent or propagating.
+    pub(crate) fn in_flight(&self) -> u64 {
+        u64::from(self.line.packets()) + self.faults.as_ref().map_or(0, |faults| faults.packets().len() as u64)
+    }
+
+    /// Number of packets that were lost on the way.
+    pub(crate) fn lost(&self) -> u64 {
+        self.faults.as_ref().map_or(0, |faults| faults.lost())
     }
 
     /// Number of packets that have reached the other end.
@@ -257,9 +307,9 @@ impl Link {
         self.delivered
     }
 
-    /// Number of packets that the link has accepted.
+    /// Number of packets that the link has accepted and not lost.
     pub(crate) fn accepted(&self) -> u64 {
-        self.delivered + u64::from(self.line.packets())
+        self.delivered + self.in_flight()
     }
 }
 
@@ -332,8 +382,17 @@ mod tests {
 
     fn new(rate: Option<RateSchedule>) -> Link {
         let queue = scenario::Qdisc::default();
-        let port =
-            scenario::Port { rate, variation: None, delay_ns: 0, overhead_bytes: 14, queue, ring: None, boost: None, stacked: None };
+        let port = scenario::Port {
+            rate,
+            variation: None,
+            delay_ns: 0,
+            overhead_bytes: 14,
+            queue,
+            ring: None,
+            boost: None,
+            stacked: None,
+            faults: None,
+        };
         Link::new(&port, Random::from_seed(1))
     }
 

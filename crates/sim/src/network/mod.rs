@@ -76,6 +76,8 @@ pub(crate) struct Network {
     pub(crate) emptied: Vec<u32>,
     slots: Slots,
     fates: Fates,
+    /// Packets that were lost on the wires of these ports, and of which no account was taken yet.
+    lost_on_wires: Vec<(PortIndex, PacketId)>,
     hosts: Random,
     seed: u64,
     /// The nodes of which a port's queue paces connections.
@@ -129,6 +131,7 @@ impl Network {
             emptied: Vec::new(),
             slots,
             fates: Fates::default(),
+            lost_on_wires: Vec::new(),
             hosts: Random::new(seed, Stream::Hosts),
             seed,
             pacing: pacing(scenario),
@@ -206,6 +209,7 @@ impl Network {
         match self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates) {
             Accepted::Passed => {
                 self.propagate(packet, port, now_ns);
+                self.settle_fates(port, recording);
                 Xmit::Left
             }
             Accepted::Ready(xmit) => {
@@ -238,6 +242,7 @@ impl Network {
     pub(crate) fn link_restarts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if self.ports[port as usize].ring.is_some() {
             self.frame_ends(port, recording);
+            self.settle_fates(port, recording);
             return;
         }
         self.send_next(port, recording);
@@ -311,7 +316,24 @@ impl Network {
             Step::Forward(_) => 0,
         };
         let link = &mut self.ports[port as usize].link;
+        if link.is_faulty() {
+            self.propagate_or_lose(packet, port, end_ns, latency_ns);
+            return;
+        }
         if let Some(at_ns) = link.propagate(packet, end_ns, latency_ns, &mut self.pool) {
+            self.events.schedule(self.slots.line(port), at_ns);
+        }
+    }
+
+    /// The same for a link on which packets are lost, or overtake one another.
+    #[cold]
+    fn propagate_or_lose(&mut self, packet: PacketId, port: PortIndex, end_ns: u64, latency_ns: u64) {
+        let mut first = None;
+        let link = &mut self.ports[port as usize].link;
+        if !link.propagate_or_lose(packet, end_ns, latency_ns, &mut first) {
+            self.lost_on_wires.push((port, packet));
+        }
+        if let Some(at_ns) = first {
             self.events.schedule(self.slots.line(port), at_ns);
         }
     }

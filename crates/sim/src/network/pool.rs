@@ -6,8 +6,16 @@ use std::iter::Sum;
 use super::packet::{Body, Header};
 
 /// Index of a packet in the [`Pool`]; the holder owns the packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PacketId(u32);
+
+#[cfg(test)]
+impl PacketId {
+    /// For tests without a pool.
+    pub(crate) fn numbered(number: u64) -> Self {
+        Self(number as u32)
+    }
+}
 
 /// End of a list.
 const NIL: u32 = u32::MAX;

@@ -154,7 +154,7 @@ impl Port {
 
     /// Every packet in the port.
     pub(crate) fn packets(&self, pool: &Pool) -> Vec<PacketId> {
-        let mut packets: Vec<PacketId> = self.link.in_flight().iter(pool).collect();
+        let mut packets: Vec<PacketId> = self.link.packets(pool);
         packets.extend(self.ring.iter().flat_map(|ring| ring.waiting().iter(pool)));
         if let Some(queue) = &self.queue {
             queue.each_packet(pool, &mut |packet| packets.push(packet));
@@ -189,6 +189,7 @@ mod tests {
             stacked: None,
             variation: None,
             boost: None,
+            faults: None,
         };
         Port::new(
             &port,

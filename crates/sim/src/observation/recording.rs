@@ -111,6 +111,20 @@ impl<S: Sink> Recording<S> {
         });
     }
 
+    /// A packet was lost on the wire of a port.
+    pub(crate) fn lost(&mut self, now_ns: u64, port: PortIndex, flow: Name, frame_bytes: u32, reason: DropReason) {
+        let port = self.ports[port as usize];
+        self.recorder.dropped(DropRow {
+            t_ns: now_ns,
+            port,
+            layer: Layer::Wire,
+            flow: Some(flow),
+            bytes: Some(frame_bytes.into()),
+            reason,
+            observed: Observed::Packet,
+        });
+    }
+
     /// The outcome of a probe is known.
     pub(crate) fn probe(&mut self, probe: Name, outcome: Outcome) {
         let Outcome { number: seq, sent_ns, rtt_ns, owd_up_ns, owd_down_ns } = outcome;

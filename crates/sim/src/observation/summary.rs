@@ -41,11 +41,11 @@ pub struct PortPackets {
     pub port: String,
     /// Passed to the port.
     pub arrived: u64,
-    /// Dropped by its queueing discipline, on arrival or later.
+    /// Dropped by its queueing discipline, on arrival or later, or lost on the wire.
     pub dropped: u64,
     /// Still waiting at the end of the run.
     pub queued: u64,
-    /// Taken from the queue by the wire, or by the ring.
+    /// Taken from the queue by the wire, or by the ring, and not lost on the wire.
     pub sent: u64,
     /// Waiting in the ring, or in the driver of a port on the air, at the end of the run.
     pub in_ring: u64,
@@ -105,12 +105,12 @@ pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
         }
         PortPackets {
             port: name,
-            arrived: queue.map_or(link.accepted(), |queue| queue.counts.arrived),
-            dropped: queue_counts.dropped,
+            arrived: queue.map_or(link.accepted() + link.lost(), |queue| queue.counts.arrived),
+            dropped: queue_counts.dropped + link.lost(),
             queued: queue.map_or(0, |queue| queue.backlog().packets),
-            sent: queue.map_or(link.accepted(), |queue| queue.counts.sent_packets),
+            sent: queue.map_or(link.accepted(), |queue| queue.counts.sent_packets - link.lost()),
             in_ring: port.ring.as_ref().map_or(0, |ring| ring.waiting().packets().into()),
-            in_flight: link.in_flight().packets().into(),
+            in_flight: link.in_flight(),
             delivered: link.delivered(),
             marked: queue_counts.marked,
         }
@@ -129,11 +129,11 @@ fn radio_packets(port: String, Port { queue, link, .. }: &Port, radio: &Radio) -
     PortPackets {
         port,
         arrived,
-        dropped: queue_counts.dropped + radio.counts.dropped,
+        dropped: queue_counts.dropped + radio.counts.dropped + link.lost(),
         queued,
         sent: radio.backlog().packets + link.accepted(),
         in_ring: radio.backlog().packets,
-        in_flight: link.in_flight().packets().into(),
+        in_flight: link.in_flight(),
         delivered: link.delivered(),
         marked: queue_counts.marked,
     }

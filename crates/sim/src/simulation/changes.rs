@@ -177,6 +177,7 @@ fn check_link(from: &Link, to: &Link) -> Result<(), SimError> {
             ("overhead", from.overhead_bytes != to.overhead_bytes),
             ("ring", from.ring != to.ring),
             ("boost", from.boost != to.boost),
+            ("wire", from.faults != to.faults),
             ("rate", from.variation != to.variation),
             ("stacked", from.stacked != to.stacked),
         ];

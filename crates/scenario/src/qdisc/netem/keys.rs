@@ -135,7 +135,7 @@ struct StateKeys {
 /// A good state and a bad one, with a probability of loss in each.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
-struct GemodelKeys {
+pub(crate) struct GemodelKeys {
     /// Probability with which the good state ends.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     p: f64,
@@ -150,6 +150,13 @@ struct GemodelKeys {
     #[serde(rename = "1-k")]
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     good_loss: Option<f64>,
+}
+
+impl GemodelKeys {
+    pub(crate) fn loss(&self) -> Loss {
+        let r = self.r.unwrap_or(1.0 - self.p);
+        Loss::Gemodel([self.p, r, self.bad_loss.unwrap_or(1.0), self.good_loss.unwrap_or(0.0)])
+    }
 }
 
 impl Keys {
@@ -191,10 +198,7 @@ impl Keys {
             let p31 = state.p31.unwrap_or(1.0 - state.p13);
             Loss::State([state.p13, p31, state.p32.unwrap_or(0.0), state.p23.unwrap_or(1.0), state.p14.unwrap_or(0.0)])
         });
-        let gemodel = self.gemodel.as_ref().map(|model| {
-            let r = model.r.unwrap_or(1.0 - model.p);
-            Loss::Gemodel([model.p, r, model.bad_loss.unwrap_or(1.0), model.good_loss.unwrap_or(0.0)])
-        });
+        let gemodel = self.gemodel.as_ref().map(|model| model.loss());
         let slot = match &self.slot {
             Some(slot) => Some(slot.resolve(&join(path, "slot"), problems)?),
             None => None,

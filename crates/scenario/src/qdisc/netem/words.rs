@@ -4,6 +4,17 @@ use super::super::Setting;
 use super::{Distribution, Loss, Netem, SlotDelay};
 
 impl Netem {
+    /// The parameters as `tc` takes them, in microseconds.
+    pub fn arguments(&self) -> String {
+        let told = self.words().into_iter().map(|(name, setting)| match setting {
+            Setting::Words(words) => format!("{name} {words}"),
+            Setting::Number(number) => format!("{name} {number}"),
+            Setting::Time(ns) => format!("{name} {}us", ns / 1000),
+            _ => name.to_owned(),
+        });
+        told.collect::<Vec<_>>().join(" ")
+    }
+
     /// The parameters in order.
     pub(super) fn words(&self) -> Vec<(&'static str, Setting)> {
         let us = |ns: u64| format!("{}us", ns / 1000);

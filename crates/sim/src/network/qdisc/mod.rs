@@ -284,6 +284,8 @@ disciplines! {
     netem::Netem,
 }
 
+pub(in crate::network) use self::netem::Settings as NetemSettings;
+
 /// Queues an arriving packet if it fits, and drops it otherwise.
 #[inline]
 fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, fates: &mut Fates) -> Xmit {

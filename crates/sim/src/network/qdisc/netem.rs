@@ -29,7 +29,7 @@ use bufferscope_programs::Uniform;
 use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 use bufferscope_scenario::{self as scenario, Reason};
 
-use self::settings::Settings;
+pub(in crate::network) use self::settings::Settings;
 use super::{Dequeued, Discipline, Fates, Place, Qdisc};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation::split_off_first;

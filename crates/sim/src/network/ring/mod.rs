@@ -107,6 +107,11 @@ impl Ring {
         Some(packet)
     }
 
+    /// Do packets wait while none is being sent?
+    fn is_waiting(&self) -> bool {
+        self.sending.is_none() && !self.waiting.is_empty()
+    }
+
     /// The sender of the packet that is being sent waits for it to be freed.
     fn await_sending(&mut self, flow: u32, segment: TcpPacket) {
         self.begun.back_mut().expect("a packet is being sent").awaited = Some((flow, segment));

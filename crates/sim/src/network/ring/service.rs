@@ -38,10 +38,16 @@ impl Network {
         self.begin_frame(port, recording);
     }
 
-    /// The device begins to send the next packet of its ring, if it sends none.
+    /// The device begins to send the next packet of its ring, if it sends none. It waits for a link that is stopped although no
+    /// frame is being sent: without tokens, or without an opportunity.
     fn begin_frame<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
         let Port { ring: Some(ring), link, .. } = &mut self.ports[port as usize] else { return };
+        if ring.is_waiting() && link.is_stopped(now_ns) {
+            let at_ns = link.awaited(now_ns);
+            self.events.schedule(self.slots.link(port), at_ns);
+            return;
+        }
         let Some(packet) = ring.begin(&self.pool) else { return };
         let header = self.pool.header_mut(packet);
         recording.ring_sojourn(port, now_ns, now_ns - header.at_ns);
@@ -67,10 +73,14 @@ impl Network {
         }
     }
 
-    /// The device of a port with a ring has sent a packet.
+    /// The device of a port with a ring has sent a packet, or the link for which it waited is no longer stopped.
     pub(in crate::network) fn frame_ends<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
         let Some(ring) = &mut self.ports[port as usize].ring else { return };
+        if ring.is_waiting() {
+            self.begin_frame(port, recording);
+            return;
+        }
         ring.end();
         self.begin_frame(port, recording);
         let Some(ring) = &self.ports[port as usize].ring else { return };

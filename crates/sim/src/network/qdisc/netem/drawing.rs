@@ -7,7 +7,7 @@ const SCALE: i64 = 8192;
 
 /// Numbers of which each depends on the one before (`struct crndstate`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Correlated {
+pub(in crate::network) struct Correlated {
     pub(super) rho: u32,
     pub(super) last: u32,
 }

@@ -7,7 +7,7 @@ use crate::random::Random;
 
 /// What decides whether a packet is lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Chain {
+pub(in crate::network) enum Chain {
     Random(u32, Correlated),
     /// The state, and p13, p31, p32, p23, p14.
     State(State, [u32; 5]),
@@ -17,7 +17,7 @@ pub(super) enum Chain {
 
 /// The states of the chain of four, 1 to 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(in crate::network) enum State {
     PassedInGap,
     PassedInBurst,
     LostInBurst,
@@ -36,7 +36,7 @@ impl Chain {
     }
 
     /// Is the next packet lost (`loss_event`)?
-    pub(super) fn loses(&mut self, random: &mut Random) -> bool {
+    pub(in crate::network) fn loses(&mut self, random: &mut Random) -> bool {
         match self {
             Self::Random(probability, correlated) => *probability > 0 && *probability >= correlated.next(random),
             Self::State(state, parts) => {

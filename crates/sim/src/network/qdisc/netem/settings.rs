@@ -12,23 +12,23 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// The parameters, and what the kernel begins anew with them.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(in crate::network) struct Settings {
     pub(super) limit_packets: u64,
-    pub(super) delay_ns: i64,
+    pub(in crate::network) delay_ns: i64,
     pub(super) jitter_ns: i64,
     pub(super) delay: Correlated,
     pub(super) table: Option<&'static [i16]>,
-    pub(super) loss: Option<Chain>,
+    pub(in crate::network) loss: Option<Chain>,
     pub(super) ecn: bool,
     pub(super) duplicate: Option<(u32, Correlated)>,
     pub(super) corrupt: Option<(u32, Correlated)>,
-    pub(super) reorder: Option<Reorder>,
+    pub(in crate::network) reorder: Option<Reorder>,
     pub(super) rate: Option<NetemRate>,
     pub(super) slot: Option<Slot>,
 }
 
 #[derive(Debug)]
-pub(super) struct Reorder {
+pub(in crate::network) struct Reorder {
     probability: u32,
     correlated: Correlated,
     gap: u32,
@@ -37,7 +37,7 @@ pub(super) struct Reorder {
 }
 
 impl Settings {
-    pub(super) fn new(parameters: &scenario::Netem, now_ns: u64, random: &mut Random) -> Self {
+    pub(in crate::network) fn new(parameters: &scenario::Netem, now_ns: u64, random: &mut Random) -> Self {
         let loss = parameters.loss.map(|loss| Chain::new(loss, random));
         let reorder = parameters.reorder.map(|reorder| Reorder {
             probability: fraction(reorder.probability),
@@ -83,7 +83,7 @@ impl Settings {
         from_ns.saturating_add_signed(delay_ns)
     }
 
-    pub(super) fn drawn_delay_ns(&mut self, random: &mut Random) -> i64 {
+    pub(in crate::network) fn drawn_delay_ns(&mut self, random: &mut Random) -> i64 {
         if self.jitter_ns == 0 {
             return self.delay_ns;
         }
@@ -92,7 +92,7 @@ impl Settings {
 }
 
 impl Reorder {
-    pub(super) fn goes_first(&mut self, random: &mut Random) -> bool {
+    pub(in crate::network) fn goes_first(&mut self, random: &mut Random) -> bool {
         let is_delayed = self.counter < self.gap - 1 || self.probability < self.correlated.next(random);
         self.counter = if is_delayed { self.counter.saturating_add(1) } else { 0 };
         !is_delayed
