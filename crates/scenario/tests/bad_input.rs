@@ -337,6 +337,10 @@ const WIFI: &[(&str, &str)] = &[
     ("a radio without stations", "access_point = \"r1\"\nlinks = []"),
     ("a link that is nowhere", "access_point = \"r1\"\nlinks = [\"bottelneck\"]"),
     ("a link of somebody else", "access_point = \"h1\"\nlinks = [\"bottleneck\"]"),
+    (
+        "a boost on the air",
+        "access_point = \"r1\"\nlinks = [\"bottleneck\"]\n[[link]]\nname = \"air\"\nends = [\"r1\", \"s\"]\nrate = \"1mbit\"\nboost = { rate = \"2mbit\", bytes = \"9kb\" }\n[[wifi]]\nname = \"second\"\naccess_point = \"r1\"\nlinks = [\"air\"]",
+    ),
     ("a link without a rate", "access_point = \"r1\"\nlinks = [\"access\"]"),
     ("a link twice", "access_point = \"r1\"\nlinks = [\"bottleneck\", \"bottleneck\"]"),
     ("losses of nobody", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nerrors = { access = 0.1 }"),

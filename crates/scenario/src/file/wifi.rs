@@ -73,7 +73,7 @@ pub(crate) struct FifoKeys {
     /// The queueing discipline of the access point's interface, for all stations together. Default: pfifo with its
     /// default limit.
     #[schemars(example = json!({ "qdisc": "fq_codel" }))]
-    pub(crate) queue: Option<Queue>,
+    pub(crate) queue: Option<Box<Queue>>,
 }
 
 /// Queues for each station.

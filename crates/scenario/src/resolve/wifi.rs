@@ -166,6 +166,15 @@ fn check_link(wifi: &WifiTable, table: &LinkTable, link: &Link, access_point: u1
         let allowed = "the PHY rate of both directions, such as 72.2mbit";
         problems.add(|| Problem::new(join(&path, "rate"), found, allowed));
     }
+    if link.ports().iter().any(|port| port.variation.is_some() || port.boost.is_some()) {
+        let found = format!("a boost, a trace or a rate drawn at random where wifi.{} has a PHY rate", wifi.name);
+        problems.add(|| Problem::new(join(&path, "rate"), found, "a rate, or a schedule of rates"));
+    }
+    if link.ports().iter().any(|port| port.faults.is_some() || port.stacked.is_some()) {
+        let found = format!("faults of a wire, or a stacked interface, where wifi.{} has radios", wifi.name);
+        let allowed = format!("a link without them; frames are lost by wifi.{}.errors", wifi.name);
+        problems.add(|| Problem::new(&path, found, allowed));
+    }
     if link.ports().iter().any(|port| port.ring.is_some()) {
         let found = format!("a ring where wifi.{} has the driver", wifi.name);
         let allowed = format!("wifi.{}.queueing, which says what the driver holds", wifi.name);
