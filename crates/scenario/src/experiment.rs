@@ -23,8 +23,6 @@ use crate::syntax;
 /// Most values (keys and items of arrays) that all points may have together. This bounds the memory and the time that
 /// it takes to expand a large set-up into many points.
 const MOST_VALUES: usize = 5_000_000;
-/// Most set-ups, of all points together, that are checked because a population can draw their values.
-const MOST_EXTREMES: usize = 100_000;
 
 /// An experiment, ready to run: every point is a [`Scenario`] that engines can rely on.
 ///
@@ -335,9 +333,10 @@ fn check_members(
     traces: &Traces<'_>,
 ) -> Result<(), Problems> {
     let extremes = population.count_extremes();
-    if extremes.saturating_mul(axes.count()) > MOST_EXTREMES {
-        let found = format!("{extremes} values to check at each of {} points", axes.count());
-        let allowed = format!("at most {MOST_EXTREMES} of them together");
+    let own: usize = setup.values().map(count_values).sum();
+    if extremes.saturating_mul(axes.count()).saturating_mul(own) > MOST_VALUES {
+        let found = format!("{extremes} values to check with each of {} points", axes.count());
+        let allowed = format!("at most {MOST_VALUES} keys and items in all the set-ups that are checked");
         return Err(Problem::new("population", found, allowed).into());
     }
     let mut problems = Problems::default();
