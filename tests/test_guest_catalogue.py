@@ -73,9 +73,8 @@ def test_a_control_that_no_kernel_has_is_refused_by_name(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", STACKED)
 def test_what_a_card_cannot_be_set_to_is_refused_by_name(name: str, tmp_path: Path) -> None:
-    with pytest.raises(
-        EngineError, match=r"the ring of D>E has \d+p, which virtio_net cannot be set to; allowed: 64p, 128p, 256p"
-    ):
+    refused = r"the ring of D>E has \d+p, which virtio_net cannot be set to; allowed: 64p, 128p, 256p"
+    with pytest.raises(EngineError, match=refused):
         bs.run(name, engine="guest", out=tmp_path)
 
 
