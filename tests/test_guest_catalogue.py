@@ -35,6 +35,9 @@ def _without_newer(name: str, key: str, *only: str) -> str:
 
 
 QUEUE = "link.bottleneck.queue"
+RING = "sweep.link.bottleneck.forward.ring.size"
+SINGLE_SEGMENTS = '{ "offload off" = { gso_max_segs = 1 } }'
+"""All that the card of a guest takes."""
 FEWER = {
     "congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"],
     "mininet-rtt-equation": ["link.bottleneck.queue.limit=20p"],
@@ -47,10 +50,14 @@ FEWER = {
         _without_newer("disciplines", "link.bottleneck.forward.queue", "choke", "fq_pie", "fq", "cake", "prio")
     ],
     "battling-udp-flood": ["traffic.flood.start=0s", _without_newer("battling-udp-flood", QUEUE)],
+    "lncc-ring": [f'{RING}=["128p", "256p"]', f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
+    "lncc-window": ["link.bottleneck.forward.ring.size=256p", f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
 }
 """Overrides that leave points out (a kernel has not every control, and there are many), or begin the load at once."""
 SIMULATED = "prague"
 """The congestion control of `l4s`, which only the simulator has."""
+STACKED = ("lncc-qdisc", "lncc-surface", "lncc-bql")
+"""Experiments with interfaces stacked on others, which only the simulator has."""
 TABLES_WITH_ROWS = {"probes", "flows", "queues"}
 
 
@@ -64,7 +71,14 @@ def test_a_control_that_no_kernel_has_is_refused_by_name(tmp_path: Path) -> None
         bs.run("l4s", engine="guest", out=tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name in bs.catalogue() if name != "l4s"])
+@pytest.mark.parametrize("name", STACKED)
+def test_what_a_card_cannot_be_set_to_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    refused = r"the ring of D>E has \d+p, which virtio_net cannot be set to; allowed: 64p, 128p, 256p"
+    with pytest.raises(EngineError, match=refused):
+        bs.run(name, engine="guest", out=tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in bs.catalogue() if name not in ("l4s", *STACKED)])
 def test_an_experiment_of_the_catalogue_runs_on_a_real_kernel(name: str, tmp_path: Path) -> None:
     changes = [f"duration={DURATION_S}s", "warmup=0s", *FEWER.get(name, [])]
     result = bs.run(name, changes, engine="guest", jobs=JOBS, out=tmp_path, repeat=1)

@@ -1,7 +1,7 @@
 """Figures of a metric against a swept size: marks at the means, bars of their standard errors, a line for each series.
 
-The size is the first swept key whose values all begin with a number of one unit, such as `80p` or `80p on the card`. What
-follows the number, and the values of the other varying keys, make the series.
+The size is the first swept key whose values all begin with a number of one unit, such as `80p` or `80p on the card`.
+What follows the number, and the values of the other varying keys, make the series.
 """
 
 import math
