@@ -332,8 +332,16 @@ mod tests {
 
     fn new(rate: Option<RateSchedule>) -> Link {
         let queue = scenario::Qdisc::default();
-        let port =
-            scenario::Port { rate, variation: None, delay_ns: 0, overhead_bytes: 14, queue, ring: None, boost: None, stacked: None };
+        let port = scenario::Port {
+            rate,
+            variation: None,
+            delay_ns: 0,
+            overhead_bytes: 14,
+            queue,
+            ring: None,
+            boost: None,
+            stacked: None,
+        };
         Link::new(&port, Random::from_seed(1))
     }
 
