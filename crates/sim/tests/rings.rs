@@ -95,6 +95,33 @@ fn a_late_report_starves_a_small_ring_and_byte_queue_limits_allow_for_it() {
     assert!(least >= 5 * 1514 && most <= 16 * 1514, "{least} to {most} bytes");
 }
 
+#[test]
+fn a_device_sends_when_its_link_accepts_a_frame() {
+    // The bucket of 500 kB is emptied at 15 - 10 Mbit/s, in 0.8 s; from then on the link sends at 10 Mbit/s. In all, it sends
+    // what 10 Mbit/s carry, and the bucket.
+    let bottleneck = r#"
+        [link.forward]
+        rate = "10mbit"
+        boost = { rate = "15mbit", bytes = "500kb" }
+        queue = { qdisc = "pfifo", limit = "50p" }
+        ring = { size = "64p", bql = true, completion = "4p" }
+    "#;
+    let flood = r#"
+        [[traffic]]
+        name = "flood"
+        kind = "udp"
+        from = "h1"
+        to = "h2"
+        size = "1472b"
+        rate = "20mbit"
+    "#;
+    let sink = run(&dumbbell("4s", bottleneck, flood), 1).output;
+    let sent = samples(&sink, "ring", "sent_bytes");
+    let bytes = *sent.last().unwrap();
+    let expected = 4 * 10_000_000 / 8 + 512_000;
+    assert!(bytes.abs_diff(expected) < 25_000, "{bytes} of {expected} bytes");
+}
+
 /// One flow from a host whose own port has a ring; the most packets in its queue and in its ring after a second.
 fn own_port(ring: &str) -> (u64, u64) {
     let sink = run(

@@ -241,7 +241,7 @@ impl Network {
     /// The link of a port is no longer stopped: packets are waiting for it, or a ring has to know.
     pub(crate) fn link_restarts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if self.ports[port as usize].ring.is_some() {
-            self.frame_ends(port, recording);
+            self.device_acts(port, recording);
             self.settle_fates(port, recording);
             return;
         }

@@ -96,20 +96,18 @@ impl Ring {
         self.waiting.push(packet, pool);
     }
 
-    /// Takes the packet that the device sends next.
+    /// Is the device sending a packet?
+    fn is_sending(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// Takes the packet that the device sends next; it must be sending none.
     fn begin(&mut self, pool: &Pool) -> Option<PacketId> {
-        if self.sending.is_some() {
-            return None;
-        }
+        debug_assert!(!self.is_sending(), "a device sends one packet at a time");
         self.sending = self.waiting.pop(pool);
         let packet = self.sending?;
         self.begun.push_back(Begun { frame_bytes: pool.header(packet).frame_bytes, awaited: None });
         Some(packet)
-    }
-
-    /// Do packets wait while none is being sent?
-    fn is_waiting(&self) -> bool {
-        self.sending.is_none() && !self.waiting.is_empty()
     }
 
     /// The sender of the packet that is being sent waits for it to be freed.
@@ -125,6 +123,11 @@ impl Ring {
         self.counts.sent_bytes += u64::from(sent.frame_bytes);
     }
 
+    /// Has the device nothing left to send?
+    fn has_sent_all(&self) -> bool {
+        self.sending.is_none() && self.waiting.is_empty()
+    }
+
     /// Packets that were sent and not reported.
     fn unreported(&self) -> usize {
         self.begun.len() - usize::from(self.sending.is_some())
@@ -133,9 +136,7 @@ impl Ring {
     /// When the device reports a packet that was just sent.
     fn report(&self, now_ns: u64) -> Report {
         match self.completion {
-            Completion::Packets(packets) if self.unreported() >= packets as usize || self.sending.is_none() => {
-                Report::Now
-            }
+            Completion::Packets(packets) if self.unreported() >= packets as usize || self.has_sent_all() => Report::Now,
             Completion::Packets(_) => Report::Later,
             // An earlier one has set the time.
             Completion::AfterNs(_) if self.unreported() > 1 => Report::Later,

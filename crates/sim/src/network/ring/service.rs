@@ -38,14 +38,15 @@ impl Network {
         self.begin_frame(port, recording);
     }
 
-    /// The device begins to send the next packet of its ring, if it sends none. It waits for a link that is stopped although no
-    /// frame is being sent: without tokens, or without an opportunity.
+    /// The device begins to send the next packet of its ring, if it sends none. If its link accepts none now, it waits.
     fn begin_frame<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
         let Port { ring: Some(ring), link, .. } = &mut self.ports[port as usize] else { return };
-        if ring.is_waiting() && link.is_stopped(now_ns) {
-            let at_ns = link.awaited(now_ns);
-            self.events.schedule(self.slots.link(port), at_ns);
+        if ring.is_sending() || ring.waiting().is_empty() {
+            return;
+        }
+        if link.is_stopped(now_ns) {
+            self.events.schedule(self.slots.link(port), link.awaited(now_ns));
             return;
         }
         let Some(packet) = ring.begin(&self.pool) else { return };
@@ -73,13 +74,12 @@ impl Network {
         }
     }
 
-    /// The device of a port with a ring has sent a packet, or the link for which it waited is no longer stopped.
-    pub(in crate::network) fn frame_ends<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    /// The device of a port with a ring has sent a packet, or its link restarts.
+    pub(in crate::network) fn device_acts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
         let Some(ring) = &mut self.ports[port as usize].ring else { return };
-        if ring.is_waiting() {
-            self.begin_frame(port, recording);
-            return;
+        if !ring.is_sending() {
+            return self.begin_frame(port, recording);
         }
         ring.end();
         self.begin_frame(port, recording);
