@@ -391,7 +391,7 @@ proptest! {
     #[test]
     fn any_scenario_becomes_commands_of_plain_words(scenario in arbitrary_scenario()) {
         let plan = match Plan::new(&scenario, Kernel::USUAL) {
-            Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. }) => return Ok(()),
+            Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Link { .. }) => return Ok(()),
             other => other.unwrap(),
         };
         let script = Script::new(&scenario, &[]).unwrap().to_string();
@@ -414,7 +414,9 @@ proptest! {
         scenario.nodes.iter_mut().for_each(|node| node.tcp.gso_max_segs = 1);
         scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]).for_each(|port| port.stacked = None);
         let plan = match Plan::new(&scenario, Kernel::USUAL) {
-            Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. }) => return Ok(()),
+            Err(
+                PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. } | PlanError::Link { .. },
+            ) => return Ok(()),
             other => other.unwrap(),
         };
         let numbers: Vec<usize> = plan.cards().map(|cards| cards.number).collect();

@@ -199,7 +199,7 @@ fn a_point_is_changed_by_further_overrides() {
     assert_eq!(bottleneck(&after), bottleneck(before), "the swept value stays");
     assert_eq!(later, set(["traffic.bulk.flows=3", " link.bottleneck.rate = 2mbit"]), "the first rate is replaced");
     assert_eq!(&experiment.changed(1, None, &mut vec![]).unwrap(), before);
-    let swept = experiment.changed(1, &mut set(["link.bottleneck.queue={qdisc='codel'}"]).to_vec()).unwrap();
+    let swept = experiment.changed(1, None, &mut set(["link.bottleneck.queue={qdisc='codel'}"]).to_vec()).unwrap();
     assert!(matches!(bottleneck(&swept), Qdisc::Codel(_)), "a swept value can be changed, too");
 }
 
@@ -212,7 +212,7 @@ fn a_point_is_not_changed_into_something_impossible() {
         ("sweep.duration=['1s']", "(no key of the network or its traffic)"),
         ("link.bottleneck", "no ="),
     ] {
-        let error = experiment.changed(0, &mut set([change]).to_vec()).unwrap_err().to_string();
+        let error = experiment.changed(0, None, &mut set([change]).to_vec()).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
 }

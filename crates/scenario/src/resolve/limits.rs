@@ -173,11 +173,8 @@ fn flows(scenario: &Scenario) -> u64 {
 }
 
 impl Port {
-    /// Bits that can be sent up to `end_ns`; 0 if the port has no rate, because nothing queues there.
+    /// Bits that can be sent up to `end_ns`, on average if the rate varies by itself; 0 if the port has no rate, because nothing queues there.
     fn capacity_bits(&self, end_ns: u64) -> u128 {
-        if let Some(variation) = &self.variation {
-            return u128::from(variation.fastest_bps()) * u128::from(end_ns) / 1_000_000_000;
-        }
         let steps = self.rate.as_ref().map_or(&[][..], |rate| rate.steps());
         let ends = steps.iter().skip(1).map(|step| step.from_ns).chain([end_ns]);
         let bits = steps.iter().zip(ends).map(|(step, until)| {
