@@ -58,7 +58,7 @@ pub(crate) struct Wifi {
 pub(crate) enum Queueing {
     /// A driver before Linux 4.10: below the queueing discipline it takes as many packets as it has room for, whichever
     /// stations they are for.
-    Fifo(FifoKeys),
+    Fifo(Box<FifoKeys>),
     /// Linux since 4.10: queues for each station in mac80211, from which the driver takes an aggregate at a time.
     Mac80211(Mac80211Keys),
 }
