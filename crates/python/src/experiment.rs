@@ -34,7 +34,7 @@ pub(crate) fn load(
 ) -> PyResult<Experiment> {
     let read = |name: &str| {
         Python::attach(|py| {
-            let found = read.call1(py, (name,)).and_then(|content| content.extract::<Vec<u8>>(py).map_err(PyErr::from));
+            let found = read.call1(py, (name,)).and_then(|content| content.extract::<Vec<u8>>(py));
             found.map_err(|error| error.value(py).to_string())
         })
     };

@@ -292,11 +292,15 @@ fn a_nullable_column_is_one_that_may_be_unknown() {
             "rwnd_limited_ns",
             "sndbuf_limited_ns",
             "state",
+            "airtime_ns",
+            "transmissions",
             "limit_bytes",
             "inflight_bytes",
             "flow",
             "bytes",
-            "finished_ns"
+            "finished_ns",
+            "idle_ns",
+            "loaded_ns"
         ]
     );
 }
@@ -308,7 +312,10 @@ fn row_counts_serialise_by_table_name() {
     let ping = recorder.intern("ping");
     recorder.probe(ProbeRow { probe: ping, seq: 1, sent_ns: 0, rtt_ns: None, owd_up_ns: None, owd_down_ns: None });
     let counts = serde_json::to_string(&recorder.finish().unwrap()).unwrap();
-    assert_eq!(counts, r#"{"probes":1,"flows":0,"queues":0,"drops":0,"transfers":0,"sojourns":0,"capacity":0}"#);
+    assert_eq!(
+        counts,
+        r#"{"probes":1,"flows":0,"queues":0,"drops":0,"transfers":0,"sojourns":0,"capacity":0,"estimates":0}"#
+    );
 }
 
 #[test]

@@ -6,9 +6,18 @@ use bufferscope_records::{MemorySink, Table, Tables};
 use bufferscope_scenario::Scenario;
 use common::{BULK, MS, PING, WEB, dumbbell, numbers, numbers_where, run};
 
-/// 10 s of a flow, pings, pages and datagrams, of which the queue drops some.
+/// 10 s of a flow, pings, pages, a test of the buffers and datagrams, of which the queue drops some.
 fn scenario() -> Scenario {
     let datagrams = r#"
+        [[traffic]]
+        name = "buffers"
+        kind = "netalyzr"
+        from = "h1"
+        to = "h2"
+        probes = 10
+        load = "1s"
+        pause = "1s"
+
         [[traffic]]
         name = "datagrams"
         kind = "udp"
