@@ -73,7 +73,7 @@ ENDLESS = """
 """
 """The first point is soon done; the second takes a long time."""
 
-TABLES = ("probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity")
+TABLES = ("probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity", "estimates")
 
 
 @dataclass(frozen=True)

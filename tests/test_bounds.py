@@ -223,12 +223,12 @@ def test_no_more_runs_at_a_time_than_memory_holds(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"repeat": 100_001}, "--repeat: found 100001; allowed: 1 to 100000 (100000 runs at a time, 1 for each seed)"),
+        ({"repeat": 1_000_001}, "--repeat: found 1000001; allowed: 1 to 1000000 (1000000 runs at a time, 1 for each seed)"),
         (
             {"repeat": 10**30},
-            f"--repeat: found {10**30}; allowed: 1 to 100000 (100000 runs at a time, 1 for each seed)",
+            f"--repeat: found {10**30}; allowed: 1 to 1000000 (1000000 runs at a time, 1 for each seed)",
         ),
-        ({"repeat": 0}, "--repeat: found 0; allowed: 1 to 100000"),
+        ({"repeat": 0}, "--repeat: found 0; allowed: 1 to 1000000"),
         ({"seed": -1, "repeat": 5}, f"--seed: found -1; allowed: 0 to {2**63 - 5}"),
         (
             {"seed": 2**63 - 1, "repeat": 5},
@@ -247,5 +247,5 @@ def test_a_wrong_number_of_repetitions_is_what_the_message_is_about(
 
 def test_each_engine_and_point_counts_among_the_runs_at_a_time(tmp_path: Path) -> None:
     experiment = load(write(tmp_path, sweep(10)))
-    with pytest.raises(bs.InputError, match=r"allowed: 1 to 5000 \(100000 runs at a time, 20 for each seed\)"):
-        plan(experiment, engines("sim,guest"), tmp_path, repeat=5001)
+    with pytest.raises(bs.InputError, match=r"allowed: 1 to 50000 \(1000000 runs at a time, 20 for each seed\)"):
+        plan(experiment, engines("sim,guest"), tmp_path, repeat=50_001)

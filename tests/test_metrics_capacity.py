@@ -33,10 +33,10 @@ def test_metrics_take_the_rate_that_the_link_had_and_not_the_one_that_was_asked_
 
 
 def test_records_from_elsewhere_may_be_out_of_order_and_incomplete() -> None:
-    rows = rates((4, 2), (1, 10), (6, 0)) + rates((0, 10), port="nowhere")
+    rows = rates((4, 2), (1, 10), (6, -1), (7, 0)) + rates((0, 10), port="nowhere")
     (port, capacity), *others = capacities(HandmadeRun(scenario({}), {"capacity": rows})).items()
     assert (port, others) == ("r1>h2", [])
-    assert [capacity.at(t * SECOND) for t in (0, 1, 4, 6)] == [10e6, 10e6, 2e6, 2e6]
+    assert [capacity.at(t * SECOND) for t in (0, 1, 4, 6, 7)] == [10e6, 10e6, 2e6, 2e6, 0]
     run = HandmadeRun(scenario({}), {"queues": [{"t_ns": 0}, {"t_ns": SECOND}], "capacity": []})
     assert not [name for name in metrics.compute(run) if name.startswith(("utilization", "delay_share"))]
     with pytest.raises(metrics.NotMeasuredError):

@@ -14,6 +14,7 @@ import bufferscope as bs
 from bufferscope import _core
 from bufferscope.expectations import Entry
 from bufferscope.experiment import Document, Experiment, catalogue, load
+from bufferscope.reading import NamedFiles
 from bufferscope.scenario import Qdisc, Scenario
 from bufferscope.store.metadata import Metadata, Summary, checked
 from bufferscope.store.reading import read_metadata
@@ -22,7 +23,9 @@ EVERY_KEY = Path(__file__).parents[1] / "crates" / "scenario" / "tests" / "every
 
 
 def every_key(*overrides: str) -> Experiment:
-    return Experiment("every-key", EVERY_KEY.read_bytes(), EVERY_KEY.name, overrides)
+    """The file of every key. The trace that it names has one opportunity a millisecond."""
+    named = NamedFiles(known={"cell.down": b"1\n"})
+    return Experiment("every-key", EVERY_KEY.read_bytes(), EVERY_KEY.name, overrides, named)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +67,12 @@ def test_every_word_that_a_key_takes_is_declared() -> None:
     words = {repr(word) for word in constants(schema)}
     # Parameters of disciplines are not declared. The loader replaces load tests by their parts.
     of_queues = {repr(word) for word in constants(referred(schema["$defs"], "Queue"))}
+    # So does it with the presets of rates, and each member of a population has the values that it drew.
     load_tests = {"'rrul'", "'rrul_be'", "'tcp_bidirectional'", "'tcp_ndown'", "'tcp_nup'"}
+    presets = {repr(f"{radio}-{way}") for radio in ("evdo", "umts", "lte") for way in ("down", "up")}
+    distributions = {"'choice'", "'lognormal'", "'loguniform'"}
     left = words - declared(Scenario) - of_queues
-    assert left == load_tests | {"'exact'"}, "'exact': a ping's timing where none is written"
+    assert left == load_tests | presets | distributions | {"'exact'"}, "'exact': a ping's timing where none is written"
 
 
 def referred(definitions: dict[str, object], name: str) -> list[object]:

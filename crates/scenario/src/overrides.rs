@@ -100,10 +100,10 @@ impl Changes {
         problems.into_result()
     }
 
-    /// Reads the sweep, the expectations and the population, of which the last can be changed key by key.
+    /// Reads the sweep, the expectations and the population, of which the last can be changed, whole or key by key.
     pub(crate) fn study(&self, mut tables: Table) -> Result<Study, Problems> {
         for change in self.of(Target::Population) {
-            if !tables.contains_key(POPULATION) {
+            if change.path.depth() > 1 && !tables.contains_key(POPULATION) {
                 let found = format!("{} (no [population])", quote(&change.text));
                 return Err(Problem::new("--set", found, "keys of tables that the experiment has").into());
             }
@@ -185,7 +185,7 @@ impl Target {
     fn of(path: &KeyPath) -> Option<Self> {
         let has = |shape: &Shape| shape.key_names().any(|name| name == path.first());
         match path.first() {
-            POPULATION if path.depth() > 1 => Some(Self::Population),
+            POPULATION => Some(Self::Population),
             _ if has(&ABOUT) => Some(Self::About),
             _ => has(&SETUP).then_some(Self::Setup),
         }

@@ -52,7 +52,7 @@ class AgreementView:
     repetitions: str
     points: tuple[PointView, ...]
     parameters: tuple[parameters.Table, ...]
-    runs: tuple[stored.RunView, ...]
+    runs: stored.RunList
     warnings: tuple[stored.Warned, ...]
     contents: tuple[Entry, ...]
     commands: tuple[str, ...]
@@ -93,7 +93,7 @@ def _page_view(agreement: Agreement, result: Result, page: Path, step: Callable[
         repetitions=_repetitions(result),
         points=views,
         parameters=tuple(parameters.tables(points(Result(result.by_engine[reference])))),
-        runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs),
+        runs=stored.run_list(((labels[run.id], run) for run in result.runs), page),
         warnings=stored.warnings(result.runs),
         contents=of_points("Summary", views),
         commands=(stored.command(result.runs, "agree", "--engines"),),

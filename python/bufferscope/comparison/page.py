@@ -62,7 +62,7 @@ class ComparisonView:
     """How many points have no charts of their own."""
     warnings: tuple[stored.Warned, ...]
     parameters: tuple[parameters.Table, ...]
-    runs: tuple[stored.RunView, ...]
+    runs: stored.RunList
     commands: tuple[str, ...]
     provenance: tuple[str, ...]
 
@@ -110,7 +110,7 @@ def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) 
         undrawn=max(0, len(comparison.points) - MOST_DRAWN),
         warnings=stored.warnings(together.runs),
         parameters=_parameters(comparison, together),
-        runs=tuple(stored.view(side.label, run, page) for side in everything for run in side.runs),
+        runs=stored.run_list(((side.label, run) for side in everything for run in side.runs), page),
         commands=tuple(dict.fromkeys(_commands(everything))),
         provenance=tuple(dict.fromkeys(stored.provenance(run) for run in _first_of_each_engine(together))),
     )

@@ -44,10 +44,7 @@ class ExperimentView:
     """The experiment's expectations; None if its file has none."""
     parameters: tuple[parameters.Table, ...]
     metrics: metrics_table.MetricsTable
-    runs: tuple[stored.RunView, ...]
-    """The first of the runs, which the page lists."""
-    more_runs: int
-    """The number of the others."""
+    runs: stored.RunList
     points: tuple[str, ...]
     """The points' labels; none if nothing is swept or compared."""
     commands: tuple[str, ...]
@@ -110,7 +107,7 @@ def page_view(
     outcome = reasons.outcome(groups)
     explained = reasons.reasons(groups, why)
     pair = lead.find(results)
-    runs = sum(len(view.runs) + view.more_runs for view in experiments)
+    runs = sum(view.runs.number for view in experiments)
     return PageView(
         title=_title(experiments),
         summary=f"{plural(len(experiments), 'experiment')}, {plural(runs, 'run')}",
@@ -189,8 +186,7 @@ def _experiment(
         ),
         parameters=tuple(parameters.tables(grouped)),
         metrics=metrics_table.table(grouped),
-        runs=tuple(stored.view(labels[run.id], run, page) for run in result.runs[: stored.MOST_RUNS]),
-        more_runs=max(0, len(result.runs) - stored.MOST_RUNS),
+        runs=stored.run_list(((labels[run.id], run) for run in result.runs), page),
         points=_labels(grouped),
         commands=tuple(stored.command(r) for variant in result.variants for r in variant.by_engine.values()),
         provenance=tuple(stored.provenance(runs[0]) for runs in by_engine.values()),

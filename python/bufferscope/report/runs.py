@@ -3,9 +3,10 @@
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 UNLESS_SAID = "sim"
 """The engine that a command uses if it names none."""
 MOST_RUNS = 1000
-"""The most runs of an experiment that a page lists: a population may have many more."""
+"""The most runs that a page lists at one place: a population may have many more."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,19 @@ class RunView:
     name: str
     wall_s: str
     rows: str
+
+
+@dataclass(frozen=True)
+class RunList:
+    """The first of the runs of a page or of an experiment."""
+
+    listed: tuple[RunView, ...]
+    more: int
+    """The number of the others."""
+
+    @property
+    def number(self) -> int:
+        return len(self.listed) + self.more
 
 
 @dataclass(frozen=True)
@@ -54,8 +68,14 @@ def _whom(warned: int, runs: int) -> str:
     return f"{number(warned)} of {plural(runs, 'run')}"
 
 
-def view(label: str, run: "Run", page: Path) -> RunView:
-    """A run of a point; `page` is the page that links to it."""
+def run_list(runs: Iterable[tuple[str, "Run"]], page: Path) -> RunList:
+    """Runs with the labels of their points; `page` is the page that links to them."""
+    rest = iter(runs)
+    listed = tuple(_view(label, run, page) for label, run in islice(rest, MOST_RUNS))
+    return RunList(listed, sum(1 for _ in rest))
+
+
+def _view(label: str, run: "Run", page: Path) -> RunView:
     return RunView(
         point=label,
         seed=run.seed,
