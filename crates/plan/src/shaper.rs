@@ -115,7 +115,7 @@ fn add_port(
     let device = node_device(scenario, place.0, place.1);
     let rate_bps = port.boost.map_or(first.bits_per_second, |boost| boost.rate_bps);
     let (on, node) = (&device.name, device.namespace as u16);
-    let table = wire::size_table(wire::more_bytes(port));
+    let table = wire::size_table(port.encapsulation);
     if let Some(ring) = port_ring(plan, port, &device) {
         let inner = attach(plan, port, &device, (&name, "root", &table))?;
         plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: Some(ring) });
@@ -127,7 +127,7 @@ fn add_port(
         format!("class add {}", shaper.class(on, first)),
     ]);
     let inner = attach(plan, port, &device, (&name, "parent 1:1", ""))?;
-    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel.delay_by, (shaper, later)));
+    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel.delay_by, shaper, later));
     plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: None });
     Ok(())
 }
@@ -152,7 +152,8 @@ fn rate_changes(
     place: (usize, usize),
     device: &Device,
     delay_by: DelayBy,
-    (shaper, later): (Shaper, &[RateStep]),
+    shaper: Shaper,
+    later: &[RateStep],
 ) -> Vec<RateChange> {
     let Some(index) = plan.delays.iter().position(|delay| delay.link == place.0) else { return Vec::new() };
     let (delay, side) = (&plan.delays[index], 1 - place.1);

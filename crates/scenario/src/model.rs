@@ -6,6 +6,7 @@
 //! separate process reads it back from the JSON that it serialises to.
 
 mod datagrams;
+mod encapsulation;
 mod ring;
 mod servers;
 mod streams;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::qdisc::Qdisc;
 
 pub use self::datagrams::{DnsTraffic, IrttTraffic, NetalyzrTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+pub use self::encapsulation::Encapsulation;
 pub use self::ring::{Accounting, ByteLimits, Completion, Ring};
 pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
@@ -155,9 +157,9 @@ pub struct Port {
     /// What happens to packets on the wire besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
-    /// Bytes that the link layer adds to each IP packet. Wire and queue both count them (14 for the Ethernet header, as
-    /// Linux' tc counts it).
-    pub overhead_bytes: u32,
+    /// What the link layer makes of the length of a packet.
+    #[serde(flatten)]
+    pub encapsulation: Encapsulation,
     /// The queueing discipline; it has no effect where `rate` is `None`.
     pub queue: Qdisc,
     /// The driver's transmit ring, if there is one; always `None` where `rate` is `None`.

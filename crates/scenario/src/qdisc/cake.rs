@@ -214,7 +214,7 @@ impl Discipline for Cake {
         };
         let raw = keys.raw.unwrap_or(keys.overhead.is_none() && keys.framing.is_empty());
         let mut link_layer = LinkLayer { raw, ..LinkLayer::default() };
-        let overhead = framing::apply(&keys.framing, &mut link_layer);
+        let overhead = Framing::apply(&keys.framing, &mut link_layer);
         let Some(overhead_bytes) = keys.overhead.or(overhead) else {
             let found = "an overhead of more than 256 bytes";
             problems.add(|| Problem::new(join(path, "framing"), found, "an overhead from -64 to 256 bytes"));

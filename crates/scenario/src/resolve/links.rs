@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{ring, stacked, varying, wire};
+use super::{overhead, ring, stacked, varying, wire};
 use crate::error::{Problem, Problems};
 use crate::file::{Boost as BoostTable, Link as LinkTable, Moment, PortSettings, Rate, RateSetting};
 use crate::files::Traces;
@@ -115,6 +115,10 @@ fn port(
         (None, Some(keys)) => Some(wire::resolve(keys, delay_ns, &join(link, "wire"), problems)?),
         (None, None) => None,
     };
+    let encapsulation = match &own.overhead {
+        Some(own) => overhead::resolve(own, &join(&own_path, "overhead"), problems)?,
+        None => overhead::resolve(&table.overhead, &join(link, "overhead"), problems)?,
+    };
     Some(Port {
         stacked,
         faults,
@@ -123,7 +127,7 @@ fn port(
         variation,
         boost,
         delay_ns,
-        overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
+        encapsulation,
         queue: match queue {
             Some(queue) => Qdisc::of_port(queue, &queue_path, problems)?,
             None => Qdisc::default(),
