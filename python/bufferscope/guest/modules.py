@@ -28,7 +28,7 @@ WANTED = (
     *(f"tcp_{name}" for name in ("veno", "scalable", "highspeed", "lp", "nv", "cdg", "dctcp")),
     *("udp_diag", "raw_diag", "virtio_net"),
 )
-"""Loaded, besides, if the kernel has them; an experiment that needs a missing one is refused with an error that names it."""
+"""Loaded, too, if the kernel has them; an experiment that needs a missing one is refused by name."""
 
 
 _DEEPEST = 100
