@@ -3,7 +3,7 @@
 //! A port with a ring has only the discipline: its network card implements the rate.
 
 use bufferscope_scenario::sizes::FRAME_BYTES;
-use bufferscope_scenario::{Boost, Port, RateSchedule, RateStep, Scenario};
+use bufferscope_scenario::{Boost, PfifoFast, Port, Qdisc, RateSchedule, RateStep, Scenario};
 
 use super::network::node_device;
 use super::{
@@ -115,6 +115,7 @@ fn add_port(
     let device = node_device(scenario, place.0, place.1);
     let rate_bps = port.boost.map_or(first.bits_per_second, |boost| boost.rate_bps);
     let (on, node) = (&device.name, device.namespace as u16);
+    plan.namespaces[device.namespace].ip.extend(txqueuelen(port, on));
     let table = wire::size_table(port.encapsulation);
     if let Some(ring) = port_ring(plan, port, &device) {
         let inner = attach(plan, port, &device, (&name, "root", &table))?;
@@ -130,6 +131,16 @@ fn add_port(
     plan.rate_changes.extend(rate_changes(plan, place, &device, kernel.delay_by, shaper, later));
     plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: None });
     Ok(())
+}
+
+/// Sets the length of a device's queue where a discipline takes it from there.
+fn txqueuelen(port: &Port, device: &str) -> Option<String> {
+    let bands = port.queue.all().into_iter().find_map(|qdisc| match qdisc {
+        Qdisc::PfifoFast(pfifo_fast) => Some(pfifo_fast.band_packets),
+        _ => None,
+    });
+    let unusual = bands.filter(|packets| *packets != PfifoFast::USUAL_PACKETS)?;
+    Some(format!("link set dev {device} txqueuelen {unusual}"))
 }
 
 /// Attaches a port's discipline at a place. Returns the disciplines inside it.

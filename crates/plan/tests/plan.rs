@@ -153,6 +153,23 @@ fn cells_and_the_shortest_packet_become_a_size_table() {
     }
 }
 
+/// `tc` cannot say how long the bands of pfifo_fast are, and a pfifo is told by its limit.
+#[test]
+fn only_the_bands_of_pfifo_fast_need_the_devices_own_length() {
+    let lines = |queue: &str| {
+        let toml = LAB.replace(r#"queue = { qdisc = "pfifo", limit = "100p" }"#, queue);
+        let lines = script(&toml);
+        let lines = lines.lines().filter(|line| line.contains("txqueuelen") || line.contains(" pfifo"));
+        lines.map(|line| line.split_once(" dev ").unwrap().1.split_once(' ').unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    let pfifo_fast = "parent 1:1 handle 10: pfifo_fast";
+    assert_eq!(lines("queue.qdisc = \"pfifo_fast\""), [pfifo_fast; 2]);
+    let found = lines("txqueuelen = 50, queue.qdisc = \"pfifo_fast\"");
+    assert_eq!(found.iter().filter(|line| line.as_str() == "txqueuelen 50").count(), 2, "{found:?}");
+    assert_eq!(found.iter().filter(|line| line.as_str() == pfifo_fast).count(), 2, "{found:?}");
+    assert_eq!(lines("txqueuelen = 50"), ["parent 1:1 handle 10: pfifo limit 50"; 2]);
+}
+
 #[test]
 fn ptm_and_rings_on_cells_are_refused_by_name() {
     let ptm = LAB.replace("rate = \"10mbit\"", "rate = \"10mbit\", overhead = \"pppoe-ptm\"");

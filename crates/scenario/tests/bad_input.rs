@@ -119,6 +119,8 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a queue without a rate", "rate = \"10mbit\"\n", ""),
     ("a ring without a rate, one way", "delay = \"5ms\"\n\n", "reverse.ring = { size = \"256p\", bql = true }\n\n"),
     ("a ring of unknown size", "limit = \"100p\" }", "limit = \"100p\" }\nring = { bql = true }"),
+    ("a txqueuelen without a rate", "delay = \"5ms\"\n\n", "txqueuelen = \"100p\"\n\n"),
+    ("a txqueuelen of nothing", "\"10mbit\"", "\"10mbit\"\ntxqueuelen = 0"),
     ("a boost without a rate", "delay = \"5ms\"\n\n", "boost = { rate = \"20mbit\", bytes = \"1mb\" }\n\n"),
     ("a boost that is no faster", "\"10mbit\"", "\"10mbit\"\nboost = { rate = \"10mbit\", bytes = \"1mb\" }"),
     (
@@ -283,7 +285,6 @@ const QUEUES: &[(&str, &str)] = &[
         r#"{ qdisc = "cake", framing = ["conservative", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet"] }"#,
     ),
     ("cake with fwmark", r#"{ qdisc = "cake", fwmark = 1 }"#),
-    ("bfifo without limit", r#"{ qdisc = "bfifo" }"#),
     ("bfifo of a terabyte", r#"{ qdisc = "bfifo", limit = "1024gb" }"#),
 ];
 

@@ -3,7 +3,7 @@
 mod common;
 
 use bufferscope_scenario::{
-    Band, Cells, Choke, Comparison, Congestion, Encapsulation, Experiment, FlowRed, Measured, Pfifo, PingTiming,
+    Band, Cells, Choke, Comparison, Congestion, Encapsulation, Experiment, FlowRed, Limit, Measured, Pfifo, PingTiming,
     PingTraffic, Port, Qdisc, RateSchedule, Red, Scenario, Sending, Sfq, SojournDetail, Table, TcpTraffic, Traffic,
     TrafficKind, WifiQueueing,
 };
@@ -435,4 +435,33 @@ fn an_overhead_is_a_number_a_word_or_a_table() {
     assert_eq!(read("{ bytes = \"40b\", atm = \"atm\" }"), (40, 0, Cells::Atm));
     assert_eq!(read("{ mpu = 64 }"), (14, 64, Cells::None));
     assert_eq!(read("{}"), (14, 0, Cells::None));
+}
+
+/// `fifo_init`, `pfifo_fast_init`, `htb_init`, and the pfifo of a band or class that has no discipline (`qdisc_create_dflt`).
+/// A full frame of Ethernet has 1514 bytes.
+#[test]
+fn what_a_discipline_leaves_to_the_device_is_its_txqueuelen() {
+    let read = |queue: &str| {
+        let keys = format!("\"10mbit\"\ntxqueuelen = 30\nreverse.txqueuelen = 40");
+        let text = lab_unswept().replace("\"10mbit\"", &keys);
+        let experiment = load(&text.replace(r#"queue = { qdisc = "pfifo", limit = "100p" }"#, queue));
+        let link = experiment.points()[0].scenario.links[1].clone();
+        [link.forward.queue, link.reverse.queue]
+    };
+    let pfifo = |limit_packets| Qdisc::Pfifo(Pfifo { limit_packets });
+    assert_eq!(read(""), [pfifo(30), pfifo(40)]);
+    assert_eq!(read("queue.qdisc = \"pfifo\""), [pfifo(30), pfifo(40)]);
+    assert_eq!(read("queue = { qdisc = \"pfifo\", limit = 7 }"), [pfifo(7), pfifo(7)]);
+    let limits = |queue: &str| read(queue).map(|queue| queue.limit());
+    assert_eq!(limits("queue.qdisc = \"bfifo\""), [30, 40].map(|packets| Limit::Bytes(packets * 1514)));
+    assert_eq!(limits("queue.qdisc = \"pfifo_head_drop\""), [30, 40].map(Limit::Packets));
+    assert_eq!(limits("queue.qdisc = \"pfifo_fast\""), [90, 120].map(Limit::Packets));
+    assert_eq!(limits("queue.qdisc = \"codel\""), [1000, 1000].map(Limit::Packets));
+    let prio = "queue = { qdisc = \"prio\", inner = [{ qdisc = \"pfifo\", limit = 5 }] }";
+    assert_eq!(limits(prio), [5 + 2 * 30, 5 + 2 * 40].map(Limit::Packets));
+    let classes = "all = { rate = \"8mbit\" }, a = { parent = \"all\", rate = \"1mbit\" }, b = { parent = \"all\", rate = \"1mbit\", inner = { qdisc = \"pfifo\" } }";
+    let htb = format!("queue = {{ qdisc = \"htb\", default = \"a\", class = {{ {classes} }} }}");
+    assert_eq!(limits(&htb), [3 * 30, 3 * 40].map(Limit::Packets), "two leaves, and what has no class");
+    let tbf = "queue = { qdisc = \"tbf\", rate = \"1mbit\", burst = \"9kb\", limit = \"9kb\", inner = { qdisc = \"pfifo\" } }";
+    assert_eq!(limits(tbf), [30, 40].map(Limit::Packets));
 }

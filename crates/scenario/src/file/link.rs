@@ -11,7 +11,7 @@ use super::stacked::Stacked;
 use super::varying::Varying;
 use super::wire::Wire;
 use super::{Moment, defaults};
-use crate::qdisc::Queue;
+use crate::qdisc::{PacketLimit, Queue};
 use crate::quantity::{Quantity, Rates, Times};
 use crate::text::Name;
 use crate::units::MINUTE;
@@ -55,6 +55,11 @@ pub(crate) struct Link {
     #[serde(default = "defaults::overhead")]
     #[schemars(example = &"38b", example = &"docsis", example = json!({ "bytes": 40, "atm": "atm" }))]
     pub(crate) overhead: Overhead,
+    /// Length of the queues of each direction's device, in packets, where a discipline leaves that to the device: the limit
+    /// of pfifo, bfifo (in full frames) and pfifo_head_drop that have none, of each band of pfifo_fast, and of what prio and htb
+    /// have by default. Default: 1000p, as in Linux.
+    #[schemars(example = &"100p")]
+    pub(crate) txqueuelen: Option<PacketLimit>,
     /// The queueing discipline of each direction. Default: pfifo with its default limit.
     #[schemars(example = json!({ "qdisc": "pfifo", "limit": "100p" }))]
     pub(crate) queue: Option<Queue>,
@@ -85,6 +90,8 @@ pub(crate) struct PortSettings {
     pub(crate) wire: Option<Wire>,
     /// What the link layer makes of the length of each IP packet.
     pub(crate) overhead: Option<Overhead>,
+    /// Length of the device's queues, where a discipline leaves that to the device.
+    pub(crate) txqueuelen: Option<PacketLimit>,
     /// The queueing discipline.
     pub(crate) queue: Option<Queue>,
     /// The driver's transmit ring.

@@ -202,7 +202,7 @@ impl Discipline for Cake {
     const HOLDS_BACK: bool = true;
     const OWN_WORDS: usize = stats::LEAST_WORDS;
 
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let rtt_ns = match (keys.rtt, keys.preset) {
             (Some(rtt), None) => rtt.get(),
             (None, Some(preset)) => preset.rtt_ns(),
