@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_short_ring_has_as_many_places_as_the_device_says() {
         let mut bench = Bench::new(&scenario::Qdisc::PfifoFast(scenario::PfifoFast { band_packets: 20 }));
-        let mut fill = |bench: &mut Bench| {
+        let fill = |bench: &mut Bench| {
             (0..30).filter(|&at_ns| bench.arrive(at_ns, FRAME, class(0)).0 == Xmit::Queued).count()
         };
         assert_eq!(fill(&mut bench), 20);
