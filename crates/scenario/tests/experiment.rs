@@ -442,8 +442,8 @@ fn an_overhead_is_a_number_a_word_or_a_table() {
 #[test]
 fn what_a_discipline_leaves_to_the_device_is_its_txqueuelen() {
     let read = |queue: &str| {
-        let keys = format!("\"10mbit\"\ntxqueuelen = 30\nreverse.txqueuelen = 40");
-        let text = lab_unswept().replace("\"10mbit\"", &keys);
+        let keys = "\"10mbit\"\ntxqueuelen = 30\nreverse.txqueuelen = 40";
+        let text = lab_unswept().replace("\"10mbit\"", keys);
         let experiment = load(&text.replace(r#"queue = { qdisc = "pfifo", limit = "100p" }"#, queue));
         let link = experiment.points()[0].scenario.links[1].clone();
         [link.forward.queue, link.reverse.queue]
