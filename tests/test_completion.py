@@ -190,7 +190,7 @@ def test_bash_itself(tmp_path: Path) -> None:
     write(tmp_path, SMALL + SWEEP)
     run = ["bufferscope", "run", "lab.toml"]
     assert in_bash([*run, "--engine", "sim,g"], tmp_path) == ["sim,guest"]
-    assert in_bash([*run, "--set", "link.line.ov"], tmp_path) == ["link.line.overhead=14b", "link.line.overhead="]
+    assert in_bash([*run, "--set", "link.line.tx"], tmp_path) == ["link.line.txqueuelen=100p", "link.line.txqueuelen="]
     # bash treats the part before a `=` as a word of its own.
     assert in_bash([*run, "--set", "traffic.bulk.congestion", "=", "ve"], tmp_path) == ["vegas"]
     assert in_bash([*run, "--set", "traffic.bulk.ecn", "="], tmp_path) == ["false", "true"]

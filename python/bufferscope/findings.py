@@ -140,6 +140,6 @@ def _empty_ms(way: Sequence[Port], capacity: Mapping[str, Capacity], payload_byt
         seconds += port.delay_ns / NANOSECONDS
         possible = capacity[port.name].bits(window.start_ns, window.end_ns) if port.name in capacity else 0
         if possible > 0:
-            bits = (payload_bytes + HEADER_BYTES + port.overhead_bytes) * 8
+            bits = port.link_layer.frame_bytes(payload_bytes + HEADER_BYTES) * 8
             seconds += bits * window.seconds / possible
     return seconds * MS

@@ -148,6 +148,9 @@ class PortSettings(TypedDict):
     """Steps in order of time, the first at 0; without a rate, nothing queues."""
     delay_ns: int
     overhead_bytes: int
+    mpu_bytes: NotRequired[int]
+    cells: NotRequired[str]
+    """`atm` or `ptm`."""
     queue: Qdisc
     ring: NotRequired[Ring]
     boost: NotRequired[Boost]

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex};
 use bufferscope_endpoint::clock::read;
 use bufferscope_endpoint::receive::receive;
 use bufferscope_plan::Wire;
+use bufferscope_scenario::Encapsulation;
+use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -169,20 +171,21 @@ impl Direction {
 /// Computes when frames leave a wire. They are sent one after the other, and each then propagates.
 struct Sending {
     rate_bps: Arc<AtomicU64>,
-    more_bytes: i64,
+    encapsulation: Encapsulation,
     delay_ns: u64,
     free_at_ns: u64,
 }
 
 impl Sending {
     fn new(wire: Wire) -> Self {
-        let Wire { rate_bps, more_bytes, delay_ns } = wire;
-        Self { rate_bps: Arc::new(rate_bps.unwrap_or(0).into()), more_bytes, delay_ns, free_at_ns: 0 }
+        let Wire { rate_bps, encapsulation, delay_ns } = wire;
+        Self { rate_bps: Arc::new(rate_bps.unwrap_or(0).into()), encapsulation, delay_ns, free_at_ns: 0 }
     }
 
     /// When a frame that arrives now will leave.
     fn send(&mut self, now_ns: u64, frame_bytes: usize) -> u64 {
-        let bits = (frame_bytes as i64 + self.more_bytes).max(0) as u64 * 8;
+        let ip_bytes = (frame_bytes as u32).saturating_sub(ETHERNET_HEADER_BYTES);
+        let bits = u64::from(self.encapsulation.frame_bytes(ip_bytes)) * 8;
         let sent_ns = (bits * 1_000_000_000).checked_div(self.rate_bps.load(Relaxed)).unwrap_or(0);
         self.free_at_ns = self.free_at_ns.max(now_ns) + sent_ns;
         self.free_at_ns + self.delay_ns
@@ -281,14 +284,14 @@ impl Carrier {
 mod tests {
     use super::*;
 
-    fn wire(rate_bps: Option<u64>, more_bytes: i64) -> Sending {
-        Sending::new(Wire { rate_bps, more_bytes, delay_ns: 5_000_000 })
+    fn wire(rate_bps: Option<u64>, overhead_bytes: u32) -> Sending {
+        Sending::new(Wire { rate_bps, encapsulation: Encapsulation::adding(overhead_bytes), delay_ns: 5_000_000 })
     }
 
     #[test]
     fn frames_are_sent_one_after_the_other_and_then_propagate() {
         // 1514 bytes take 1,211,200 ns at 10 Mbit/s.
-        let mut wire = wire(Some(10_000_000), 0);
+        let mut wire = wire(Some(10_000_000), 14);
         assert_eq!(wire.send(100, 1514), 100 + 1_211_200 + 5_000_000);
         assert_eq!(wire.send(200, 1514), 100 + 2 * 1_211_200 + 5_000_000, "it waits for the one before");
         assert_eq!(wire.send(9_000_000, 1514), 9_000_000 + 1_211_200 + 5_000_000, "the wire was idle");
@@ -296,8 +299,8 @@ mod tests {
 
     #[test]
     fn overhead_counts_and_a_new_rate_holds_from_the_next_frame_on() {
-        // 1514 bytes plus 24 of the link layer: 1538 bytes are 12,304 bits.
-        let mut wire = wire(Some(1_000_000), 24);
+        // 1500 bytes plus 38 of the link layer: 1538 bytes are 12,304 bits.
+        let mut wire = wire(Some(1_000_000), 38);
         assert_eq!(wire.send(0, 1514), 12_304_000 + 5_000_000);
         wire.rate_bps.store(100_000_000, Relaxed);
         assert_eq!(wire.send(0, 1514), 12_304_000 + 123_040 + 5_000_000);
@@ -305,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_wire_without_a_rate_only_delays() {
-        let mut wire = wire(None, -14);
+        let mut wire = wire(None, 0);
         assert_eq!((wire.send(1, 1514), wire.send(2, 1514)), (5_000_001, 5_000_002));
         assert_eq!(wire.send(3, 4), 5_000_003, "no frame is shorter than nothing");
     }

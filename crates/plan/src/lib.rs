@@ -34,7 +34,7 @@ mod wire;
 
 use std::net::Ipv4Addr;
 
-use bufferscope_scenario::{NodeIndex, Scenario, Unreachable};
+use bufferscope_scenario::{Encapsulation, NodeIndex, Scenario, Unreachable};
 
 pub use qdisc::{module, needed as needed_qdiscs, own_arguments as qdisc_arguments};
 pub use ring::{Cards, PortRing};
@@ -148,9 +148,8 @@ pub struct Delay {
 pub struct Wire {
     /// The rate in bits per second with which the experiment begins; `None` for a wire on which sending takes no time.
     pub rate_bps: Option<u64>,
-    /// Bytes that the link layer adds to the Ethernet frame that the kernel sees; negative if the link layer has no
-    /// such header.
-    pub more_bytes: i64,
+    /// What the link layer makes of the length of an IP packet.
+    pub encapsulation: Encapsulation,
     /// The propagation delay.
     pub delay_ns: u64,
 }
@@ -254,6 +253,15 @@ pub enum PlanError {
         /// Its kind.
         kind: &'static str,
     },
+    /// A link layer of PTM, which only the simulator has.
+    #[error(
+        "the overhead of {port} is that of PTM, and Linux' size tables know only ATM's cells: \
+             use a rate of 64/65 and atm = \"noatm\", or --engine sim"
+    )]
+    Ptm {
+        /// The port.
+        port: String,
+    },
     /// A ring that no device can have.
     #[error("the ring of {port} {reason}")]
     Ring {
@@ -307,6 +315,7 @@ impl Plan {
             return Err(PlanError::Stacked { port });
         }
         ring::check(scenario)?;
+        wire::check(scenario)?;
         offload::check(scenario, kernel.delay_by)?;
         let mut plan = network::lay(scenario, kernel.delay_by)?;
         routes::add(scenario, &mut plan)?;

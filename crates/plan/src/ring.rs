@@ -85,6 +85,11 @@ fn check_port(name: &str, port: &Port) -> Result<(), PlanError> {
     if rate.steps().len() > 1 {
         return refuse("needs a wire of constant rate: a network card's cannot change while it runs".to_owned());
     }
+    if !port.encapsulation.only_adds() {
+        return refuse(
+            "needs an overhead that only adds bytes: a network card has neither cells nor an mpu".to_owned(),
+        );
+    }
     if port.boost.is_some() {
         return refuse("needs a wire of constant rate: a network card has no boost".to_owned());
     }
@@ -105,7 +110,7 @@ pub(super) fn wire_ns(port: &Port) -> Option<u64> {
 
 /// The size that every packet counts as on the wire of a card.
 pub(super) fn frame_bytes(port: &Port) -> u64 {
-    u64::from(MTU_BYTES) + u64::from(port.overhead_bytes)
+    u64::from(port.encapsulation.frame_bytes(MTU_BYTES))
 }
 
 /// Whether a link passes through a wire's namespace.

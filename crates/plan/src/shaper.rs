@@ -3,7 +3,7 @@
 //! A port with a ring has only the discipline: its network card implements the rate.
 
 use bufferscope_scenario::sizes::FRAME_BYTES;
-use bufferscope_scenario::{Boost, Port, RateSchedule, RateStep, Scenario};
+use bufferscope_scenario::{Boost, PfifoFast, Port, Qdisc, RateSchedule, RateStep, Scenario};
 
 use super::network::node_device;
 use super::{
@@ -115,7 +115,8 @@ fn add_port(
     let device = node_device(scenario, place.0, place.1);
     let rate_bps = port.boost.map_or(first.bits_per_second, |boost| boost.rate_bps);
     let (on, node) = (&device.name, device.namespace as u16);
-    let table = wire::size_table(wire::more_bytes(port));
+    plan.namespaces[device.namespace].ip.extend(txqueuelen(port, on));
+    let table = wire::size_table(port.encapsulation);
     if let Some(ring) = port_ring(plan, port, &device) {
         let inner = attach(plan, port, &device, (&name, "root", &table))?;
         plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: Some(ring) });
@@ -127,9 +128,19 @@ fn add_port(
         format!("class add {}", shaper.class(on, first)),
     ]);
     let inner = attach(plan, port, &device, (&name, "parent 1:1", ""))?;
-    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel.delay_by, (shaper, later)));
+    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel.delay_by, shaper, later));
     plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: None });
     Ok(())
+}
+
+/// Sets the length of a device's queue where a discipline takes it from there.
+fn txqueuelen(port: &Port, device: &str) -> Option<String> {
+    let bands = port.queue.all().into_iter().find_map(|qdisc| match qdisc {
+        Qdisc::PfifoFast(pfifo_fast) => Some(pfifo_fast.band_packets),
+        _ => None,
+    });
+    let unusual = bands.filter(|packets| *packets != PfifoFast::USUAL_PACKETS)?;
+    Some(format!("link set dev {device} txqueuelen {unusual}"))
 }
 
 /// Attaches a port's discipline at a place. Returns the disciplines inside it.
@@ -152,7 +163,8 @@ fn rate_changes(
     place: (usize, usize),
     device: &Device,
     delay_by: DelayBy,
-    (shaper, later): (Shaper, &[RateStep]),
+    shaper: Shaper,
+    later: &[RateStep],
 ) -> Vec<RateChange> {
     let Some(index) = plan.delays.iter().position(|delay| delay.link == place.0) else { return Vec::new() };
     let (delay, side) = (&plan.delays[index], 1 - place.1);

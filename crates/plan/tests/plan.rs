@@ -128,6 +128,59 @@ fn directions_overheads_schedules_and_names() {
     insta::assert_snapshot!(script(toml));
 }
 
+/// Entries from 1 to 2048 bytes are exact. The kernel's count has 14 bytes of Ethernet already.
+#[test]
+fn cells_and_the_shortest_packet_become_a_size_table() {
+    let lines = |overhead: &str| {
+        let toml = LAB.replace("rate = \"10mbit\"", &format!("rate = \"10mbit\", overhead = {overhead}"));
+        let plan = Plan::new(&scenario(&toml), Kernel::USUAL).unwrap();
+        let lines = plan.namespaces.iter().flat_map(|namespace| &namespace.tc);
+        let of_port = |line: &String| line.split_once(" stab ").map(|(_, table)| table.to_owned());
+        let mut tables: Vec<String> = lines.filter_map(of_port).collect();
+        tables.sort_unstable();
+        tables
+    };
+    let shaper = "htb default 1";
+    let wire = "netem limit 1000000 delay 5ms rate 10mbit";
+    for (overhead, table) in [
+        ("\"38b\"", "overhead 24 linklayer ethernet"),
+        ("\"docsis\"", "mtu 2047 tsize 2048 mpu 64 overhead 4 linklayer ethernet"),
+        ("\"pppoe-llcsnap\"", "mtu 2047 tsize 2048 mpu 0 overhead 26 linklayer atm"),
+        ("\"ipoa-vcmux\"", "mtu 2047 tsize 2048 mpu 0 overhead -6 linklayer atm"),
+    ] {
+        let expected = [wire, shaper].map(|qdisc| format!("{table} {qdisc}"));
+        assert_eq!(lines(overhead), [&expected[1], &expected[1], &expected[0], &expected[0]].map(String::clone));
+    }
+}
+
+/// `tc` cannot say how long the bands of pfifo_fast are, and a pfifo is told by its limit.
+#[test]
+fn only_the_bands_of_pfifo_fast_need_the_devices_own_length() {
+    let lines = |queue: &str| {
+        let toml = LAB.replace(r#"queue = { qdisc = "pfifo", limit = "100p" }"#, queue);
+        let lines = script(&toml);
+        let lines = lines.lines().filter(|line| line.contains("txqueuelen") || line.contains(" pfifo"));
+        lines.map(|line| line.split_once(" dev ").unwrap().1.split_once(' ').unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    let pfifo_fast = "parent 1:1 handle 10: pfifo_fast";
+    assert_eq!(lines("queue.qdisc = \"pfifo_fast\""), [pfifo_fast; 2]);
+    let found = lines("txqueuelen = 50, queue.qdisc = \"pfifo_fast\"");
+    assert_eq!(found.iter().filter(|line| line.as_str() == "txqueuelen 50").count(), 2, "{found:?}");
+    assert_eq!(found.iter().filter(|line| line.as_str() == pfifo_fast).count(), 2, "{found:?}");
+    assert_eq!(lines("txqueuelen = 50"), ["parent 1:1 handle 10: pfifo limit 50"; 2]);
+}
+
+#[test]
+fn ptm_and_rings_on_cells_are_refused_by_name() {
+    let ptm = LAB.replace("rate = \"10mbit\"", "rate = \"10mbit\", overhead = \"pppoe-ptm\"");
+    let expected = "the overhead of r1>h2 is that of PTM, and Linux' size tables know only ATM's cells";
+    assert!(error(&ptm).to_string().starts_with(expected), "{}", error(&ptm));
+    let ring = "rate = \"10mbit\", ring = { size = \"256p\", bql = true }, overhead = \"docsis\"";
+    let expected =
+        "the ring of r1>h2 needs an overhead that only adds bytes: a network card has neither cells nor an mpu";
+    assert_eq!(error(&LAB.replace("rate = \"10mbit\"", ring)).to_string(), expected);
+}
+
 #[test]
 fn a_setting_that_older_kernels_lack_may_be_missing_only_where_they_do_the_same_anyway() {
     let asking = format!("{LAB}host = [{{ name = \"h1\", tcp = {{ syn_linear_timeouts = 4 }} }}]");
@@ -391,7 +444,7 @@ proptest! {
     #[test]
     fn any_scenario_becomes_commands_of_plain_words(scenario in arbitrary_scenario()) {
         let plan = match Plan::new(&scenario, Kernel::USUAL) {
-            Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Link { .. }) => return Ok(()),
+            Err(PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ptm { .. } | PlanError::Link { .. }) => return Ok(()),
             other => other.unwrap(),
         };
         let script = Script::new(&scenario, &[]).unwrap().to_string();
@@ -415,7 +468,7 @@ proptest! {
         scenario.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]).for_each(|port| port.stacked = None);
         let plan = match Plan::new(&scenario, Kernel::USUAL) {
             Err(
-                PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. } | PlanError::Link { .. },
+                PlanError::TooFine { .. } | PlanError::TooLarge { .. } | PlanError::Ring { .. } | PlanError::Ptm { .. } | PlanError::Link { .. },
             ) => return Ok(()),
             other => other.unwrap(),
         };

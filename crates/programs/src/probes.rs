@@ -42,8 +42,12 @@ pub struct Probes {
     /// Probes from this number on have no outcomes. They are sent only to detect which earlier ones were overtaken, and
     /// so are lost.
     recorded: u64,
-    /// The latest probe that has reached the last stage.
+    /// How long after a later one a probe may still arrive.
+    spread_ns: u64,
+    /// The latest probe that has reached the last stage so long ago that none before it is still on its way.
     latest: u64,
+    /// A later one that has, and when.
+    next_latest: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +61,21 @@ struct Probe {
 impl Probes {
     /// No probe has been sent yet. A probe is lost unless it reaches the last stage within the timeout.
     pub fn new(last_stage: Stage, timeout_ns: u64) -> Self {
-        Self { last_stage, timeout_ns, sent: 0, awaited: VecDeque::new(), recorded: u64::MAX, latest: 0 }
+        Self {
+            last_stage,
+            timeout_ns,
+            sent: 0,
+            awaited: VecDeque::new(),
+            recorded: u64::MAX,
+            spread_ns: 0,
+            latest: 0,
+            next_latest: None,
+        }
+    }
+
+    /// The same on a path on which packets overtake one another: one may arrive this much later than one sent after it.
+    pub fn spread(self, spread_ns: u64) -> Self {
+        Self { spread_ns, ..self }
     }
 
     /// Number of probes sent so far, which is also the number of the next one.
@@ -78,7 +96,10 @@ impl Probes {
             return;
         }
         if stage == self.last_stage {
-            self.latest = self.latest.max(number);
+            self.settle_latest(at_ns);
+            if number > self.latest && self.next_latest.is_none() {
+                self.next_latest = Some((number, at_ns));
+            }
         }
         if let Some(probe) = self.get_mut(number) {
             probe.seen(stage).get_or_insert(at_ns);
@@ -95,6 +116,7 @@ impl Probes {
     /// Takes the next outcome, if it is known by this time. Everything that was seen until then must have been reported
     /// before this call.
     pub fn settled(&mut self, now_ns: u64) -> Option<Outcome> {
+        self.settle_latest(now_ns);
         let (number, last_stage, timeout_ns) = (self.first(), self.last_stage, self.timeout_ns);
         let is_overtaken = self.have_ended() && number < self.latest;
         let probe = self.awaited.front_mut()?;
@@ -123,8 +145,9 @@ impl Probes {
         self.first() < self.recorded.min(self.sent)
     }
 
-    /// The scenario is over. Probes that are sent from now on have no outcomes. A probe that a later one has overtaken
-    /// now counts as lost, because none of the queueing disciplines reorders packets within a flow.
+    /// The scenario is over. Probes that are sent from now on have no outcomes. A probe now counts as lost when a later one
+    /// has overtaken it and the path's [spread](Self::spread) has passed since: queueing disciplines do not reorder packets
+    /// within a flow.
     pub fn end(&mut self) {
         self.recorded = self.sent;
     }
@@ -137,6 +160,14 @@ impl Probes {
     /// When the last awaited probe times out.
     pub fn last_timeout_ns(&self) -> Option<u64> {
         Some(self.awaited.back()?.sent_ns + self.timeout_ns)
+    }
+
+    /// Nothing older than the probe that arrived a spread ago is still on its way.
+    fn settle_latest(&mut self, now_ns: u64) {
+        if let Some((number, _)) = self.next_latest.take_if(|(_, at_ns)| now_ns >= at_ns.saturating_add(self.spread_ns))
+        {
+            self.latest = number;
+        }
     }
 
     fn have_ended(&self) -> bool {
@@ -225,6 +256,21 @@ mod tests {
         assert_eq!(settled(&mut probes, 260), Some((0, [None; 3])));
         assert_eq!(settled(&mut probes, 260), Some((1, [None; 3])));
         assert_eq!(settled(&mut probes, u64::MAX), None);
+        assert!(!probes.are_awaited());
+    }
+
+    #[test]
+    fn what_may_have_been_overtaken_is_awaited_for_the_paths_spread() {
+        let mut probes = probes(Stage::Far, [0, 10, 20]).spread(100);
+        probes.see(1, Stage::Far, 50);
+        probes.end();
+        probes.push(30);
+        probes.see(3, Stage::Far, 60);
+        assert_eq!(settled(&mut probes, 149), None, "the first may still come");
+        assert_eq!(settled(&mut probes, 150), Some((0, [None; 3])));
+        assert_eq!(settled(&mut probes, 150), Some((1, [None, Some(40), None])));
+        probes.see(2, Stage::Far, 155);
+        assert_eq!(settled(&mut probes, 155), Some((2, [None, Some(135), None])));
         assert!(!probes.are_awaited());
     }
 

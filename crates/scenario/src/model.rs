@@ -6,6 +6,7 @@
 //! separate process reads it back from the JSON that it serialises to.
 
 mod datagrams;
+mod encapsulation;
 mod ring;
 mod servers;
 mod streams;
@@ -17,9 +18,10 @@ mod wire;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::qdisc::Qdisc;
+use crate::qdisc::{Netem, Qdisc};
 
 pub use self::datagrams::{DnsTraffic, IrttTraffic, NetalyzrTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
+pub use self::encapsulation::Encapsulation;
 pub use self::ring::{Accounting, ByteLimits, Completion, Ring};
 pub(crate) use self::servers::server_ports;
 pub use self::servers::{LAST_SERVER_PORT, Transport};
@@ -64,6 +66,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// How much later than one sent after it a packet of the same flow may arrive, whatever its way.
+    pub fn delay_spread_ns(&self) -> u64 {
+        self.ports().map(Port::delay_spread_ns).fold(0, u64::saturating_add)
+    }
+
     /// Time between two samples of a table; `None` if the table is not recorded, or is not made of samples.
     pub fn sampled_every_ns(&self, table: Table) -> Option<u64> {
         let interval_ns = match table {
@@ -155,9 +162,9 @@ pub struct Port {
     /// What happens to packets on the wire besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
-    /// Bytes that the link layer adds to each IP packet. Wire and queue both count them (14 for the Ethernet header, as
-    /// Linux' tc counts it).
-    pub overhead_bytes: u32,
+    /// What the link layer makes of the length of a packet.
+    #[serde(flatten)]
+    pub encapsulation: Encapsulation,
     /// The queueing discipline; it has no effect where `rate` is `None`.
     pub queue: Qdisc,
     /// The driver's transmit ring, if there is one; always `None` where `rate` is `None`.
@@ -170,6 +177,24 @@ pub struct Port {
     /// `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stacked: Option<Qdisc>,
+}
+
+impl Port {
+    /// How much later than one sent after it a packet of the same flow may come out of the port. A netem's tables of
+    /// distributions end at four standard deviations.
+    fn delay_spread_ns(&self) -> u64 {
+        let wire = self.faults.map(|faults| faults.netem(self.delay_ns));
+        let disciplines = self.queue.all().into_iter().chain(self.stacked.iter().flat_map(Qdisc::all));
+        let netems = disciplines.filter_map(|qdisc| match qdisc {
+            Qdisc::Netem(netem) => Some(netem),
+            _ => None,
+        });
+        let overtakes = |netem: &&Netem| netem.reorder.is_some() || (netem.jitter_ns > 0 && netem.rate.is_none());
+        let netems = netems.chain(&wire).filter(overtakes);
+        netems
+            .map(|netem| netem.delay_ns.saturating_add(netem.jitter_ns.saturating_mul(4)))
+            .fold(0, u64::saturating_add)
+    }
 }
 
 /// A wire's rate as a step function of time.

@@ -119,6 +119,8 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a queue without a rate", "rate = \"10mbit\"\n", ""),
     ("a ring without a rate, one way", "delay = \"5ms\"\n\n", "reverse.ring = { size = \"256p\", bql = true }\n\n"),
     ("a ring of unknown size", "limit = \"100p\" }", "limit = \"100p\" }\nring = { bql = true }"),
+    ("a txqueuelen without a rate", "delay = \"5ms\"\n\n", "txqueuelen = \"100p\"\n\n"),
+    ("a txqueuelen of nothing", "\"10mbit\"", "\"10mbit\"\ntxqueuelen = 0"),
     ("a boost without a rate", "delay = \"5ms\"\n\n", "boost = { rate = \"20mbit\", bytes = \"1mb\" }\n\n"),
     ("a boost that is no faster", "\"10mbit\"", "\"10mbit\"\nboost = { rate = \"10mbit\", bytes = \"1mb\" }"),
     (
@@ -126,6 +128,17 @@ const EDITS: &[(&str, &str, &str)] = &[
         "\"10mbit\"",
         "[[\"0s\", \"10mbit\"], [\"1s\", \"1mbit\"]]\nboost = { rate = \"20mbit\", bytes = \"1mb\" }",
     ),
+    ("an unknown link layer", "\"10mbit\"", "\"10mbit\"\noverhead = \"docsys\""),
+    ("a link layer that is only a part", "\"10mbit\"", "\"10mbit\"\noverhead = \"ether-vlan\""),
+    ("overhead as a list", "\"10mbit\"", "\"10mbit\"\noverhead = [\"docsis\"]"),
+    (
+        "overheads that add up to too much",
+        "\"10mbit\"",
+        "\"10mbit\"\noverhead = { framing = [\"conservative\", \"ethernet\", \"ethernet\", \"ethernet\", \"ethernet\", \"ethernet\", \"ethernet\"] }",
+    ),
+    ("an overhead of unknown keys", "\"10mbit\"", "\"10mbit\"\noverhead = { overhead = 18 }"),
+    ("an overhead of unknown cells", "\"10mbit\"", "\"10mbit\"\noverhead = { atm = true }"),
+    ("an mpu too large", "\"10mbit\"", "\"10mbit\"\noverhead = { mpu = 1001 }"),
     ("a bucket smaller than a packet", "\"10mbit\"", "\"10mbit\"\nboost = { rate = \"20mbit\", bytes = 1513 }"),
     ("a trace where there are no files", "\"10mbit\"", "{ trace = \"cell.down\" }"),
     ("no kind of variation", "\"10mbit\"", "{}"),
@@ -272,7 +285,6 @@ const QUEUES: &[(&str, &str)] = &[
         r#"{ qdisc = "cake", framing = ["conservative", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet", "ethernet"] }"#,
     ),
     ("cake with fwmark", r#"{ qdisc = "cake", fwmark = 1 }"#),
-    ("bfifo without limit", r#"{ qdisc = "bfifo" }"#),
     ("bfifo of a terabyte", r#"{ qdisc = "bfifo", limit = "1024gb" }"#),
 ];
 

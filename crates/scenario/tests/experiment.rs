@@ -3,8 +3,9 @@
 mod common;
 
 use bufferscope_scenario::{
-    Band, Choke, Comparison, Congestion, Experiment, FlowRed, Measured, Pfifo, PingTiming, PingTraffic, Port, Qdisc,
-    RateSchedule, Red, Scenario, Sending, Sfq, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, WifiQueueing,
+    Band, Cells, Choke, Comparison, Congestion, Encapsulation, Experiment, FlowRed, Limit, Measured, Pfifo, PingTiming,
+    PingTraffic, Port, Qdisc, RateSchedule, Red, Scenario, Sending, Sfq, SojournDetail, Table, TcpTraffic, Traffic,
+    TrafficKind, WifiQueueing,
 };
 use common::{LAB, lab_unswept, lab_with};
 
@@ -33,7 +34,7 @@ fn the_labs_file_becomes_the_labs_network() {
     let bottleneck = Port {
         rate: RateSchedule::constant(10_000_000),
         delay_ns: 5_000_000,
-        overhead_bytes: 14,
+        encapsulation: Encapsulation::adding(14),
         queue: Qdisc::Pfifo(Pfifo { limit_packets: 200 }),
         ring: None,
         variation: None,
@@ -296,7 +297,7 @@ fn a_direction_overrides_the_link() {
     let (forward, reverse) = (&scenario.links[1].forward, &scenario.links[1].reverse);
     assert_eq!((forward.rate.clone(), forward.delay_ns), (RateSchedule::constant(10_000_000), 5_000_000));
     assert_eq!((reverse.rate.clone(), reverse.delay_ns), (RateSchedule::constant(1_000_000), 9_000_000));
-    assert_eq!((reverse.overhead_bytes, &reverse.queue), (14, &forward.queue));
+    assert_eq!((reverse.encapsulation.overhead_bytes, &reverse.queue), (14, &forward.queue));
 }
 
 /// 10 s at 10 Gbit/s are 8.3 million full-size packets each way: fewer than the 50 million that may be kept. Steps
@@ -412,4 +413,55 @@ fn an_old_driver_has_one_queue_for_all_stations() {
     let towards_stations = [&scenario.links[0].forward, &scenario.links[1].reverse];
     assert_eq!(towards_stations.map(|port| port.queue.kind().name), ["codel"; 2], "the same one");
     assert_eq!(scenario.links[1].forward.queue.kind().name, "sfq", "the station's own");
+}
+
+/// The words are those of tc-cake(8), with its numbers.
+#[test]
+fn an_overhead_is_a_number_a_word_or_a_table() {
+    let read = |overhead: &str| {
+        let experiment = load(&lab_unswept().replace("\"10mbit\"", &format!("\"10mbit\"\noverhead = {overhead}")));
+        let Encapsulation { overhead_bytes, mpu_bytes, cells } =
+            experiment.points()[0].scenario.links[1].forward.encapsulation;
+        (overhead_bytes, mpu_bytes, cells)
+    };
+    assert_eq!(read("38"), (38, 0, Cells::None));
+    assert_eq!(read("\"0b\""), (0, 0, Cells::None));
+    assert_eq!(read("\"docsis\""), (18, 64, Cells::None));
+    assert_eq!(read("\"ethernet\""), (38, 84, Cells::None));
+    assert_eq!(read("\"ipoa-vcmux\""), (8, 0, Cells::Atm));
+    assert_eq!(read("\"pppoe-ptm\""), (30, 0, Cells::Ptm));
+    assert_eq!(read("{ framing = [\"pppoe-ptm\", \"ether-vlan\"], atm = \"noatm\" }"), (34, 0, Cells::None));
+    assert_eq!(read("{ framing = [\"docsis\"], bytes = 20 }"), (20, 64, Cells::None));
+    assert_eq!(read("{ bytes = \"40b\", atm = \"atm\" }"), (40, 0, Cells::Atm));
+    assert_eq!(read("{ mpu = 64 }"), (14, 64, Cells::None));
+    assert_eq!(read("{}"), (14, 0, Cells::None));
+}
+
+/// `fifo_init`, `pfifo_fast_init`, `htb_init`, and the pfifo of a band or class that has no discipline (`qdisc_create_dflt`).
+/// A full frame of Ethernet has 1514 bytes.
+#[test]
+fn what_a_discipline_leaves_to_the_device_is_its_txqueuelen() {
+    let read = |queue: &str| {
+        let keys = "\"10mbit\"\ntxqueuelen = 30\nreverse.txqueuelen = 40";
+        let text = lab_unswept().replace("\"10mbit\"", keys);
+        let experiment = load(&text.replace(r#"queue = { qdisc = "pfifo", limit = "100p" }"#, queue));
+        let link = experiment.points()[0].scenario.links[1].clone();
+        [link.forward.queue, link.reverse.queue]
+    };
+    let pfifo = |limit_packets| Qdisc::Pfifo(Pfifo { limit_packets });
+    assert_eq!(read(""), [pfifo(30), pfifo(40)]);
+    assert_eq!(read("queue.qdisc = \"pfifo\""), [pfifo(30), pfifo(40)]);
+    assert_eq!(read("queue = { qdisc = \"pfifo\", limit = 7 }"), [pfifo(7), pfifo(7)]);
+    let limits = |queue: &str| read(queue).map(|queue| queue.limit());
+    assert_eq!(limits("queue.qdisc = \"bfifo\""), [30, 40].map(|packets| Limit::Bytes(packets * 1514)));
+    assert_eq!(limits("queue.qdisc = \"pfifo_head_drop\""), [30, 40].map(Limit::Packets));
+    assert_eq!(limits("queue.qdisc = \"pfifo_fast\""), [90, 120].map(Limit::Packets));
+    assert_eq!(limits("queue.qdisc = \"codel\""), [1000, 1000].map(Limit::Packets));
+    let prio = "queue = { qdisc = \"prio\", inner = [{ qdisc = \"pfifo\", limit = 5 }] }";
+    assert_eq!(limits(prio), [5 + 2 * 30, 5 + 2 * 40].map(Limit::Packets));
+    let classes = "all = { rate = \"8mbit\" }, a = { parent = \"all\", rate = \"1mbit\" }, b = { parent = \"all\", rate = \"1mbit\", inner = { qdisc = \"pfifo\" } }";
+    let htb = format!("queue = {{ qdisc = \"htb\", default = \"a\", class = {{ {classes} }} }}");
+    assert_eq!(limits(&htb), [3 * 30, 3 * 40].map(Limit::Packets), "two leaves, and what has no class");
+    let tbf = "queue = { qdisc = \"tbf\", rate = \"1mbit\", burst = \"9kb\", limit = \"9kb\", inner = { qdisc = \"pfifo\" } }";
+    assert_eq!(limits(tbf), [30, 40].map(Limit::Packets));
 }

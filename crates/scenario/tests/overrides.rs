@@ -2,7 +2,9 @@
 
 mod common;
 
-use bufferscope_scenario::{Codel, Congestion, Experiment, Pfifo, Qdisc, Scenario, Table, TrafficKind};
+use bufferscope_scenario::{
+    Cells, Codel, Congestion, Encapsulation, Experiment, Pfifo, Qdisc, Scenario, Table, TrafficKind,
+};
 use common::{LAB, lab_unswept, lab_with, set};
 
 fn points<const N: usize>(text: &str, overrides: [&str; N]) -> Vec<Scenario> {
@@ -57,7 +59,13 @@ fn a_table_replaces_a_table() {
 fn a_key_that_the_file_leaves_out_is_added() {
     let scenario = only(["traffic.bulk.stop=30s", "link.access.overhead=38b"]);
     assert_eq!(scenario.traffic[0].stop_ns, 30_000_000_000);
-    assert_eq!(scenario.links[0].reverse.overhead_bytes, 38);
+    assert_eq!(scenario.links[0].reverse.encapsulation, Encapsulation::adding(38));
+    let scenario = only(["link.access.overhead=docsis", "link.bottleneck.reverse.overhead={bytes=40, atm=\"atm\"}"]);
+    let docsis = Encapsulation { overhead_bytes: 18, mpu_bytes: 64, cells: Cells::None };
+    assert_eq!(scenario.links[0].forward.encapsulation, docsis);
+    let atm = Encapsulation { overhead_bytes: 40, mpu_bytes: 0, cells: Cells::Atm };
+    assert_eq!(scenario.links[1].reverse.encapsulation, atm);
+    assert_eq!(scenario.links[1].forward.encapsulation, Encapsulation::adding(14));
 }
 
 #[test]

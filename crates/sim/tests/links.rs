@@ -71,6 +71,42 @@ fn packets_wait_in_the_queue_for_an_opportunity() {
     assert_eq!(sent[29], 0, "nothing leaves before 300 ms");
 }
 
+/// What 5 s of UDP at 12 Mbit/s in packets of 1500 bytes, and a ping, make of a link at a rate: packets and bytes that it
+/// sent in the four seconds after the first.
+fn sent_at(rate: &str, overhead: &str) -> [u64; 2] {
+    let text = format!(
+        r#"
+        title = "Link layer"
+        duration = "5s"
+        link = [{{ name = "line", ends = ["h1", "h2"], rate = "{rate}", overhead = {overhead} }}]
+        traffic = [{{ name = "flood", kind = "udp", from = "h1", to = "h2", rate = "12mbit", size = 1472 }}]
+        "#
+    );
+    let experiment = Experiment::parse(&text, "overhead.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let sink = run(&experiment.points()[0].scenario, 1).output;
+    ["sent_packets", "sent_bytes"].map(|column| {
+        let sent = numbers_where(&sink, Table::Queues, column, ("port", "h1>h2"));
+        sent[sent.len() - 1] - sent[sent.len() - 401]
+    })
+}
+
+/// A packet of 1500 bytes over PPPoE and LLC takes 33 cells, or 13,992 bits; with PPPoE on PTM 1554 bytes, or 12,432 bits; on
+/// DOCSIS 1518 bytes, or 12,144 bits. At a hundred times that many bits a second, a link sends
+/// 400 packets in 4 s.
+#[test]
+fn a_link_sends_what_its_link_layer_makes_of_a_packet() {
+    for (rate, overhead, bytes) in [
+        ("1.3992mbit", r#""pppoe-llcsnap""#, 1749),
+        ("1.2432mbit", r#""pppoe-ptm""#, 1554),
+        ("1.2144mbit", r#""docsis""#, 1518),
+        ("1.2112mbit", r#"{ bytes = 14, mpu = 1000 }"#, 1514),
+    ] {
+        let [packets, sent] = sent_at(rate, overhead);
+        assert!(packets.abs_diff(400) <= 1, "{overhead}: {packets}");
+        assert_eq!(sent, packets * bytes, "{overhead}");
+    }
+}
+
 /// The ring is always full, and passes a packet on only at an opportunity.
 #[test]
 fn a_ring_waits_for_an_opportunity_too() {

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// Largest frame, or packet of several: 1500 bytes of IP and whatever the link adds, for each.
 fn largest_frame(scenario: &Scenario, port: &Port) -> u64 {
     let frames = scenario.nodes.iter().map(|node| node.tcp.gso_max_segs).max().unwrap_or(1);
-    (1500 + u64::from(port.overhead_bytes)) * u64::from(frames)
+    u64::from(port.encapsulation.frame_bytes(1500)) * u64::from(frames)
 }
 
 /// Every port that has a rate, with its name.

@@ -21,15 +21,14 @@ REQUIRED = (
 """Modules that every guest must have: for the channels of request and records, and for the network."""
 
 WANTED = (
-    *(module for module, loadable in QDISCS.values() if loadable),
-    *(f"sch_{name}" for name in ("fq_codel", "fq_pie", "sfq", "cake", "fq")),
-    *(f"sch_{name}" for name in ("prio", "drr", "ets", "qfq", "choke", "sfb", "dualpi2", "ingress")),
+    *(module for module, loadable in QDISCS.values() if loadable and module not in REQUIRED),
+    *(f"sch_{name}" for name in ("drr", "ets", "qfq", "sfb", "ingress")),
     *("cls_u32", "cls_fw", "cls_flower", "cls_matchall", "act_mirred", "ifb", "dummy", "tun", "bridge"),
     *(f"tcp_{name}" for name in ("cubic", "bbr", "vegas", "westwood", "illinois", "htcp", "hybla", "bic", "yeah")),
     *(f"tcp_{name}" for name in ("veno", "scalable", "highspeed", "lp", "nv", "cdg", "dctcp")),
     *("udp_diag", "raw_diag", "virtio_net"),
 )
-"""Loaded if the kernel has them; an experiment that needs a missing one is refused with an error that names it."""
+"""Loaded, too, if the kernel has them; an experiment that needs a missing one is refused by name."""
 
 
 _DEEPEST = 100

@@ -69,6 +69,6 @@ def _tests(run: RunRecords) -> list[tuple[object, ...]]:
     for entry in traffic_named(run.scenario, "netalyzr"):
         for direction in DIRECTIONS:
             port = bottleneck(run, entry, direction)
-            size = port and true_bytes(port, entry["payload_bytes"] + HEADER_BYTES + port.overhead_bytes)
+            size = port and true_bytes(port, port.link_layer.frame_bytes(entry["payload_bytes"] + HEADER_BYTES))
             rows.append((entry["name"], direction, size))
     return rows

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Literal, overload
 
 from bufferscope import _core
@@ -48,6 +49,26 @@ class Boost:
 
 
 @dataclass(frozen=True)
+class LinkLayer:
+    """What a link makes of the length of a packet: bytes that it adds, the shortest packet, and cells by tc's word."""
+
+    overhead_bytes: int
+    mpu_bytes: int = 0
+    cells: str = "noatm"
+
+    def frame_bytes(self, ip_bytes: int) -> int:
+        """The length of an IP packet on the link, as `Encapsulation::frame_bytes` of the scenario crate has it."""
+        least = max(ip_bytes + self.overhead_bytes, self.mpu_bytes)
+        match self.cells:
+            case "atm":
+                return ceil(least / 48) * 53
+            case "ptm":
+                return least + ceil(least / 64)
+            case _:
+                return least
+
+
+@dataclass(frozen=True)
 class Port:
     """One direction of a link, named after the nodes that it joins: `r1>h2`."""
 
@@ -58,7 +79,7 @@ class Port:
     rate: tuple[RateStep, ...]
     """Steps in order of time, the first at 0; if empty, the port has no rate, and nothing queues in it."""
     delay_ns: int
-    overhead_bytes: int
+    link_layer: LinkLayer
     queue: Qdisc
     boost: Boost | None = None
     faults: Faults | None = None
@@ -163,7 +184,7 @@ def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
         link=link,
         rate=tuple(RateStep(step["from_ns"], step["bits_per_second"]) for step in side["rate"] or ()),
         delay_ns=side["delay_ns"],
-        overhead_bytes=side["overhead_bytes"],
+        link_layer=LinkLayer(side["overhead_bytes"], side.get("mpu_bytes", 0), side.get("cells", "noatm")),
         queue=side["queue"],
         faults=side.get("faults"),
         boost=Boost(**side["boost"]) if "boost" in side else None,

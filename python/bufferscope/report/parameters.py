@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bufferscope.figures.source import Point
-from bufferscope.metrics.network import NANOSECONDS, Port, ports, traffic_ends
+from bufferscope.metrics.network import NANOSECONDS, LinkLayer, Port, ports, traffic_ends
 from bufferscope.metrics.recorded import recorded, unrecorded
 from bufferscope.report.words import number, quantity, setting
 from bufferscope.scenario import Scenario
@@ -86,7 +86,16 @@ def _port(port: Port) -> tuple[str, ...]:
         delay += f"; {settings({key: value for key, value in port.faults.items() if value})}"
     if not port.rate:
         return "not limited", delay, "none", "none"
-    return _rate(port), delay, settings(port.queue, first="qdisc"), quantity(port.overhead_bytes, "bytes")
+    return _rate(port), delay, settings(port.queue, first="qdisc"), _overhead(port.link_layer)
+
+
+def _overhead(link: LinkLayer) -> str:
+    parts = [quantity(link.overhead_bytes, "bytes")]
+    if link.mpu_bytes:
+        parts.append(f"at least {quantity(link.mpu_bytes, 'bytes')}")
+    if link.cells != "noatm":
+        parts.append(f"in cells ({link.cells})")
+    return ", ".join(parts)
 
 
 def _rate(port: Port) -> str:

@@ -208,7 +208,14 @@ _PORT = table(
         "overhead_bytes": whole(),
         "queue": table({"qdisc": text}, {"limit_packets": optional(whole())}),
     },
-    {"ring": optional(_RING), "boost": optional(_BOOST), "variation": optional(_VARIATION), "faults": optional(plain)},
+    {
+        "mpu_bytes": optional(whole()),
+        "cells": optional(text),
+        "ring": optional(_RING),
+        "boost": optional(_BOOST),
+        "variation": optional(_VARIATION),
+        "faults": optional(plain),
+    },
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
 _QUEUEING_BY_KIND: Mapping[str, Check] = {

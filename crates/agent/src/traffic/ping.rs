@@ -70,7 +70,7 @@ impl Ping {
             prober,
             target,
             address: socket::destination(addresses[1]),
-            probes: Probes::new(Stage::Back, parameters.timeout_ns),
+            probes: Probes::new(Stage::Back, parameters.timeout_ns).spread(desk.scenario.delay_spread_ns()),
             iputils: iputils.then(|| IputilsPing::new(parameters.interval_ns)),
             wakes_ns: traffic.start_ns,
             heard: false,

@@ -58,13 +58,22 @@ impl Shape {
                 Err(refusal) => (refusal.found, refusal.hint),
                 Ok(_) => (show(value), None),
             },
-            (Self::Choice(words), Value::String(word)) => {
-                let meant = closest(word, words.iter().map(String::as_str));
+            (Self::Choice(_) | Self::Either(_), Value::String(word)) => {
+                let meant = closest(word, self.words().iter().map(String::as_str));
                 (show(value), meant.map(|word| did_you_mean(&quote(word))))
             }
             _ => (show(value), None),
         };
         Problem { hint, ..Problem::new(path, found, self.describe()) }
+    }
+
+    /// The words of a choice, or of the first choice among alternatives.
+    fn words(&self) -> &[String] {
+        match self {
+            Self::Choice(words) => words,
+            Self::Either(shapes) => shapes.iter().map(Self::words).find(|words| !words.is_empty()).unwrap_or(&[]),
+            _ => &[],
+        }
     }
 
     /// Adds a note if a valid scalar value may not mean what it says.

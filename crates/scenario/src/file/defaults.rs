@@ -1,7 +1,8 @@
 //! Every default that is a plain value, with its origin. Defaults that depend on other keys are in [`crate::resolve`].
 
 use super::datagrams::{DatagramSize, LookUpTimeout};
-use super::link::{Delay, Overhead, Rate};
+use super::link::{Delay, Rate};
+use super::overhead::{LinkBytes, Overhead};
 use super::recording::Sample;
 use super::ring::{HoldTime, RingBytes};
 use super::streams::{DelayTarget, RequestSize};
@@ -61,7 +62,7 @@ pub(super) fn delay() -> Delay {
 
 /// Ethernet's header, which is what Linux' tc counts on top of the IP packet.
 pub(super) fn overhead() -> Overhead {
-    Overhead::new(ETHERNET_HEADER_BYTES.into())
+    Overhead::Bytes(LinkBytes::new(ETHERNET_HEADER_BYTES.into()))
 }
 
 /// The drivers that Gettys and Nichols describe (2011), and the usual size of a ring.

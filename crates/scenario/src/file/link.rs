@@ -5,13 +5,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::boost::Boost;
+use super::overhead::Overhead;
 use super::ring::Ring;
 use super::stacked::Stacked;
 use super::varying::Varying;
 use super::wire::Wire;
 use super::{Moment, defaults};
-use crate::qdisc::Queue;
-use crate::quantity::{Quantity, Rates, Sizes, Times};
+use crate::qdisc::{PacketLimit, Queue};
+use crate::quantity::{Quantity, Rates, Times};
 use crate::text::Name;
 use crate::units::MINUTE;
 
@@ -19,8 +20,6 @@ use crate::units::MINUTE;
 pub(crate) type Rate = Quantity<Rates, 1_000, 400_000_000_000>;
 /// Propagation delay of a wire.
 pub(crate) type Delay = Quantity<Times, 0, MINUTE>;
-/// Bytes a packet has on the wire beyond the IP packet.
-pub(crate) type Overhead = Quantity<Sizes, 0, 1000>;
 
 /// Two nodes joined. Each direction is a port of its own: queueing discipline, ring if it has one, then wire.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -51,10 +50,16 @@ pub(crate) struct Link {
     /// Losses, jitter and reordering in each direction, after the queue. Default: none.
     #[schemars(example = json!({ "loss": 0.01, "jitter": "5ms" }))]
     pub(crate) wire: Option<Wire>,
-    /// Bytes that the link layer adds to each IP packet, on the wire and in the queue. The default is Ethernet's header, as
-    /// Linux' tc counts it.
+    /// What the link layer makes of the length of each IP packet, on the wire and in the queue: bytes that it adds, a word
+    /// of tc-cake(8), or a table. The default is Ethernet's header, as Linux' tc counts it.
     #[serde(default = "defaults::overhead")]
+    #[schemars(example = &"38b", example = &"docsis", example = json!({ "bytes": 40, "atm": "atm" }))]
     pub(crate) overhead: Overhead,
+    /// Length of the queues of each direction's device, in packets, where a discipline leaves that to the device: the limit
+    /// of pfifo, bfifo (in full frames) and pfifo_head_drop that have none, of each band of pfifo_fast, and of what prio and htb
+    /// have by default. Default: 1000p, as in Linux.
+    #[schemars(example = &"100p")]
+    pub(crate) txqueuelen: Option<PacketLimit>,
     /// The queueing discipline of each direction. Default: pfifo with its default limit.
     #[schemars(example = json!({ "qdisc": "pfifo", "limit": "100p" }))]
     pub(crate) queue: Option<Queue>,
@@ -83,8 +88,10 @@ pub(crate) struct PortSettings {
     pub(crate) delay: Option<Delay>,
     /// Losses, jitter and reordering, after the queue.
     pub(crate) wire: Option<Wire>,
-    /// Bytes that the link layer adds to each IP packet.
+    /// What the link layer makes of the length of each IP packet.
     pub(crate) overhead: Option<Overhead>,
+    /// Length of the device's queues, where a discipline leaves that to the device.
+    pub(crate) txqueuelen: Option<PacketLimit>,
     /// The queueing discipline.
     pub(crate) queue: Option<Queue>,
     /// The driver's transmit ring.

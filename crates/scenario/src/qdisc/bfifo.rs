@@ -5,14 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{ByteLimit, Discipline, Limit, Setting};
 use crate::error::Problems;
+use crate::sizes::FRAME_BYTES;
 
 /// First in, first out, bounded in bytes: tail drop.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// A packet that would make the queue longer than this is dropped.
+    /// A packet that would make the queue longer than this is dropped. Default: the link's txqueuelen in full frames of
+    /// Ethernet.
     #[schemars(example = &"150kb")]
-    limit: ByteLimit,
+    limit: Option<ByteLimit>,
 }
 
 /// Parameters of `bfifo`.
@@ -32,8 +34,9 @@ impl Discipline for Bfifo {
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "bfifo limit 10000";
 
-    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
-        Some(Self { limit_bytes: keys.limit.get() })
+    fn resolve(keys: &Keys, txqueuelen: u32, _: &str, _: &mut Problems) -> Option<Self> {
+        let frames = u64::from(txqueuelen) * u64::from(FRAME_BYTES);
+        Some(Self { limit_bytes: keys.limit.map_or(frames, ByteLimit::get) })
     }
 
     fn limit(&self) -> Limit {

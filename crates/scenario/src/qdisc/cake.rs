@@ -202,7 +202,7 @@ impl Discipline for Cake {
     const HOLDS_BACK: bool = true;
     const OWN_WORDS: usize = stats::LEAST_WORDS;
 
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let rtt_ns = match (keys.rtt, keys.preset) {
             (Some(rtt), None) => rtt.get(),
             (None, Some(preset)) => preset.rtt_ns(),
@@ -214,7 +214,7 @@ impl Discipline for Cake {
         };
         let raw = keys.raw.unwrap_or(keys.overhead.is_none() && keys.framing.is_empty());
         let mut link_layer = LinkLayer { raw, ..LinkLayer::default() };
-        let overhead = framing::apply(&keys.framing, &mut link_layer);
+        let overhead = Framing::apply(&keys.framing, &mut link_layer);
         let Some(overhead_bytes) = keys.overhead.or(overhead) else {
             let found = "an overhead of more than 256 bytes";
             problems.add(|| Problem::new(join(path, "framing"), found, "an overhead from -64 to 256 bytes"));

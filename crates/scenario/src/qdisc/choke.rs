@@ -113,7 +113,7 @@ impl Discipline for Choke {
     const OWN_WORDS: usize = 5;
 
     /// Derives omitted parameters as iproute2's tc does, and refuses what tc or the kernel refuses.
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let limit_packets = keys.limit.get_u32();
         let max_packets = keys.max.map_or(limit_packets / 4, Limited::get_u32);
         let min_packets = keys.min.map_or(max_packets / 3, Limited::get_u32);

@@ -77,7 +77,7 @@ impl Discipline for Codel {
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::CODEL, Reason::CODEL_MARK];
     const OWN_WORDS: usize = 9;
 
-    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, _: &str, _: &mut Problems) -> Option<Self> {
         Some(Self {
             limit_packets: keys.limit.get_u32(),
             target_ns: keys.target.get(),

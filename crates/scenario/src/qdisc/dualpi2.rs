@@ -195,7 +195,7 @@ impl Discipline for Dualpi2 {
     const COUNTED: &'static [Reason] = &[Reason::DUALPI2, Reason::DUALPI2_MARK, Reason::STEP_MARK];
     const OWN_WORDS: usize = 8;
 
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let controller = problems.checked(controller(keys, path))?;
         Some(Self {
             limit_packets: keys.limit.get_u32(),

@@ -170,7 +170,7 @@ impl Discipline for Fq {
     const HOLDS_BACK: bool = true;
     const OWN_WORDS: usize = 24;
 
-    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, _: &str, _: &mut Problems) -> Option<Self> {
         Some(Self {
             limit_packets: keys.limit.get_u32(),
             flow_limit_packets: keys.flow_limit.get_u32(),
@@ -283,7 +283,7 @@ impl Discipline for Fq {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Qdisc;
+    use super::super::{Qdisc, TXQUEUELEN};
     use super::*;
 
     /// Nine drops, of which three at the limit of a flow and two beyond the horizon; seven late packets.
@@ -299,7 +299,7 @@ mod tests {
     fn it_paces_inside_others_too() {
         let paces = |text: &str| {
             let queue = toml::from_str(text).expect("every key has a default");
-            Qdisc::of_port(&queue, "queue", &mut Problems::default()).expect("the parameters are sound").paces()
+            Qdisc::of_port(&queue, TXQUEUELEN, "queue", &mut Problems::default()).expect("the parameters are sound").paces()
         };
         assert!(paces("qdisc = 'fq'"));
         assert!(paces("qdisc = 'prio'\ninner = [{ qdisc = 'pfifo' }, { qdisc = 'fq' }]"));
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn the_horizon_is_passed_on_where_it_is_not_the_default() {
         let names = |text: &str| {
-            let fq = Fq::resolve(&toml::from_str(text).unwrap(), "queue", &mut Problems::default()).unwrap();
+            let fq = Fq::resolve(&toml::from_str(text).unwrap(), TXQUEUELEN, "queue", &mut Problems::default()).unwrap();
             fq.settings().into_iter().map(|(name, _)| name).skip(8).collect::<Vec<_>>()
         };
         assert!(names("").is_empty());

@@ -118,7 +118,7 @@ impl Discipline for FqCodel {
     const COUNTED: &'static [Reason] = Self::REASONS;
     const OWN_WORDS: usize = 10;
 
-    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, _: &str, _: &mut Problems) -> Option<Self> {
         Some(Self {
             limit_packets: keys.limit.get_u32(),
             flows: keys.flows,
@@ -208,6 +208,7 @@ impl Discipline for FqCodel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TXQUEUELEN;
     use super::*;
 
     /// Nine drops, five at a limit, of which two at that of memory; three marks, and one more above `ce_threshold`.
@@ -272,7 +273,7 @@ mod tests {
     fn tc_is_given_every_setting() {
         let mut keys = defaults();
         let names = |keys: &Keys| {
-            let resolved = FqCodel::resolve(keys, "", &mut Problems::default()).expect("no keys contradict each other");
+            let resolved = FqCodel::resolve(keys, TXQUEUELEN, "", &mut Problems::default()).expect("no keys contradict each other");
             resolved.settings().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         let always = ["limit", "flows", "target", "interval", "memory_limit", "drop_batch", "ecn"];

@@ -125,7 +125,7 @@ impl Discipline for FqPie {
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::PIE, Reason::PIE_MARK];
     const OWN_WORDS: usize = 9;
 
-    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, _: &str, _: &mut Problems) -> Option<Self> {
         Some(Self {
             limit_packets: keys.limit.get_u32(),
             flows: keys.flows,

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, Match, PacketLimit, Part, Setting};
+use super::{Discipline, Limit, Match, PacketLimit, Part, Pfifo, Qdisc, Setting, TXQUEUELEN};
 use crate::dscp::Dscp;
 use crate::error::{Problem, Problems, quote};
 use crate::path::join;
@@ -37,9 +37,9 @@ pub(crate) struct Keys {
     #[serde(default = "r2q")]
     #[schemars(range(min = 1, max = 1_000_000))]
     r2q: u32,
-    /// Number of waiting packets at which an arriving packet that has no class is dropped.
-    #[serde(default = "super::pfifo::limit")]
-    direct_qlen: PacketLimit,
+    /// Number of waiting packets at which an arriving packet that has no class is dropped. Default: the link's txqueuelen.
+    #[schemars(example = &"100p")]
+    direct_qlen: Option<PacketLimit>,
 }
 
 /// Packets with a code point, or of a server, go to a class.
@@ -93,11 +93,21 @@ impl Htb {
     /// Number of classes that may be inside each other (`TC_HTB_MAXDEPTH`).
     pub const MOST_DEPTH: usize = 8;
     /// Limit of a class that is given no discipline: `txqueuelen` of an Ethernet device.
-    pub const LEAF_PACKETS: u32 = 1000;
+    pub const LEAF_PACKETS: u32 = TXQUEUELEN;
 
     /// Whether a class contains no others.
     pub fn is_leaf(&self, class: u16) -> bool {
         usize::from(class) < self.classes.len() && self.classes.iter().all(|each| each.parent != Some(class))
+    }
+
+    /// Gives the leaves that have no discipline what the kernel gives them on a device with that `txqueuelen`.
+    fn fill_leaves(&mut self, txqueuelen: u32) {
+        for class in 0..self.classes.len() {
+            if self.is_leaf(class as u16) {
+                let pfifo = || Box::new(Qdisc::Pfifo(Pfifo { limit_packets: txqueuelen }));
+                self.classes[class].inner.get_or_insert_with(pfifo);
+            }
+        }
     }
 
     /// How many classes contain each other there, from the root.
@@ -117,11 +127,11 @@ impl Discipline for Htb {
     const SAMPLE: &'static str = "htb";
     const HOLDS_BACK: bool = true;
 
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let classes = keys
             .class
             .iter()
-            .map(|(name, class)| class.resolve(name, &keys.class, &join(&join(path, "class"), name), problems));
+            .map(|(name, class)| class.resolve((name, &keys.class), txqueuelen, &join(&join(path, "class"), name), problems));
         let classes: Vec<Option<HtbClass>> = classes.collect();
         let (path_of, names) = (join(path, "class"), || any_of(keys.class.keys().map(String::as_str)));
         let mut is_sound = true;
@@ -151,9 +161,15 @@ impl Discipline for Htb {
         }
         let classes = classes.into_iter().collect::<Option<Vec<_>>>()?;
         let filters = filters.into_iter().collect::<Option<Vec<_>>>()?;
-        let direct_qlen_packets = keys.direct_qlen.get_u32();
-        let htb = Self { classes, filters, default: default.flatten(), r2q: keys.r2q, direct_qlen_packets };
-        htb.check(keys, path, problems).then_some(htb)
+        let direct_qlen_packets = keys.direct_qlen.map_or(txqueuelen, PacketLimit::get_u32);
+        let mut htb = Self { classes, filters, default: default.flatten(), r2q: keys.r2q, direct_qlen_packets };
+        if !htb.check(keys, path, problems) {
+            return None;
+        }
+        if txqueuelen != TXQUEUELEN {
+            htb.fill_leaves(txqueuelen);
+        }
+        Some(htb)
     }
 
     fn limit(&self) -> Limit {

@@ -35,6 +35,9 @@ pub use setting::{Part, Setting};
 pub use sfq::FlowRed;
 pub use tbf::Peak;
 
+/// `txqueuelen` of a device that nothing sets (`DEFAULT_TX_QUEUE_LEN`), in packets.
+pub(crate) const TXQUEUELEN: u32 = 1000;
+
 /// Limit of a queue in packets.
 pub(crate) type PacketLimit = Quantity<Packets, 1, 10_000_000>;
 /// Limit or threshold of a queue in bytes.
@@ -64,9 +67,9 @@ pub(crate) trait Discipline: Sized {
     /// Number of 32-bit words of its own statistics (`TCA_STATS_APP`) that every kernel has and that it reads.
     const OWN_WORDS: usize = 0;
 
-    /// Fills in the defaults that depend on other keys; `None` if the keys of the table at `path` contradict each
-    /// other.
-    fn resolve(keys: &Self::Keys, path: &str, problems: &mut Problems) -> Option<Self>;
+    /// Fills in the defaults that depend on other keys, or on the device's `txqueuelen`; `None` if the keys of the table
+    /// at `path` contradict each other.
+    fn resolve(keys: &Self::Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self>;
 
     /// The most that its queue holds.
     fn limit(&self) -> Limit;
@@ -226,9 +229,9 @@ macro_rules! disciplines {
             }
 
             /// The discipline in the table at `path`; `None` if its parameters contradict each other.
-            fn resolve(queue: &Queue, path: &str, problems: &mut Problems) -> Option<Self> {
+            fn resolve(queue: &Queue, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
                 match queue {
-                    $(Queue::$name(keys) => $name::resolve(keys, path, problems).map(Self::$name),)+
+                    $(Queue::$name(keys) => $name::resolve(keys, txqueuelen, path, problems).map(Self::$name),)+
                 }
             }
 
@@ -299,10 +302,10 @@ impl Qdisc {
         all
     }
 
-    /// The discipline of a port, from the table at `path`; `None` if its parameters contradict each other, or if
-    /// disciplines are nested too deeply.
-    pub(crate) fn of_port(queue: &Queue, path: &str, problems: &mut Problems) -> Option<Self> {
-        let qdisc = Self::resolve(queue, path, problems)?;
+    /// The discipline of a port whose device has this `txqueuelen`, from the table at `path`; `None` if its parameters
+    /// contradict each other, or if disciplines are nested too deeply.
+    pub(crate) fn of_port(queue: &Queue, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
+        let qdisc = Self::resolve(queue, txqueuelen, path, problems)?;
         let depth = qdisc.depth();
         if depth > MOST_DEPTH {
             let found = format!("{depth} disciplines inside each other");

@@ -143,8 +143,8 @@ impl Discipline for Netem {
     const COUNTED: &'static [Reason] = &[Reason::NETEM];
     const HOLDS_BACK: bool = true;
 
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
-        keys.resolve(path, problems)
+    fn resolve(keys: &Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
+        keys.resolve(txqueuelen, path, problems)
     }
 
     fn limit(&self) -> Limit {

@@ -3,23 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, PacketLimit, Setting};
+use super::{Discipline, Limit, PacketLimit, Setting, TXQUEUELEN};
 use crate::error::Problems;
 
 /// First in, first out, bounded in packets: tail drop.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// Number of waiting packets at which an arriving packet is dropped.
-    #[serde(default = "limit")]
-    limit: PacketLimit,
+    /// Number of waiting packets at which an arriving packet is dropped. Default: the link's txqueuelen.
+    #[schemars(example = &"100p")]
+    limit: Option<PacketLimit>,
 }
 
 /// `net/core/dev.c`: `txqueuelen` of an Ethernet device, which `tc` uses if a pfifo is given no limit.
-pub(super) fn limit() -> PacketLimit {
-    PacketLimit::new(1000)
-}
-
 /// Parameters of `pfifo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pfifo {
@@ -29,7 +25,7 @@ pub struct Pfifo {
 
 impl Default for Pfifo {
     fn default() -> Self {
-        Self { limit_packets: limit().get_u32() }
+        Self { limit_packets: TXQUEUELEN }
     }
 }
 
@@ -42,8 +38,8 @@ impl Discipline for Pfifo {
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "pfifo limit 10";
 
-    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
-        Some(Self { limit_packets: keys.limit.get_u32() })
+    fn resolve(keys: &Keys, txqueuelen: u32, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(Self { limit_packets: keys.limit.map_or(txqueuelen, PacketLimit::get_u32) })
     }
 
     fn limit(&self) -> Limit {

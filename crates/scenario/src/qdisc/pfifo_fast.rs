@@ -3,24 +3,36 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, Setting};
+use super::{Discipline, Limit, Setting, TXQUEUELEN};
 use crate::error::Problems;
 
-/// Three queues of 1000 packets each, chosen by a packet's code point. A queue is served only while those before it are
-/// empty. Linux' default if no other is configured. It has no parameters.
+/// Three queues, chosen by a packet's code point, each of as many packets as the link's txqueuelen says. A queue is served
+/// only while those before it are empty. Linux' default if no other is configured. It has no parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {}
 
 /// `pfifo_fast`, which has no parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PfifoFast {}
+pub struct PfifoFast {
+    /// Number of packets that each queue holds: the device's `txqueuelen`, which `tc` cannot change.
+    #[serde(default = "band_packets", skip_serializing_if = "is_usual")]
+    pub band_packets: u32,
+}
+
+fn band_packets() -> u32 {
+    TXQUEUELEN
+}
+
+fn is_usual(band_packets: &u32) -> bool {
+    *band_packets == TXQUEUELEN
+}
 
 impl PfifoFast {
     /// Number of queues.
     pub const BANDS: usize = 3;
-    /// Number of packets that each queue holds: `txqueuelen` of an Ethernet device, which `tc` cannot change.
-    pub const BAND_PACKETS: u32 = 1000;
+    /// Number of packets that each holds on a device whose `txqueuelen` nobody has set.
+    pub const USUAL_PACKETS: u32 = TXQUEUELEN;
 }
 
 impl Discipline for PfifoFast {
@@ -32,12 +44,12 @@ impl Discipline for PfifoFast {
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "pfifo_fast";
 
-    fn resolve(_: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
-        Some(Self {})
+    fn resolve(_: &Keys, txqueuelen: u32, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(Self { band_packets: txqueuelen })
     }
 
     fn limit(&self) -> Limit {
-        Limit::Packets(Self::BANDS as u64 * u64::from(Self::BAND_PACKETS))
+        Limit::Packets(Self::BANDS as u64 * u64::from(self.band_packets))
     }
 
     fn settings(&self) -> Vec<(&'static str, Setting)> {
@@ -47,7 +59,7 @@ impl Discipline for PfifoFast {
     #[cfg(feature = "testing")]
     fn any() -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::strategy::{Just, Strategy};
-        Just(Self {}).boxed()
+        Just(Self { band_packets: TXQUEUELEN }).boxed()
     }
 
     #[cfg(feature = "testing")]

@@ -10,9 +10,9 @@ use crate::error::Problems;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// Number of waiting packets at which the oldest one is dropped for an arriving packet.
-    #[serde(default = "super::pfifo::limit")]
-    limit: PacketLimit,
+    /// Number of waiting packets at which the oldest one is dropped for an arriving packet. Default: the link's txqueuelen.
+    #[schemars(example = &"100p")]
+    limit: Option<PacketLimit>,
 }
 
 /// Parameters of `pfifo_head_drop`.
@@ -32,8 +32,8 @@ impl Discipline for PfifoHeadDrop {
     const LOADABLE: bool = false;
     const SAMPLE: &'static str = "pfifo_head_drop limit 10";
 
-    fn resolve(keys: &Keys, _: &str, _: &mut Problems) -> Option<Self> {
-        Some(Self { limit_packets: keys.limit.get_u32() })
+    fn resolve(keys: &Keys, txqueuelen: u32, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(Self { limit_packets: keys.limit.map_or(txqueuelen, PacketLimit::get_u32) })
     }
 
     fn limit(&self) -> Limit {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Discipline, Limit, Match, Part, Qdisc, Queue, Setting};
+use super::{Discipline, Limit, Match, Part, Pfifo, Qdisc, Queue, Setting, TXQUEUELEN};
 use crate::dscp::Dscp;
 use crate::error::{Problem, Problems};
 use crate::path::join;
@@ -91,7 +91,7 @@ impl Prio {
     /// The band of each priority, if nothing else is given.
     pub const PRIOMAP: [u8; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
     /// Limit of a band that is given no discipline: `txqueuelen` of an Ethernet device.
-    pub const BAND_PACKETS: u32 = 1000;
+    pub const BAND_PACKETS: u32 = TXQUEUELEN;
 }
 
 impl Discipline for Prio {
@@ -102,7 +102,7 @@ impl Discipline for Prio {
     const MODULE: &'static str = "sch_prio";
     const SAMPLE: &'static str = "prio";
 
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let bands = keys.bands;
         let (from, to) = (format!("{bands} bands"), format!("a band from 0 to {}", bands.saturating_sub(1)));
         let mut sound = true;
@@ -120,10 +120,13 @@ impl Discipline for Prio {
             problems.add(|| Problem::new(join(path, "inner"), found, "at most one for each band"));
         }
         let resolve = |(queue, number): (&Queue, u32)| {
-            Qdisc::resolve(queue, &format!("{}[{number}]", join(path, "inner")), problems)
+            Qdisc::resolve(queue, txqueuelen, &format!("{}[{number}]", join(path, "inner")), problems)
         };
         let inner: Vec<Option<Qdisc>> = keys.inner.iter().zip(1..).map(resolve).collect();
-        let inner = inner.into_iter().collect::<Option<Vec<Qdisc>>>()?;
+        let mut inner = inner.into_iter().collect::<Option<Vec<Qdisc>>>()?;
+        if txqueuelen != TXQUEUELEN && sound {
+            inner.resize(bands.into(), Qdisc::Pfifo(Pfifo { limit_packets: txqueuelen }));
+        }
         let resolve = |(filter, number): (&FilterKeys, u32)| {
             let here = format!("{}[{number}]", join(path, "filter"));
             let chosen = Match::resolve(filter.dscp, filter.port, filter.traffic.as_ref(), &here, problems)?;

@@ -156,7 +156,7 @@ impl Discipline for Red {
     ///
     /// It is stricter than tc in one respect: max must be below limit, as tc-red(8) requires. Otherwise tail drop would
     /// hide RED.
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let limit_bytes = keys.limit.get();
         let given_min = keys.min.map(|min| min.get());
         let max_bytes = match (keys.max, given_min) {

@@ -170,7 +170,7 @@ impl Discipline for Sfq {
 
     /// Cuts numbers down as the kernel does (`sfq_change`), derives omitted parameters as iproute2's tc does, and
     /// refuses what tc or the kernel refuses.
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, _: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         if !keys.divisor.is_power_of_two() {
             problems.add(|| Problem::new(join(path, "divisor"), keys.divisor.to_string(), "a power of two"));
             return None;

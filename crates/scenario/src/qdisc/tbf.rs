@@ -81,7 +81,7 @@ impl Discipline for Tbf {
     const HOLDS_BACK: bool = true;
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::OVERSIZE];
 
-    fn resolve(keys: &Keys, path: &str, problems: &mut Problems) -> Option<Self> {
+    fn resolve(keys: &Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let (rate_bps, burst_bytes) = (keys.rate.get(), keys.burst.get_u32());
         let peak = match (keys.peakrate, keys.mtu) {
             (None, None) => None,
@@ -115,7 +115,7 @@ impl Discipline for Tbf {
             }
         };
         let inner = match &keys.inner {
-            Some(inner) => Some(Box::new(Qdisc::resolve(inner, &join(path, "inner"), problems)?)),
+            Some(inner) => Some(Box::new(Qdisc::resolve(inner, txqueuelen, &join(path, "inner"), problems)?)),
             None => None,
         };
         Some(Self { rate_bps, burst_bytes, peak, limit_bytes, inner })

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::{Discipline, Qdisc};
+use super::{Discipline, Qdisc, TXQUEUELEN};
 use crate::Experiment;
 use crate::error::Problems;
 
@@ -13,7 +13,7 @@ where
 {
     let keys = toml::from_str(keys).unwrap();
     let mut problems = Problems::default();
-    let resolved = D::resolve(&keys, "queue", &mut problems);
+    let resolved = D::resolve(&keys, TXQUEUELEN, "queue", &mut problems);
     let problems = problems.into_result();
     assert_eq!(resolved.is_some(), problems.is_ok());
     resolved.ok_or_else(|| problems.unwrap_err().into_error("test.toml").to_string())

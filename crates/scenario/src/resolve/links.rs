@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{ring, stacked, varying, wire};
+use super::{overhead, ring, stacked, varying, wire};
 use crate::error::{Problem, Problems};
 use crate::file::{Boost as BoostTable, Link as LinkTable, Moment, PortSettings, Rate, RateSetting};
 use crate::files::Traces;
 use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep};
 use crate::path::join;
-use crate::qdisc::Qdisc;
+use crate::qdisc::{PacketLimit, Pfifo, Qdisc, TXQUEUELEN};
 use crate::units::{RATE, TIME};
 
 /// Most links in a scenario.
@@ -50,7 +50,8 @@ fn link(table: &LinkTable, nodes: &Nodes<'_>, traces: &Traces<'_>, problems: &mu
     let ends = [nodes.find(a, || path.clone(), problems)?, nodes.find(b, || path.clone(), problems)?];
     let ports = [("forward", &table.forward), ("reverse", &table.reverse)];
     if table.rate.is_none() && ports.iter().all(|(_, own)| own.rate.is_none()) {
-        let has = [table.queue.is_some(), table.ring.is_some(), table.boost.is_some(), table.stacked.is_some()];
+        let LinkTable { queue, ring, boost, stacked, txqueuelen, .. } = table;
+        let has = [queue.is_some(), ring.is_some(), boost.is_some(), stacked.is_some(), txqueuelen.is_some()];
         check_nothing_waits(has, &path, problems);
     }
     let [forward, reverse] = ports.map(|(direction, own)| port(table, own, (&path, direction), traces, problems));
@@ -71,7 +72,8 @@ fn port(
         None => (table.rate.as_ref(), link),
     };
     if rate.is_none() {
-        let has = [own.queue.is_some(), own.ring.is_some(), own.boost.is_some(), own.stacked.is_some()];
+        let PortSettings { queue, ring, boost, stacked, txqueuelen, .. } = own;
+        let has = [queue.is_some(), ring.is_some(), boost.is_some(), stacked.is_some(), txqueuelen.is_some()];
         check_nothing_waits(has, &own_path, problems);
     }
     let (queue, queue_path) = match &own.queue {
@@ -115,6 +117,11 @@ fn port(
         (None, Some(keys)) => Some(wire::resolve(keys, delay_ns, &join(link, "wire"), problems)?),
         (None, None) => None,
     };
+    let txqueuelen = own.txqueuelen.or(table.txqueuelen).map_or(TXQUEUELEN, PacketLimit::get_u32);
+    let encapsulation = match &own.overhead {
+        Some(own) => overhead::resolve(own, &join(&own_path, "overhead"), problems)?,
+        None => overhead::resolve(&table.overhead, &join(link, "overhead"), problems)?,
+    };
     Some(Port {
         stacked,
         faults,
@@ -123,10 +130,10 @@ fn port(
         variation,
         boost,
         delay_ns,
-        overhead_bytes: own.overhead.unwrap_or(table.overhead).get_u32(),
+        encapsulation,
         queue: match queue {
-            Some(queue) => Qdisc::of_port(queue, &queue_path, problems)?,
-            None => Qdisc::default(),
+            Some(queue) => Qdisc::of_port(queue, txqueuelen, &queue_path, problems)?,
+            None => Qdisc::Pfifo(Pfifo { limit_packets: txqueuelen }),
         },
     })
 }
@@ -137,8 +144,14 @@ pub(super) fn port_of(link: &mut Link, node: NodeIndex) -> &mut Port {
 }
 
 /// Refuses a queue, ring, boost or stacked interface without a rate: the rate was probably forgotten.
-fn check_nothing_waits(has: [bool; 4], path: &str, problems: &mut Problems) {
-    let parts = [("queue", "queue"), ("ring", "ring"), ("boost", "boost"), ("stacked", "stacked interface")];
+fn check_nothing_waits(has: [bool; 5], path: &str, problems: &mut Problems) {
+    let parts = [
+        ("queue", "queue"),
+        ("ring", "ring"),
+        ("boost", "boost"),
+        ("stacked", "stacked interface"),
+        ("txqueuelen", "txqueuelen"),
+    ];
     for (key, what) in parts.into_iter().zip(has).filter_map(|(part, has)| has.then_some(part)) {
         let found = format!("a {what} where the wire has no rate, so that nothing ever waits");
         let hint = format!("give the rate too, or leave out the {what}");

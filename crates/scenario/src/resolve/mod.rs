@@ -8,6 +8,7 @@ mod limits;
 mod links;
 mod load_tests;
 mod nodes;
+mod overhead;
 mod reachability;
 mod ring;
 mod sending;

@@ -6,7 +6,7 @@ use crate::error::{Problem, Problems, quote};
 use crate::file::{Aggregate as AggregateTable, Link as LinkTable, Queueing, Setup, Wifi as WifiTable};
 use crate::model::{Aggregate, Link, LinkIndex, Port, Scenario, Station, Wifi, WifiQueueing};
 use crate::path::{join, of_traffic};
-use crate::qdisc::{FqCodel, Qdisc};
+use crate::qdisc::{FqCodel, Qdisc, TXQUEUELEN};
 use crate::routes::Routing;
 use crate::suggest::{any_of, closest};
 use crate::units::MS;
@@ -96,7 +96,7 @@ fn queueing(
         Some(Queueing::Mac80211(keys)) => keys.airtime_fairness,
         Some(Queueing::Fifo(keys)) => {
             let queue = match &keys.queue {
-                Some(queue) => Qdisc::of_port(queue, &join(&join(path, "queueing"), "queue"), problems)?,
+                Some(queue) => Qdisc::of_port(queue, TXQUEUELEN, &join(&join(path, "queueing"), "queue"), problems)?,
                 None => Qdisc::default(),
             };
             for index in stations.iter().map(|station| usize::from(station.link)) {

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::model::{
-    Accounting, Boost, ByteLimits, Cellular, Completion, Faults, Link, NodeIndex, Outages, Port, RateSchedule,
-    RateStep, Ring, Variation, Walk,
+    Accounting, Boost, ByteLimits, Cellular, Completion, Encapsulation, Faults, Link, NodeIndex, Outages, Port,
+    RateSchedule, RateStep, Ring, Variation, Walk,
 };
-use crate::qdisc::{Distribution, Loss, Qdisc, Reorder};
+use crate::qdisc::{Cells, Distribution, Loss, Qdisc, Reorder};
 use crate::sizes::FRAME_BYTES;
 use crate::units::{MS, US};
 
@@ -26,14 +26,14 @@ pub(super) fn line(links: usize) -> impl Strategy<Value = Vec<Link>> {
 }
 
 fn port() -> impl Strategy<Value = Port> {
-    let wire = || (1..=50_000_u64, 0..=40_u32, prop::option::weighted(0.2, faults()));
+    let wire = || (1..=50_000_u64, encapsulation(), prop::option::weighted(0.2, faults()));
     let varying = (prop::option::weighted(0.2, boost()), prop::option::weighted(0.15, walk()));
     let rated = (wire(), rate(), Qdisc::any(), varying);
     prop_oneof![
-        1 => wire().prop_map(|(delay_us, overhead_bytes, faults)| Port {
+        1 => wire().prop_map(|(delay_us, encapsulation, faults)| Port {
             rate: None,
             delay_ns: delay_us * US,
-            overhead_bytes,
+            encapsulation,
             queue: Qdisc::default(),
             ring: None,
             variation: None,
@@ -41,18 +41,25 @@ fn port() -> impl Strategy<Value = Port> {
             stacked: None,
             faults,
         }),
-        4 => rated.prop_map(|((delay_us, overhead_bytes, faults), rate, queue, (boost, walk))| Port {
+        4 => rated.prop_map(|((delay_us, encapsulation, faults), rate, queue, (boost, walk))| Port {
             boost: boost.filter(|boost| walk.is_none() && is_constant_below(rate.as_ref(), boost)),
             rate: walk.as_ref().map_or(rate, |walk| RateSchedule::constant(walk.mean_bps)),
             variation: walk.map(Variation::Walk),
             delay_ns: delay_us * US,
-            overhead_bytes,
+            encapsulation,
             queue,
             faults,
             ring: None,
             stacked: None,
         }),
     ]
+}
+
+/// Link layers that only add bytes, and others.
+fn encapsulation() -> impl Strategy<Value = Encapsulation> {
+    let any = (0..=40_u32, 0..=84_u32, select(&Cells::ALL));
+    let any = any.prop_map(|(overhead_bytes, mpu_bytes, cells)| Encapsulation { overhead_bytes, mpu_bytes, cells });
+    prop_oneof![3 => (0..=40_u32).prop_map(Encapsulation::adding), 1 => any]
 }
 
 /// Rings of sizes that drivers have, and of any other size.

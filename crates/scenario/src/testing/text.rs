@@ -3,8 +3,8 @@
 use toml::{Table, Value};
 
 use crate::model::{
-    self, ByteLimits, Completion, Faults, Node, OnOff, Outages, Pattern, Periods, PingTiming, Port, Ring, Scenario,
-    Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic, Variation, Walk,
+    self, ByteLimits, Completion, Encapsulation, Faults, Node, OnOff, Outages, Pattern, Periods, PingTiming, Port,
+    Ring, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic, Variation, Walk,
 };
 use crate::qdisc::Loss;
 use crate::units::{PACKETS, RATE, SIZE, TIME};
@@ -72,10 +72,21 @@ pub(crate) fn number(number: u32) -> Value {
     Value::from(i64::from(number))
 }
 
+fn overhead(link: Encapsulation) -> Value {
+    if link.only_adds() {
+        return size(link.overhead_bytes);
+    }
+    table([
+        ("bytes", size(link.overhead_bytes)),
+        ("mpu", size(link.mpu_bytes)),
+        ("atm", Value::from(link.cells.word())),
+    ])
+}
+
 fn port(port: &Port) -> Value {
     let mut keys = Table::new();
     keys.insert("delay".to_owned(), time(port.delay_ns));
-    keys.insert("overhead".to_owned(), size(port.overhead_bytes));
+    keys.insert("overhead".to_owned(), overhead(port.encapsulation));
     if let Some(faults) = &port.faults {
         keys.insert("wire".to_owned(), wire(faults));
     }

@@ -386,7 +386,7 @@ mod tests {
             rate,
             variation: None,
             delay_ns: 0,
-            overhead_bytes: 14,
+            encapsulation: scenario::Encapsulation::adding(14),
             queue,
             ring: None,
             boost: None,

@@ -450,7 +450,7 @@ fn stacked(scenario: &Scenario, index: PortIndex, seed: u64) -> Result<Option<Qd
 fn place(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u64) -> (&scenario::Port, Place) {
     let (link, side) = (&scenario.links[index as usize / 2], index as usize % 2);
     let port = link.ports()[side];
-    (port, Place { port: index, node: link.ends[side], overhead_bytes: port.overhead_bytes, seed, now_ns })
+    (port, Place { port: index, node: link.ends[side], encapsulation: port.encapsulation, seed, now_ns })
 }
 
 fn refused(scenario: &Scenario, index: PortIndex, reason: String) -> SimError {

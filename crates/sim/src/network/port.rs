@@ -4,13 +4,14 @@
 //! [ring](super::ring) if there is one, and the [link](super::link). Back-pressure goes the other way: while the link is
 //! stopped, nothing is taken out of the layer above it, and while the ring is, nothing out of the discipline.
 
-use bufferscope_scenario::{self as scenario, NodeIndex};
+use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex};
 
 use super::link::Link;
 use super::pool::{PacketId, Pool};
 use super::qdisc::layer::QdiscLayer;
 use super::qdisc::{Dequeued, Fates, Qdisc};
 use super::ring::Ring;
+use super::segmentation::encapsulate;
 use super::wifi::Radio;
 use super::xmit::Xmit;
 use crate::random::Random;
@@ -29,7 +30,7 @@ pub(crate) struct Port {
     /// What sends its packets in place of the link, if that is on the air. The port's queue then waits for the link
     /// forever.
     pub(crate) radio: Option<Box<Radio>>,
-    overhead_bytes: u32,
+    encapsulation: Encapsulation,
     /// The node to which the link leads.
     pub(crate) to: NodeIndex,
 }
@@ -82,7 +83,7 @@ impl Port {
             link: Link::new(port, random),
             awaits_link: false,
             radio: None,
-            overhead_bytes: port.overhead_bytes,
+            encapsulation: port.encapsulation,
             to,
         }
     }
@@ -96,8 +97,7 @@ impl Port {
     /// Accepts a packet.
     #[inline]
     pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Accepted {
-        let header = pool.header_mut(packet);
-        header.frame_bytes = header.ip_bytes + self.overhead_bytes * header.load.frames();
+        encapsulate(packet, &self.encapsulation, pool);
         if self.ring.is_some() {
             return self.accept_above_ring(packet, now_ns, pool, fates);
         }
@@ -183,7 +183,7 @@ mod tests {
         let port = scenario::Port {
             rate,
             delay_ns: 1_000_000,
-            overhead_bytes: 14,
+            encapsulation: Encapsulation::adding(14),
             queue,
             ring: None,
             stacked: None,
@@ -194,7 +194,11 @@ mod tests {
         Port::new(
             &port,
             0,
-            Qdisc::new(&port.queue, Place { port: 0, node: 0, overhead_bytes: 14, seed: 1, now_ns: 0 }).unwrap(),
+            Qdisc::new(
+                &port.queue,
+                Place { port: 0, node: 0, encapsulation: Encapsulation::adding(14), seed: 1, now_ns: 0 },
+            )
+            .unwrap(),
             None,
             Timers::Exact,
             Random::from_seed(1),

@@ -174,7 +174,7 @@ fn check_link(from: &Link, to: &Link) -> Result<(), SimError> {
     for (from, to) in [(&from.forward, &to.forward), (&from.reverse, &to.reverse)] {
         let parts = [
             ("rate", from.rate.is_some() != to.rate.is_some()),
-            ("overhead", from.overhead_bytes != to.overhead_bytes),
+            ("overhead", from.encapsulation != to.encapsulation),
             ("ring", from.ring != to.ring),
             ("boost", from.boost != to.boost),
             ("wire", from.faults != to.faults),

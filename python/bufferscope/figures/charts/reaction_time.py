@@ -169,7 +169,7 @@ def _products(port: Port) -> float | None:
     """A FIFO's limit in products of its port's rate and `USUAL_S`; None of other disciplines."""
     limit = port.queue.get("limit_bytes") if port.queue["qdisc"] == "bfifo" else None
     if port.queue["qdisc"] in ("pfifo", "pfifo_fast") and port.limit_packets is not None:
-        limit = port.limit_packets * (MTU_BYTES + port.overhead_bytes)
+        limit = port.limit_packets * port.link_layer.frame_bytes(MTU_BYTES)
     if not isinstance(limit, int):
         return None
     return float(f"{8 * limit / (port.rate[0].bits_per_second * USUAL_S):.5g}")

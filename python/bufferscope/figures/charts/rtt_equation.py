@@ -74,7 +74,7 @@ def predicted_rtt_ms(point: Point) -> float:
         raise NoDataError("rtt_equation: the rate changes over time, but the equation assumes a constant rate")
     if was_changed(point.first):
         raise NoDataError("rtt_equation: the run was changed on the way, but the equation assumes a constant network")
-    packet_bits = (MTU_BYTES + slowest.overhead_bytes) * 8
+    packet_bits = slowest.link_layer.frame_bytes(MTU_BYTES) * 8
     queueing = slowest.limit_packets * packet_bits / capacity[slowest.name].at(0)
     propagation = sum(port.delay_ns for port in [*there, *back]) / NANOSECONDS
     transmission = sum(2 * packet_bits / capacity[port.name].at(0) for port in rated)

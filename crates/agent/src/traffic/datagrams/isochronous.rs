@@ -43,10 +43,12 @@ impl Isochronous {
     ) -> io::Result<Self> {
         let entry = &desk.scenario.traffic[index];
         let mut random = opener.random(index);
+        let spread_ns = desk.scenario.delay_spread_ns();
         let mut stream = |number| {
             let sender = programs::Isochronous::speaker(entry.start_ns, entry.stop_ns, &mut random);
             let name = desk.recorder.intern(&format!("{}/{number}", entry.name));
-            Stream { name, sender, packets: Probes::new(Stage::Far, VoipTraffic::TIMEOUT_NS) }
+            let packets = Probes::new(Stage::Far, VoipTraffic::TIMEOUT_NS).spread(spread_ns);
+            Stream { name, sender, packets }
         };
         let streams = (1..=parameters.streams()).map(&mut stream).collect();
         Self::open(index, streams, VoipTraffic::PAYLOAD_BYTES, false, opener, desk)
@@ -62,7 +64,8 @@ impl Isochronous {
         let entry = &desk.scenario.traffic[index];
         let sender = programs::Isochronous::irtt(parameters, entry.start_ns, entry.stop_ns, &mut opener.random(index));
         let name = desk.recorder.intern(&entry.name);
-        let stream = Stream { name, sender, packets: Probes::new(Stage::Back, parameters.timeout_ns) };
+        let packets = Probes::new(Stage::Back, parameters.timeout_ns).spread(desk.scenario.delay_spread_ns());
+        let stream = Stream { name, sender, packets };
         Self::open(index, vec![stream], parameters.payload_bytes, true, opener, desk)
     }
 

@@ -64,21 +64,26 @@ impl Framing {
             Self::Docsis => (18, Some(Cells::None)),
         }
     }
-}
 
-/// Applies the words in order as `tc` does: overheads add up, except that `conservative` replaces what came before.
-/// Returns the overhead; `None` if it is too large.
-pub(super) fn apply(words: &[Framing], layer: &mut LinkLayer) -> Option<i16> {
-    let mut sum = 0_i16;
-    for word in words {
-        let (bytes, cells) = word.overhead();
-        sum = if *word == Framing::Conservative { bytes } else { sum.saturating_add(bytes) };
-        layer.cells = cells.unwrap_or(layer.cells);
-        match word {
-            Framing::Ethernet => layer.mpu_bytes = 84,
-            Framing::Docsis => layer.mpu_bytes = 64,
-            _ => {}
-        }
+    /// Whether the word stands for a part of a link layer that others complete.
+    pub(crate) fn only_adds(self) -> bool {
+        matches!(self, Self::ViaEthernet | Self::EtherVlan)
     }
-    (sum <= MOST_BYTES).then_some(sum)
+
+    /// Applies words in order as `tc` does: overheads add up, except that `conservative` replaces what came before.
+    /// Returns the overhead; `None` if it is too large.
+    pub(crate) fn apply(words: &[Self], layer: &mut LinkLayer) -> Option<i16> {
+        let mut sum = 0_i16;
+        for word in words {
+            let (bytes, cells) = word.overhead();
+            sum = if *word == Self::Conservative { bytes } else { sum.saturating_add(bytes) };
+            layer.cells = cells.unwrap_or(layer.cells);
+            match word {
+                Self::Ethernet => layer.mpu_bytes = 84,
+                Self::Docsis => layer.mpu_bytes = 64,
+                _ => {}
+            }
+        }
+        (sum <= MOST_BYTES).then_some(sum)
+    }
 }

@@ -167,6 +167,18 @@ impl Preset {
     }
 }
 
+impl Cells {
+    /// Bytes that the link sends for a packet of this many.
+    #[inline]
+    pub fn link_bytes(self, bytes: u32) -> u32 {
+        match self {
+            Self::None => bytes,
+            Self::Atm => bytes.div_ceil(48) * 53,
+            Self::Ptm => bytes + bytes.div_ceil(64),
+        }
+    }
+}
+
 /// How long packets are on the link, as the shaper counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkLayer {

@@ -73,8 +73,8 @@ impl ClassKeys {
     /// unsound.
     pub(super) fn resolve(
         &self,
-        name: &str,
-        all: &IndexMap<String, Self>,
+        (name, all): (&str, &IndexMap<String, Self>),
+        txqueuelen: u32,
         here: &str,
         problems: &mut Problems,
     ) -> Option<HtbClass> {
@@ -97,7 +97,7 @@ impl ClassKeys {
         };
         let (rate_bps, ceil_bps) = (self.rate.get(), self.ceil.unwrap_or(self.rate).get());
         let inner = match &self.inner {
-            Some(inner) => Some(Box::new(Qdisc::resolve(inner, &join(here, "inner"), problems)?)),
+            Some(inner) => Some(Box::new(Qdisc::resolve(inner, txqueuelen, &join(here, "inner"), problems)?)),
             None => None,
         };
         Some(HtbClass {

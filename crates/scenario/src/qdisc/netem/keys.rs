@@ -16,13 +16,18 @@ type Delay = Quantity<Times, US, MINUTE>;
 /// A variation, for which the kernel has 32 bits.
 type Jitter = Quantity<Times, US, 2_000_000_000>;
 
+/// What `tc` gives a netem that is given none.
+fn limit() -> PacketLimit {
+    PacketLimit::new(1000)
+}
+
 /// A network emulator, as Linux' sch_netem: delays, loses, duplicates, corrupts and reorders packets. Probabilities and
 /// correlations are numbers up to 1, where tc has per cent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
     /// Number of packets under way at which an arriving packet is dropped.
-    #[serde(default = "super::super::pfifo::limit")]
+    #[serde(default = "limit")]
     limit: PacketLimit,
     /// How long each packet is delayed. Default: not at all.
     #[schemars(example = &"100ms")]
@@ -161,7 +166,7 @@ impl GemodelKeys {
 
 impl Keys {
     /// `None` if the keys of the table at `path` contradict each other.
-    pub(super) fn resolve(&self, path: &str, problems: &mut Problems) -> Option<Netem> {
+    pub(super) fn resolve(&self, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Netem> {
         let mut is_sound = true;
         let mut refuse = |key: &str, found: &str, expected: &str| {
             is_sound = false;
@@ -204,7 +209,7 @@ impl Keys {
             None => None,
         };
         let inner = match &self.inner {
-            Some(inner) => Some(Box::new(Qdisc::resolve(inner, &join(path, "inner"), problems)?)),
+            Some(inner) => Some(Box::new(Qdisc::resolve(inner, txqueuelen, &join(path, "inner"), problems)?)),
             None => None,
         };
         let random = self.loss.map(|loss| Loss::Random([loss, self.loss_correlation.unwrap_or(0.0)]));

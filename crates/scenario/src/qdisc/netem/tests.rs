@@ -1,9 +1,10 @@
+use super::super::TXQUEUELEN;
 use super::*;
 
 fn read(keys: &str) -> Result<Netem, String> {
     let keys: Keys = toml::from_str(keys).unwrap();
     let mut problems = Problems::default();
-    let resolved = Netem::resolve(&keys, "queue", &mut problems);
+    let resolved = Netem::resolve(&keys, TXQUEUELEN, "queue", &mut problems);
     let problems = problems.into_result();
     assert_eq!(resolved.is_some(), problems.is_ok());
     resolved.ok_or_else(|| problems.unwrap_err().into_error("test.toml").to_string())

@@ -12,7 +12,7 @@
 //! - a change sets every parameter. `tc qdisc change` keeps those that are left out.
 
 use bufferscope_programs::scramble;
-use bufferscope_scenario::{self as scenario, AckFilter, Reason};
+use bufferscope_scenario::{self as scenario, AckFilter, Encapsulation, Reason};
 
 use self::autorate::Autorate;
 use self::cobalt::Verdict;
@@ -63,7 +63,7 @@ struct State {
     dithers: Dithers,
     salt: u64,
     /// What the link adds to each packet.
-    overhead_bytes: u32,
+    link: Encapsulation,
 }
 
 /// What became of a queue that was served.
@@ -95,7 +95,7 @@ impl Discipline for Cake {
             random: Random::new(place.seed, Stream::Qdisc(place.port)),
             dithers: Dithers::default(),
             salt: scramble(place.seed ^ u64::from(place.port)),
-            overhead_bytes: place.overhead_bytes,
+            link: place.encapsulation,
         };
         let tins = tins::shares(parameters.diffserv, 0).len();
         state.tins.resize_with(tins, || Tin::new(state.salt));
@@ -144,7 +144,7 @@ impl State {
             }
         }
         if header.load.frames() > 1 && self.parameters.split_gso {
-            while let Some(first) = segmentation::split_off_first(packet, self.overhead_bytes, pool) {
+            while let Some(first) = segmentation::split_off_first(packet, &self.link, pool) {
                 fates.split(first);
                 self.push(first, tin_index, index, pool);
             }

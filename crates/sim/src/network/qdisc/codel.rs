@@ -29,7 +29,7 @@ impl Discipline for Codel {
         Ok(Self {
             queue: Fifo::new(),
             limit_packets,
-            law: Law::new((target_ns, interval_ns), ecn, ce_threshold_ns, MTU_BYTES + place.overhead_bytes),
+            law: Law::new((target_ns, interval_ns), ecn, ce_threshold_ns, place.encapsulation.frame_bytes(MTU_BYTES)),
             state: State::default(),
         })
     }

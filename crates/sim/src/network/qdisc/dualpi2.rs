@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 
 use bufferscope_programs::Uniform;
 use bufferscope_scenario::sizes::FRAME_BYTES;
-use bufferscope_scenario::{self as scenario, Reason, StepThreshold};
+use bufferscope_scenario::{self as scenario, Encapsulation, Reason, StepThreshold};
 
 use super::{Dequeued, Discipline, Fates, Place, each_segment};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
@@ -84,7 +84,7 @@ struct Settings {
     /// In per cent.
     classic_weight: i32,
     splits: bool,
-    overhead_bytes: u32,
+    link: Encapsulation,
 }
 
 /// The proportional integral controller.
@@ -123,7 +123,7 @@ impl Discipline for Dualpi2 {
 
     fn new(parameters: &scenario::Dualpi2, place: Place) -> Result<Self, String> {
         let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
-        let settings = Settings::new(parameters, place.overhead_bytes);
+        let settings = Settings::new(parameters, place.encapsulation);
         let controller = Controller::new(&parameters.controller);
         // If the network was built with it, the kernel's timer has been running since then, so its phase is arbitrary.
         let after_ns = if place.now_ns == 0 { random.below(controller.tupdate_ns) } else { controller.tupdate_ns };
@@ -143,8 +143,8 @@ impl Discipline for Dualpi2 {
         if !self.state.settings.splits {
             return self.enqueue_one(packet, pool, fates);
         }
-        let overhead_bytes = self.state.settings.overhead_bytes;
-        each_segment(packet, overhead_bytes, pool, fates, |packet, pool, fates| self.enqueue_one(packet, pool, fates))
+        let link = self.state.settings.link;
+        each_segment(packet, &link, pool, fates, |packet, pool, fates| self.enqueue_one(packet, pool, fates))
     }
 
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
@@ -332,7 +332,7 @@ impl State {
 }
 
 impl Settings {
-    fn new(parameters: &scenario::Dualpi2, overhead_bytes: u32) -> Self {
+    fn new(parameters: &scenario::Dualpi2, link: Encapsulation) -> Self {
         let limit_bytes = u64::from(parameters.limit_packets) * STANDING_BYTES;
         Self {
             limit_packets: parameters.limit_packets,
@@ -345,7 +345,7 @@ impl Settings {
             any_ect: parameters.any_ect,
             classic_weight: parameters.classic_protection_percent.into(),
             splits: parameters.split_gso,
-            overhead_bytes,
+            link,
         }
     }
 

@@ -6,7 +6,7 @@
 //! the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
 
 use bufferscope_programs::scramble;
-use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
+use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex, Reason};
 
 use super::pool::{Backlog, Fifo, PacketId, Pool};
 use super::segmentation;
@@ -73,8 +73,8 @@ pub(crate) struct Place {
     pub(crate) port: u32,
     /// The sending node.
     pub(crate) node: NodeIndex,
-    /// What the port's link adds to each packet.
-    pub(crate) overhead_bytes: u32,
+    /// What the port's link makes of the length of a packet.
+    pub(crate) encapsulation: Encapsulation,
     /// The seed of the run.
     pub(crate) seed: u64,
     /// When the discipline is attached to the port.
@@ -302,13 +302,13 @@ fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, fa
 /// the sender is told what became of the last.
 fn each_segment(
     packet: PacketId,
-    overhead_bytes: u32,
+    link: &Encapsulation,
     pool: &mut Pool,
     fates: &mut Fates,
     mut enqueue: impl FnMut(PacketId, &mut Pool, &mut Fates) -> Xmit,
 ) -> Xmit {
     let mut queued = false;
-    while let Some(first) = segmentation::split_off_first(packet, overhead_bytes, pool) {
+    while let Some(first) = segmentation::split_off_first(packet, link, pool) {
         fates.split(first);
         queued |= enqueue(first, pool, fates).is_queued();
     }

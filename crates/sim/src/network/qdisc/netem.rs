@@ -27,7 +27,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use bufferscope_programs::Uniform;
 use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
-use bufferscope_scenario::{self as scenario, Reason};
+use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
 
 pub(in crate::network) use self::settings::Settings;
 use super::{Dequeued, Discipline, Fates, Place, Qdisc};
@@ -61,7 +61,7 @@ pub(crate) struct Netem {
     delayed: Backlog,
     inner: Option<Box<Qdisc>>,
     /// What the link adds to each packet.
-    overhead_bytes: u32,
+    link: Encapsulation,
 }
 
 /// A packet and when it leaves.
@@ -96,7 +96,7 @@ impl Discipline for Netem {
                 Some(inner) => Some(Box::new(Qdisc::new(inner, place.inner(0))?)),
                 None => None,
             },
-            overhead_bytes: place.overhead_bytes,
+            link: place.encapsulation,
         })
     }
 
@@ -205,14 +205,14 @@ impl Netem {
         if !is_corrupt {
             return self.delay(packet, now_ns, pool);
         }
-        let Some(first) = split_off_first(packet, self.overhead_bytes, pool) else {
+        let Some(first) = split_off_first(packet, &self.link, pool) else {
             self.flip_bit(packet, pool);
             return self.delay(packet, now_ns, pool);
         };
         fates.split(first);
         self.flip_bit(first, pool);
         let xmit = self.delay(first, now_ns, pool);
-        while let Some(next) = split_off_first(packet, self.overhead_bytes, pool) {
+        while let Some(next) = split_off_first(packet, &self.link, pool) {
             fates.split(next);
             self.accept(next, may_double, now_ns, pool, fates);
         }

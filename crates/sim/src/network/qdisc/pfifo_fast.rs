@@ -13,14 +13,12 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Dequeued, Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, Fates, Place, drop_surplus, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::traffic_class::TrafficClass;
 use crate::network::xmit::Xmit;
 
 const BANDS: usize = scenario::PfifoFast::BANDS;
-/// Places in a ring.
-const PLACES: u32 = scenario::PfifoFast::BAND_PACKETS;
 /// The number of places given back at a time: as many pointers of 8 bytes as fit in two cache lines of 64 bytes.
 const BATCH: u32 = 16;
 
@@ -28,6 +26,8 @@ const BATCH: u32 = 16;
 pub(crate) struct PfifoFast {
     bands: [Fifo; BANDS],
     rings: [Ring; BANDS],
+    /// Places in each ring.
+    places: u32,
 }
 
 /// The position of a ring's reader.
@@ -42,28 +42,34 @@ struct Ring {
 impl Discipline for PfifoFast {
     type Parameters = scenario::PfifoFast;
 
-    fn new(_: &scenario::PfifoFast, _: Place) -> Result<Self, String> {
-        Ok(Self { bands: std::array::from_fn(|_| Fifo::new()), rings: [Ring::default(); BANDS] })
+    fn new(parameters: &scenario::PfifoFast, _: Place) -> Result<Self, String> {
+        Ok(Self { bands: std::array::from_fn(|_| Fifo::new()), rings: [Ring::default(); BANDS], places: parameters.band_packets })
     }
 
     fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
         let index = band(pool.header(packet).class);
         let (band, ring) = (&mut self.bands[index], &self.rings[index]);
-        let fits = band.packets() + ring.unreturned() < PLACES;
+        let fits = band.packets() + ring.unreturned() < self.places;
         tail_drop(fits, packet, band, pool, fates)
     }
 
     fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
         let first = self.bands.iter_mut().zip(&mut self.rings).find_map(|(band, ring)| {
             let packet = band.pop(pool)?;
-            ring.read();
+            ring.read(self.places);
             Some(packet)
         });
         first.into()
     }
 
-    /// There is nothing to change.
-    fn change(&mut self, _to: Self, _pool: &Pool, _fates: &mut Fates) {}
+    /// What waits begins at the first place of the new rings (`pfifo_fast_change_tx_queue_len`).
+    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+        let Self { bands: _, rings, places } = to;
+        if places != self.places {
+            (self.rings, self.places) = (rings, places);
+            self.bands.iter_mut().for_each(|band| drop_surplus(places, band, pool, fates));
+        }
+    }
 
     fn backlog(&self) -> Backlog {
         self.bands.iter().map(Fifo::backlog).sum()
@@ -84,14 +90,19 @@ impl Ring {
         self.next - self.free_to
     }
 
-    fn read(&mut self) {
+    fn read(&mut self, places: u32) {
         self.next += 1;
-        if self.next == PLACES {
+        if self.next == places {
             *self = Self::default();
-        } else if self.unreturned() >= BATCH {
+        } else if self.unreturned() >= batch(places) {
             self.free_to = self.next;
         }
     }
+}
+
+/// Small rings give back each place at once (`__ptr_ring_set_size`).
+fn batch(places: u32) -> u32 {
+    if BATCH > places / 2 { 1 } else { BATCH }
 }
 
 /// The queue of a packet (`prio2band`).
@@ -108,7 +119,7 @@ mod tests {
     use crate::network::traffic_class::Ecn;
 
     fn bench() -> Bench {
-        Bench::new(&scenario::Qdisc::PfifoFast(scenario::PfifoFast {}))
+        Bench::new(&scenario::Qdisc::PfifoFast(scenario::PfifoFast { band_packets: 1000 }))
     }
 
     fn class(dscp: u8) -> TrafficClass {
@@ -153,6 +164,19 @@ mod tests {
         }
         assert_eq!(bench.backlog().0, 3000);
         assert_eq!(bench.arrive(0, FRAME, class(0)), (Xmit::Dropped, vec![(3300, Reason::OVERLIMIT)]));
+    }
+
+    /// With fewer than 32 places, each is given back at once.
+    #[test]
+    fn a_short_ring_has_as_many_places_as_the_device_says() {
+        let mut bench = Bench::new(&scenario::Qdisc::PfifoFast(scenario::PfifoFast { band_packets: 20 }));
+        let fill = |bench: &mut Bench| {
+            (0..30).filter(|&at_ns| bench.arrive(at_ns, FRAME, class(0)).0 == Xmit::Queued).count()
+        };
+        assert_eq!(fill(&mut bench), 20);
+        bench.dequeue(30);
+        assert_eq!(fill(&mut bench), 1);
+        assert_eq!(bench.arrive(31, FRAME, class(4)).0, Xmit::Queued, "the other bands have rings of their own");
     }
 
     /// `__ptr_ring_discard_one`: of 1000 places, the first 992 are given back in batches of 16, and the last 8

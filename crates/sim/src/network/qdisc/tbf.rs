@@ -10,7 +10,7 @@
 //! Departs: with a link overhead other than 14 bytes, the kernel forgets it for segments that it has split off.
 
 use bufferscope_scenario::sizes::{FRAME_BYTES, MTU_BYTES};
-use bufferscope_scenario::{self as scenario, Reason};
+use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
 
 use super::inner::Inner;
 use super::rate::Rate;
@@ -26,7 +26,7 @@ pub(crate) struct Tbf {
     /// Largest packet that finds enough tokens in a full bucket.
     max_bytes: u32,
     /// What the link adds to each packet.
-    overhead_bytes: u32,
+    link: Encapsulation,
     /// When the buckets were last brought up to date.
     updated_at_ns: u64,
 }
@@ -54,7 +54,7 @@ impl Discipline for Tbf {
             bucket: Bucket::new(parameters.rate_bps, parameters.burst_bytes),
             peak: peak.map(|peak| Bucket::new(peak.rate_bps, peak.mtu_bytes)),
             max_bytes: peak.map_or(u32::MAX, |peak| peak.mtu_bytes).min(parameters.burst_bytes),
-            overhead_bytes: place.overhead_bytes,
+            link: place.encapsulation,
             updated_at_ns: place.now_ns,
         })
     }
@@ -64,9 +64,10 @@ impl Discipline for Tbf {
         if header.frame_bytes <= self.max_bytes {
             return self.inner.enqueue(packet, now_ns, pool, fates);
         }
-        if header.load.frames() > 1 && MTU_BYTES + self.overhead_bytes <= self.max_bytes {
+        if header.load.frames() > 1 && self.link.frame_bytes(MTU_BYTES) <= self.max_bytes {
             // `tbf_segment`.
-            return each_segment(packet, self.overhead_bytes, pool, fates, |packet, pool, fates| {
+            let link = self.link;
+            return each_segment(packet, &link, pool, fates, |packet, pool, fates| {
                 self.inner.enqueue(packet, now_ns, pool, fates)
             });
         }
@@ -97,7 +98,7 @@ impl Discipline for Tbf {
 
     /// `tbf_change`: an inner discipline of the same kind keeps its packets, and the buckets are full.
     fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
-        let Self { inner, bucket, peak, max_bytes, overhead_bytes: _, updated_at_ns: _ } = to;
+        let Self { inner, bucket, peak, max_bytes, link: _, updated_at_ns: _ } = to;
         self.inner.change(inner, pool, fates);
         (self.bucket, self.peak, self.max_bytes) = (bucket, peak, max_bytes);
     }

@@ -1,6 +1,6 @@
 //! A test bench for one discipline, with numbered packets and explicit clock values; and segments for tests that need TCP.
 
-use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
+use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex, Reason};
 
 use super::{Dequeued, Fate, Fates, Place, Qdisc};
 use crate::network::packet::{Body, Echo, EchoKind, Header, Load, Side, TcpPacket};
@@ -194,7 +194,7 @@ fn qdisc(parameters: &scenario::Qdisc) -> Qdisc {
 
 /// The first port of the first node.
 pub(super) fn place(now_ns: u64) -> Place {
-    Place { port: 0, node: 0, overhead_bytes: OVERHEAD_BYTES, seed: 1, now_ns }
+    Place { port: 0, node: 0, encapsulation: Encapsulation::adding(OVERHEAD_BYTES), seed: 1, now_ns }
 }
 
 /// A segment of a connection to its server, or several that offload has left in one packet.

@@ -1,10 +1,10 @@
 //! How long a packet is on the link, as the shaper counts (`cake_calc_overhead`).
 
 use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
-use bufferscope_scenario::{Cells, LinkLayer};
+use bufferscope_scenario::LinkLayer;
 
-use crate::network::packet::{Body, Header};
 use crate::network::pool::{PacketId, Pool};
+use crate::network::segmentation::sum_of_segments;
 
 /// Length of a packet of several segments: the sum of those of the segments (`cake_overhead`).
 #[inline]
@@ -13,35 +13,19 @@ pub(super) fn adjusted_bytes(packet: PacketId, layer: &LinkLayer, pool: &Pool) -
     if header.load.frames() == 1 {
         return of_frame(header.frame_bytes, layer);
     }
-    of_segments(header, pool.body(packet), layer)
-}
-
-#[cold]
-fn of_segments(header: &Header, body: &Body, layer: &LinkLayer) -> u32 {
-    let frames = header.load.frames();
-    let payload = match body {
-        Body::Tcp(tcp) => tcp.segment.len,
-        Body::Echo(_) | Body::Datagram(_) => 0,
-    };
-    let headers = header.frame_bytes.saturating_sub(payload) / frames;
-    let full = headers + bufferscope_scenario::sizes::MSS_BYTES;
-    let last = header.frame_bytes.saturating_sub(full * (frames - 1));
-    of_frame(full, layer) * (frames - 1) + of_frame(last, layer)
+    sum_of_segments(header.frame_bytes, header.load.frames(), pool.body(packet), |bytes| of_frame(bytes, layer))
 }
 
 #[inline]
 fn of_frame(frame_bytes: u32, layer: &LinkLayer) -> u32 {
     let counted = if layer.raw { frame_bytes as i32 } else { frame_bytes as i32 - ETHERNET_HEADER_BYTES as i32 };
-    let bytes = (counted + i32::from(layer.overhead_bytes)).max(i32::from(layer.mpu_bytes)) as u32;
-    match layer.cells {
-        Cells::None => bytes,
-        Cells::Atm => bytes.div_ceil(48) * 53,
-        Cells::Ptm => bytes + bytes.div_ceil(64),
-    }
+    layer.cells.link_bytes((counted + i32::from(layer.overhead_bytes)).max(i32::from(layer.mpu_bytes)) as u32)
 }
 
 #[cfg(test)]
 mod tests {
+    use bufferscope_scenario::Cells;
+
     use super::*;
 
     fn layer(raw: bool, overhead_bytes: i16, cells: Cells, mpu_bytes: u16) -> LinkLayer {

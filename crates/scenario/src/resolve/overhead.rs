@@ -1,0 +1,48 @@
+//! The link layer of a port.
+
+use std::slice;
+
+use crate::error::{Problem, Problems};
+use crate::file::{Overhead, OverheadKeys};
+use crate::model::Encapsulation;
+use crate::path::join;
+use crate::qdisc::{Framing, LinkLayer};
+use crate::sizes::ETHERNET_HEADER_BYTES;
+
+pub(super) fn resolve(overhead: &Overhead, path: &str, problems: &mut Problems) -> Option<Encapsulation> {
+    match overhead {
+        Overhead::Bytes(bytes) => Some(Encapsulation::adding(bytes.get_u32())),
+        Overhead::Word(word) => of_words(slice::from_ref(word), path, problems),
+        Overhead::Link(keys) => {
+            let OverheadKeys { framing, bytes, mpu, atm } = keys;
+            let link = match framing.as_slice() {
+                [] => Encapsulation::adding(ETHERNET_HEADER_BYTES),
+                words => of_words(words, &join(path, "framing"), problems)?,
+            };
+            Some(Encapsulation {
+                overhead_bytes: bytes.map_or(link.overhead_bytes, |bytes| bytes.get_u32()),
+                mpu_bytes: mpu.map_or(link.mpu_bytes, |mpu| mpu.get_u32()),
+                cells: atm.unwrap_or(link.cells),
+            })
+        }
+    }
+}
+
+/// Refuses words that only add to others: a link of 4 bytes is not what `ether-vlan` alone is meant to be.
+fn of_words(words: &[Framing], path: &str, problems: &mut Problems) -> Option<Encapsulation> {
+    if words.iter().all(|word| word.only_adds()) {
+        let names = words.iter().map(|word| format!("\"{}\"", word.word())).collect::<Vec<_>>().join(", ");
+        let hint = "framing = [\"pppoe-ptm\", \"ether-vlan\"] is PPPoE in a VLAN";
+        let found = format!("{names}, which only adds to other words");
+        problems.add(|| Problem::new(path, found, "a word for a link, such as \"docsis\"").hint(hint));
+        return None;
+    }
+    let mut layer = LinkLayer::default();
+    let bytes = Framing::apply(words, &mut layer).and_then(|bytes| u32::try_from(bytes).ok());
+    let Some(overhead_bytes) = bytes else {
+        problems
+            .add(|| Problem::new(path, "an overhead of more than 256 bytes", "words that add up to at most 256 bytes"));
+        return None;
+    };
+    Some(Encapsulation { overhead_bytes, mpu_bytes: layer.mpu_bytes.into(), cells: layer.cells })
+}

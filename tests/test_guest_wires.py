@@ -1,0 +1,108 @@
+"""Wires of real kernels lose, delay and reorder as many packets as they are asked to.
+
+10,000 probes in 20 s pass a wire of 10 Mbit/s and 30 ms. Bounds are five standard deviations of what a correct wire
+does: of a million runs, one misses a bound by chance.
+"""
+
+from math import sqrt
+from pathlib import Path
+from statistics import mean, median, stdev
+
+import polars as pl
+import pytest
+from guests import build_guest
+from laboratory import write
+
+import bufferscope as bs
+
+LAB = """\
+title = "A wire"
+duration = "20s"
+
+[[link]]
+name = "line"
+ends = ["h1", "h2"]
+rate = "10mbit"
+delay = "30ms"
+
+[link.forward]
+wire = WIRE
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "h1"
+to = "h2"
+interval = "2ms"
+"""
+PROBES = 10_000
+IDLE_MS = 60 + 2 * 98 * 8 / 10_000
+"""The round-trip time of a ping of 84 bytes and an Ethernet header, each way."""
+KERNEL_MS = 0.1
+"""What a kernel takes besides."""
+SIGMAS = 5
+
+
+def probes(wire: str, engine: str, directory: Path) -> pl.DataFrame:
+    """The probes in order of sending."""
+    run = bs.run(write(directory, LAB.replace("WIRE", wire)), engine=engine, out=directory / engine).runs[0]
+    found = run.probes.sort("seq")
+    assert len(found) == PROBES
+    return found
+
+
+def rtts_ms(found: pl.DataFrame) -> list[float]:
+    """The round-trip times of those that were answered."""
+    return [ns / 1e6 for ns in found["rtt_ns"].drop_nulls().to_list()]
+
+
+def overtaken(found: pl.DataFrame) -> float:
+    """The share of the probes that arrived after a later one."""
+    arrived = found.drop_nulls("rtt_ns").select(at_ns=pl.col("sent_ns") + pl.col("rtt_ns"))["at_ns"]
+    latest = arrived.cum_max().shift(1)
+    return float((arrived < latest).sum()) / PROBES
+
+
+@pytest.fixture(scope="session")
+def built() -> None:
+    build_guest()
+
+
+@pytest.mark.guest
+def test_a_wire_loses_the_share_that_it_is_asked_to(tmp_path: Path, built: None) -> None:
+    found = probes("{ loss = 0.05 }", "guest", tmp_path)
+    deviation = sqrt(0.05 * 0.95 / PROBES)
+    assert found["rtt_ns"].null_count() / PROBES == pytest.approx(0.05, abs=SIGMAS * deviation)
+    assert min(rtts_ms(found)) >= IDLE_MS
+    assert median(rtts_ms(found)) == pytest.approx(IDLE_MS, abs=KERNEL_MS)
+    assert overtaken(found) == 0
+
+
+@pytest.mark.guest
+def test_jitter_spreads_delays_uniformly_and_reorders_as_in_the_simulator(tmp_path: Path, built: None) -> None:
+    guest, sim = (probes('{ jitter = "5ms" }', engine, tmp_path) for engine in ("guest", "sim"))
+    deviation = 10 / sqrt(12)
+    for found, kernel_ms in [(guest, KERNEL_MS), (sim, 0.001)]:
+        assert found["rtt_ns"].null_count() == 0, "what was overtaken at the end is waited for"
+        mean_error = SIGMAS * deviation / sqrt(PROBES)
+        assert mean(rtts_ms(found)) == pytest.approx(IDLE_MS + kernel_ms / 2, abs=mean_error + kernel_ms / 2)
+        # A sample's variance has a relative variance of its kurtosis less one, by its size: 0.8 for a uniform one.
+        assert stdev(rtts_ms(found)) == pytest.approx(deviation, rel=SIGMAS * sqrt(0.8 / PROBES) / 2)
+        assert min(rtts_ms(found)) > IDLE_MS - 5 - 0.001
+        # A probe waits for those before it on the wire, and for the kernel.
+        assert max(rtts_ms(found)) < IDLE_MS + 5 + 10 * KERNEL_MS
+    # Whether a probe is overtaken depends on its neighbours, but not on those further than 10 ms, or five probes, away.
+    share = overtaken(sim)
+    error = SIGMAS * sqrt(2 * 5 * share * (1 - share) / PROBES)
+    assert overtaken(guest) == pytest.approx(share, abs=error)
+
+
+@pytest.mark.guest
+def test_a_wire_that_keeps_the_order_makes_packets_wait(tmp_path: Path, built: None) -> None:
+    guest, sim = (probes('{ jitter = "5ms", keep_order = true }', engine, tmp_path) for engine in ("guest", "sim"))
+    assert (overtaken(guest), overtaken(sim)) == (0, 0)
+    # Waiting for the one before adds the same to both, and more than the jitter's own error.
+    error = SIGMAS * sqrt(2 * 5) * 10 / sqrt(12) / sqrt(PROBES)
+    for found in (guest, sim):
+        assert mean(rtts_ms(found)) > IDLE_MS + error
+    assert mean(rtts_ms(guest)) == pytest.approx(mean(rtts_ms(sim)), abs=error + KERNEL_MS)
