@@ -45,6 +45,10 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
 TCP = {"kind": "tcp", "flows": 1, "bytes": None, "congestion": "reno", "ecn": False}
 PING = {"kind": "ping", "interval_ns": 100 * MS, "payload_bytes": 56, "timeout_ns": 60 * SECOND}
 IRTT = {"kind": "irtt", "interval_ns": 200 * MS, "payload_bytes": 60, "timeout_ns": 60 * SECOND}
+NETALYZR = {
+    "kind": "netalyzr", "probes": 10, "interval_ns": 50 * MS, "load_ns": 5 * SECOND, "pause_ns": 5 * SECOND,
+    "payload_bytes": 972, "rate_bps": 20_000_000,
+}  # fmt: skip
 WEB = {
     "kind": "web",
     "interval_ns": 2 * SECOND,
@@ -207,6 +211,12 @@ def sweep(labels: list[str], make: Callable[[str], HandmadeRun]) -> HandmadeResu
 def pfifo(limit_packets: int) -> dict[str, Any]:
     """The queue of a scenario: tail drop."""
     return {"qdisc": "pfifo", "limit_packets": limit_packets}
+
+
+def estimates(traffic: str, added_ms: int = 100, mbit: int = 8) -> Rows:
+    """What a netalyzr test observes in both directions: 20 ms without load, and so much more with it."""
+    row = {"traffic": traffic, "idle_ns": 20 * MS, "loaded_ns": (20 + added_ms) * MS, "rate_bps": mbit * 1_000_000}
+    return [row | {"direction": direction} for direction in ("down", "up")]
 
 
 def probes(rtts_ms: list[float | None], interval_ms: int = 100) -> Rows:

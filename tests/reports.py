@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handmade import MS, MSS, PING, SECOND, TCP, WEB, HandmadeRun, pfifo, probes, scenario
+from handmade import MS, MSS, NETALYZR, PING, SECOND, TCP, WEB, HandmadeRun, estimates, pfifo, probes, scenario
 
 from bufferscope import report
 from bufferscope.figures import NAMES
 from bufferscope.result import Result
 from bufferscope.store.run import Run
 
-DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time")]
-"""The figures that the page draws: all except those of competing traffic and of sweeps with a newcomer."""
+DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time", "rtt_members")]
+"""The figures that the page draws: all except those of competing traffic and of sweeps with a newcomer, and the one of
+each run's 95th percentile, which is lost here."""
 
 KEY = "link.bottleneck.queue.limit"
 LABELS = ["50p", "100p"]
@@ -79,10 +80,20 @@ def run(label: str, seed: int = 1, experiment: str = "two-queues", **changes: An
         {"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 1000},
         {"traffic": "web", "flow": "web/2", "started_ns": SECOND, "finished_ns": None, "bytes": 1000},
     ]
-    network = scenario({"bulk": TCP, "ping": PING, "web": WEB}, duration_s=2, queue=pfifo(int(label.removesuffix("p"))))
+    network = scenario(
+        {"bulk": TCP, "ping": PING, "web": WEB, "test": NETALYZR},
+        duration_s=2,
+        queue=pfifo(int(label.removesuffix("p"))),
+    )
     return HandmadeRun(
         network,
-        {"queues": queues, "flows": flows, "transfers": pages, "probes": probes([20, 30, None, 50, 60.0 + seed - 1])},
+        {
+            "queues": queues,
+            "flows": flows,
+            "transfers": pages,
+            "estimates": estimates("test"),
+            "probes": probes([20, 30, None, 50, 60.0 + seed - 1]),
+        },
         id=f"limit-{label}-sim-s{seed}-0abc1234",
         seed=seed,
         point={KEY: label},

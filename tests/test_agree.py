@@ -1,6 +1,7 @@
 """`bufferscope agree` and engines side by side, with a second engine derived from the first."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast

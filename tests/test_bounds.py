@@ -223,7 +223,10 @@ def test_no_more_runs_at_a_time_than_memory_holds(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"repeat": 1_000_001}, "--repeat: found 1000001; allowed: 1 to 1000000 (1000000 runs at a time, 1 for each seed)"),
+        (
+            {"repeat": 1_000_001},
+            "--repeat: found 1000001; allowed: 1 to 1000000 (1000000 runs at a time, 1 for each seed)",
+        ),
         (
             {"repeat": 10**30},
             f"--repeat: found {10**30}; allowed: 1 to 1000000 (1000000 runs at a time, 1 for each seed)",

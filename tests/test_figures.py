@@ -10,6 +10,7 @@ import pytest
 from handmade import (
     MS,
     MSS,
+    NETALYZR,
     PING,
     SCHEMAS,
     SECOND,
@@ -18,6 +19,7 @@ from handmade import (
     HandmadeResult,
     HandmadeRun,
     Rows,
+    estimates,
     pfifo,
     probes,
     scenario,
@@ -39,7 +41,7 @@ def test_loading_the_file_of_a_figure_does_not_hide_its_function(name: str) -> N
 
 
 LABELS = ["50p", "100p", "20p"]
-PANELS = ("trade_offs", "throughput_delay", "smoke", "reaction_time")
+PANELS = ("buffers", "trade_offs", "throughput_delay", "smoke", "reaction_time")
 OF_POINTS = [
     name for name in figures.NAMES if not name.endswith(("_matrix", "_by_size", "_panels")) and name not in PANELS
 ]
@@ -90,8 +92,14 @@ def with_everything(label: str = "100p") -> HandmadeRun:
     ]
     limit = int(label.removesuffix("p"))
     return HandmadeRun(
-        scenario({"bulk": TCP, "ping": PING, "web": WEB}, duration_s=2, queue=pfifo(limit)),
-        {"queues": queues, "flows": flows, "transfers": pages, "probes": probes([20, 30, None, 50, 60])},
+        scenario({"bulk": TCP, "ping": PING, "web": WEB, "test": NETALYZR}, duration_s=2, queue=pfifo(limit)),
+        {
+            "queues": queues,
+            "flows": flows,
+            "transfers": pages,
+            "estimates": estimates("test"),
+            "probes": probes([20, 30, None, 50, 60, *[40] * 20]),
+        },
     )
 
 
@@ -382,7 +390,8 @@ def test_any_number_of_points_can_be_drawn(name: str) -> None:
     """Altair refuses tables of more than 5000 rows; sixty points of a thousand samples each have far more."""
     flow = {"flow": "bulk/1", "ssthresh_bytes": MSS}
     times = range(0, 10_000, 10)
-    flows = [flow | {"t_ns": t * MS, "cwnd_bytes": t % 70 * MSS, "delivered_bytes": t * 1000} for t in times]
+    flows = [flow | {"t_ns": t * MS, "cwnd_bytes": t % 70 * MSS, "delivered_bytes": t * 1000,
+                     "inflight_bytes": t % 65 * MSS, "srtt_ns": (20 + t % 70) * MS} for t in times]  # fmt: skip
     queues = [{"t_ns": t * MS, "packets": t % 50, "bytes": t % 50 * 1514} for t in times]
     rtts = probes([20 + n % 7 for n in range(500)], interval_ms=20)
 

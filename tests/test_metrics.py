@@ -5,7 +5,23 @@ import re
 
 import polars as pl
 import pytest
-from handmade import IRTT, MS, MSS, PING, SECOND, TCP, UDP, VOIP, WEB, HandmadeRun, Rows, probes, scenario
+from handmade import (
+    IRTT,
+    MS,
+    MSS,
+    NETALYZR,
+    PING,
+    SECOND,
+    TCP,
+    UDP,
+    VOIP,
+    WEB,
+    HandmadeRun,
+    Rows,
+    estimates,
+    probes,
+    scenario,
+)
 
 from bufferscope import metrics
 from bufferscope.metrics.definitions import DEFINITIONS
@@ -424,16 +440,25 @@ def _run_with_everything() -> HandmadeRun:
     queues = [{"t_ns": t * SECOND, "layer": layer, "packets": 1, "bytes": 1500, "sent_bytes": t * 1500}
               for t in (0, 1) for layer in ("stacked", "qdisc", "ring")]  # fmt: skip
     queues[-1] |= {"sent_packets": 1, "airtime_ns": MS, "transmissions": 1}
-    everything = scenario({"bulk": TCP, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP, "irtt": IRTT}, duration_s=1)
+    traffic = {
+        "bulk": TCP, "newcomer": TCP | {"start_ns": SECOND // 2}, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP,
+        "irtt": IRTT, "test": NETALYZR,
+    }  # fmt: skip
+    two_epochs = [
+        row | {"state": "recovery" if n % 3 == 2 else "open"}
+        for n, row in enumerate(_samples("newcomer/1", [0] * 7, 100))
+    ]
     return HandmadeRun(
-        {**everything, "wifi": [{"stations": [{"link": 1}]}]},
+        {**scenario(traffic, duration_s=1), "wifi": [{"stations": [{"link": 1}]}]},
         {
             "probes": [*probes([10, 20]), {"probe": "irtt", "rtt_ns": MS}, {"probe": "call/1", "owd_up_ns": MS}],
             "flows": _samples("bulk/1", [0, 1000], cwnd_bytes=[MSS, MSS], busy_ns=[0, SECOND])
-            + _samples("udp/1", [0, 1000], lost=[0, 1]),
+            + _samples("udp/1", [0, 1000], lost=[0, 1])
+            + two_epochs,
             "queues": queues,
             "drops": [{"t_ns": 0, "reason": "overlimit"}],
             "transfers": [{"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 9}],
             "sojourns": [{"t_ns": 0, "sojourn_ns": MS, "packets": 3}],
+            "estimates": estimates("test"),
         },
     )
