@@ -336,7 +336,9 @@ def test_download_times_with_their_mean_and_the_unfinished_marked() -> None:
 def test_the_equation_by_hand() -> None:
     # S = 1514 bytes = 12,112 bits; Q S / C = 100 * 12,112 / 10 Mbit/s = 121.12 ms; propagation 4 * 5 ms = 20 ms;
     # 2 S / C of the one link with a rate = 2.4224 ms.
-    spec = spec_of(HandmadeResult([with_everything()]), "rtt_equation")
+    run = with_everything()
+    run.rows["probes"] = probes([20, 30, None, 50, 60])
+    spec = spec_of(HandmadeResult([run]), "rtt_equation")
     (predicted,) = [layer for layer in layers(spec, "point") if layer["mark"].get("style") == "predicted"]
     assert data_of(spec, predicted)["rtt_ms"].to_list() == [143.542]
     (measured,) = [layer for layer in layers(spec, "point") if layer is not predicted]

@@ -21,6 +21,7 @@ OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput", "download_time")
 LIMIT, TIME, RTT = "queue limit", "time (s)", "round-trip time (ms)"
 CELL = ["traffic own congestion", "at"]
 TOLD = {
+    "buffers": ["session", "group", "Mbit/s", "inferred buffer (KB)", "true buffer (KB)"],
     "queue_length": [LIMIT, TIME, "queue (packets)"],
     "rtt": [LIMIT, TIME, RTT],
     "cwnd": [LIMIT, TIME, "window (packets)", "flow", "is"],
@@ -195,6 +196,8 @@ def expected_fields(experiment: str, name: str) -> list[str]:
         }[name]
         return ["congestion", "at", quantity]
     fields = list(TOLD[name])
+    if name == "buffers":  # of the first point alone
+        return fields
     if experiment == "single":
         return ["traffic" if name == "goodput" else "", *fields[1:]] if name == "goodput" else fields[1:]
     repeated = experiment in ("few", "many")
