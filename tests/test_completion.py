@@ -60,7 +60,10 @@ def test_the_keys_of_the_experiment_by_its_own_names(context: typer.Context) -> 
 
 
 def test_a_path_that_is_the_only_one_comes_with_its_values(context: typer.Context) -> None:
-    assert completion.complete_set(context, "link.line.na") == ["link.line.name=line", "link.line.name="]
+    assert completion.complete_set(context, "traffic.ping.in") == [
+        "traffic.ping.interval=100ms",
+        "traffic.ping.interval=",
+    ]
     found = completion.complete_set(context, "traffic.bulk.congestion=")
     assert found[0] == "traffic.bulk.congestion=reno", "what it is now"
     assert "traffic.bulk.congestion=prague" in found
