@@ -299,7 +299,9 @@ mod tests {
     fn it_paces_inside_others_too() {
         let paces = |text: &str| {
             let queue = toml::from_str(text).expect("every key has a default");
-            Qdisc::of_port(&queue, TXQUEUELEN, "queue", &mut Problems::default()).expect("the parameters are sound").paces()
+            Qdisc::of_port(&queue, TXQUEUELEN, "queue", &mut Problems::default())
+                .expect("the parameters are sound")
+                .paces()
         };
         assert!(paces("qdisc = 'fq'"));
         assert!(paces("qdisc = 'prio'\ninner = [{ qdisc = 'pfifo' }, { qdisc = 'fq' }]"));
@@ -382,7 +384,8 @@ mod tests {
     #[test]
     fn the_horizon_is_passed_on_where_it_is_not_the_default() {
         let names = |text: &str| {
-            let fq = Fq::resolve(&toml::from_str(text).unwrap(), TXQUEUELEN, "queue", &mut Problems::default()).unwrap();
+            let fq =
+                Fq::resolve(&toml::from_str(text).unwrap(), TXQUEUELEN, "queue", &mut Problems::default()).unwrap();
             fq.settings().into_iter().map(|(name, _)| name).skip(8).collect::<Vec<_>>()
         };
         assert!(names("").is_empty());

@@ -273,7 +273,8 @@ mod tests {
     fn tc_is_given_every_setting() {
         let mut keys = defaults();
         let names = |keys: &Keys| {
-            let resolved = FqCodel::resolve(keys, TXQUEUELEN, "", &mut Problems::default()).expect("no keys contradict each other");
+            let resolved = FqCodel::resolve(keys, TXQUEUELEN, "", &mut Problems::default())
+                .expect("no keys contradict each other");
             resolved.settings().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         let always = ["limit", "flows", "target", "interval", "memory_limit", "drop_batch", "ecn"];

@@ -128,10 +128,9 @@ impl Discipline for Htb {
     const HOLDS_BACK: bool = true;
 
     fn resolve(keys: &Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
-        let classes = keys
-            .class
-            .iter()
-            .map(|(name, class)| class.resolve((name, &keys.class), txqueuelen, &join(&join(path, "class"), name), problems));
+        let classes = keys.class.iter().map(|(name, class)| {
+            class.resolve((name, &keys.class), txqueuelen, &join(&join(path, "class"), name), problems)
+        });
         let classes: Vec<Option<HtbClass>> = classes.collect();
         let (path_of, names) = (join(path, "class"), || any_of(keys.class.keys().map(String::as_str)));
         let mut is_sound = true;

@@ -43,7 +43,11 @@ impl Discipline for PfifoFast {
     type Parameters = scenario::PfifoFast;
 
     fn new(parameters: &scenario::PfifoFast, _: Place) -> Result<Self, String> {
-        Ok(Self { bands: std::array::from_fn(|_| Fifo::new()), rings: [Ring::default(); BANDS], places: parameters.band_packets })
+        Ok(Self {
+            bands: std::array::from_fn(|_| Fifo::new()),
+            rings: [Ring::default(); BANDS],
+            places: parameters.band_packets,
+        })
     }
 
     fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
@@ -170,9 +174,8 @@ mod tests {
     #[test]
     fn a_short_ring_has_as_many_places_as_the_device_says() {
         let mut bench = Bench::new(&scenario::Qdisc::PfifoFast(scenario::PfifoFast { band_packets: 20 }));
-        let fill = |bench: &mut Bench| {
-            (0..30).filter(|&at_ns| bench.arrive(at_ns, FRAME, class(0)).0 == Xmit::Queued).count()
-        };
+        let fill =
+            |bench: &mut Bench| (0..30).filter(|&at_ns| bench.arrive(at_ns, FRAME, class(0)).0 == Xmit::Queued).count();
         assert_eq!(fill(&mut bench), 20);
         bench.dequeue(30);
         assert_eq!(fill(&mut bench), 1);

@@ -142,7 +142,10 @@ fn an_average_that_the_kernel_has_no_room_for_is_refused() {
     // rejects 32.
     let of_max = |max_bytes| {
         let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, probability: 0.5, ..parameters() };
-        Qdisc::new(&scenario::Qdisc::Red(red), Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 })
+        Qdisc::new(
+            &scenario::Qdisc::Red(red),
+            Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 },
+        )
     };
     assert!(of_max((1 << 26) - 1).is_ok());
     assert!(of_max(1 << 26).is_err());

@@ -1,7 +1,7 @@
 //! How long a packet is on the link, as the shaper counts (`cake_calc_overhead`).
 
-use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 use bufferscope_scenario::LinkLayer;
+use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 
 use crate::network::pool::{PacketId, Pool};
 use crate::network::segmentation::sum_of_segments;
