@@ -37,7 +37,7 @@ help: ## List the targets
 reproduce: $(STAMPS)/extension ## Run the seed experiments on the simulator and write report/index.html
 	$(BIN)/bufferscope reproduce $(ARGS)
 
-agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a real kernel, and write docs/agreement.md
+agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a real kernel, and write docs/agreement*.md
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/write.py $(ARGS)

@@ -11,11 +11,15 @@ import matrix
 from bufferscope.engines import ENGINES, Engine, sim
 from bufferscope.engines.outcome import Outcome
 from bufferscope.experiment import Point, load
-from causes import FILE, causes
+from causes import causes
+from making import DOCS
 from page import HEADINGS
-from write import PAGE, main
+from write import main
 
 SMALL = """
+title = "A small matrix"
+page = "page.md"
+causes = "causes.toml"
 repetitions = 3
 most = 3
 scenarios = [["pfifo 20", "reno", "2mbit", "40ms", 1, "10s"], ["codel", "cubic", "2mbit", "40ms", 2, "10s"]]
@@ -58,7 +62,7 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Other:
 def make(directory: Path, *more: str, causes: str = "") -> int:
     """`make agreement` with the small matrix."""
     (directory / "causes.toml").write_text(causes)
-    places = {"--matrix": "small.toml", "--causes": "causes.toml", "--page": "page.md", "--out": "runs"}
+    places = {"--matrix": "small.toml", "--pages": "", "--out": "runs"}
     options = [word for option, name in places.items() for word in (option, str(directory / name))]
     return main([*options, "--engines", "sim,other", *more])
 
@@ -165,10 +169,12 @@ def test_a_cause_of_what_there_is_not_is_refused(
     assert not (tmp_path / "runs").exists()
 
 
-def test_the_page_is_of_the_matrix_at_hand() -> None:
-    scenarios = matrix.read().scenarios
-    assert len(scenarios) == len(set(scenarios)) >= 120
-    rows = table(PAGE.read_text(encoding="utf-8"))
-    assert list(rows) == scenarios, "docs/agreement.md is out of date: `make agreement` writes it"
-    assert all(cell for cells in rows.values() for cell in cells[:3])
-    causes(FILE.read_text(encoding="utf-8"), scenarios)
+def test_every_page_is_of_the_matrix_at_hand() -> None:
+    wholes = {file: matrix.read(file) for file in matrix.FILES}
+    every = [scenario for whole in wholes.values() for scenario in whole.scenarios]
+    assert len(every) == len(set(every)) >= 160
+    for file, whole in wholes.items():
+        rows = table((DOCS / whole.page).read_text(encoding="utf-8"))
+        assert list(rows) == whole.scenarios, f"docs/{whole.page} is out of date: `make agreement` writes it"
+        assert all(cell for cells in rows.values() for cell in cells[:3])
+        causes(file.with_name(whole.causes).read_text(encoding="utf-8"), whole.scenarios)

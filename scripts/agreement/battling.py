@@ -78,7 +78,8 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    options = parser("battling", __doc__, PAGE)
+    options = parser("battling", __doc__)
+    options.add_argument("--page", type=Path, default=PAGE, help=f"what is written (default: docs/{PAGE.name})")
     options.add_argument("--repeat", type=int, help="repetitions on the kernel (default: as the files say)")
     options.add_argument(
         "--stored", action="store_true", help="take stored runs, whichever build made them; run nothing"

@@ -1,14 +1,11 @@
-"""The known differences of causes.toml."""
+"""The known differences of a matrix, as in causes.toml."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from bufferscope.agreement.aims import aim_of
 from bufferscope.errors import InputError
-
-FILE = Path(__file__).parent / "causes.toml"
 
 
 @dataclass(frozen=True)
@@ -21,15 +18,15 @@ class Cause:
     """Scenario and metric."""
 
 
-def causes(text: str, scenarios: Iterable[str]) -> list[Cause]:
-    """The file's entries; raises `InputError` if one names a scenario or metric that does not exist."""
+def causes(text: str, scenarios: Iterable[str], name: str = "causes.toml") -> list[Cause]:
+    """The entries of the file of this name; raises `InputError` if one names a scenario or metric that does not exist."""
     known = set(scenarios)
     found = []
     for entry in tomllib.loads(text).get("cause", []):
         places = [(scenario, metric) for scenario, named in entry["differs"].items() for metric in named]
         for scenario, metric in places:
             if scenario not in known or aim_of(metric) is None:
-                raise InputError(f"causes.toml: {entry['title']}: there is no {metric} of {scenario!r} with an aim")
+                raise InputError(f"{name}: {entry['title']}: there is no {metric} of {scenario!r} with an aim")
         found.append(Cause(entry["title"], entry["text"].strip(), tuple(places)))
     return found
 

@@ -16,13 +16,12 @@ from bufferscope.store.run import Run
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def parser(target: str, about: str | None, page: Path) -> argparse.ArgumentParser:
-    """The arguments of all these commands; `about` is the module's docstring, and `page` what is written."""
+def parser(target: str, about: str | None) -> argparse.ArgumentParser:
+    """The arguments of all these commands; `about` is the module's docstring."""
     found = argparse.ArgumentParser(prog=f"make {target}", description=(about or "").partition("\n")[0])
     found.add_argument("--out", type=Path, default=Path("results"), help="where runs are kept (default: results/)")
     found.add_argument("--jobs", type=int, help="runs at the same time (default: as many as there are processors)")
     found.add_argument("--engines", default="sim,guest", help="the engine to judge, and the reference")
-    found.add_argument("--page", type=Path, default=page, help=f"what is written (default: docs/{page.name})")
     return found
 
 

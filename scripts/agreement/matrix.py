@@ -1,4 +1,4 @@
-"""The scenarios of matrix.toml, as experiments."""
+"""The scenarios of matrix.toml and devices.toml, as experiments."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,9 @@ from typing import TypedDict
 from bufferscope.experiment import Experiment, Point, load
 
 FILE = Path(__file__).parent / "matrix.toml"
+DEVICES = Path(__file__).parent / "devices.toml"
+FILES = (FILE, DEVICES)
+"""The matrices that have a page of the documentation."""
 DUMBBELL = Path(__file__).parent / "dumbbell.toml"
 
 
@@ -41,8 +44,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The whole matrix."""
+    """A whole matrix."""
 
+    title: str
+    """The title of its page."""
+    page: str
+    """The name of its page."""
+    causes: str
+    """The name of the file with its known differences, in the same directory."""
     entries: Sequence[Entry]
     repetitions: int
     most: int
@@ -67,7 +76,14 @@ def read(path: Path = FILE) -> Matrix:
         ),
         *(Entry(load(name, overrides), None, points.get(name)) for name in written.get("experiments", [])),
     ]
-    return Matrix(entries, written["repetitions"], written["most"])
+    return Matrix(
+        title=written["title"],
+        page=written["page"],
+        causes=written["causes"],
+        entries=entries,
+        repetitions=written["repetitions"],
+        most=written["most"],
+    )
 
 
 class Load(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""The page docs/agreement.md: every scenario's metrics that have aims, and the remaining differences with causes."""
+"""The page of a matrix, such as docs/agreement.md: every scenario's metrics that have aims, and the remaining differences with causes."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,12 +51,16 @@ class Count:
     missed: int
 
 
-def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, kept: bool = False) -> str:
-    """The whole page. It says if stored runs of the reference were `kept` regardless of the build that made them."""
+def page(
+    results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, title: str, matrix: str, kept: bool = False
+) -> str:
+    """The whole page, of the matrix in the file of this name. It says if stored runs of the reference were `kept` regardless of the build that made them."""
     missed = differences(results, causes)
     every = differences(results, causes, verdicts=("missed", "chance"))
     counts = [_count(results, aim) for aim in AIMS]
     return template("page.md.jinja").render(
+        title=title,
+        matrix=matrix,
         headings=list(HEADINGS.values()),
         rows=[(scenario, [cell(_of(point, aim)) for aim in AIMS]) for scenario, point in results.items()],
         counts=counts,

@@ -1,4 +1,7 @@
-"""Runs every scenario of matrix.toml on the simulator and on a real kernel, and writes docs/agreement.md.
+"""Runs every scenario of a matrix on the simulator and on a real kernel, and writes its page.
+
+matrix.toml is about queueing disciplines (docs/agreement.md), devices.toml about what is below them
+(docs/agreement-devices.md).
 
 Stored runs that would give the same result are not repeated. So after a change of the simulator, only the simulator is
 run, and an interrupted job continues. The runs are made seed by seed, so that an unfinished matrix has runs everywhere.
@@ -18,11 +21,9 @@ from bufferscope.result import Result
 from bufferscope.running import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
-from causes import FILE, Cause, causes
+from causes import Cause, causes
 from making import DOCS, carried_out, parser, runs_of, write
 from page import differences, page, told, unneeded, verdict
-
-PAGE = DOCS / "agreement.md"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,11 +32,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(options: argparse.Namespace) -> int:
-    whole = matrix.read(options.matrix)
-    known = causes(options.causes.read_text(encoding="utf-8"), whole.scenarios)
-    chosen = [entry for entry in whole.entries if any(options.only in scenario for scenario in entry.scenarios)]
-    if not chosen:
+    chosen = [options.matrix] if options.matrix else matrix.FILES
+    wholes = {file: matrix.read(file) for file in chosen}
+    if options.only and not any(_chosen(whole, options.only) for whole in wholes.values()):
         raise InputError(f"no scenario has {options.only!r} in its name")
+    return max([_carry_out(file, whole, options) for file, whole in wholes.items()])
+
+
+def _carry_out(file: Path, whole: matrix.Matrix, options: argparse.Namespace) -> int:
+    """Run a matrix, and write its page; or print the chosen part of it."""
+    source = file.with_name(whole.causes)
+    known = causes(source.read_text(encoding="utf-8"), whole.scenarios, source.name)
+    chosen = _chosen(whole, options.only)
     if options.settings:
         chosen = [entry.changed(options.settings) for entry in chosen]
     results = _results(whole, chosen, options)
@@ -43,22 +51,28 @@ def _main(options: argparse.Namespace) -> int:
         for scenario, point in results.items():
             print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.aimed), sep="\n")
         return 0
-    write(options.page, page(results, known, kept=options.keep_reference))
-    return _judge(results, known)
+    text = page(results, known, title=whole.title, matrix=file.name, kept=options.keep_reference)
+    write(options.pages / whole.page, text)
+    return _judge(results, known, source.name)
 
 
-def _judge(results: dict[str, PointAgreement], known: Sequence[Cause]) -> int:
-    """The exit status: 1 if causes.toml and the differences don't match."""
+def _chosen(whole: matrix.Matrix, only: str) -> list[matrix.Entry]:
+    """The entries with this in a scenario's name."""
+    return [entry for entry in whole.entries if any(only in scenario for scenario in entry.scenarios)]
+
+
+def _judge(results: dict[str, PointAgreement], known: Sequence[Cause], name: str) -> int:
+    """The exit status: 1 if the known causes, from the file of this name, and the differences don't match."""
     unexplained = [d for d in differences(results, known) if d.cause is None]
     for found in unexplained:
-        print(f"No cause in causes.toml: {found.scenario}: {found.metric}: {found.words}", file=sys.stderr)
+        print(f"No cause in {name}: {found.scenario}: {found.metric}: {found.words}", file=sys.stderr)
     for scenario, metric in (left := unneeded(results, known)):
-        print(f"No difference for the cause in causes.toml: {scenario}: {metric}", file=sys.stderr)
+        print(f"No difference for the cause in {name}: {scenario}: {metric}", file=sys.stderr)
     return 1 if unexplained or left else 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    options = parser("agreement", __doc__, PAGE)
+    options = parser("agreement", __doc__)
     options.add_argument("--repeat", type=int, help="repetitions, of every scenario (default: as in matrix.toml)")
     options.add_argument(
         "--keep-reference", action="store_true", help="take the reference's stored runs, whichever build made them"
@@ -68,8 +82,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--set", action="append", default=[], dest="settings", metavar="KEY=VALUE",
         help="with --only: change a setting of the scenarios",
     )  # fmt: skip
-    options.add_argument("--matrix", type=Path, default=matrix.FILE, help="the scenarios (default: matrix.toml)")
-    options.add_argument("--causes", type=Path, default=FILE, help="the known differences (default: causes.toml)")
+    options.add_argument("--matrix", type=Path, help="the scenarios (default: those of matrix.toml, and of devices.toml)")
+    options.add_argument("--pages", type=Path, default=DOCS, help="where pages are written (default: docs/)")
     chosen = options.parse_args(arguments)
     if chosen.settings and not chosen.only:
         options.error("--set needs --only: the page has the scenarios as they are")
