@@ -75,7 +75,10 @@ def _span(found: Reading) -> tuple[int, int]:
     sampled = [sample.t_ns for samples in found.flows.values() for sample in samples]
     if not sent and not sampled:
         raise Unusable(f"a file of {found.tool} without any result; was the test cut short?")
-    return min(chain(sent, sampled)), max(chain(ends, sampled))
+    first, last = min(chain(sent, sampled)), max(chain(ends, sampled))
+    return min(
+        first, first if found.begin_ns is None else found.begin_ns
+    ), last if found.end_ns is None else found.end_ns
 
 
 def _moved(entry: Entry, found: Reading, started_ns: int, ended_ns: int) -> Entry:

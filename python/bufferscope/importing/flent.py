@@ -33,9 +33,15 @@ NEWEST = 4
 COMPUTED = ("avg", "sum", "totals", "fairness", "diff")
 """The last words of series that Flent computes of others."""
 MOST_SERIES = 2000
+MOST_PACKETS = 1e9
+"""No window holds more."""
+DEFAULT_MSS_BYTES = 1448
+"""Of Ethernet with time stamps, if the file does not tell."""
+MOST_MSS_BYTES = 65_535
 MBIT_BYTES = 1e6 / 8
 _LOAD = re.compile(r"(?:TCP|UDP) (?P<way>upload|download|up|down)(?: |::|$)(?P<part>.*)")
 _PING = re.compile(r"Ping \(ms\) ?(?P<part>.*)")
+_OWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}(/\d{1,6})?")
 
 
 def recognises(content: Any) -> bool:
@@ -52,15 +58,23 @@ def read(content: Any) -> Reading:
     file = _File(whole_file)
     tool = "flent" if "FLENT_VERSION" in file.metadata else "netperf-wrapper"
     known = text(file.metadata.get("FLENT_VERSION")) or text(file.metadata.get("NETPERF_WRAPPER_VERSION"))
-    found = Reading(tool, known.removeprefix("Flent v").rstrip("."), clock=True)
+    found = Reading("bufferscope" if file.own else tool, known.removeprefix("bufferscope "), clock=True)
     test = text(file.metadata.get("NAME"), "flent")
     found.title = " - ".join(part for part in (f"{test} (Flent)", text(file.metadata.get("TITLE"))) if part)
     found.interval_ns = file.step_ns
     _take(file, traffic_name(test), found)
-    own = file.metadata.get("BUFFERSCOPE")
-    if isinstance(own, dict) and (mss := whole(own.get("mss_bytes"))):
-        found.mss_bytes = mss
+    _take_own(file, found)
     return found
+
+
+def _take_own(file: "_File", found: Reading) -> None:
+    """What only files have that bufferscope wrote."""
+    own = file.own
+    duration_ns, warmup_ns = whole(own.get("duration_ns")), whole(own.get("warmup_ns"))
+    if duration_ns is not None and 0 < duration_ns <= LONGEST_NS:
+        found.begin_ns, found.end_ns = file.t0_ns, file.t0_ns + duration_ns
+        found.loaded_ns = file.t0_ns + min(warmup_ns or 0, duration_ns)
+    found.mss_bytes = file.mss_bytes
 
 
 class _File:
@@ -76,6 +90,9 @@ class _File:
             raise Unusable(f"found {len(self.results) + len(self.raw)} series; allowed: at most {MOST_SERIES}")
         self.step_ns = self._step_ns()
         self.t0_ns = self._t0_ns()
+        self.own = mapping(self.metadata.get("BUFFERSCOPE") or {}, "metadata.BUFFERSCOPE")
+        """What bufferscope adds to the files that it writes."""
+        self._own_names = mapping(self.own.get("series") or {}, "metadata.BUFFERSCOPE.series")
 
     def _step_ns(self) -> int:
         given = nanoseconds(self.metadata.get("STEP_SIZE"))
@@ -89,6 +106,18 @@ class _File:
             if found := _date_ns(text(self.metadata.get(key))):
                 return found
         return 0
+
+    def own_name(self, series: str) -> str | None:
+        """The name that a flow or a probe had in bufferscope, if the file was written by it."""
+        found = text(self._own_names.get(series))
+        return found if _OWN.fullmatch(found) else None
+
+    @property
+    def mss_bytes(self) -> int:
+        """The payload of a full packet, as netperf or bufferscope wrote it down."""
+        told = [whole(meta.get("TCP_MSS")) for meta in self.series_meta.values() if isinstance(meta, dict)]
+        found = next((mss for mss in [whole(self.own.get("mss_bytes")), *told] if mss), DEFAULT_MSS_BYTES)
+        return min(found, MOST_MSS_BYTES)
 
     @property
     def names(self) -> list[str]:
@@ -112,7 +141,7 @@ class _File:
         return sorted(found, key=lambda pair: pair[0])
 
 
-def _take(file: _File, test: str, found: Reading) -> None:
+def _take(file: "_File", test: str, found: Reading) -> None:
     """Put every series in its place."""
     loads: dict[tuple[str, bool], list[tuple[str, list[Sample]]]] = {}
     left, interpolated = [], []
@@ -125,9 +154,15 @@ def _take(file: _File, test: str, found: Reading) -> None:
             up = load["way"].startswith("up")
             samples = _samples(file, name)
             if samples:
-                loads.setdefault((_entry(test, up, part), up), []).append((name, samples))
+                own = file.own_name(name)
+                entry = own.rpartition("/")[0] if own else _entry(test, up, part)
+                loads.setdefault((entry, up), []).append((name, samples))
         elif ping and (probes := _probes(file, name)):
-            found.ping(_probe_name(test, part), probes, "irtt" if _over_udp(file, name, part) else "ping")
+            found.ping(
+                file.own_name(name) or _probe_name(test, part),
+                probes,
+                "irtt" if _over_udp(file, name, part) else "ping",
+            )
         else:
             left.append(name)
         if not file.raw.get(name):
@@ -140,15 +175,15 @@ def _take(file: _File, test: str, found: Reading) -> None:
     begins = [samples[0].t_ns for series in loads.values() for _, samples in series]
     if begins:
         found.loaded_ns = min(begins)
-    _tell(found, left, interpolated)
+    _tell(found, left, interpolated, own=bool(file.own))
 
 
-def _tell(found: Reading, left: Sequence[str], interpolated: Sequence[str]) -> None:
+def _tell(found: Reading, left: Sequence[str], interpolated: Sequence[str], *, own: bool) -> None:
     if interpolated and (found.probes or found.flows):
         found.warnings.append(f"only values that Flent interpolated, no raw ones: {_some(interpolated)}")
     if left:
         found.warnings.append(f"series that bufferscope has no place for: {_some(left)}")
-    if any(entry.sender == "near" and entry.kind == "tcp" for entry in found.traffic):
+    if not own and any(entry.sender == "near" and entry.kind == "tcp" for entry in found.traffic):
         found.warnings.append("goodput of uploads counts the bytes that were passed to the sockets, as netperf does")
 
 
@@ -160,7 +195,7 @@ def _some(names: Sequence[str]) -> str:
 def _entry(test: str, up: bool, part: str) -> str:
     """`rrul.up.be` for `TCP upload BE`; numbered streams, as in `TCP upload::3`, are flows of one entry."""
     way = "up" if up else "down"
-    own = re.sub(r"^\d+$", "", part)
+    own = re.sub(r"(^|::)\d+$", "", part)
     return ".".join([test, way, *([traffic_name(own)] if own else [])])
 
 
@@ -212,20 +247,36 @@ def _probe(seq: int, t_ns: int, each: Mapping[str, object]) -> Probe:
 
 def _samples(file: _File, name: str) -> list[Sample]:
     """A series of rates as a growing count of bytes; raises `Unusable` for an impossible one."""
-    rates = [(t_ns, number(each.get("val")), nanoseconds(each.get("dur"))) for t_ns, each in file.raw_values(name)]
-    values = [(t_ns, rate, dur_ns) for t_ns, rate, dur_ns in rates if rate is not None and dur_ns]
-    if not values:
-        values = [(t_ns, rate, file.step_ns) for t_ns, rate in file.interpolated(name)]
+    raw = file.raw_values(name)
+    if not any(number(each.get("val")) is not None and nanoseconds(each.get("dur")) for _, each in raw):
+        step_s = file.step_ns / NANOSECONDS
+        raw = [(t_ns, {"val": rate, "dur": step_s}) for t_ns, rate in file.interpolated(name)]
     samples: list[Sample] = []
     total = 0.0
-    for t_ns, rate, dur_ns in values:
-        if not samples:
-            samples.append(Sample(max(0, t_ns - dur_ns), 0))
-        total += max(0.0, rate) * MBIT_BYTES * min(dur_ns, LONGEST_NS) / NANOSECONDS
-        if total > LARGEST:
-            raise Unusable(f"raw_values.{name:.60}: found {total:.3g} bytes")
-        samples.append(Sample(t_ns, round(total)))
+    for t_ns, each in raw:
+        rate, dur_ns = number(each.get("val")), nanoseconds(each.get("dur"))
+        counted = rate is not None and bool(dur_ns)
+        if rate is not None and dur_ns:
+            if not samples:
+                samples.append(Sample(max(0, t_ns - dur_ns), 0))
+            total += max(0.0, rate) * MBIT_BYTES * min(dur_ns, LONGEST_NS) / NANOSECONDS
+            if total > LARGEST:
+                raise Unusable(f"raw_values.{name:.60}: found {total:.3g} bytes")
+        state = _state(each, file.mss_bytes)
+        if counted or state:
+            samples.append(Sample(t_ns, round(total) if counted else None, **state))
     return samples
+
+
+def _state(each: Mapping[str, object], mss_bytes: int) -> dict[str, int]:
+    """What `ss` said of the sender at that time (Flent's option `--socket-stats`): the window is in packets."""
+    window, srtt_ns = number(each.get("tcp_cwnd")), milliseconds(each.get("tcp_rtt"))
+    known = {
+        "cwnd_bytes": None if window is None or not 0 <= window <= MOST_PACKETS else round(window * mss_bytes),
+        "srtt_ns": srtt_ns,
+        "retransmits": whole(each.get("tcp_retransmits")),
+    }
+    return {key: value for key, value in known.items() if value is not None}
 
 
 def _date_ns(value: str) -> int | None:

@@ -53,6 +53,9 @@ class Reading:
     """By their name: that of the entry, a slash, and a number from 1."""
     loaded_ns: int | None = None
     """When the load began, if the test waited before it: metrics begin then."""
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    """When the run began and ended, if the file says so; otherwise with the first and the last observation."""
     interval_ns: int = 1_000_000_000
     """The time between two samples of a flow."""
     mss_bytes: int = _core.MSS_BYTES
