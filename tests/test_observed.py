@@ -10,6 +10,7 @@ import bufferscope as bs
 from bufferscope import observed
 from bufferscope.errors import InputError, StoreError
 from bufferscope.observed import Entry, Observation
+from bufferscope.store.metadata import is_observed
 
 SECOND = 1_000_000_000
 STARTED = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -61,7 +62,7 @@ def test_what_was_observed_is_found_and_measured_like_any_run(tmp_path: Path) ->
     assert run.metrics["goodput.test.down_mbit"] == 8
     assert run.meta["started"] == "2026-01-31T12:00:00.000+00:00"
     assert run.meta["summary"]["observed"]["tool"] == "ping"
-    assert observed.is_observed(run.meta)
+    assert is_observed(run.meta)
 
 
 def test_another_file_is_another_run_and_the_same_file_is_the_same_run(tmp_path: Path) -> None:

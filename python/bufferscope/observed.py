@@ -5,7 +5,8 @@ more than what is known: the ends, the path between them as a link without a rat
 time 0 is the first observation; `started` is the wall-clock time of that moment. Its `engine` is one of `OBSERVERS` of
 `engines`, and `summary.observed` says which program observed it and which files it comes from. The scenario has
 no key that nobody observed (a congestion control, TCP's settings), except those that it must have: delays are 0 and
-queues are `unknown`. Nothing after the records may tell these as if they were measured: `is_observed` says when.
+queues are `unknown`. Nothing after the records may tell these as if they were measured; `is_observed` of
+`store.metadata` says when.
 """
 
 import hashlib
@@ -19,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from bufferscope import _core
-from bufferscope.engines import OBSERVERS
 from bufferscope.errors import EngineError, InputError, StoreError, printable
+from bufferscope.metrics.network import UNKNOWN
 from bufferscope.scenario import Scenario
 from bufferscope.store import FORMAT, tables
 from bufferscope.store.metadata import Metadata, Source, checked
@@ -101,11 +102,6 @@ class Observation:
     figures: Sequence[str] = ("rtt", "rtt_cdf", "goodput")
 
 
-def is_observed(metadata: Metadata) -> bool:
-    """Whether a run was observed by others, so that its scenario holds defaults of which nobody knows the truth."""
-    return metadata["engine"] in OBSERVERS
-
-
 def source(path: Path, content: bytes) -> Source:
     """A file that a run is read from, as `run.json` has it."""
     return {"file": printable(path.name), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -171,7 +167,7 @@ def _scenario(observation: Observation) -> Scenario:
 
 
 def _link(name: str, ends: Sequence[int]) -> dict[str, object]:
-    port = {"rate": None, "delay_ns": 0, "overhead_bytes": 0, "queue": {"qdisc": "unknown"}}
+    port = {"rate": None, "delay_ns": 0, "overhead_bytes": 0, "queue": {"qdisc": UNKNOWN}}
     return {"name": name, "ends": list(ends), "forward": port, "reverse": port}
 
 

@@ -367,6 +367,11 @@ bufferscope did not write come without an experiment file, and some engines have
 _RUN = table(_REQUIRED, {"member": _MEMBER, **{key: check for key, (_, check) in _OPTIONAL.items()}})
 
 
+def is_observed(metadata: Metadata) -> bool:
+    """Whether another program observed the run, so that nobody knows the truth of much in its scenario."""
+    return "observed" in metadata["summary"]
+
+
 def checked(found: Mapping[str, object]) -> Metadata:
     """The content of a `run.json`, with every optional key filled in; raises `Mismatch` for a wrong value."""
     completed = {key: kind() for key, (kind, _) in _OPTIONAL.items()} | dict(found)
