@@ -241,7 +241,7 @@ def test_flents_series_have_the_names_of_bufferscopes_own_rrul(tmp_path: Path) -
     assert _rtts_ms(run, "rrul.udp.ef") == [(0, 30), (1, None)]
     # A number of JSON tells times since 1970 to some 100 ns.
     assert run.scenario["warmup_ns"] == pytest.approx(5 * SECOND, abs=1000)  # the load begins then, and metrics with it
-    assert run.metrics["goodput.rrul.up_mbit"] == pytest.approx(10)
+    assert run.metrics["goodput.rrul.up.be_mbit"] == pytest.approx(10)
     assert run.metrics["goodput.rrul.down.cs5_mbit"] == pytest.approx(20)
     assert run.metrics["cwnd.rrul.down.cs5.max_packets"] == 50
     assert "series that bufferscope has no place for: cpu_stats_localhost" in run.warnings

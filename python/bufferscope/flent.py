@@ -178,7 +178,7 @@ def _metadata(
     left = f"; without {', '.join(test.left)}" if test.left else ""
     return {
         "NAME": test.name,
-        "TITLE": f"{run.experiment} {_told(run)}".strip(),
+        "TITLE": _title(run),
         "NOTE": note + left,
         "TIME": moment,
         "T0": moment,
@@ -205,10 +205,10 @@ def _metadata(
     }
 
 
-def _told(run: BaseRun) -> str:
-    """What distinguishes the run from the others of its experiment."""
-    chosen = ", ".join(f"{path.rpartition('.')[2]} {label}" for path, label in run.point.items())
-    return ", ".join(part for part in (chosen, run.engine, f"seed {run.seed}") if part)
+def _title(run: BaseRun) -> str:
+    """What distinguishes the run from others, briefly: Flent's legends repeat it. Repetitions have the same title."""
+    others = [f"{path.rpartition('.')[2]} {value}" for path, value in run.settings.items() if path not in run.point]
+    return ", ".join([*(run.point.values() or [run.experiment]), *others, run.engine])
 
 
 def _series_meta(name: str, values: Sequence[Mapping[str, object]]) -> dict[str, object]:
