@@ -12,6 +12,7 @@ from bufferscope.report.words import NBSP, margin
 from bufferscope.reproduction import LeftOut
 from bufferscope.result import Result
 from bufferscope.statements import Statement, in_words, statements
+from bufferscope.store.metadata import is_observed
 from bufferscope.store.run import Run
 
 STYLES = {
@@ -117,22 +118,47 @@ def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]
 
 def _about(run: Run) -> dict[str, str]:
     meta = run.meta
+    made = _origin(run) if is_observed(meta) else _making(run)
     return {
         "Experiment": f"{run.experiment}: {meta['title']}",
-        "Point": point_name(run),
-        "Changed": " ".join(meta["overrides"]) or "nothing",
-        "Engine": f"{run.engine} {meta['engine_version']}, seed {run.seed}",
         "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s",
-        "Took": f"{meta['wall_s']:.3g} s, {meta['cpu_s']:.3g} s of CPU time",
-        "Started": f"{meta['started']} by bufferscope {meta['bufferscope']}",
+        **made,
         "Rows": ", ".join(f"{table} {rows}" for table, rows in meta["tables"].items()),
         "Warnings": "; ".join(run.warnings) or "none",
         "Files": f"{run.path}/",
     }
 
 
+def _making(run: Run) -> dict[str, str]:
+    """How an engine made a run."""
+    meta = run.meta
+    return {
+        "Point": point_name(run),
+        "Changed": " ".join(meta["overrides"]) or "nothing",
+        "Engine": f"{run.engine} {meta['engine_version']}, seed {run.seed}",
+        "Took": f"{meta['wall_s']:.3g} s, {meta['cpu_s']:.3g} s of CPU time",
+        "Started": f"{meta['started']} by bufferscope {meta['bufferscope']}",
+    }
+
+
+def _origin(run: Run) -> dict[str, str]:
+    """How an observed run came about."""
+    meta = run.meta
+    origin = meta["summary"]["observed"]
+    by = f"{origin['tool']} {origin['version']}".strip()
+    values = {name: value if isinstance(value, str) else number(value) for name, value in origin["reported"].items()}
+    told = ", ".join(f"{name} {value}" for name, value in values.items())
+    return {
+        "Observed": f"by {by}, " + (f"from {meta['started']} on" if origin["clock"] else "at an unknown time"),
+        "Read from": ", ".join(f"{each['file']} ({each['bytes']} bytes)" for each in origin["sources"]),
+        "It reports": told or "nothing else",
+    }
+
+
 def point_name(run: Run) -> str:
-    """The run's swept values; without a sweep, what `--set` changed."""
+    """The run's swept values; without a sweep, what `--set` changed; of an observed run, its files."""
+    if is_observed(run.meta):
+        return ", ".join(each["file"] for each in run.meta["summary"]["observed"]["sources"])
     swept = ", ".join(f"{path} = {label}" for path, label in run.point.items())
     return swept or " ".join(run.meta["overrides"]) or "as in the file"
 

@@ -15,6 +15,7 @@ from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.contents import Entry, of_points
 from bufferscope.report.words import plural
+from bufferscope.store.metadata import is_observed
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
@@ -26,6 +27,7 @@ WHOLE = ("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix", *SUMMARY
 """Figures of a whole sweep: they can't be drawn of a single point."""
 BESIDE = "rtt_cdf"
 """The delays of all repetitions together; drawn in addition to the figures that the experiments name."""
+MOST_ORIGINS = 50
 MOST_DRAWN = 12
 """Points that get charts of their own: each point adds about half a megabyte to the page."""
 
@@ -112,7 +114,7 @@ def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) 
         parameters=_parameters(comparison, together),
         runs=stored.run_list(((side.label, run) for side in everything for run in side.runs), page),
         commands=tuple(dict.fromkeys(_commands(everything))),
-        provenance=tuple(dict.fromkeys(stored.provenance(run) for run in _first_of_each_engine(together))),
+        provenance=tuple(dict.fromkeys(stored.provenance(run) for run in _of_each_origin(together))),
     )
 
 
@@ -153,5 +155,8 @@ def _commands(sides: list[Side]) -> list[str]:
     return [stored.command(runs) for variant in variants for runs in variant.by_engine.values()]
 
 
-def _first_of_each_engine(together: Pool) -> "list[Run]":
-    return [runs[0] for runs in together.by_engine.values()]
+def _of_each_origin(together: Pool) -> "list[Run]":
+    """The first run of each engine; of runs that other programs observed, all, up to a number that a page can show."""
+    return [
+        run for runs in together.by_engine.values() for run in runs[: MOST_ORIGINS if is_observed(runs[0].meta) else 1]
+    ]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 NANOSECONDS = 1_000_000_000
+UNKNOWN = "unknown"
+"""The queueing discipline of a port that nobody saw: that of a run that another program observed."""
 OVER_TCP = ("tcp", "web", "bittorrent")
 """The kinds of traffic over TCP."""
 CARRYING = (*OVER_TCP, "udp")
@@ -85,6 +87,11 @@ class Port:
     faults: Faults | None = None
     variation: str | None = None
     """How the rate varies by itself, in a few words; `rate` is then the mean."""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows the port: then its rate, its delay and its queue mean nothing."""
+        return self.queue["qdisc"] == UNKNOWN
 
     @property
     def limit_packets(self) -> int | None:

@@ -44,6 +44,8 @@ def _general(scenario: Scenario) -> Iterable[tuple[str, ...]]:
     if unrecorded(scenario):
         yield "recorded", ", ".join(recorded(scenario))
     for node in scenario["nodes"]:
+        if not node["tcp"]:
+            continue
         if node["tcp"] != scenario["nodes"][0]["tcp"] or node is scenario["nodes"][0]:
             yield f"TCP settings of {node['name']}", settings(node["tcp"])
 
@@ -81,6 +83,8 @@ def _directions(scenario: Scenario) -> list[tuple[Port, Port]]:
 
 
 def _port(port: Port) -> tuple[str, ...]:
+    if port.is_unknown:
+        return ("not known",) * 4
     delay = quantity(port.delay_ns, "ns") if port.delay_ns else "none"
     if port.faults:
         delay += f"; {settings({key: value for key, value in port.faults.items() if value})}"

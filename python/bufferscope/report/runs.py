@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from bufferscope.engines import OBSERVERS
 from bufferscope.guest.kernels import DEFAULT
 from bufferscope.report.words import number, plural
+from bufferscope.store.metadata import is_observed
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
@@ -88,6 +90,8 @@ def _view(label: str, run: "Run", page: Path) -> RunView:
 
 def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") -> str:
     """The command that makes these runs of one experiment again, quoted for a shell."""
+    if is_observed(runs[0].meta):
+        return _taking(runs)
     seeds = sorted({run.seed for run in runs})
     engines = ",".join(dict.fromkeys(run.engine for run in runs))
     experiment = runs[0].meta["path"] or runs[0].experiment
@@ -104,6 +108,15 @@ def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") 
     return shlex.join(words)
 
 
+def _taking(runs: Sequence["Run"]) -> str:
+    """The command that reads the files of observed runs again."""
+    files = dict.fromkeys(each["file"] for run in runs for each in run.meta["summary"]["observed"]["sources"])
+    named = (f"./{file}" if file.startswith("-") else file for file in files)
+    return shlex.join(
+        [*OBSERVERS.get(runs[0].engine, "bufferscope import").split(), *named, "--name", runs[0].experiment]
+    )
+
+
 def _kernel(runs: Sequence["Run"]) -> list[str]:
     """The option that selects the kernel of the guest's runs, if that is not of the default series."""
     releases = (str(run.meta["summary"].get("kernel", "")) for run in runs if run.engine == "guest")
@@ -114,6 +127,8 @@ def _kernel(runs: Sequence["Run"]) -> list[str]:
 def provenance(run: "Run") -> str:
     """Which program made a run, on which machine, and when."""
     meta = run.meta
+    if is_observed(meta):
+        return _origin(run)
     machine = meta["machine"]
     on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))
     sampled = f"{number(meta['sampling']['achieved_ns'] / 1e6)} ms"
@@ -125,3 +140,14 @@ def provenance(run: "Run") -> str:
         f"bufferscope {meta['bufferscope']}, engine {meta['engine']} {meta['engine_version']}{kernel}, "
         f"sampled every {sampled}, started {started}, on {on}"
     )
+
+
+def _origin(run: "Run") -> str:
+    """Which program observed a run, and from which files it was read."""
+    meta = run.meta
+    origin = meta["summary"]["observed"]
+    files = ", ".join(f"{each['file']} (SHA-256 {each['sha256'][:12]}…)" for each in origin["sources"])
+    started = datetime.fromisoformat(meta["started"]).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    when = f"started {started}" if origin["clock"] else "at an unknown time"
+    by = f"{origin['tool']} {origin['version']}".strip()
+    return f"observed by {by}, {when}; read by bufferscope {meta['bufferscope']} from {files}"

@@ -93,6 +93,8 @@ def _delay(result: "Result", point: Point) -> _Delay | None:
         there, back = probe_path(point.first)
     except NoDataError:
         return None
+    if any(port.is_unknown for port in [*there, *back]):
+        return None
     waited = [mean_of(Point(point.label, (run,)), "rtt.max_ms") for run in point.runs]
     longest = max((wait for wait in waited if wait is not None), default=None)
     path_ms = sum(port.delay_ns for port in [*there, *back]) / MS

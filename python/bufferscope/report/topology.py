@@ -83,6 +83,8 @@ def _link(there: Sequence[tuple[Port, str]], back: Sequence[tuple[Port, str]]) -
 
 def _settings(variants: Sequence[tuple[Port, str]]) -> tuple[str, str, str, str]:
     """Rate, delay, queue and ring or radio of a port at all points; a part that it does not have is empty."""
+    if all(port.is_unknown for port, _ in variants):
+        return "not known", "", "", ""
     with_rate = [(port, below) for port, below in variants if port.rate]
     return (
         _any_of(_rate(port) for port, _ in variants),

@@ -12,7 +12,7 @@ from bufferscope._core import TABLES
 from bufferscope.errors import StoreError
 from bufferscope.scenario import Scenario
 from bufferscope.store import tables
-from bufferscope.store.metadata import Metadata
+from bufferscope.store.metadata import Metadata, is_observed
 from bufferscope.store.partition import RUN, Partition, is_partition
 from bufferscope.store.reading import is_run, read_metadata
 
@@ -84,6 +84,10 @@ class BaseRun(ABC):
         """A text that is the same for equal scenarios, and for all members of a population at a point."""
         from bufferscope.variation.varying import scenario_digest
 
+        if is_observed(self.meta):
+            return scenario_digest(self.scenario) + "".join(
+                each["sha256"] for each in self.meta["summary"]["observed"]["sources"]
+            )
         member = self.meta.get("member")
         return member["of"] if member else scenario_digest(self.scenario)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bufferscope.scenario import Scenario
+from bufferscope.store.metadata import is_observed
 from bufferscope.variation.labels import labels
 from bufferscope.variation.settings import settings, short
 from bufferscope.variation.unlike import unlike
@@ -13,7 +14,9 @@ from bufferscope.variation.unlike import unlike
 if TYPE_CHECKING:
     from bufferscope.metrics.records import RunRecords
 
-ENGINE, KERNEL, EXPERIMENT = "engine", "kernel", "experiment"
+ENGINE, KERNEL, FILE, EXPERIMENT = "engine", "kernel", "file", "experiment"
+WHOLE = (ENGINE, KERNEL, FILE, EXPERIMENT)
+"""What tells runs apart besides their settings."""
 AS_FILED = "as in the file"
 """Stands for the value of a setting that the run takes from its file, if its scenario doesn't show it either."""
 
@@ -44,7 +47,7 @@ class Variation:
         texts = _texts(points, rows)
         place = {identity: index for index, identity in enumerate(found)}
         self.keys = _keys(points, rows)
-        """The varying keys: swept paths, paths of other settings, then `engine`, `kernel` and `experiment`."""
+        """The varying keys: swept paths, paths of other settings, then `engine`, `kernel`, `file` and `experiment`."""
         self.values: list[Row] = [rows[place[identity]] for identity in identities]
         """Each run's values of the varying keys, in a word or two; without keys that its experiment does not have."""
         self.labels: list[str] = [texts[place[identity]] for identity in identities]
@@ -68,14 +71,24 @@ def scenario_digest(scenario: Scenario) -> str:
 def _identity(run: "RunRecords", name: str) -> Hashable:
     """A key that is equal only for repetitions of the same point."""
     known: str | None = getattr(run, "scenario_digest", None)
-    told = (_value(run, key) for key in (ENGINE, KERNEL, EXPERIMENT))
+    told = (_value(run, key) for key in WHOLE)
     return name, *told, tuple(run.point.items()), known or scenario_digest(run.scenario)
 
 
 def _value(run: "RunRecords", key: str) -> str:
     meta = run.meta
-    values = {ENGINE: meta["engine"], KERNEL: meta["summary"].get("kernel", ""), EXPERIMENT: meta["experiment"]}
+    values = {
+        ENGINE: meta["engine"],
+        KERNEL: meta["summary"].get("kernel", ""),
+        FILE: _files(run) if is_observed(meta) else "",
+        EXPERIMENT: meta["experiment"],
+    }
     return values[key]
+
+
+def _files(run: "RunRecords") -> str:
+    """The files that an observed run was read from."""
+    return ", ".join(each["file"] for each in run.meta["summary"]["observed"]["sources"])
 
 
 def _rows(points: Sequence[_Point]) -> list[Row]:
@@ -85,7 +98,7 @@ def _rows(points: Sequence[_Point]) -> list[Row]:
         own = [index for index, point in enumerate(points) if point.experiment == experiment]
         for index, row in zip(own, _settings([points[index].run for index in own]), strict=True):
             rows[index] = row
-    for key in (ENGINE, KERNEL, EXPERIMENT):
+    for key in WHOLE:
         values = [_value(point.run, key) for point in points]
         if len({value for value in values if value}) > 1:
             rows = [row | {key: value} if value else row for row, value in zip(rows, values, strict=True)]
@@ -104,7 +117,8 @@ def _settings(runs: "Sequence[RunRecords]") -> list[Row]:
     alike: dict[Hashable, list[int]] = {}
     for index, row in enumerate(rows):
         alike.setdefault(tuple(row.items()), []).append(index)
-    for group in alike.values():
+    for members in alike.values():
+        group = [index for index in members if not is_observed(runs[index].meta)]  # nobody chose what these differ in
         for index, more in zip(group, unlike([runs[index].scenario for index in group]), strict=True):
             rows[index] = rows[index] | more
     return rows
@@ -124,7 +138,7 @@ def _column(runs: "Sequence[RunRecords]", path: str) -> list[str]:
 def _keys(points: Sequence[_Point], rows: Sequence[Row]) -> tuple[str, ...]:
     found = dict.fromkeys(key for row in rows for key in row)
     swept = [key for key in found if any(key in point.run.point for point in points)]
-    last = [key for key in (ENGINE, KERNEL, EXPERIMENT) if key in found]
+    last = [key for key in WHOLE if key in found]
     return tuple(dict.fromkeys([*swept, *(key for key in found if key not in last), *last]))
 
 

@@ -38,7 +38,8 @@ def _samples(run: RunRecords, port: str) -> pl.DataFrame:
 
 
 def _limits(result: ResultRecords, port: str) -> pl.DataFrame:
-    limits = [(point.label, ports(point.first.scenario)[port].limit_packets) for point in points(result)]
+    of_points = [(point.label, ports(point.first.scenario).get(port)) for point in points(result)]
+    limits = [(label, known.limit_packets) for label, known in of_points if known]
     return pl.DataFrame(
         [row for row in limits if row[1] is not None], schema={"point": pl.String, "packets": pl.Int64}, orient="row"
     )
