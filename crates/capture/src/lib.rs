@@ -1,0 +1,12 @@
+//! Reads captures of packets, and what they show of the connections in them.
+//!
+//! [`file`] reads the packets of pcap and pcapng files, [`decode`] finds the transport's headers in them, and what it
+//! finds of TCP is a [`Segment`]. Nothing is allocated per packet: a packet borrows the reader's buffer. Every byte is
+//! untrusted: nothing panics, and no length is believed before it has been checked against a limit.
+
+pub mod decode;
+pub mod file;
+#[allow(missing_docs, reason = "the fields are those of the headers, and named like them")]
+mod segment;
+
+pub use segment::{Endpoint, Flags, Options, Segment};
