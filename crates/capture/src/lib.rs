@@ -6,7 +6,10 @@
 
 pub mod decode;
 pub mod file;
+mod inspect;
 #[allow(missing_docs, reason = "the fields are those of the headers, and named like them")]
 mod segment;
+pub mod session;
 
+pub use inspect::{InspectError, Inspected, inspect};
 pub use segment::{Endpoint, Flags, Options, Segment};

@@ -30,10 +30,7 @@ impl Pcap {
     }
 
     /// Reads the file's header; the magic number is known to be right.
-    pub(super) fn open(
-        window: &mut Window<impl Read>,
-        interfaces: &mut Vec<Interface>,
-    ) -> Result<Self, FileError> {
+    pub(super) fn open(window: &mut Window<impl Read>, interfaces: &mut Vec<Interface>) -> Result<Self, FileError> {
         whole(window, HEADER_BYTES, "the file's header")?;
         let header = window.ahead();
         let pcap = Self::magic([header[0], header[1], header[2], header[3]]).expect("the caller has checked it");

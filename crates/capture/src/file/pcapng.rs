@@ -160,7 +160,10 @@ impl Pcapng {
         };
         let interface = self.first_interface + number;
         let Some(clock) = self.clocks.get(number) else {
-            let what = format!("found a packet of interface {number}; allowed: one of the {} of its section", self.clocks.len());
+            let what = format!(
+                "found a packet of interface {number}; allowed: one of the {} of its section",
+                self.clocks.len()
+            );
             return Err(FileError::Malformed { at: window.passed() + 8, what });
         };
         let room = (block_bytes - FRAME_BYTES - header_bytes) as u32;
