@@ -85,6 +85,8 @@ class Observation:
     traffic: Sequence[Entry]
     hosts: Sequence[str] = ("near", "far")
     """The names of the ends: two of them are joined by a link, more of them by links to a router."""
+    warmup_ns: int = 0
+    """The time before the load, which metrics leave out."""
     started: datetime | None = None
     """The wall-clock time of time 0, with a time zone; None if nobody wrote it down."""
     sample_interval_ns: int = 1_000_000_000
@@ -159,7 +161,7 @@ def _scenario(observation: Observation) -> Scenario:
     ends = [[n, len(nodes) - 1] for n in range(len(observation.hosts))] if several else [[0, 1]]
     known = {
         "duration_ns": duration_ns,
-        "warmup_ns": 0,
+        "warmup_ns": min(observation.warmup_ns, duration_ns),
         "sample_interval_ns": max(1, observation.sample_interval_ns),
         "nodes": [{"name": name, "tcp": {}} for name in nodes],
         "links": [_link(f"path-{nodes[near]}" if several else "path", [near, far]) for near, far in ends],
