@@ -50,8 +50,12 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
         mss_bytes=summary.get("mss_bytes") or _core.MSS_BYTES,
         not_measured=NOT_IN_CAPTURES,
         warnings=warnings(summary),
-        figures=[figure for what, figures in FIGURES.items() if summary.get(what) for figure in figures],
+        figures=_figures(summary),
     )
+
+
+def _figures(summary: Summary) -> list[str]:
+    return [figure for what, figures in FIGURES.items() if summary.get(what) for figure in figures]
 
 
 def duration_ns(summary: Summary) -> int:
