@@ -6,6 +6,7 @@ use bufferscope_records::{Name, ProbeRow, Recorder, RecordsError, Sink};
 use serde::Serialize;
 
 use crate::Segment;
+use crate::analysis::{Analysis, Settings, Summary};
 use crate::session::{self, Choice, Follower, Session, SessionError, Source};
 
 /// Captures could not be made into records.
@@ -25,6 +26,8 @@ pub struct Inspected<T> {
     /// What was read.
     #[serde(flatten)]
     pub session: Session,
+    /// What the TCP segments show.
+    pub tcp: Summary,
     /// What the sink made of the records.
     #[serde(skip)]
     pub output: T,
@@ -37,21 +40,27 @@ pub fn inspect<S: Sink>(
     recorder: Recorder<S>,
     progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Inspected<S::Output>, InspectError> {
-    let mut recording = Recording { recorder, pings: Vec::new() };
+    let analysis = Analysis::new(Settings::default());
+    let mut recording = Recording { recorder, analysis, pings: Vec::new() };
     let session = session::read(sources, choice, &mut recording, progress)?;
-    let output = recording.recorder.finish()?;
-    Ok(Inspected { session, output })
+    let Recording { mut recorder, analysis, .. } = recording;
+    let tcp = analysis.finish(&mut recorder);
+    let output = recorder.finish()?;
+    Ok(Inspected { session, tcp, output })
 }
 
 /// Passes on what is found to the analysis of TCP, and to the recorder.
 struct Recording<S: Sink> {
     recorder: Recorder<S>,
+    analysis: Analysis,
     pings: Vec<Name>,
 }
 
 impl<S: Sink> Follower for Recording<S> {
     #[inline]
-    fn segment(&mut self, _: &Segment) {}
+    fn segment(&mut self, segment: &Segment, start_ns: i64) {
+        self.analysis.segment(segment, start_ns, &mut self.recorder);
+    }
 
     fn ping(&mut self, name: &str) {
         self.pings.push(self.recorder.intern(name));

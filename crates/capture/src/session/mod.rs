@@ -29,10 +29,10 @@ pub const MOST_FILES: usize = 512;
 /// Packets between two calls of the progress callback.
 const PACKETS_PER_CALL: u64 = 1 << 16;
 
-/// Takes what captures show. Times are nanoseconds since the first packet.
+/// Takes what captures show. Times of pings are nanoseconds since the first packet.
 pub trait Follower {
-    /// A TCP segment. Its time is nanoseconds since 1970, as in its file.
-    fn segment(&mut self, segment: &Segment);
+    /// A TCP segment. Its time is nanoseconds since 1970, as in its file; `start_ns` is that of the first packet.
+    fn segment(&mut self, segment: &Segment, start_ns: i64);
     /// A ping was found: what to call it (`ping`, `ping-2`, ...).
     fn ping(&mut self, name: &str);
     /// An echo request of the ping of this number (from 0): when it was seen, and how long after it its reply.
@@ -154,7 +154,7 @@ impl<F: Follower> Reading<'_, F> {
         self.counts.decoded(decoded, packet);
         match decoded.transport {
             Transport::Tcp(tcp) if tcp.is_fragment => self.counts.fragmented_segments += 1,
-            Transport::Tcp(tcp) => self.follower.segment(&segment(decoded, &tcp, t_ns, place)),
+            Transport::Tcp(tcp) => self.follower.segment(&segment(decoded, &tcp, t_ns, place), first_ns),
             Transport::Echo(echo) => {
                 let t_ns = u64::try_from(t_ns.saturating_sub(first_ns)).unwrap_or(0);
                 self.echoes.seen(decoded, echo, t_ns, place, self.follower);
