@@ -74,7 +74,7 @@ def test_every_table_is_written_with_its_size_and_checksum(run: Path) -> None:
 
 def test_the_columns_that_are_checked_are_those_that_engines_write(whole: Path) -> None:
     for table in TABLES:
-        assert pl.read_parquet_schema(whole / f"{table}.parquet") == tables._columns(table) == SCHEMAS[table]
+        assert pl.read_parquet_schema(whole / f"{table}.parquet") == tables.columns(table) == SCHEMAS[table]
 
 
 @pytest.mark.parametrize("table", TABLES)

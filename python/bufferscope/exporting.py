@@ -8,6 +8,7 @@ import json
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from bufferscope.metrics.batch import Batch
 
 FORMATS = ("csv", "parquet", "json")
+PER_RUN = ("flent",)
+"""The formats with a file for each run."""
 METRICS, RUNS = "metrics", "runs"
 NAMES = (RUNS, METRICS, *TABLES)
 """The files that can be written: the list of runs, the metrics, and the tables of the records."""
@@ -38,7 +41,34 @@ def export(
     """
     _check(kind, tables)
     files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(tables)}
-    there = [file for file in files.values() if file.exists()]
+    with _staging(list(files.values()), directory, force) as place:
+        for table, file in files.items():
+            _WRITERS[kind](_frames(runs, table), place / file.name)
+    return list(files.values())
+
+
+def export_each(
+    runs: Sequence[Run], directory: Path, kind: str, *, force: bool = False
+) -> tuple[list[Path], list[str]]:
+    """Write one file per run into a directory, in a format of `PER_RUN`; returns their paths, and what they lack.
+
+    Raises `InputError` if a run does not fit the format, and if a file already exists, unless `force` is set.
+    """
+    from bufferscope import flent
+
+    assert kind in PER_RUN, "the caller has chosen a format with a file per run"
+    files = {directory / flent.file_name(run): run for run in runs}
+    notes: list[str] = []
+    with _staging(list(files), directory, force) as place:
+        for file, run in files.items():
+            notes += flent.write(run, place / file.name)
+    return list(files), notes
+
+
+@contextmanager
+def _staging(files: Sequence[Path], directory: Path, force: bool) -> Iterator[Path]:
+    """A place to write these files to; they get their names together if the block succeeds. Raises `InputError`."""
+    there = [file for file in files if file.exists()]
     if there and not force:
         raise InputError(f"{there[0]}: already exists; --force replaces it, --out writes elsewhere")
     try:
@@ -48,20 +78,18 @@ def export(
     except OSError as error:
         raise InputError(f"{directory}: cannot write here: {error.strerror}") from None
     try:
-        for table, file in files.items():
-            _WRITERS[kind](_frames(runs, table), place / file.name)
-        for file in files.values():
+        yield place
+        for file in files:
             (place / file.name).replace(file)
     except OSError as error:
         raise InputError(f"{error.filename or directory}: cannot write here: {error.strerror}") from None
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    return list(files.values())
 
 
 def _check(kind: str, tables: Sequence[str]) -> None:
     if kind not in FORMATS:
-        raise InputError(f"--format: found {kind!r}; allowed: {', '.join(FORMATS)}")
+        raise InputError(f"--format: found {kind!r}; allowed: {', '.join((*FORMATS, *PER_RUN))}")
     for table in tables:
         if table not in NAMES:
             raise InputError(f"--table: found {table!r}{closest(table, NAMES)}; allowed: {', '.join(NAMES)}")

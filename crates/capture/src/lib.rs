@@ -1,10 +1,16 @@
-//! Captures of packets: what they show of TCP.
+//! Reads captures of packets, and what they show of the connections in them.
 //!
-//! A capture becomes [`Segment`]s, one for each TCP segment at each place where packets were captured, in the order of
-//! capture.
+//! [`file`] reads the packets of pcap and pcapng files, [`decode`] finds the transport's headers in them, and what it
+//! finds of TCP is a [`Segment`]. Nothing is allocated per packet: a packet borrows the reader's buffer. Every byte is
+//! untrusted: nothing panics, and no length is believed before it has been checked against a limit.
 
 pub mod analysis;
+pub mod decode;
+pub mod file;
+mod inspect;
 #[allow(missing_docs, reason = "the fields are those of the headers, and named like them")]
 mod segment;
+pub mod session;
 
+pub use inspect::{InspectError, Inspected, inspect};
 pub use segment::{Endpoint, Flags, Options, Segment};

@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import agree, browse, choose, commands, compare, export, guest, reproduce, run, shell, system
+from bufferscope.cli import (
+    agree,
+    browse,
+    choose,
+    commands,
+    compare,
+    export,
+    guest,
+    importing,
+    inspect,
+    reproduce,
+    run,
+    shell,
+    system,
+)
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -60,6 +74,8 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("choose")(choose.choose)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
+app.command("import")(importing.import_)
+app.command("inspect")(inspect.inspect)
 app.command("agree")(agree.agree)
 app.command("commands")(commands.commands)
 app.command("shell")(shell.shell)

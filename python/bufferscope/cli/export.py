@@ -1,11 +1,13 @@
 """`bufferscope export`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bufferscope.cli import options
+from bufferscope.errors import InputError
 
 
 def export(
@@ -18,7 +20,7 @@ def export(
             show_default=False,
         ),
     ],
-    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, parquet or json.")] = "csv",
+    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, parquet, json, or flent.")] = "csv",
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where the files are written.", file_okay=False)
     ] = Path("export"),
@@ -36,7 +38,7 @@ def export(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Export runs: one tidy file per table, for pandas, R or a spreadsheet.
+    """Export runs: one tidy file per table, for pandas, R or a spreadsheet; or one file per run, for Flent.
 
     Every row begins with the run's experiment, engine and seed, and a column for each setting that was swept or \
 changed with --set. Times are integer nanoseconds; as in the records, a column's name ends in its unit. An empty cell \
@@ -49,14 +51,24 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
       bufferscope export results --format parquet --out for-the-paper
 
       bufferscope export 'results/lab/*-s1-*' --table metrics --table probes --force
+
+      bufferscope export results/battling-rrul --format flent; flent -p ping_cdf -i export/*.flent.gz
     """
     from bufferscope.comparison.inputs import paths
-    from bufferscope.exporting import NAMES
+    from bufferscope.exporting import NAMES, PER_RUN, export_each
     from bufferscope.exporting import export as write
     from bufferscope.store.finding import find_anywhere
 
     found = {run.path.resolve(): run for text in what for path in paths(text) for run in find_anywhere(path)}
-    files = write(list(found.values()), out, kind, tables=tables or NAMES, force=force)
+    notes: list[str] = []
+    if kind in PER_RUN:
+        if tables:
+            raise InputError(f"--table: found {', '.join(tables)}; allowed with --format {kind}: none")
+        files, notes = export_each(list(found.values()), out, kind, force=force)
+    else:
+        files = write(list(found.values()), out, kind, tables=tables or NAMES, force=force)
+    for note in notes:
+        print(f"bufferscope: note: {note}", file=sys.stderr)
     if json:
         from bufferscope.cli.documents import print_document
 

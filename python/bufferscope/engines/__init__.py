@@ -85,6 +85,12 @@ NOT_YET: Mapping[str, str] = {
 }
 """Engines that are planned but not in this version."""
 
+OBSERVERS: Mapping[str, str] = {
+    "capture": "bufferscope inspect",
+    "import": "bufferscope import",
+}
+"""The engines of runs that others observed, each with the command that stores them; they carry no packets."""
+
 
 def engines(names: str | Sequence[str], option: str = "--engine", kernel: str | None = None) -> tuple[Engine, ...]:
     """The engines named in a list or in a text with commas (`sim,guest`); the guest engine gets this kernel.
@@ -131,6 +137,8 @@ def _engine(name: str, option: str) -> Engine:
     if name in ENGINES:
         return ENGINES[name]
     there = ", ".join(f"{known.name} ({known.about})" for known in ENGINES.values())
+    if name in OBSERVERS:
+        raise InputError(f"{option} {name}: its runs are made by `{OBSERVERS[name]}`; allowed here: {there}")
     if name in NOT_YET:
         raise InputError(f"{option} {name}: not in this version of bufferscope; there is: {there}")
     raise InputError(f"{option}: found {name!r}; allowed: {there}")

@@ -21,9 +21,11 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
 def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     """`retransmits`, `cwnd`, `inflight`, `unsent` and `rwnd` of the runs with TCP."""
     samples = batch.table("flows", "t_ns", "flow", "retransmits")
-    retransmits = gained(samples, batch, "retransmits").group_by("run").agg(pl.col("retransmits").sum())
+    again = pl.col("retransmits")
+    retransmits = gained(samples, batch, "retransmits").group_by("run").agg(again.sum(), known=again.count())
     runs = batch.having(*OVER_TCP).join(retransmits, on="run", how="left", maintain_order="left")
-    yield long(runs, {"retransmits.total": pl.col("retransmits").fill_null(0)})
+    # No sample: nothing was sent. Samples without a count: nobody knows, as in the results of some programs.
+    yield long(runs, {"retransmits.total": pl.when(pl.col("known").fill_null(1) > 0).then(again.fill_null(0))})
 
     for prefix, column in (("cwnd", "cwnd_bytes"), ("inflight", "inflight_bytes")):
         yield _sizes(batch, prefix, column)

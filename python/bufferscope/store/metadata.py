@@ -123,6 +123,27 @@ class Change(TypedDict):
     """`PATH=VALUE`, as given."""
 
 
+class Source(TypedDict):
+    """A file that a run was read from."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+class Origin(TypedDict):
+    """Where a run comes from that another program observed."""
+
+    tool: str
+    version: str
+    """Empty if it is not known."""
+    sources: list[Source]
+    clock: bool
+    """Whether `started` is the time of the observation; otherwise it is that of the import."""
+    reported: dict[str, float | str]
+    """The program's own results that cannot be computed from the tables."""
+
+
 class Summary(TypedDict, total=False):
     """An engine's own counters; only the keys that others read are named here."""
 
@@ -134,6 +155,8 @@ class Summary(TypedDict, total=False):
     """The changes made during the run, in order; missing if there were none. The scenario is then that at the end."""
     not_measured: list[str]
     """The tables that stay empty because the engine can't know their content."""
+    observed: Origin
+    """Where the run comes from, if another program observed it."""
     privilege: str
     """The privilege with which the network was built."""
     cpu: CpuReport
@@ -292,7 +315,19 @@ _DOCUMENT = table(
 )
 _MEMBER = table({"group": _NAME, "values": mapping(text), "of": text})
 _CHANGE = table({"t_ns": whole(), "set": items(text)})
-FILE = table({"bytes": whole(), "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")})
+_SHA256 = matching("[0-9a-f]{64}", "64 hexadecimal digits")
+_SOURCE = table({"file": text, "bytes": whole(), "sha256": _SHA256})
+
+
+def _number_or_text(value: object, where: str) -> None:
+    """Check a result of another program."""
+    (text if isinstance(value, str) else number)(value, where)
+
+
+_ORIGIN = table(
+    {"tool": text, "version": text, "sources": items(_SOURCE), "clock": flag, "reported": mapping(_number_or_text)}
+)
+FILE = table({"bytes": whole(), "sha256": _SHA256})
 
 _REQUIRED: Mapping[str, Check] = {
     "bufferscope": text,
@@ -309,7 +344,9 @@ _REQUIRED: Mapping[str, Check] = {
     "sampling": table({"asked_ns": whole(), "achieved_ns": whole()}),
     "mss_bytes": whole(1),
     "machine": mapping(plain),
-    "summary": table({}, {"not_measured": items(_TABLE), "kernel": text, "changes": items(_CHANGE)}),
+    "summary": table(
+        {}, {"not_measured": items(_TABLE), "kernel": text, "changes": items(_CHANGE), "observed": _ORIGIN}
+    ),
     "warnings": items(text),
     "tables": mapping(whole(), _TABLE),
 }

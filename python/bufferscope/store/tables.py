@@ -31,6 +31,25 @@ def file_of(directory: Path, table: str) -> Path:
     return directory / f"{table}.parquet"
 
 
+def columns(table: str) -> "dict[str, type[pl.DataType]]":
+    """The columns of a table with their types."""
+    import polars as pl
+
+    kinds = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_FLAGS, pl.Boolean)
+    return {column: kinds.get(column, pl.Int64) for column in _core.TABLES[table]}
+
+
+def rows(path: Path, table: str) -> int:
+    """The number of rows of a new file of this table; raises `StoreError` if its columns are others."""
+    import polars as pl
+
+    try:
+        _check_columns(path, columns(table), pl.read_parquet_schema(path))
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise unreadable(path, str(error)) from None
+
+
 def digests(directory: Path) -> dict[str, TableFile]:
     """Size and SHA-256 of every table's file, in the form of `run.json`; missing files are left out."""
     found = {table: file_of(directory, table) for table in _core.TABLES}
@@ -80,15 +99,15 @@ def scan(directory: Path, table: str, stored: bytes, rows: int | None, number: s
     import polars as pl
 
     path = file_of(directory, table)
-    columns = ({number: pl.Int32} if number else {}) | _columns(table)
+    wanted = ({number: pl.Int32} if number else {}) | columns(table)
     try:
-        _check_columns(path, columns, pl.read_parquet_schema(io.BytesIO(stored)))
+        _check_columns(path, wanted, pl.read_parquet_schema(io.BytesIO(stored)))
         frame = pl.scan_parquet(io.BytesIO(stored))
         found = int(frame.select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, str(error)) from None
-    _check_rows(path, found, rows, len(columns))
-    return frame.select(*columns)
+    _check_rows(path, found, rows, len(wanted))
+    return frame.select(*wanted)
 
 
 def collected(directory: Path, table: str, query: "pl.LazyFrame") -> "pl.DataFrame":
@@ -140,13 +159,6 @@ def _cause(directory: Path, metadata: Metadata) -> str:
 
 def _digest(found: bytes) -> TableFile:
     return {"bytes": len(found), "sha256": hashlib.sha256(found).hexdigest()}
-
-
-def _columns(table: str) -> "dict[str, type[pl.DataType]]":
-    import polars as pl
-
-    kinds = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_FLAGS, pl.Boolean)
-    return {column: kinds.get(column, pl.Int64) for column in _core.TABLES[table]}
 
 
 def _check_columns(path: Path, columns: "Mapping[str, type[pl.DataType]]", found: "Mapping[str, pl.DataType]") -> None:
