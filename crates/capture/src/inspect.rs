@@ -26,7 +26,8 @@ pub struct Inspected<T> {
     /// What was read.
     #[serde(flatten)]
     pub session: Session,
-    /// What the TCP segments show.
+    /// What is told of TCP.
+    #[serde(flatten)]
     pub tcp: Summary,
     /// What the sink made of the records.
     #[serde(skip)]
@@ -43,9 +44,8 @@ pub fn inspect<S: Sink>(
     let analysis = Analysis::new(Settings::default());
     let mut recording = Recording { recorder, analysis, pings: Vec::new() };
     let session = session::read(sources, choice, &mut recording, progress)?;
-    let Recording { mut recorder, analysis, .. } = recording;
-    let tcp = analysis.finish(&mut recorder);
-    let output = recorder.finish()?;
+    let tcp = recording.analysis.finish(&mut recording.recorder);
+    let output = recording.recorder.finish()?;
     Ok(Inspected { session, tcp, output })
 }
 
@@ -58,8 +58,8 @@ struct Recording<S: Sink> {
 
 impl<S: Sink> Follower for Recording<S> {
     #[inline]
-    fn segment(&mut self, segment: &Segment, start_ns: i64) {
-        self.analysis.segment(segment, start_ns, &mut self.recorder);
+    fn segment(&mut self, segment: &Segment, first_ns: i64) {
+        self.analysis.segment(segment, first_ns, &mut self.recorder);
     }
 
     fn ping(&mut self, name: &str) {

@@ -122,7 +122,7 @@ def _print_document(inspection: "Inspection", page: Path | None) -> None:
     from bufferscope.cli.documents import print_document, run_document
     from bufferscope.inspection.connections import connections, document
 
-    summary = {key: value for key, value in inspection.summary.items() if key != "tables"}
+    summary = {key: value for key, value in inspection.summary.items() if key not in ("tables", "flows")}
     print_document(
         {
             "experiment": inspection.run.experiment,

@@ -33,13 +33,13 @@ def connections(run: Run, summary: Summary) -> list[Connection]:
     rtt = _round_trips(run)
     found = [
         Connection(
-            flow["flow"],
-            _end(flow["from"], flow["from_port"]),
-            _end(flow["to"], flow["to_port"]),
-            _facts(flow, rtt.get(flow["flow"], {}), windows.get(flow["flow"])),
+            flow["name"],
+            _end(flow["from"]),
+            _end(flow["to"]),
+            _facts(flow, rtt.get(flow["name"], {}), windows.get(flow["name"])),
             {kind: number for kind, number in flow["retransmissions"].items() if number},
         )
-        for flow in summary["tcp"]["flows"]
+        for flow in summary["flows"]
     ]
     return sorted(found, key=lambda each: -(each.facts["delivered_kb"] or 0))
 
@@ -90,7 +90,7 @@ def _facts(flow: Mapping[str, Any], rtt: Mapping[str, float], window_bytes: int 
         "rtt_p95_ms": _over(rtt.get("p95"), MS),
         "inflight_max_kb": _over(flow["largest_flight_bytes"], KB),
         "window_max_kb": _over(window_bytes, KB),
-        "marks": flow["ce"],
+        "marks": flow["ce_marks"],
     }
 
 
@@ -98,5 +98,6 @@ def _over(value: float | None, unit: float) -> float | None:
     return None if value is None else value / unit
 
 
-def _end(address: str, port: int) -> str:
+def _end(end: Mapping[str, Any]) -> str:
+    address, port = end["address"], end["port"]
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

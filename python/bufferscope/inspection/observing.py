@@ -44,8 +44,8 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
         traffic=entries,
         hosts=hosts,
         started=_moment(summary["first_ns"]),
-        sample_interval_ns=summary["tcp"]["interval_ns"],
-        mss_bytes=_mss_bytes(summary),
+        sample_interval_ns=summary["sample_interval_ns"],
+        mss_bytes=summary["mss_bytes"] or _core.MSS_BYTES,
         not_measured=NOT_IN_CAPTURES,
         warnings=warnings(summary),
         figures=_figures(summary),
@@ -53,14 +53,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
 
 
 def _figures(summary: Summary) -> list[str]:
-    found = {"flows": summary["tcp"]["flows"], "pings": summary["pings"]}
-    return [figure for what, figures in FIGURES.items() if found[what] for figure in figures]
-
-
-def _mss_bytes(summary: Summary) -> int:
-    """The payload of a full packet of the flow that sent most of them."""
-    flows = [flow for flow in summary["tcp"]["flows"] if flow["mss_bytes"]]
-    return int(max(flows, key=lambda flow: flow["segments"])["mss_bytes"]) if flows else _core.MSS_BYTES
+    return [figure for what, figures in FIGURES.items() if summary[what] for figure in figures]
 
 
 def duration_ns(summary: Summary) -> int:
@@ -72,12 +65,11 @@ def duration_ns(summary: Summary) -> int:
 
 def _flows(summary: Summary) -> list[Entry]:
     """An entry for all flows of data; the ends are those of the flow with the most of it."""
-    tcp = summary["tcp"]
-    if not tcp["flows"]:
+    if not summary["flows"]:
         return []
-    largest = max(tcp["flows"], key=lambda flow: flow["delivered_bytes"] or 0)
-    name = largest["flow"].rpartition("/")[0]
-    return [Entry(name, "tcp", largest["from"], largest["to"], {"flows": tcp["flows_recorded"]})]
+    largest = max(summary["flows"], key=lambda flow: flow["delivered_bytes"] or 0)
+    name, sender, receiver = largest["name"], largest["from"]["address"], largest["to"]["address"]
+    return [Entry(name.rpartition("/")[0], "tcp", sender, receiver, {"flows": summary["flows_recorded"]})]
 
 
 def _pings(summary: Summary) -> list[Entry]:

@@ -79,22 +79,21 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_flows(summary: Summary) -> Iterator[str]:
-    tcp = summary["tcp"]
-    flows = tcp["flows"]
-    if one_way := [flow["flow"] for flow in flows if not flow["both_directions"]]:
+    flows = summary["flows"]
+    if one_way := [flow["name"] for flow in flows if not flow["both_directions"]]:
         yield f"only one direction of {_some(one_way)} was captured: no round-trip times, nothing in flight, no goodput"
     if unseen := [flow for flow in flows if flow["unseen_bytes"]]:
         lost = sum(flow["unseen_bytes"] for flow in unseen)
         yield (
-            f"{lost:,} bytes of {_some([flow['flow'] for flow in unseen])} were acknowledged and are not in the capture, "
-            "which lost them"
+            f"{lost:,} bytes of {_some([flow['name'] for flow in unseen])} were acknowledged and are not in the "
+            "capture, which lost them"
         )
-    if unscaled := [flow["flow"] for flow in flows if flow["both_directions"] and not flow["window_scale_known"]]:
+    if unscaled := [flow["name"] for flow in flows if flow["both_directions"] and not flow["window_scale_known"]]:
         yield f"the beginning of {_some(unscaled)} was not captured: the receiver's window has an unknown scale"
-    if more := tcp["flows_recorded"] - len(flows):
+    if more := summary["flows_recorded"] - len(flows):
         yield f"{more:,} more flows are in the records than are told here"
-    if tcp["segments_left_out"]:
-        yield f"{tcp['segments_left_out']:,} segments of further connections are left out: too many at a time"
+    if summary["segments_left_out"]:
+        yield f"{summary['segments_left_out']:,} segments of further connections are left out: too many at a time"
 
 
 def _some(names: Sequence[str]) -> str:

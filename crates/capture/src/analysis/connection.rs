@@ -242,11 +242,9 @@ impl Connection {
         let counts = &stream.counts;
         let is_acknowledged = stream.una.is_some();
         Some(FlowSummary {
-            flow: format!("{}/{}", super::TRAFFIC, flow.number),
-            from: flow.from.address.to_string(),
-            from_port: flow.from.port,
-            to: flow.to.address.to_string(),
-            to_port: flow.to.port,
+            name: format!("{}/{}", super::TRAFFIC, flow.number),
+            from: flow.from.into(),
+            to: flow.to.into(),
             place: nearest.place,
             other_places: self.views.iter().map(|view| view.place).filter(|place| *place != nearest.place).collect(),
             first_ns: u64::try_from(flow.first_ns).unwrap_or(0),
@@ -263,7 +261,7 @@ impl Connection {
             jumbos: counts.jumbos,
             zero_windows: counts.zero_windows,
             jumps: counts.jumps,
-            ce: counts.ce,
+            ce_marks: counts.ce,
             ece: nearest.streams[1 - direction].counts.ece,
             cwr: counts.cwr,
             window_scale_known: nearest.scales.iter().all(Option::is_some),

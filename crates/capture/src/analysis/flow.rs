@@ -40,19 +40,30 @@ pub struct Kinds {
     pub spurious: u64,
 }
 
+/// An end of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// Its address.
+    pub address: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl From<Endpoint> for End {
+    fn from(end: Endpoint) -> Self {
+        Self { address: end.address.to_string(), port: end.port }
+    }
+}
+
 /// A flow, as it is told at the end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// `tcp/<number>`.
-    pub flow: String,
-    /// The sender of the data: its address.
-    pub from: String,
-    /// The sender's port.
-    pub from_port: u16,
-    /// The receiver's address.
-    pub to: String,
-    /// The receiver's port.
-    pub to_port: u16,
+    pub name: String,
+    /// The sender of the data.
+    pub from: End,
+    /// Its receiver.
+    pub to: End,
     /// The place whose capture the rows come from: that nearest the sender, by the time to live.
     pub place: u16,
     /// Other places that have the same flow.
@@ -86,7 +97,7 @@ pub struct FlowSummary {
     /// Times at which sequence numbers jumped further than any window.
     pub jumps: u64,
     /// Packets of the sender marked with Congestion Experienced before the place of capture.
-    pub ce: u64,
+    pub ce_marks: u64,
     /// Acknowledgements with ECE.
     pub ece: u64,
     /// Segments with CWR.

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::{Endpoint, Segment};
 use connection::{Connection, Context};
-pub use flow::{FlowSummary, Kinds};
+pub use flow::{End, FlowSummary, Kinds};
 
 /// The name of the traffic whose flows are those of the captures: `tcp/1`, `tcp/2`, ...
 pub const TRAFFIC: &str = "tcp";
@@ -62,7 +62,9 @@ pub struct Summary {
     /// Segments of connections that were not followed, because there were too many at a time.
     pub segments_left_out: u64,
     /// The time between two samples of a flow at the end. It is longer than asked for if there were too many.
-    pub interval_ns: u64,
+    pub sample_interval_ns: u64,
+    /// The largest ordinary payload of the flow with the most data; `None`: there was no data.
+    pub mss_bytes: Option<u32>,
 }
 
 /// Follows connections.
@@ -195,7 +197,9 @@ impl Analysis {
             tell(&mut self.summary, self.settings.most_summaries, connection.finish(&mut context));
         }
         self.summary.flows_recorded = u64::from(self.next_flow - 1);
-        self.summary.interval_ns = self.interval_ns.unsigned_abs();
+        self.summary.sample_interval_ns = self.interval_ns.unsigned_abs();
+        let largest = self.summary.flows.iter().max_by_key(|flow| flow.delivered_bytes);
+        self.summary.mss_bytes = largest.map(|flow| flow.mss_bytes).filter(|mss| *mss > 0);
         self.summary
     }
 }

@@ -29,10 +29,10 @@ pub const MOST_FILES: usize = 512;
 /// Packets between two calls of the progress callback.
 const PACKETS_PER_CALL: u64 = 1 << 16;
 
-/// Takes what captures show. Times of pings are nanoseconds since the first packet.
+/// Takes what captures show. Times are nanoseconds since the first packet.
 pub trait Follower {
-    /// A TCP segment. Its time is nanoseconds since 1970, as in its file; `start_ns` is that of the first packet.
-    fn segment(&mut self, segment: &Segment, start_ns: i64);
+    /// A TCP segment. Its time is nanoseconds since 1970, as in its file; `first_ns` is that of the first packet.
+    fn segment(&mut self, segment: &Segment, first_ns: i64);
     /// A ping was found: what to call it (`ping`, `ping-2`, ...).
     fn ping(&mut self, name: &str);
     /// An echo request of the ping of this number (from 0): when it was seen, and how long after it its reply.
