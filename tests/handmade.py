@@ -40,6 +40,10 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
     "capacity": {"t_ns": pl.Int64, "port": pl.String, "rate_bps": pl.Int64},
     "estimates": {"traffic": pl.String, "direction": pl.String, "started_ns": pl.Int64, "idle_ns": pl.Int64,
                   "loaded_ns": pl.Int64, "rate_bps": pl.Int64, "sent": pl.Int64, "received": pl.Int64},
+    "round_trips": {"t_ns": pl.Int64, "flow": pl.String, "half": pl.String, "method": pl.String, "rtt_ns": pl.Int64},
+    "retransmissions": {"t_ns": pl.Int64, "flow": pl.String, "bytes": pl.Int64, "kind": pl.String,
+                        "spurious": pl.Boolean},
+    "one_way": {"t_ns": pl.Int64, "flow": pl.String, "way": pl.String, "change_ns": pl.Int64},
 }  # fmt: skip
 
 TCP = {"kind": "tcp", "flows": 1, "bytes": None, "congestion": "reno", "ecn": False}

@@ -73,7 +73,19 @@ ENDLESS = """
 """
 """The first point is soon done; the second takes a long time."""
 
-TABLES = ("probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity", "estimates")
+TABLES = (
+    "probes",
+    "flows",
+    "queues",
+    "drops",
+    "transfers",
+    "sojourns",
+    "capacity",
+    "estimates",
+    "round_trips",
+    "retransmissions",
+    "one_way",
+)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,17 @@ def test_what_is_not_recorded_is_told_and_not_zero(cli: Cli, tmp_path: Path) -> 
     write(tmp_path, SMALL + EXPECTATION.format(says="1 ms", low=0, high=1))
     changes = ("--set", 'record=["flows", "queues"]', "--set", "sample.flows=1s")
     (run,) = json.loads(cli("run", "lab.toml", "--json", *changes).out)["runs"]
-    assert run["not_recorded"] == ["probes", "drops", "transfers", "sojourns", "capacity", "estimates"]
+    assert run["not_recorded"] == [
+        "probes",
+        "drops",
+        "transfers",
+        "sojourns",
+        "capacity",
+        "estimates",
+        "round_trips",
+        "retransmissions",
+        "one_way",
+    ]
     assert not [name for name in run["metrics"] if name.startswith(("rtt", "drops"))]
     shown = cli("show", run["path"])
     assert re.search(r"metrics of probes +not recorded", shown.out)

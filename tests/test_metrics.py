@@ -232,7 +232,16 @@ def test_what_an_engine_cannot_measure_is_told_and_not_zero() -> None:
 def test_metrics_of_a_table_that_is_not_recorded_are_missing_and_not_zero() -> None:
     recorded = scenario({"bulk": TCP, "ping": PING}) | {"record": ["probes", "queues", "transfers"]}
     run = HandmadeRun(recorded, {"queues": [{"t_ns": 0}], "probes": probes([10])})
-    assert metrics.not_recorded(run) == ["flows", "drops", "sojourns", "capacity", "estimates"]
+    assert metrics.not_recorded(run) == [
+        "flows",
+        "drops",
+        "sojourns",
+        "capacity",
+        "estimates",
+        "round_trips",
+        "retransmissions",
+        "one_way",
+    ]
     assert {name.split(".")[0] for name in metrics.compute(run)} == {"rtt", "answered", "queue"}
     with pytest.raises(metrics.NotMeasuredError) as caught:
         metrics.metric(run, "goodput.bulk_mbit")

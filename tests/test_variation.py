@@ -133,7 +133,11 @@ def test_runs_of_two_experiments_are_called_by_theirs() -> None:
         ("duration", "10s"),
         ("sample", "10ms"),
         ("sample.flows", "10ms"),
-        ("record", '["probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity", "estimates"]'),
+        (
+            "record",
+            '["probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity", "estimates", '
+            '"round_trips", "retransmissions", "one_way"]',
+        ),
         (LIMIT, "100p"),
         (QUEUE, "pfifo"),
         ("link.bottleneck.rate", "10mbit"),

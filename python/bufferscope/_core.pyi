@@ -1,6 +1,7 @@
 """The native core: experiment files, records and the simulator. Everything structured crosses as JSON text."""
 
 from collections.abc import Callable, Sequence
+from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from typing import Self, final
 
@@ -45,6 +46,9 @@ class TablesError(RuntimeError):
 
 class OtherBuildError(TablesError):
     """What came for a table is of another build of bufferscope."""
+
+class CaptureError(ValueError):
+    """A file is no capture of packets; the text tells which, what was found and what is allowed."""
 
 class Interrupted(Exception):
     """The progress callback asked to stop."""
@@ -150,6 +154,20 @@ def simulate(
 
     `progress(now_ns, duration_ns)` is called about every 10 ms; when it returns False the run stops with `Interrupted`.
     Other Python threads go on meanwhile. Raises `SimulationError`.
+    """
+
+def read_captures(
+    files: Sequence[str | PathLike[str]],
+    directory: str | PathLike[str],
+    hosts: Sequence[IPv4Address | IPv6Address] = (),
+    ports: Sequence[int] = (),
+    progress: Callable[[int], bool] | None = None,
+) -> str:
+    """Read captures of packets, write their tables into `directory` and return a summary as JSON.
+
+    `-` is standard input. If `hosts` or `ports` are given, only packets from or to any of them are used.
+    `progress(read_bytes)` is called now and then; when it returns False, reading stops with `Interrupted`. Other Python
+    threads go on meanwhile. Raises `CaptureError`, `TablesError`, `OSError`, and `ValueError` for too many files.
     """
 
 @final

@@ -135,6 +135,21 @@ class Result:
         return self.scan("estimates").collect()
 
     @cached_property
+    def round_trips(self) -> "pl.DataFrame":
+        """Every run's `Run.round_trips`."""
+        return self.scan("round_trips").collect()
+
+    @cached_property
+    def retransmissions(self) -> "pl.DataFrame":
+        """Every run's `Run.retransmissions`."""
+        return self.scan("retransmissions").collect()
+
+    @cached_property
+    def one_way(self) -> "pl.DataFrame":
+        """Every run's `Run.one_way`."""
+        return self.scan("one_way").collect()
+
+    @cached_property
     def members(self) -> "pl.DataFrame":
         """The members of a population: one row per run, with its `group` and one column for every key that was drawn.
 

@@ -17,7 +17,19 @@ CongestionControl = Literal[
 Pattern = Literal["constant", "poisson"]
 """How things that are sent follow one another."""
 
-Table = Literal["probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity", "estimates"]
+Table = Literal[
+    "probes",
+    "flows",
+    "queues",
+    "drops",
+    "transfers",
+    "sojourns",
+    "capacity",
+    "estimates",
+    "round_trips",
+    "retransmissions",
+    "one_way",
+]
 """A table of the records."""
 
 

@@ -1,9 +1,10 @@
-//! `bufferscope._core`: experiment files, records and the simulator for Python.
+//! `bufferscope._core`: experiment files, records, captures and the simulator for Python.
 //!
 //! It contains no logic: it passes arguments on, and translates results and errors. Structured data is exchanged as
 //! JSON text, tables as Parquet files or as Arrow IPC streams in memory. `python/bufferscope/_core.pyi` describes it for
 //! Python's readers and type checkers.
 
+mod capture;
 mod commands;
 mod experiment;
 mod frames;
@@ -22,6 +23,7 @@ create_exception!(_core, PlanError, PyValueError, "Linux can't be set to what th
 create_exception!(_core, SimulationError, PyRuntimeError, "The simulator could not complete a run.");
 create_exception!(_core, TablesError, PyRuntimeError, "Tables could not be written, or what came for them is none.");
 create_exception!(_core, OtherBuildError, TablesError, "What came for a table is of another build of bufferscope.");
+create_exception!(_core, CaptureError, PyValueError, "A file is no capture of packets.");
 create_exception!(_core, Interrupted, PyException, "The progress callback asked to stop.");
 
 /// Experiment files, records and the simulator.
@@ -33,6 +35,8 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    #[pymodule_export]
+    use super::capture::read_captures;
     #[pymodule_export]
     use super::commands::{cards, check_on_linux, commands, queue_arguments};
     #[pymodule_export]
@@ -48,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use super::tables::TableWriter;
     #[pymodule_export]
-    use super::{ExperimentError, Interrupted, OtherBuildError, PlanError, SimulationError, TablesError};
+    use super::{CaptureError, ExperimentError, Interrupted, OtherBuildError, PlanError, SimulationError, TablesError};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -32,7 +32,10 @@ pub use parquet_sink::ParquetSink;
 #[cfg(feature = "parquet")]
 pub use partition::{Partition, RunOfPartition};
 pub use recorder::Recorder;
-pub use rows::{CapacityRow, Datagrams, DropRow, EstimateRow, FlowRow, ProbeRow, QueueRow, SojournRow, TransferRow};
+pub use rows::{
+    CapacityRow, Datagrams, DropRow, EstimateRow, FlowRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow,
+    RoundTripRow, SojournRow, TransferRow,
+};
 pub use schema::schema;
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
-pub use value::{Direction, DropReason, FlowState, Layer, Observed};
+pub use value::{Direction, DropReason, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Way};

@@ -35,9 +35,12 @@ impl ParquetSink {
         directory: &Path,
         schemas: &[SchemaRef; Table::ALL.len()],
     ) -> Result<Self, RecordsError> {
-        let [probes, flows, queues, drops, transfers, sojourns, capacity, estimates] =
-            Table::ALL.map(|table| writer(directory, table, &schemas[table as usize]));
-        let writers = [probes?, flows?, queues?, drops?, transfers?, sojourns?, capacity?, estimates?];
+        let writers = Table::ALL
+            .into_iter()
+            .map(|table| writer(directory, table, &schemas[table as usize]))
+            .collect::<Result<Vec<_>, _>>()?
+            .try_into()
+            .expect("one writer for each table");
         Ok(Self { writers, rows: RowCounts::default() })
     }
 }

@@ -3,7 +3,10 @@
 use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
-use crate::rows::{CapacityRow, DropRow, EstimateRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
+use crate::rows::{
+    CapacityRow, DropRow, EstimateRow, FlowRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow, RoundTripRow, Row,
+    SojournRow, TransferRow,
+};
 use crate::{RecordsError, Sink, Table, Tables, schema};
 
 /// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
@@ -26,6 +29,9 @@ pub struct Recorder<S: Sink> {
     sojourns: Vec<SojournRow>,
     capacity: Vec<CapacityRow>,
     estimates: Vec<EstimateRow>,
+    round_trips: Vec<RoundTripRow>,
+    retransmissions: Vec<RetransmissionRow>,
+    one_way: Vec<OneWayRow>,
 }
 
 impl<S: Sink> Recorder<S> {
@@ -41,6 +47,9 @@ impl<S: Sink> Recorder<S> {
             sojourns: Vec::new(),
             capacity: Vec::new(),
             estimates: Vec::new(),
+            round_trips: Vec::new(),
+            retransmissions: Vec::new(),
+            one_way: Vec::new(),
         }
     }
 
@@ -101,6 +110,21 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.estimates, row);
     }
 
+    /// One round-trip time that a capture shows.
+    pub fn round_trip(&mut self, row: RoundTripRow) {
+        self.output.push(&mut self.round_trips, row);
+    }
+
+    /// One segment sent again.
+    pub fn retransmission(&mut self, row: RetransmissionRow) {
+        self.output.push(&mut self.retransmissions, row);
+    }
+
+    /// One packet that was captured at both ends.
+    pub fn one_way(&mut self, row: OneWayRow) {
+        self.output.push(&mut self.one_way, row);
+    }
+
     /// The text of a name of this recorder.
     pub fn text(&self, name: Name) -> String {
         let mut text = String::new();
@@ -129,6 +153,9 @@ impl<S: Sink> Recorder<S> {
             Table::Sojourns => self.output.batch(&self.sojourns),
             Table::Capacity => self.output.batch(&self.capacity),
             Table::Estimates => self.output.batch(&self.estimates),
+            Table::RoundTrips => self.output.batch(&self.round_trips),
+            Table::Retransmissions => self.output.batch(&self.retransmissions),
+            Table::OneWay => self.output.batch(&self.one_way),
         }
     }
 
@@ -142,6 +169,9 @@ impl<S: Sink> Recorder<S> {
         self.output.flush(&mut self.sojourns);
         self.output.flush(&mut self.capacity);
         self.output.flush(&mut self.estimates);
+        self.output.flush(&mut self.round_trips);
+        self.output.flush(&mut self.retransmissions);
+        self.output.flush(&mut self.one_way);
         match self.output.error {
             None => self.output.sink.finish(),
             Some(error) => Err(error),

@@ -5,7 +5,7 @@ use arrow_schema::Field;
 
 use crate::Table;
 use crate::names::{Name, Names};
-use crate::value::{Direction, DropReason, FlowState, Layer, Observed, Value};
+use crate::value::{Direction, DropReason, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Value, Way};
 
 /// A row type: one table's columns.
 pub(crate) trait Row: Copy {
@@ -286,5 +286,51 @@ row! {
         sent: u64,
         /// Answers that arrived in the second half of the load.
         received: u64,
+    }
+}
+
+row! {
+    /// One round-trip time that a capture shows: of one half of the path.
+    RoundTripRow in RoundTrips {
+        /// When the answer passed the place of capture.
+        t_ns: u64,
+        /// The flow.
+        flow: Name,
+        /// The half of the path.
+        half: Half,
+        /// What was matched.
+        method: Method,
+        /// From the place of capture to that end and back, including the time that the end took to answer.
+        rtt_ns: u64,
+    }
+}
+
+row! {
+    /// One segment that was sent again.
+    RetransmissionRow in Retransmissions {
+        /// When.
+        t_ns: u64,
+        /// The flow.
+        flow: Name,
+        /// Its payload; 0 for a SYN.
+        bytes: u64,
+        /// Why the sender did it, as far as the capture shows.
+        kind: RetransmissionKind,
+        /// Whether the first copy had arrived, too; `None`: not known.
+        spurious: Option<bool>,
+    }
+}
+
+row! {
+    /// One packet that was captured at two places.
+    OneWayRow in OneWay {
+        /// When it passed the first of them.
+        t_ns: u64,
+        /// The flow.
+        flow: Name,
+        /// Whether it went with the data or with the acknowledgements.
+        way: Way,
+        /// By how much its delay between the two places exceeded the smallest. The offset of the clocks cancels out.
+        change_ns: u64,
     }
 }

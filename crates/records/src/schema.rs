@@ -5,7 +5,10 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use bufferscope_scenario::Table;
 
-use crate::rows::{CapacityRow, DropRow, EstimateRow, FlowRow, ProbeRow, QueueRow, Row, SojournRow, TransferRow};
+use crate::rows::{
+    CapacityRow, DropRow, EstimateRow, FlowRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow, RoundTripRow, Row,
+    SojournRow, TransferRow,
+};
 
 /// The columns of a table. Integers are `Int64`, texts are `Utf8`. A column is nullable exactly if the field of the row
 /// is an `Option`.
@@ -19,6 +22,9 @@ pub fn schema(table: Table) -> SchemaRef {
         Table::Sojourns => SojournRow::fields(),
         Table::Capacity => CapacityRow::fields(),
         Table::Estimates => EstimateRow::fields(),
+        Table::RoundTrips => RoundTripRow::fields(),
+        Table::Retransmissions => RetransmissionRow::fields(),
+        Table::OneWay => OneWayRow::fields(),
     };
     Arc::new(Schema::new(fields))
 }

@@ -197,3 +197,49 @@ impl Value for DropReason {
         Arc::new(StringArray::from_iter_values(values.map(Self::as_str)))
     }
 }
+
+words! {
+    /// Half of the path of a flow, as seen from the place of capture.
+    Half {
+        /// From there to the receiver of the data, and back.
+        Receiver = "receiver",
+        /// From there to the sender of the data, and back.
+        Sender = "sender",
+    }
+}
+
+words! {
+    /// How a round-trip time was found in a capture.
+    Method {
+        /// A segment, and the acknowledgement that covers it.
+        Acknowledgement = "acknowledgement",
+        /// A timestamp, and its first echo (RFC 7323).
+        Timestamp = "timestamp",
+    }
+}
+
+words! {
+    /// Why a sender sent a segment again.
+    RetransmissionKind {
+        /// A SYN that was not answered in time.
+        Syn = "syn",
+        /// Duplicate or selective acknowledgements told of a loss.
+        Fast = "fast",
+        /// The retransmission timer, and what is repeated in consequence.
+        Timeout = "timeout",
+        /// The last segment, sent again to provoke an acknowledgement (RFC 8985, section 7).
+        TailLossProbe = "tail_loss_probe",
+        /// The first copy was lost before the place of capture, which saw only this one.
+        Late = "late",
+    }
+}
+
+words! {
+    /// The way of a packet of a flow.
+    Way {
+        /// With the data.
+        Data = "data",
+        /// With the acknowledgements.
+        Acknowledgements = "acknowledgements",
+    }
+}

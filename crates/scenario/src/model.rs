@@ -76,7 +76,15 @@ impl Scenario {
         let interval_ns = match table {
             Table::Queues => self.sample_interval_ns,
             Table::Flows => self.flows_interval_ns.unwrap_or(self.sample_interval_ns),
-            Table::Probes | Table::Drops | Table::Transfers | Table::Sojourns | Table::Capacity | Table::Estimates => {
+            Table::Probes
+            | Table::Drops
+            | Table::Transfers
+            | Table::Sojourns
+            | Table::Capacity
+            | Table::Estimates
+            | Table::RoundTrips
+            | Table::Retransmissions
+            | Table::OneWay => {
                 return None;
             }
         };

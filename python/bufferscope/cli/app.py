@@ -14,6 +14,7 @@ from bufferscope.cli import (
     export,
     guest,
     importing,
+    inspect,
     reproduce,
     run,
     shell,
@@ -74,6 +75,7 @@ app.command("choose")(choose.choose)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.command("import")(importing.import_)
+app.command("inspect")(inspect.inspect)
 app.command("agree")(agree.agree)
 app.command("commands")(commands.commands)
 app.command("shell")(shell.shell)

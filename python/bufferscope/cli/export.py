@@ -30,7 +30,7 @@ def export(
             "--table",
             metavar="NAME",
             help="Write this table only: runs, metrics, probes, flows, queues, drops, transfers, sojourns, "
-            "capacity or estimates; may be given several times. Default: all.",
+            "capacity, estimates, round_trips, retransmissions or one_way; may be given several times. Default: all.",
             show_default=False,
         ),
     ] = None,

@@ -44,6 +44,9 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "sojourns": ("t_ns", "port", "layer", "sojourn_ns", "packets"),
     "capacity": ("t_ns", "port", "rate_bps"),
     "estimates": ("traffic", "direction", "idle_ns", "loaded_ns", "rate_bps"),
+    "round_trips": ("t_ns", "flow", "half", "method", "rtt_ns"),
+    "retransmissions": ("t_ns", "flow", "kind", "spurious"),
+    "one_way": ("t_ns", "flow", "way", "change_ns"),
 }
 """The columns from which metrics are computed; no others are read."""
 

@@ -67,6 +67,18 @@ class RunRecords(Protocol):
         """One row per direction of a test of the path's buffers: `traffic, direction, idle_ns, loaded_ns, ...`."""
 
     @property
+    def round_trips(self) -> pl.DataFrame:
+        """One row per round-trip time that a capture shows: `t_ns, flow, half, method, rtt_ns`."""
+
+    @property
+    def retransmissions(self) -> pl.DataFrame:
+        """One row per segment that a capture shows to have been sent again: `t_ns, flow, bytes, kind, spurious`."""
+
+    @property
+    def one_way(self) -> pl.DataFrame:
+        """One row per packet captured at both ends: `t_ns, flow, way, change_ns`."""
+
+    @property
     def capacity(self) -> pl.DataFrame:
         """One row per rate of a port's link: `t_ns, port, rate_bps`; the first at 0, and one at each change."""
 

@@ -137,6 +137,21 @@ class BaseRun(ABC):
         return self._table("estimates")
 
     @cached_property
+    def round_trips(self) -> "pl.DataFrame":
+        """The round-trip times that a capture shows: one row for each answer."""
+        return self._table("round_trips")
+
+    @cached_property
+    def retransmissions(self) -> "pl.DataFrame":
+        """The segments that a capture shows to have been sent again."""
+        return self._table("retransmissions")
+
+    @cached_property
+    def one_way(self) -> "pl.DataFrame":
+        """By how much the delay of a packet exceeded the smallest: one row for each packet captured at both ends."""
+        return self._table("one_way")
+
+    @cached_property
     def metrics(self) -> "Metrics":
         """Every metric that can be computed from the records."""
         from bufferscope import metrics

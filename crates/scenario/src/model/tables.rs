@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A table of a run's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Table {
     /// One row per probe sent.
     Probes,
@@ -25,11 +25,17 @@ pub enum Table {
     Capacity,
     /// One row per estimate of a path's buffer.
     Estimates,
+    /// One row per round-trip time that a capture of packets shows.
+    RoundTrips,
+    /// One row per segment sent again that a capture of packets shows.
+    Retransmissions,
+    /// One row per packet that was captured at both ends.
+    OneWay,
 }
 
 impl Table {
     /// Every table, in the order in which documentation and run directories list them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Probes,
         Self::Flows,
         Self::Queues,
@@ -38,9 +44,12 @@ impl Table {
         Self::Sojourns,
         Self::Capacity,
         Self::Estimates,
+        Self::RoundTrips,
+        Self::Retransmissions,
+        Self::OneWay,
     ];
 
-    /// Its name in lower case; its file is `<name>.parquet`.
+    /// Its name; its file is `<name>.parquet`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Probes => "probes",
@@ -51,6 +60,9 @@ impl Table {
             Self::Sojourns => "sojourns",
             Self::Capacity => "capacity",
             Self::Estimates => "estimates",
+            Self::RoundTrips => "round_trips",
+            Self::Retransmissions => "retransmissions",
+            Self::OneWay => "one_way",
         }
     }
 }

@@ -1,0 +1,314 @@
+//! A connection, as each place where it was captured shows it.
+
+use bufferscope_records::{Half, Method, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink};
+
+use super::flow::{Flow, FlowSummary};
+use super::stream::{Acknowledgement, Sent, Stream};
+use crate::{Endpoint, Flags, Segment};
+
+/// Places whose view of one connection is followed.
+const MOST_VIEWS: usize = 4;
+
+/// What one place shows of a connection.
+#[derive(Debug)]
+struct View {
+    place: u16,
+    /// By direction: 0 is from the first end.
+    streams: [Stream; 2],
+    /// The window scale that the sender of each direction announced; the inner `None`: it announced none.
+    scales: [Option<Option<u8>>; 2],
+    /// The time to live of the first segment of each direction.
+    ttls: [Option<u8>; 2],
+    /// Segments of each direction.
+    seen: [bool; 2],
+}
+
+/// A connection between two ends.
+#[derive(Debug)]
+pub(super) struct Connection {
+    ends: [Endpoint; 2],
+    views: Vec<View>,
+    /// Which view the rows of each direction come from.
+    nearest: [usize; 2],
+    flows: [Option<Flow>; 2],
+    last_ns: i64,
+    was_reset: bool,
+    /// The initial sequence numbers of the first SYN of each direction.
+    opened_with: [Option<u32>; 2],
+}
+
+/// What a connection needs from the analysis to record what it sees.
+pub(super) struct Context<'a, S: Sink> {
+    pub(super) recorder: &'a mut Recorder<S>,
+    pub(super) interval_ns: i64,
+    /// The number of the flow that is found next.
+    pub(super) next_flow: &'a mut u32,
+    pub(super) sampled: &'a mut u64,
+}
+
+impl Connection {
+    pub(super) fn new(ends: [Endpoint; 2]) -> Self {
+        Self {
+            ends,
+            views: Vec::with_capacity(1),
+            nearest: [0; 2],
+            flows: [None, None],
+            last_ns: 0,
+            was_reset: false,
+            opened_with: [None; 2],
+        }
+    }
+
+    /// Whether a SYN begins another connection between the same ends.
+    pub(super) fn is_reopened_by(&self, segment: &Segment, direction: usize) -> bool {
+        segment.flags.has(Flags::SYN)
+            && match self.opened_with[direction] {
+                Some(sequence) => sequence != segment.seq && (self.is_over() || !segment.flags.has(Flags::ACK)),
+                None => self.is_over(),
+            }
+    }
+
+    /// Has it ended, as far as its nearest places show?
+    pub(super) fn is_over(&self) -> bool {
+        self.was_reset || self.views.iter().any(|view| view.streams.iter().all(Stream::is_over))
+    }
+
+    pub(super) fn ends(&self) -> [Endpoint; 2] {
+        self.ends
+    }
+
+    pub(super) fn last_ns(&self) -> i64 {
+        self.last_ns
+    }
+
+    /// Ranges in memory.
+    pub(super) fn held(&self) -> usize {
+        self.views.iter().flat_map(|view| &view.streams).map(Stream::held).sum()
+    }
+
+    /// One segment, from the end of number `direction`.
+    pub(super) fn segment<S: Sink>(&mut self, segment: &Segment, direction: usize, context: &mut Context<'_, S>) {
+        let Some(index) = self.view(segment.place) else { return };
+        self.last_ns = self.last_ns.max(segment.t_ns);
+        self.was_reset |= segment.flags.has(Flags::RST);
+        if segment.flags.has(Flags::SYN) && self.opened_with[direction].is_none() {
+            self.opened_with[direction] = Some(segment.seq);
+        }
+        self.choose_nearest(index, direction, segment.ttl);
+        self.name_flow(segment, direction, context);
+        self.sample(segment.t_ns, context);
+        let back = 1 - direction;
+        let view = &mut self.views[index];
+        view.seen[direction] = true;
+        if segment.flags.has(Flags::SYN) {
+            view.scales[direction] = Some(segment.options.window_scale);
+        }
+        let new = view.stamped(segment, direction);
+        let echoed = view.echoed(segment, direction, new);
+        let acknowledged = view.acknowledged(segment, direction);
+        let samples = [(Method::Acknowledgement, acknowledged), (Method::Timestamp, echoed)];
+        for (method, rtt_ns) in samples {
+            if let Some(rtt_ns) = rtt_ns {
+                self.round_trip(index, back, segment.t_ns, method, rtt_ns, context);
+            }
+        }
+        for direction in [0, 1] {
+            self.settle(index, direction, false, context);
+        }
+    }
+
+    /// The view of a place, or `None` if there are too many.
+    fn view(&mut self, place: u16) -> Option<usize> {
+        if let Some(index) = self.views.iter().position(|view| view.place == place) {
+            return Some(index);
+        }
+        if self.views.len() == MOST_VIEWS {
+            return None;
+        }
+        self.views.push(View {
+            place,
+            streams: Default::default(),
+            scales: [None; 2],
+            ttls: [None; 2],
+            seen: [false; 2],
+        });
+        Some(self.views.len() - 1)
+    }
+
+    /// The place nearest a sender has its packets with the highest time to live.
+    fn choose_nearest(&mut self, index: usize, direction: usize, ttl: u8) {
+        if self.views[index].ttls[direction].is_some() {
+            return;
+        }
+        self.views[index].ttls[direction] = Some(ttl);
+        let best = self.views[self.nearest[direction]].ttls[direction];
+        if best.is_none_or(|best| ttl > best) {
+            self.nearest[direction] = index;
+        }
+    }
+
+    /// A direction becomes a flow with its first payload.
+    fn name_flow<S: Sink>(&mut self, segment: &Segment, direction: usize, context: &mut Context<'_, S>) {
+        if segment.payload_bytes == 0 || self.flows[direction].is_some() {
+            return;
+        }
+        let name = context.recorder.intern(super::TRAFFIC).numbered(*context.next_flow);
+        let ends = [self.ends[direction], self.ends[1 - direction]];
+        self.flows[direction] = Some(Flow::new(*context.next_flow, name, ends, segment.t_ns, context.interval_ns));
+        *context.next_flow = context.next_flow.saturating_add(1);
+    }
+
+    /// The samples that were due before this time. Without acknowledgements nothing is known that could be sampled.
+    fn sample<S: Sink>(&mut self, t_ns: i64, context: &mut Context<'_, S>) {
+        for direction in [0, 1] {
+            let Some(flow) = &mut self.flows[direction] else { continue };
+            let stream = &self.views[self.nearest[direction]].streams[direction];
+            for due in flow.due(t_ns, context.interval_ns).into_iter().flatten() {
+                if stream.una.is_some() {
+                    context.recorder.flow(flow.row(due, stream));
+                    *context.sampled += 1;
+                }
+            }
+        }
+    }
+
+    /// A round-trip time to the receiver of one direction is one to the sender of the other.
+    fn round_trip<S: Sink>(
+        &mut self,
+        index: usize,
+        direction: usize,
+        t_ns: i64,
+        method: Method,
+        rtt_ns: u64,
+        context: &mut Context<'_, S>,
+    ) {
+        for (direction, half) in [(direction, Half::Receiver), (1 - direction, Half::Sender)] {
+            let Some(flow) = &mut self.flows[direction] else { continue };
+            if self.nearest[direction] != index {
+                continue;
+            }
+            flow.round_trip(half, rtt_ns);
+            let t_ns = u64::try_from(t_ns).unwrap_or(0);
+            context.recorder.round_trip(RoundTripRow { t_ns, flow: flow.name, half, method, rtt_ns });
+        }
+    }
+
+    /// Records the retransmissions of which no more will be known.
+    fn settle<S: Sink>(&mut self, index: usize, direction: usize, at_end: bool, context: &mut Context<'_, S>) {
+        while let Some(again) = self.views[index].streams[direction].settled(at_end) {
+            let is_nearest = self.nearest[direction] == index;
+            let Some(flow) = self.flows[direction].as_mut().filter(|_| is_nearest) else { continue };
+            let kinds = &mut flow.kinds;
+            *match again.kind {
+                RetransmissionKind::Syn => &mut kinds.syn,
+                RetransmissionKind::Fast => &mut kinds.fast,
+                RetransmissionKind::Timeout => &mut kinds.timeout,
+                RetransmissionKind::TailLossProbe => &mut kinds.tail_loss_probe,
+                RetransmissionKind::Late => &mut kinds.late,
+            } += 1;
+            kinds.spurious += u64::from(again.spurious);
+            context.recorder.retransmission(RetransmissionRow {
+                t_ns: u64::try_from(again.t_ns).unwrap_or(0),
+                flow: flow.name,
+                bytes: u64::from(again.bytes),
+                kind: again.kind,
+                spurious: again.spurious.then_some(true),
+            });
+        }
+    }
+
+    /// Its end: the last samples, and what is told of its flows.
+    pub(super) fn finish<S: Sink>(mut self, context: &mut Context<'_, S>) -> impl Iterator<Item = FlowSummary> {
+        for index in 0..self.views.len() {
+            for direction in [0, 1] {
+                self.settle(index, direction, true, context);
+            }
+        }
+        let last_ns = self.last_ns;
+        for direction in [0, 1] {
+            let Some(flow) = &self.flows[direction] else { continue };
+            let stream = &self.views[self.nearest[direction]].streams[direction];
+            if stream.una.is_some() {
+                context.recorder.flow(flow.row(last_ns, stream));
+            }
+        }
+        [0, 1].into_iter().filter_map(move |direction| self.summary(direction))
+    }
+
+    fn summary(&self, direction: usize) -> Option<FlowSummary> {
+        let flow = self.flows[direction].as_ref()?;
+        let nearest = &self.views[self.nearest[direction]];
+        let stream = &nearest.streams[direction];
+        let counts = &stream.counts;
+        let is_acknowledged = stream.una.is_some();
+        Some(FlowSummary {
+            name: format!("{}/{}", super::TRAFFIC, flow.number),
+            from: flow.from.into(),
+            to: flow.to.into(),
+            place: nearest.place,
+            other_places: self.views.iter().map(|view| view.place).filter(|place| *place != nearest.place).collect(),
+            first_ns: u64::try_from(flow.first_ns).unwrap_or(0),
+            last_ns: u64::try_from(self.last_ns).unwrap_or(0),
+            segments: counts.segments,
+            delivered_bytes: is_acknowledged.then(|| stream.delivered_bytes()),
+            largest_flight_bytes: is_acknowledged.then_some(counts.largest_flight_bytes),
+            mss_bytes: stream.mss_bytes,
+            retransmissions: flow.kinds.clone(),
+            reordered: counts.reordered,
+            duplicates: counts.duplicates,
+            keep_alives: counts.keep_alives,
+            unseen_bytes: counts.unseen_bytes,
+            jumbos: counts.jumbos,
+            zero_windows: counts.zero_windows,
+            jumps: counts.jumps,
+            ce_marks: counts.ce,
+            ece: nearest.streams[1 - direction].counts.ece,
+            cwr: counts.cwr,
+            window_scale_known: nearest.scales.iter().all(Option::is_some),
+            both_directions: nearest.seen == [true; 2],
+        })
+    }
+}
+
+impl View {
+    /// The segment in its own direction. Returns whether it brought bytes that no segment had before.
+    fn stamped(&mut self, segment: &Segment, direction: usize) -> bool {
+        let stream = &mut self.streams[direction];
+        let sent = stream.sent(segment);
+        if let Some((value, _)) = segment.options.timestamps {
+            let answered = segment.payload_bytes > 0 || segment.flags.has(Flags::SYN);
+            stream.stamps.sent(value, segment.t_ns, answered);
+        }
+        sent == Some(Sent::New)
+    }
+
+    /// The echo that it brings of a timestamp of the other direction.
+    fn echoed(&mut self, segment: &Segment, direction: usize, new: bool) -> Option<u64> {
+        let (_, echo) = segment.options.timestamps?;
+        let stamps = &mut self.streams[1 - direction].stamps;
+        if segment.flags.has(Flags::ACK) { stamps.echoed(echo, segment.t_ns, new) } else { None }
+    }
+
+    /// Its acknowledgement of the other direction.
+    fn acknowledged(&mut self, segment: &Segment, direction: usize) -> Option<u64> {
+        if !segment.flags.has(Flags::ACK) {
+            return None;
+        }
+        let window_bytes = self.window_bytes(segment, direction);
+        self.streams[1 - direction].acknowledged(&Acknowledgement { segment, window_bytes })
+    }
+
+    /// The advertised window (RFC 7323, section 2): scaled if both ends announced a scale, never on a SYN.
+    fn window_bytes(&self, segment: &Segment, direction: usize) -> Option<u64> {
+        let window = u64::from(segment.window);
+        if segment.flags.has(Flags::SYN) {
+            return Some(window);
+        }
+        match (self.scales[direction], self.scales[1 - direction]) {
+            (Some(Some(scale)), Some(Some(_))) => Some(window << scale.min(14)),
+            (Some(None), _) | (_, Some(None)) => Some(window),
+            _ if window == 0 => Some(0),
+            _ => None,
+        }
+    }
+}

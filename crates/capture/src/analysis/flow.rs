@@ -1,0 +1,180 @@
+//! A flow: a direction of a connection that carries data. Its samples, and what is told of it in the end.
+
+use bufferscope_records::{FlowRow, Half, Name};
+use serde::Serialize;
+
+use super::stream::Stream;
+use crate::Endpoint;
+
+/// What is known of a flow besides the state of its stream.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub(super) number: u32,
+    pub(super) name: Name,
+    pub(super) from: Endpoint,
+    pub(super) to: Endpoint,
+    pub(super) first_ns: i64,
+    next_sample_ns: i64,
+    /// The last round-trip time of the half to the receiver, and of the half to the sender.
+    halves_ns: [Option<u64>; 2],
+    srtt_ns: Option<u64>,
+    min_rtt_ns: Option<u64>,
+    pub(super) round_trips: u64,
+    pub(super) kinds: Kinds,
+}
+
+/// Retransmissions by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Kinds {
+    /// Of a SYN.
+    pub syn: u64,
+    /// After duplicate or selective acknowledgements.
+    pub fast: u64,
+    /// After the retransmission timer expired.
+    pub timeout: u64,
+    /// Of the last segment, as a probe.
+    pub tail_loss_probe: u64,
+    /// Whose first copy was lost before the place of capture.
+    pub late: u64,
+    /// Of all these, how many are known to have been needless.
+    pub spurious: u64,
+}
+
+/// An end of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// Its address.
+    pub address: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl From<Endpoint> for End {
+    fn from(end: Endpoint) -> Self {
+        Self { address: end.address.to_string(), port: end.port }
+    }
+}
+
+/// A flow, as it is told at the end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// `tcp/<number>`.
+    pub name: String,
+    /// The sender of the data.
+    pub from: End,
+    /// Its receiver.
+    pub to: End,
+    /// The place whose capture the rows come from: that nearest the sender, by the time to live.
+    pub place: u16,
+    /// Other places that have the same flow.
+    pub other_places: Vec<u16>,
+    /// When its first segment with data was seen, since the start.
+    pub first_ns: u64,
+    /// When its last segment was seen.
+    pub last_ns: u64,
+    /// Segments of its sender, with data or without.
+    pub segments: u64,
+    /// Payload acknowledged; `None`: no acknowledgement was captured.
+    pub delivered_bytes: Option<u64>,
+    /// The largest number of bytes in flight; `None`: no acknowledgement was captured.
+    pub largest_flight_bytes: Option<u64>,
+    /// The largest ordinary payload of a segment.
+    pub mss_bytes: u32,
+    /// Retransmissions by kind.
+    pub retransmissions: Kinds,
+    /// Segments that arrived late because others overtook them.
+    pub reordered: u64,
+    /// Packets that were captured twice.
+    pub duplicates: u64,
+    /// Keep-alives.
+    pub keep_alives: u64,
+    /// Bytes that were acknowledged and never seen: the capture lost them.
+    pub unseen_bytes: u64,
+    /// Segments of more than a packet, made by offload.
+    pub jumbos: u64,
+    /// Times at which the receiver advertised a window of zero.
+    pub zero_windows: u64,
+    /// Times at which sequence numbers jumped further than any window.
+    pub jumps: u64,
+    /// Packets of the sender marked with Congestion Experienced before the place of capture.
+    pub ce_marks: u64,
+    /// Acknowledgements with ECE.
+    pub ece: u64,
+    /// Segments with CWR.
+    pub cwr: u64,
+    /// Whether the scale of the receiver's window is known: the handshake was captured.
+    pub window_scale_known: bool,
+    /// Whether both directions were captured.
+    pub both_directions: bool,
+}
+
+impl Flow {
+    pub(super) fn new(number: u32, name: Name, [from, to]: [Endpoint; 2], t_ns: i64, interval_ns: i64) -> Self {
+        Self {
+            number,
+            name,
+            from,
+            to,
+            first_ns: t_ns,
+            next_sample_ns: (t_ns / interval_ns + 1) * interval_ns,
+            halves_ns: [None; 2],
+            srtt_ns: None,
+            min_rtt_ns: None,
+            round_trips: 0,
+            kinds: Kinds::default(),
+        }
+    }
+
+    /// A round-trip time of one half. That of the whole path is the sum; RFC 6298 says how it is smoothed.
+    pub(super) fn round_trip(&mut self, half: Half, rtt_ns: u64) {
+        self.round_trips += 1;
+        self.halves_ns[half as usize] = Some(rtt_ns);
+        let path_ns = match (half, self.halves_ns) {
+            (Half::Receiver, [_, sender]) => rtt_ns.saturating_add(sender.unwrap_or(0)),
+            (Half::Sender, [Some(receiver), _]) => rtt_ns.saturating_add(receiver),
+            (Half::Sender, [None, _]) => return,
+        };
+        self.srtt_ns = Some(self.srtt_ns.map_or(path_ns, |smoothed| smoothed - smoothed / 8 + path_ns / 8));
+        self.min_rtt_ns = Some(self.min_rtt_ns.map_or(path_ns, |least| least.min(path_ns)));
+    }
+
+    /// The times before `t_ns` at which samples are due. If several are, the state was the same at all of them, and the
+    /// first and the last are enough.
+    pub(super) fn due(&mut self, t_ns: i64, interval_ns: i64) -> [Option<i64>; 2] {
+        if t_ns < self.next_sample_ns {
+            return [None; 2];
+        }
+        let first = self.next_sample_ns;
+        let last = t_ns / interval_ns * interval_ns;
+        self.next_sample_ns = last + interval_ns;
+        [Some(first), (last > first).then_some(last)]
+    }
+
+    /// A sample.
+    pub(super) fn row(&self, t_ns: i64, stream: &Stream) -> FlowRow {
+        FlowRow {
+            t_ns: u64::try_from(t_ns).unwrap_or(0),
+            flow: self.name,
+            cwnd_bytes: stream.cwnd_bytes(),
+            ssthresh_bytes: None,
+            inflight_bytes: stream.flight_bytes(),
+            srtt_ns: self.srtt_ns,
+            min_rtt_ns: self.min_rtt_ns,
+            rwnd_bytes: stream.window_bytes,
+            pacing_bps: None,
+            delivery_rate_bps: None,
+            app_limited: None,
+            delivered_bytes: stream.delivered_bytes(),
+            delivered_packets: stream.counts.delivered_packets,
+            delivered_ce_packets: None,
+            retransmits: Some(stream.counts.retransmissions),
+            lost: stream.lost_packets(),
+            reordering: None,
+            notsent_bytes: None,
+            busy_ns: None,
+            rwnd_limited_ns: None,
+            sndbuf_limited_ns: None,
+            state: None,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What segments show of the connections that they belong to.
+//!
+//! [`Analysis`] takes segments in the order of capture and records what they show, in bounded memory: of each
+//! connection only what is in flight is kept, and those that are closed or idle are forgotten. Nothing is assumed of the
+//! segments: they may lack their beginnings, one direction, or sense.
+
+mod connection;
+mod flow;
+mod ranges;
+mod rounds;
+mod stamps;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use bufferscope_records::{Recorder, Sink};
+use serde::Serialize;
+
+use crate::{Endpoint, Segment};
+use connection::{Connection, Context};
+pub use flow::{End, FlowSummary, Kinds};
+
+/// The name of the traffic whose flows are those of the captures: `tcp/1`, `tcp/2`, ...
+pub const TRAFFIC: &str = "tcp";
+/// Segments between two looks for connections that are over.
+const SWEEP_SEGMENTS: u64 = 1 << 16;
+/// A closed connection may still have retransmissions under way.
+const CLOSED_NS: i64 = 60_000_000_000;
+/// What was silent for longer is taken for over.
+const IDLE_NS: i64 = 600_000_000_000;
+/// Ranges in memory, of all connections: about 64 bytes each.
+const MOST_RANGES: usize = 2_000_000;
+
+/// How much is kept and recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Time between two samples of a flow.
+    pub interval_ns: u64,
+    /// Samples after which the interval is doubled.
+    pub most_samples: u64,
+    /// Connections that are followed at a time.
+    pub most_connections: usize,
+    /// Flows that are told in the end.
+    pub most_summaries: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { interval_ns: 10_000_000, most_samples: 2_000_000, most_connections: 65_536, most_summaries: 10_000 }
+    }
+}
+
+/// What the segments show besides the records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// The flows, in the order of their ends; only the first of them if there are too many.
+    pub flows: Vec<FlowSummary>,
+    /// Flows that are in the records.
+    pub flows_recorded: u64,
+    /// Segments of connections that were not followed, because there were too many at a time.
+    pub segments_left_out: u64,
+    /// The time between two samples of a flow at the end. It is longer than asked for if there were too many.
+    pub sample_interval_ns: u64,
+    /// The largest ordinary payload of the flow with the most data; `None`: there was no data.
+    pub mss_bytes: Option<u32>,
+}
+
+/// Follows connections.
+#[derive(Debug)]
+pub struct Analysis {
+    settings: Settings,
+    interval_ns: i64,
+    numbers: HashMap<[Endpoint; 2], u32>,
+    /// Connections by number, with those that are free.
+    connections: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    /// The last segment's connection: most often the next one's, too.
+    last: Option<([Endpoint; 2], u32)>,
+    next_flow: u32,
+    sampled: u64,
+    next_doubling: u64,
+    segments: u64,
+    summary: Summary,
+}
+
+impl Analysis {
+    /// An analysis of no segments yet.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            interval_ns: i64::try_from(settings.interval_ns).unwrap_or(i64::MAX / 4).clamp(1, i64::MAX / 4),
+            numbers: HashMap::new(),
+            connections: Vec::new(),
+            free: Vec::new(),
+            last: None,
+            next_flow: 1,
+            sampled: 0,
+            next_doubling: settings.most_samples.max(1),
+            segments: 0,
+            summary: Summary::default(),
+        }
+    }
+
+    /// The next segment. The times of the records count from `start_ns`; what is earlier counts as at that time.
+    pub fn segment<S: Sink>(&mut self, segment: &Segment, start_ns: i64, recorder: &mut Recorder<S>) {
+        let t_ns = segment.t_ns.saturating_sub(start_ns).clamp(0, i64::MAX / 4);
+        let segment = &Segment { t_ns, ..*segment };
+        self.segments += 1;
+        if self.segments.is_multiple_of(SWEEP_SEGMENTS) {
+            self.sweep(t_ns, recorder);
+        }
+        let direction = usize::from(segment.from > segment.to);
+        let ends = if direction == 0 { [segment.from, segment.to] } else { [segment.to, segment.from] };
+        let Some(number) = self.number(ends) else {
+            self.summary.segments_left_out += 1;
+            return;
+        };
+        let place = &mut self.connections[number as usize];
+        let connection = place.get_or_insert_with(|| Box::new(Connection::new(ends)));
+        let mut context = Context {
+            recorder,
+            interval_ns: self.interval_ns,
+            next_flow: &mut self.next_flow,
+            sampled: &mut self.sampled,
+        };
+        if connection.is_reopened_by(segment, direction) {
+            let old = std::mem::replace(connection, Box::new(Connection::new(ends)));
+            tell(&mut self.summary, self.settings.most_summaries, old.finish(&mut context));
+        }
+        connection.segment(segment, direction, &mut context);
+        if self.sampled >= self.next_doubling {
+            self.interval_ns = self.interval_ns.saturating_mul(2).min(i64::MAX / 4);
+            self.next_doubling = self.sampled.saturating_add(self.settings.most_samples.max(1));
+        }
+    }
+
+    /// The number of a connection; `None`: there are too many.
+    fn number(&mut self, ends: [Endpoint; 2]) -> Option<u32> {
+        if let Some((last, number)) = self.last
+            && last == ends
+        {
+            return Some(number);
+        }
+        let number = match self.numbers.get(&ends) {
+            Some(number) => *number,
+            None if self.numbers.len() >= self.settings.most_connections => return None,
+            None => {
+                let number = self.free.pop().unwrap_or_else(|| {
+                    self.connections.push(None);
+                    (self.connections.len() - 1) as u32
+                });
+                self.numbers.insert(ends, number);
+                number
+            }
+        };
+        self.last = Some((ends, number));
+        Some(number)
+    }
+
+    /// Finishes the connections that are over. If those that remain hold too much, all are finished.
+    fn sweep<S: Sink>(&mut self, now_ns: i64, recorder: &mut Recorder<S>) {
+        let held: usize = self.connections.iter().flatten().map(|connection| connection.held()).sum();
+        let full = held > MOST_RANGES;
+        self.finish_those(recorder, |connection| {
+            let silent_ns = now_ns - connection.last_ns();
+            full || silent_ns > IDLE_NS || (silent_ns > CLOSED_NS && connection.is_over())
+        });
+    }
+
+    fn finish_those<S: Sink>(&mut self, recorder: &mut Recorder<S>, is_over: impl Fn(&Connection) -> bool) {
+        let mut context = Context {
+            recorder,
+            interval_ns: self.interval_ns,
+            next_flow: &mut self.next_flow,
+            sampled: &mut self.sampled,
+        };
+        for (number, place) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = place.take_if(|connection| is_over(connection)) else { continue };
+            self.numbers.remove(&connection.ends());
+            self.free.push(number as u32);
+            tell(&mut self.summary, self.settings.most_summaries, connection.finish(&mut context));
+        }
+        self.last = None;
+    }
+
+    /// The end of all captures.
+    pub fn finish<S: Sink>(mut self, recorder: &mut Recorder<S>) -> Summary {
+        let mut context = Context {
+            recorder,
+            interval_ns: self.interval_ns,
+            next_flow: &mut self.next_flow,
+            sampled: &mut self.sampled,
+        };
+        for connection in self.connections.into_iter().flatten() {
+            tell(&mut self.summary, self.settings.most_summaries, connection.finish(&mut context));
+        }
+        self.summary.flows_recorded = u64::from(self.next_flow - 1);
+        self.summary.sample_interval_ns = self.interval_ns.unsigned_abs();
+        let largest = self.summary.flows.iter().max_by_key(|flow| flow.delivered_bytes);
+        self.summary.mss_bytes = largest.map(|flow| flow.mss_bytes).filter(|mss| *mss > 0);
+        self.summary
+    }
+}
+
+fn tell(summary: &mut Summary, most: usize, flows: impl Iterator<Item = FlowSummary>) {
+    for flow in flows {
+        if summary.flows.len() < most {
+            summary.flows.push(flow);
+        }
+    }
+}

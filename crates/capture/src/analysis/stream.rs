@@ -1,0 +1,440 @@
+//! One direction of a connection, as one place shows it: what its sender sent, and how that was acknowledged.
+
+use std::collections::VecDeque;
+
+use bufferscope_records::RetransmissionKind;
+
+use super::ranges::{Covered, Range, Ranges, unwrap};
+use super::rounds::Rounds;
+use super::stamps::{Stamps, later};
+use crate::{Flags, Segment};
+
+/// A jump in sequence numbers that no window explains: the connection is another, or its segments are nonsense.
+const JUMP_BYTES: i64 = 1 << 30;
+/// The shortest time after which Linux' retransmission timer expires, less a tick of a slow clock.
+const TIMEOUT_NS: i64 = 190_000_000;
+/// Without other evidence, a segment that comes this late after its successor was reordered, and not sent again.
+const REORDERED_NS: i64 = 3_000_000;
+/// Retransmissions of one stream that may still turn out to be spurious.
+const MOST_OPEN: usize = 1024;
+
+/// What a segment with payload was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// Bytes that no segment had before.
+    New,
+    /// Bytes that were overtaken on the way, and now arrived.
+    Reordered,
+    /// The same packet, captured twice or duplicated on the way.
+    Duplicate,
+    /// One byte, or none, before those that are awaited (RFC 9293, section 3.8.4).
+    KeepAlive,
+    /// Bytes that were sent before.
+    Again(RetransmissionKind),
+}
+
+/// A retransmission, until it is known whether it was needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Again {
+    pub(super) t_ns: i64,
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) bytes: u32,
+    pub(super) kind: RetransmissionKind,
+    pub(super) stamp: Option<u32>,
+    pub(super) spurious: bool,
+}
+
+/// Why the sender is repeating what it sent, and up to where.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    kind: RetransmissionKind,
+    until: i64,
+}
+
+/// An acknowledgement of this stream, from the header of a segment of the other direction.
+#[derive(Debug)]
+pub(super) struct Acknowledgement<'a> {
+    pub(super) segment: &'a Segment,
+    /// The window of its sender, scaled; `None`: the scale is not known.
+    pub(super) window_bytes: Option<u64>,
+}
+
+/// The state of one direction.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    /// The sequence number of the first byte of payload that is known of; `None`: no segment was seen yet.
+    first: Option<i64>,
+    /// Whether a segment of the sender was seen, and not only acknowledgements.
+    synchronized: bool,
+    /// The first byte that was not sent yet.
+    pub(super) next: i64,
+    /// The first byte that is not acknowledged; `None`: no acknowledgement was seen.
+    pub(super) una: Option<i64>,
+    /// The end of the stream, with the FIN.
+    fin: Option<i64>,
+    syn: Option<u32>,
+    ranges: Ranges,
+    highest_sacked: i64,
+    duplicate_acks: u32,
+    repair: Option<Repair>,
+    open: VecDeque<Again>,
+    pub(super) stamps: Stamps,
+    rounds: Rounds,
+    pub(super) mss_bytes: u32,
+    pub(super) sack_permitted: bool,
+    /// When data was last sent, or acknowledged.
+    active_ns: i64,
+    /// The window that the receiver advertised last, scaled.
+    pub(super) window_bytes: Option<u64>,
+    pub(super) counts: Counts,
+}
+
+/// What was counted of a stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) segments: u64,
+    pub(super) delivered_packets: u64,
+    pub(super) retransmissions: u64,
+    pub(super) reordered: u64,
+    pub(super) duplicates: u64,
+    pub(super) keep_alives: u64,
+    pub(super) unseen_bytes: u64,
+    pub(super) jumbos: u64,
+    pub(super) zero_windows: u64,
+    pub(super) jumps: u64,
+    pub(super) ce: u64,
+    pub(super) ece: u64,
+    pub(super) cwr: u64,
+    pub(super) largest_flight_bytes: u64,
+}
+
+impl Stream {
+    /// A segment of this direction: what it was, if it takes sequence numbers.
+    pub(super) fn sent(&mut self, segment: &Segment) -> Option<Sent> {
+        self.counts.segments += 1;
+        self.counts.ce += u64::from(segment.ecn == 3);
+        let syn = segment.flags.has(Flags::SYN);
+        self.counts.ece += u64::from(segment.flags.has(Flags::ECE) && !syn);
+        self.counts.cwr += u64::from(segment.flags.has(Flags::CWR) && !syn);
+        if syn {
+            return self.syn(segment);
+        }
+        if segment.flags.has(Flags::RST) {
+            return None;
+        }
+        let start = self.place(segment.seq);
+        let fin = segment.flags.has(Flags::FIN);
+        let end = start + i64::from(segment.payload_bytes) + i64::from(fin);
+        if segment.payload_bytes <= 1 && !fin && start + 1 == self.next && self.una.is_some_and(|una| una >= self.next)
+        {
+            self.counts.keep_alives += 1;
+            return Some(Sent::KeepAlive);
+        }
+        if end == start {
+            return None;
+        }
+        if fin {
+            self.fin = Some(end);
+        }
+        let sent = self.data(segment, start, end);
+        self.active_ns = segment.t_ns;
+        Some(sent)
+    }
+
+    fn syn(&mut self, segment: &Segment) -> Option<Sent> {
+        self.mss_bytes = 0;
+        let repeated = self.syn == Some(segment.seq);
+        self.syn = Some(segment.seq);
+        self.sack_permitted = segment.options.sack_permitted;
+        if !repeated {
+            self.next = unwrap(segment.seq, 1 << 32) + 1;
+            self.first = Some(self.next);
+            self.synchronized = true;
+            self.active_ns = segment.t_ns;
+            return None;
+        }
+        self.counts.retransmissions += 1;
+        self.again(segment, self.next - 1, self.next, RetransmissionKind::Syn);
+        Some(Sent::Again(RetransmissionKind::Syn))
+    }
+
+    /// The place of a sequence number in the stream, which begins or begins anew with it if it fits nowhere.
+    fn place(&mut self, sequence: u32) -> i64 {
+        if self.first.is_none() {
+            self.next = unwrap(sequence, 1 << 32);
+            self.first = Some(self.next);
+        }
+        let start = unwrap(sequence, self.next);
+        if !self.synchronized && (start - self.next).abs() <= JUMP_BYTES {
+            // What is between was sent before the capture began.
+            self.next = start;
+        }
+        self.synchronized = true;
+        if (start - self.next).abs() > JUMP_BYTES {
+            self.counts.jumps += 1;
+            self.ranges.clear();
+            self.repair = None;
+            self.next = start;
+            self.first = Some(start - self.delivered_bytes() as i64);
+            self.una = self.una.map(|_| start);
+        }
+        start
+    }
+
+    fn data(&mut self, segment: &Segment, start: i64, end: i64) -> Sent {
+        if segment.payload_bytes > self.mss_bytes && segment.payload_bytes <= 9000 {
+            self.mss_bytes = segment.payload_bytes;
+        }
+        self.counts.jumbos += u64::from(segment.payload_bytes > self.mss_bytes);
+        let sent = if start < self.next { self.old(segment, start, end.min(self.next)) } else { Sent::New };
+        if end > self.next {
+            self.fresh(segment, start.max(self.next), end);
+        }
+        sent
+    }
+
+    fn fresh(&mut self, segment: &Segment, start: i64, end: i64) {
+        let range = Range {
+            start,
+            end,
+            t_ns: segment.t_ns,
+            seen: 1,
+            sacked: false,
+            ip_id: segment.ip_id.filter(|id| *id != 0),
+            stamp: segment.options.timestamps.map(|stamps| stamps.0),
+        };
+        if start > self.next {
+            self.ranges.push(Range { start: self.next, end: start, seen: 0, ..range });
+        }
+        self.next = end;
+        if self.una.is_none_or(|una| end > una) {
+            self.ranges.push(range);
+        }
+        let flight = self.flight_bytes();
+        self.counts.largest_flight_bytes = self.counts.largest_flight_bytes.max(flight);
+        let mss = u64::from(self.mss_bytes);
+        let short = mss > 0 && !u64::from(segment.payload_bytes).is_multiple_of(mss);
+        let no_room = self.window_bytes.is_some_and(|window| flight + mss > window);
+        self.rounds.sent(flight, short || no_room);
+    }
+
+    /// Bytes before the highest that was sent.
+    fn old(&mut self, segment: &Segment, start: i64, end: i64) -> Sent {
+        let id = segment.ip_id.filter(|id| *id != 0);
+        let stamp = segment.options.timestamps.map(|stamps| stamps.0);
+        let (mut unseen, mut same, mut seen) = (true, id.is_some(), 0);
+        for range in self.ranges.between(start, end) {
+            unseen &= range.seen == 0;
+            same &= range.ip_id == id && range.stamp == stamp && range.seen > 0;
+            seen = seen.max(range.seen);
+        }
+        let unacknowledged = self.una.is_none_or(|una| end > una);
+        let kind = match () {
+            () if unacknowledged && unseen => {
+                if self.was_overtaken(segment, id, stamp, end) {
+                    self.counts.reordered += 1;
+                    self.seen_again(segment, start, end, 1);
+                    return Sent::Reordered;
+                }
+                RetransmissionKind::Late
+            }
+            () if unacknowledged && same => {
+                self.counts.duplicates += 1;
+                return Sent::Duplicate;
+            }
+            () => self.cause(segment.t_ns, start, end, seen),
+        };
+        self.counts.retransmissions += 1;
+        self.seen_again(segment, start, end, 2);
+        self.again(segment, start, end, kind);
+        Sent::Again(kind)
+    }
+
+    fn seen_again(&mut self, segment: &Segment, start: i64, end: i64, least: u16) {
+        for range in self.ranges.between(start, end) {
+            range.seen = range.seen.saturating_add(1).max(least);
+            range.t_ns = segment.t_ns;
+        }
+    }
+
+    /// Was a segment that fills a hole sent before those that arrived already? Told by the IP identification, which a
+    /// host counts up, by the timestamps, or else by the time.
+    fn was_overtaken(&self, segment: &Segment, id: Option<u16>, stamp: Option<u32>, end: i64) -> bool {
+        let Some(after) = self.ranges.seen_after(end) else { return false };
+        match (id, after.ip_id, stamp, after.stamp) {
+            (Some(id), Some(other), ..) => (id.wrapping_sub(other) as i16) < 0,
+            (_, _, Some(stamp), Some(other)) if stamp != other => later(other, stamp),
+            _ => segment.t_ns - after.t_ns < REORDERED_NS,
+        }
+    }
+
+    /// Why bytes that were seen before are sent again.
+    fn cause(&mut self, t_ns: i64, start: i64, end: i64, seen: u16) -> RetransmissionKind {
+        let head = self.una.is_none_or(|una| start <= una);
+        let evidence = self.highest_sacked > start || self.duplicate_acks > 0;
+        let quiet = t_ns - self.active_ns >= TIMEOUT_NS;
+        let repair = self.repair.filter(|repair| start < repair.until);
+        let tail = end == self.next && seen <= 1 && !evidence && repair.is_none();
+        let kind = match repair {
+            _ if tail && (!head || self.sack_permitted) => return RetransmissionKind::TailLossProbe,
+            _ if head && quiet => RetransmissionKind::Timeout,
+            Some(repair) => return repair.kind,
+            None if evidence || !quiet => RetransmissionKind::Fast,
+            None => RetransmissionKind::Timeout,
+        };
+        self.repair = Some(Repair { kind, until: self.next });
+        kind
+    }
+
+    fn again(&mut self, segment: &Segment, start: i64, end: i64, kind: RetransmissionKind) {
+        let stamp = segment.options.timestamps.map(|stamps| stamps.0);
+        let bytes = segment.payload_bytes;
+        self.open.push_back(Again { t_ns: segment.t_ns, start, end, bytes, kind, stamp, spurious: false });
+    }
+
+    /// The oldest retransmission, once there are too many of them, or at the end.
+    pub(super) fn settled(&mut self, at_end: bool) -> Option<Again> {
+        if at_end || self.open.len() > MOST_OPEN { self.open.pop_front() } else { None }
+    }
+
+    /// An acknowledgement: the time since the newest segment was sent that it covers, if it can be told.
+    pub(super) fn acknowledged(&mut self, acknowledgement: &Acknowledgement<'_>) -> Option<u64> {
+        let segment = acknowledgement.segment;
+        self.window_bytes = acknowledgement.window_bytes;
+        self.counts.zero_windows += u64::from(segment.window == 0 && !segment.flags.has(Flags::RST));
+        if self.first.is_none() {
+            // Its data was not seen, or not yet.
+            self.next = unwrap(segment.ack, 1 << 32);
+            self.first = Some(self.next);
+        }
+        let ack = unwrap(segment.ack, self.next);
+        if (ack - self.next).abs() > JUMP_BYTES {
+            return None;
+        }
+        let before = self.una;
+        let advances = before.is_none_or(|una| ack > una);
+        let blocks = self.blocks(segment, ack);
+        if !advances && before == Some(ack) && segment.payload_bytes == 0 && self.next > ack {
+            self.duplicate_acks += u64::from(blocks.0 > 0 || !self.sack_permitted) as u32;
+        }
+        let repeated = self.duplicate_acks > 0 && !self.sack_permitted;
+        let mut covered = Covered::default();
+        if advances {
+            covered = self.advance(segment, ack, before);
+        }
+        let selected = self.ranges.select(&blocks.1[..blocks.0]);
+        self.counts.delivered_packets += covered.ranges + selected.ranges;
+        if covered.ranges + selected.ranges > 0 {
+            self.active_ns = segment.t_ns;
+        }
+        let flight = self.flight_bytes();
+        if advances {
+            self.rounds.acknowledged(ack, self.next, flight);
+        }
+        let newest = if covered.repaired || repeated { None } else { covered.newest_ns };
+        let since = newest.max(selected.newest_ns)?;
+        u64::try_from(segment.t_ns - since).ok()
+    }
+
+    fn advance(&mut self, segment: &Segment, ack: i64, before: Option<i64>) -> Covered {
+        if ack > self.next {
+            // The capture missed what is acknowledged here.
+            if before.is_some() {
+                self.counts.unseen_bytes += (ack - self.next) as u64;
+            }
+            self.next = ack;
+        }
+        self.una = Some(ack);
+        self.duplicate_acks = 0;
+        self.repair = self.repair.filter(|repair| ack < repair.until);
+        let covered = self.ranges.acknowledge(ack);
+        self.counts.unseen_bytes += covered.unseen_bytes;
+        if covered.repaired
+            && let Some((_, echo)) = segment.options.timestamps
+        {
+            self.judge_by_echo(before.unwrap_or(ack), ack, echo);
+        }
+        covered
+    }
+
+    /// The Eifel detection (RFC 3522): the acknowledgement of a retransmission echoes an earlier timestamp, so the first
+    /// copy caused it.
+    fn judge_by_echo(&mut self, from: i64, ack: i64, echo: u32) {
+        for again in self.open.iter_mut().rev().take_while(|again| again.end > from) {
+            let first_covered = again.start <= from && again.end <= ack;
+            again.spurious |= first_covered && again.stamp.is_some_and(|stamp| later(stamp, echo));
+        }
+    }
+
+    /// The blocks of a selective acknowledgement that are above `ack`. A first block that is not reports a duplicate
+    /// (RFC 2883).
+    fn blocks(&mut self, segment: &Segment, ack: i64) -> (usize, [(i64, i64); 4]) {
+        let options = &segment.options;
+        let mut blocks = [(0, 0); 4];
+        let mut count = 0;
+        let received = &options.sack[..usize::from(options.sack_blocks).min(options.sack.len())];
+        for (index, &(left, right)) in received.iter().enumerate() {
+            let block = (unwrap(left, self.next), unwrap(right, self.next));
+            if block.0 >= block.1 || block.1 > self.next || self.next - block.0 > JUMP_BYTES {
+                continue;
+            }
+            let inside = received.get(1).is_some_and(|&(left, right)| {
+                unwrap(left, self.next) <= block.0 && block.1 <= unwrap(right, self.next)
+            });
+            if index == 0 && (block.1 <= ack || inside) {
+                self.judge_by_duplicate(block);
+            } else if block.1 > ack {
+                blocks[count] = (block.0.max(ack), block.1);
+                count += 1;
+                self.highest_sacked = self.highest_sacked.max(block.1);
+            }
+        }
+        (count, blocks)
+    }
+
+    fn judge_by_duplicate(&mut self, block: (i64, i64)) {
+        let open = self.open.iter_mut().rev().take(64);
+        for again in open.filter(|again| again.start < block.1 && again.end > block.0) {
+            again.spurious = true;
+        }
+    }
+
+    /// Bytes sent and not acknowledged, selectively or not.
+    pub(super) fn flight_bytes(&self) -> u64 {
+        let una = self.una.or(self.first).unwrap_or(self.next);
+        let ahead = u64::try_from(self.payload_end(self.next) - self.payload_end(una)).unwrap_or(0);
+        ahead.saturating_sub(self.ranges.sacked_bytes())
+    }
+
+    /// Payload acknowledged since the first segment.
+    pub(super) fn delivered_bytes(&self) -> u64 {
+        let (Some(first), Some(una)) = (self.first, self.una) else { return 0 };
+        u64::try_from(self.payload_end(una) - first).unwrap_or(0)
+    }
+
+    /// The same without the FIN's sequence number.
+    fn payload_end(&self, sequence: i64) -> i64 {
+        if self.fin.is_some_and(|fin| sequence >= fin) { sequence - 1 } else { sequence }
+    }
+
+    /// Segments that are missing below the highest that was acknowledged selectively, and were not sent again.
+    pub(super) fn lost_packets(&self) -> u64 {
+        self.ranges.missing_before(self.highest_sacked, u64::from(self.mss_bytes.max(1)))
+    }
+
+    /// The congestion window that the last round trip shows.
+    pub(super) fn cwnd_bytes(&self) -> Option<u64> {
+        self.rounds.cwnd_bytes()
+    }
+
+    /// Is all that was sent acknowledged, and the end of the stream sent?
+    pub(super) fn is_over(&self) -> bool {
+        self.fin.is_some_and(|fin| self.una.is_some_and(|una| una >= fin))
+    }
+
+    /// Ranges in memory.
+    pub(super) fn held(&self) -> usize {
+        self.ranges.len()
+    }
+}

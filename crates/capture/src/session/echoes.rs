@@ -1,0 +1,154 @@
+//! Pings in a capture: echo requests, and how long after each its reply was seen.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::Follower;
+use crate::decode::{Decoded, Echo};
+
+/// The most pings that are followed.
+const MOST_PINGS: usize = 256;
+
+/// The most requests of a ping that wait for their replies. The one before counts as lost.
+const MOST_WAITING: usize = 4096;
+
+/// A request without a reply counts as lost if the capture goes on this long. Replies have been later than this, but
+/// `ping` itself waits no longer than 10 s after its last request.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// What is known of a ping after the capture was read.
+#[derive(Clone, Debug, Serialize)]
+pub struct EchoNotes {
+    /// What its probes are called.
+    pub name: String,
+    /// Who sends the requests.
+    pub from: IpAddr,
+    /// Who answers.
+    pub to: IpAddr,
+    /// Where they were captured.
+    pub place: u16,
+    /// Requests seen.
+    pub requests: u64,
+    /// Requests with a reply.
+    pub answered: u64,
+    /// Requests shortly before the capture's end, whose replies may have come after it: they are not in the records.
+    pub unknown: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    from: IpAddr,
+    to: IpAddr,
+    id: u16,
+    place: u16,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    seq: u16,
+    number: u64,
+    sent_ns: u64,
+    rtt_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Ping {
+    notes: EchoNotes,
+    waiting: VecDeque<Waiting>,
+    last: Option<(u16, u64)>,
+    longest_ns: u64,
+}
+
+/// All pings.
+#[derive(Debug, Default)]
+pub(super) struct Echoes {
+    indices: HashMap<Key, usize>,
+    pings: Vec<Ping>,
+    left_out: u64,
+}
+
+impl Echoes {
+    pub(super) fn seen(&mut self, packet: &Decoded, echo: Echo, t_ns: u64, place: u16, follower: &mut impl Follower) {
+        let (from, to) = if echo.is_reply { (packet.to, packet.from) } else { (packet.from, packet.to) };
+        let key = Key { from, to, id: echo.id, place };
+        match self.indices.get(&key) {
+            Some(&index) if echo.is_reply => self.pings[index].replied(echo.seq, t_ns),
+            Some(&index) => {
+                self.pings[index].requested(echo.seq, t_ns);
+                self.pings[index].emit(index, t_ns, follower);
+            }
+            // The request was before the capture, or took another way.
+            None if echo.is_reply => {}
+            None if self.pings.len() >= MOST_PINGS => self.left_out += 1,
+            None => self.begin(key, echo, t_ns, follower),
+        }
+    }
+
+    fn begin(&mut self, key: Key, echo: Echo, t_ns: u64, follower: &mut impl Follower) {
+        let index = self.pings.len();
+        let name = if index == 0 { "ping".to_owned() } else { format!("ping-{}", index + 1) };
+        follower.ping(&name);
+        let Key { from, to, place, .. } = key;
+        let notes = EchoNotes { name, from, to, place, requests: 0, answered: 0, unknown: 0 };
+        self.pings.push(Ping { notes, waiting: VecDeque::new(), last: None, longest_ns: 0 });
+        self.pings[index].requested(echo.seq, t_ns);
+        self.indices.insert(key, index);
+    }
+
+    /// What remains, at the end of the capture; and the requests of pings that were not followed.
+    pub(super) fn finish(self, end_ns: u64, follower: &mut impl Follower) -> (Vec<EchoNotes>, u64) {
+        let finish = |(index, mut ping): (usize, Ping)| {
+            ping.finish(index, end_ns, follower);
+            ping.notes
+        };
+        (self.pings.into_iter().enumerate().map(finish).collect(), self.left_out)
+    }
+}
+
+impl Ping {
+    fn requested(&mut self, seq: u16, t_ns: u64) {
+        // The field has 16 bits; `ping` goes on at 0.
+        let number = match self.last {
+            None => u64::from(seq),
+            Some((last, number)) => number.saturating_add_signed(i64::from(seq.wrapping_sub(last) as i16)),
+        };
+        self.last = Some((seq, number));
+        self.notes.requests += 1;
+        self.waiting.push_back(Waiting { seq, number, sent_ns: t_ns, rtt_ns: None });
+    }
+
+    fn replied(&mut self, seq: u16, t_ns: u64) {
+        // The latest request with this number: an earlier one would be a whole round of numbers ago.
+        let request = self.waiting.iter_mut().rev().find(|waiting| waiting.seq == seq);
+        let Some(request) = request.filter(|request| request.rtt_ns.is_none()) else { return };
+        let Some(rtt_ns) = t_ns.checked_sub(request.sent_ns) else { return };
+        request.rtt_ns = Some(rtt_ns);
+        self.longest_ns = self.longest_ns.max(rtt_ns);
+        self.notes.answered += 1;
+    }
+
+    /// Tells the requests whose fate is known, in the order in which they were sent.
+    fn emit(&mut self, index: usize, now_ns: u64, follower: &mut impl Follower) {
+        while let Some(first) = self.waiting.front() {
+            let is_known = first.rtt_ns.is_some() || now_ns.saturating_sub(first.sent_ns) > PATIENCE_NS;
+            if !is_known && self.waiting.len() <= MOST_WAITING {
+                break;
+            }
+            follower.echo(index, first.number, first.sent_ns, first.rtt_ns);
+            self.waiting.pop_front();
+        }
+    }
+
+    fn finish(&mut self, index: usize, end_ns: u64, follower: &mut impl Follower) {
+        let patience_ns = (2 * self.longest_ns).max(1_000_000_000).min(PATIENCE_NS);
+        for request in std::mem::take(&mut self.waiting) {
+            if request.rtt_ns.is_none() && end_ns.saturating_sub(request.sent_ns) < patience_ns {
+                self.notes.unknown += 1;
+            } else {
+                follower.echo(index, request.number, request.sent_ns, request.rtt_ns);
+            }
+        }
+    }
+}

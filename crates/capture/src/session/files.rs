@@ -1,0 +1,148 @@
+//! Several files, read together.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use super::SessionError;
+use crate::file::{Format, Interface, Packet, Reader};
+
+/// A file, or a stream, to read.
+pub struct Source {
+    /// What to call it.
+    pub name: String,
+    /// Its content.
+    pub stream: Box<dyn Read + Send>,
+}
+
+/// What is known of a file after it was read.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileNotes {
+    /// What it is called.
+    pub name: String,
+    /// Its format: `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// Whether it was compressed with gzip.
+    pub is_compressed: bool,
+    /// Packets read from it.
+    pub packets: u64,
+    /// Why it was not read to its end; `None`: it was.
+    pub ended: Option<String>,
+}
+
+struct File {
+    reader: Reader,
+    /// The time by which its current packet is ordered; `None`: there are no more.
+    next_ns: Option<i64>,
+    notes: FileNotes,
+}
+
+/// All files, each with its current packet.
+pub(super) struct Files {
+    files: Vec<File>,
+    read_bytes: Arc<AtomicU64>,
+}
+
+impl Files {
+    pub(super) fn open(sources: Vec<Source>) -> Result<Self, SessionError> {
+        let read_bytes = Arc::new(AtomicU64::new(0));
+        let open = |Source { name, stream }: Source| {
+            let counted = Counted { stream, bytes: Arc::clone(&read_bytes) };
+            match Reader::open(counted) {
+                Ok(reader) => Ok(File::new(name, reader)),
+                Err(source) => Err(SessionError::File { file: name, source }),
+            }
+        };
+        let files = sources.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let mut files = Self { files, read_bytes };
+        for file in 0..files.files.len() {
+            files.advance(file);
+        }
+        Ok(files)
+    }
+
+    /// The file whose current packet comes first.
+    #[inline]
+    pub(super) fn earliest(&self) -> Option<usize> {
+        match &self.files[..] {
+            [one] => one.next_ns.map(|_| 0),
+            several => {
+                let times = several.iter().enumerate().filter_map(|(file, each)| Some((each.next_ns?, file)));
+                times.min().map(|(_, file)| file)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn packet(&self, file: usize) -> Packet<'_> {
+        self.files[file].reader.packet()
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self, file: usize) {
+        self.files[file].advance();
+    }
+
+    pub(super) fn interface(&self, file: usize, interface: usize) -> &Interface {
+        &self.files[file].reader.interfaces()[interface]
+    }
+
+    pub(super) fn name(&self, file: usize) -> &str {
+        &self.files[file].notes.name
+    }
+
+    pub(super) fn is_over(&self, file: usize) -> bool {
+        self.files[file].next_ns.is_none()
+    }
+
+    pub(super) fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn finish(self) -> Vec<FileNotes> {
+        self.files.into_iter().map(|file| file.notes).collect()
+    }
+}
+
+impl File {
+    fn new(name: String, reader: Reader) -> Self {
+        let format = match reader.format() {
+            Format::Pcap => "pcap",
+            Format::Pcapng => "pcapng",
+        };
+        let is_compressed = reader.is_compressed();
+        Self { reader, next_ns: None, notes: FileNotes { name, format, is_compressed, packets: 0, ended: None } }
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        match self.reader.advance() {
+            Ok(true) => {
+                self.notes.packets += 1;
+                // A packet without a time stays where it is in its file.
+                self.next_ns = self.reader.packet().t_ns.or(self.next_ns).or(Some(i64::MIN));
+            }
+            Ok(false) => self.next_ns = None,
+            Err(error) => {
+                self.notes.ended = Some(error.to_string());
+                self.next_ns = None;
+            }
+        }
+    }
+}
+
+/// Counts what is read of the files, before it is decompressed.
+struct Counted<R> {
+    stream: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.stream.read(buffer)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

@@ -1,0 +1,146 @@
+//! Packets in everything that people put around them.
+
+mod common;
+
+use bufferscope_capture::Flags;
+use bufferscope_capture::decode::{Decoded, Layers, Transport, Undecoded, decode};
+use common::{ethernet, ipv4, ipv4_of, ipv6, tcp};
+
+fn words(decoded: &Decoded) -> Vec<&'static str> {
+    decoded.layers.places().map(|place| Layers::WORDS[place]).collect()
+}
+
+/// A segment with 100 bytes of payload.
+fn segment() -> Vec<u8> {
+    [tcp(1234, 80, 7, 9, 0x18, &[]), vec![0; 100]].concat()
+}
+
+fn whole(link_type: u16, packet: &[u8]) -> Result<Decoded, Undecoded> {
+    decode(link_type, packet, packet.len() as u32)
+}
+
+fn udp(to: u16, payload: &[u8]) -> Vec<u8> {
+    let mut datagram = vec![0x30, 0x39];
+    datagram.extend(to.to_be_bytes());
+    datagram.extend(((8 + payload.len()) as u16).to_be_bytes());
+    datagram.extend([0, 0]);
+    datagram.extend(payload);
+    datagram
+}
+
+#[test]
+fn a_segment_is_found_whatever_is_around_it() {
+    let ip = ipv4(6, 1, 2, &segment());
+    let inner = ethernet(0x0800, &ip);
+    let cooked_2 = [&[0x08, 0x00][..], &[0; 18], &ip].concat();
+    let gtp = [&[0x30, 255, 0, 0, 0, 0, 0, 1][..], &ip].concat();
+    let gtp_extended = [&[0x34, 255, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0][..], &ip].concat();
+    let cases: [(u16, Vec<u8>, &[&str]); 22] = [
+        (1, inner.clone(), &[]),
+        (101, ip.clone(), &[]),
+        (228, ip.clone(), &[]),
+        (0, [&2_u32.to_le_bytes()[..], &ip].concat(), &[]),
+        (108, [&2_u32.to_be_bytes()[..], &ip].concat(), &[]),
+        (113, [&[0; 14][..], &[8, 0], &ip].concat(), &[]),
+        (276, cooked_2, &[]),
+        (9, [&[0xff, 3, 0, 0x21][..], &ip].concat(), &[]),
+        (9, [&[0x21][..], &ip].concat(), &[]),
+        (1, ethernet(0x8100, &[&[0, 5, 8, 0][..], &ip].concat()), &["VLAN"]),
+        (1, ethernet(0x88a8, &[&[0, 5, 0x81, 0, 0, 6, 8, 0][..], &ip].concat()), &["VLAN"]),
+        (1, ethernet(0x8847, &[&[0, 0, 0, 64, 0, 0, 1, 64][..], &ip].concat()), &["MPLS"]),
+        (1, ethernet(0x8847, &[&[0, 0, 1, 64, 0, 0, 0, 0][..], &inner].concat()), &["MPLS"]),
+        (1, ethernet(0x8864, &[&[0x11, 0, 0, 1, 0, 142, 0, 0x21][..], &ip].concat()), &["PPPoE"]),
+        (101, ipv4(4, 8, 9, &ip), &["IP in IP"]),
+        (101, ipv6(4, &ip), &["IP in IP"]),
+        (101, ipv4(47, 8, 9, &[&[0, 0, 8, 0][..], &ip].concat()), &["GRE"]),
+        (101, ipv4(47, 8, 9, &[&[0x30, 0, 8, 0, 1, 2, 3, 4, 0, 0, 0, 1][..], &ip].concat()), &["GRE"]),
+        (101, ipv4(47, 8, 9, &[&[0, 0, 0x65, 0x58][..], &inner].concat()), &["Ethernet in GRE"]),
+        (101, ipv4(17, 8, 9, &udp(4789, &[&[8, 0, 0, 0, 0, 0, 1, 0][..], &inner].concat())), &["VXLAN"]),
+        (101, ipv4(17, 8, 9, &udp(2152, &gtp)), &["GTP-U"]),
+        (101, ipv4(17, 8, 9, &udp(2152, &gtp_extended)), &["GTP-U"]),
+    ];
+    for (link_type, packet, layers) in cases {
+        let decoded = whole(link_type, &packet).unwrap_or_else(|why| panic!("{layers:?} {link_type}: {why:?}"));
+        assert_eq!(words(&decoded), layers, "{link_type}");
+        assert_eq!((decoded.from.to_string(), decoded.to.to_string()), ("192.0.2.1".into(), "192.0.2.2".into()));
+        let Transport::Tcp(found) = decoded.transport else { panic!("{:?}", decoded.transport) };
+        assert_eq!((found.from_port, found.to_port, found.seq, found.ack), (1234, 80, 7, 9));
+        assert_eq!((found.payload_bytes, found.flags), (100, Flags(0x18)), "{layers:?}");
+        assert_eq!((decoded.ecn, decoded.ttl, decoded.ip_id), (2, 64, Some(0x1234)));
+    }
+}
+
+#[test]
+fn ipv6_is_read_through_its_extension_headers() {
+    let hop_by_hop = [&[43, 0, 1, 4, 0, 0, 0, 0][..], &[60, 1], &[0; 14], &[44, 0], &[0; 6], &[6, 0, 0, 0, 0, 0, 0, 1]];
+    let packet = ipv6(0, &[&hop_by_hop.concat()[..], &segment()].concat());
+    let decoded = whole(229, &packet).unwrap();
+    assert_eq!(
+        (decoded.from.to_string(), decoded.ecn, decoded.ttl, decoded.ip_id),
+        ("2001:db8::1".into(), 3, 63, None)
+    );
+    assert!(matches!(decoded.transport, Transport::Tcp(found) if found.payload_bytes == 100 && !found.is_fragment));
+}
+
+#[test]
+fn lengths_come_from_the_headers_of_ip_when_packets_are_cut_or_padded() {
+    let payload = |packet: &[u8], wire_bytes| match decode(1, packet, wire_bytes).unwrap().transport {
+        Transport::Tcp(found) => found.payload_bytes,
+        other => panic!("{other:?}"),
+    };
+    let header = tcp(1, 2, 0, 0, 0x10, &[]);
+    // Cut to 54 bytes: 1500 on the wire.
+    assert_eq!(payload(&ethernet(0x0800, &ipv4_of(6, 1, 2, &header, 1500)), 1514), 1460);
+    // Padded to Ethernet's 60 bytes.
+    assert_eq!(payload(&ethernet(0x0800, &[ipv4(6, 1, 2, &header), vec![0; 6]].concat()), 60), 0);
+    // Captured above a network card that cuts segments: no length in the header where it does not fit.
+    assert_eq!(payload(&ethernet(0x0800, &ipv4_of(6, 1, 2, &header, 0)), 14 + 40 + 100_000), 100_000);
+}
+
+#[test]
+fn all_options_of_tcp_are_read_and_nonsense_ends_them() {
+    let options = |bytes: &[u8]| {
+        let packet = ipv4(6, 1, 2, &tcp(1, 2, 0, 0, 2, bytes));
+        match whole(101, &packet).unwrap().transport {
+            Transport::Tcp(found) => found.options,
+            other => panic!("{other:?}"),
+        }
+    };
+    let syn = options(&[2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9, 1, 3, 3, 200]);
+    assert_eq!(
+        (syn.mss, syn.sack_permitted, syn.timestamps, syn.window_scale),
+        (Some(1460), true, Some((7, 9)), Some(14))
+    );
+    let usual = options(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+    assert_eq!((usual.timestamps, usual.truncated), (Some((1, 2)), false));
+    let sack = options(&[1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 6]);
+    assert_eq!((sack.sack_blocks, &sack.sack[..2]), (2, &[(1, 2), (5, 6)][..]));
+    // Two options with three blocks each: four are kept.
+    let twice: Vec<u8> = [5_u8, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 6].repeat(2);
+    assert_eq!(options(&[&twice[..], &[0, 0, 0, 0]].concat()).sack_blocks, 4);
+    assert_eq!(options(&[8, 0, 1, 1]), options(&[1, 1, 1, 1]));
+    assert_eq!(options(&[8, 40, 1, 1]).timestamps, None);
+    let cut = ipv4_of(6, 1, 2, &tcp(1, 2, 0, 0, 2, &[1; 12])[..24], 52);
+    assert!(matches!(decode(101, &cut, 52).unwrap().transport, Transport::Tcp(found) if found.options.truncated));
+}
+
+#[test]
+fn what_is_not_decoded_has_a_reason() {
+    let mut fragment = ipv4(6, 1, 2, &segment());
+    fragment[6] = 0x20;
+    let first = whole(101, &fragment).unwrap();
+    assert!(matches!(first.transport, Transport::Tcp(found) if found.is_fragment));
+    fragment[7] = 9;
+    assert_eq!(whole(101, &fragment), Err(Undecoded::Fragment));
+    assert_eq!(whole(1, &ethernet(0x0806, &[0; 28])), Err(Undecoded::NotIp));
+    assert_eq!(whole(105, &[0; 60]), Err(Undecoded::LinkType));
+    assert_eq!(whole(101, &ipv4(6, 1, 2, &segment())[..30]), Err(Undecoded::Cut));
+    assert_eq!(whole(101, &ipv4_of(6, 1, 2, &segment(), 19)), Err(Undecoded::Malformed));
+    assert_eq!(whole(101, &ipv4(132, 1, 2, &[0; 40])), Err(Undecoded::Transport));
+    assert_eq!(whole(101, &[0x70; 60]), Err(Undecoded::Malformed));
+    let nested = (0..20).fold(segment(), |inner, _| ipv4(if inner[0] == 0x45 { 4 } else { 6 }, 1, 2, &inner));
+    assert_eq!(whole(101, &nested), Err(Undecoded::Nested));
+    // A server of DNS on the port of VXLAN is UDP.
+    let plain = whole(101, &ipv4(17, 1, 2, &udp(4789, &[0; 30]))).unwrap();
+    assert_eq!(plain.transport, Transport::Udp { from: 12345, to: 4789, payload_bytes: 30 });
+}

@@ -1,0 +1,206 @@
+"""`bufferscope inspect`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bufferscope.cli import options
+
+if TYPE_CHECKING:
+    from bufferscope.inspection.connections import Connection
+    from bufferscope.inspection.inspecting import Inspection
+
+MOST_ROWS = 20
+"""Connections that are printed; all are in the run and in the document of --json."""
+MEGABYTE = 1_000_000
+
+
+def inspect(
+    captures: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURE...",
+            help="Captures of packets: pcap or pcapng, also compressed with gzip; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="The directory of the run under --out. Default: the name of the first capture.",
+            show_default=False,
+        ),
+    ] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Only packets from or to this address; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    ports: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            help="Only packets from or to this port; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    out: options.Out = Path("results"),
+    report: options.Report = None,
+    no_report: options.NoReport = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Inspect captures: the round-trip times, windows, losses and goodput of the connections in them.
+
+    Captures of tcpdump or Wireshark, taken at either end or between, become one run, which every other command takes. \
+Captures of the same connections at two places also show the delay of each direction. Files of one long capture \
+(tcpdump -C) are put together.
+
+    [bold]Examples[/bold]
+
+      tcpdump -i eth0 -s 128 -w home.pcap tcp or icmp
+
+      bufferscope inspect home.pcap
+
+      bufferscope inspect client.pcapng server.pcapng --name both-ends
+
+      bufferscope inspect home.pcap --host 192.0.2.1 --port 443 --json | jq '.connections[0]'
+
+      tcpdump -i eth0 -s 128 -c 100000 -w - tcp | bufferscope inspect - --no-report
+    """
+    from bufferscope.inspection.inspecting import default_name
+    from bufferscope.inspection.inspecting import inspect as read
+
+    silent = quiet or json
+    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything is read
+    directory = options.page(report, no_report, silent, Path("report") / (name or default_name(captures[0])))
+    with _progress(captures, silent=silent) as progress:
+        inspection = read(captures, out, name, hosts or (), ports or (), progress)
+    page = _page(inspection, directory, silent=silent) if directory else None
+    if json:
+        _print_document(inspection, page)
+    elif not quiet:
+        _print(inspection, page)
+
+
+@contextmanager
+def _progress(captures: list[str], *, silent: bool) -> Iterator[Callable[[int], bool]]:
+    from bufferscope.cli.progress import steps
+
+    sizes = [Path(file).stat().st_size for file in captures if Path(file).is_file()]
+    total = sum(sizes) if len(sizes) == len(captures) else 0
+    with steps("Reading (megabytes)", silent=silent or not total, announced=False) as step:
+
+        def progress(read_bytes: int) -> bool:
+            step(read_bytes // MEGABYTE, total // MEGABYTE)
+            return True
+
+        yield progress
+
+
+def _page(inspection: "Inspection", directory: Path, *, silent: bool) -> Path:
+    from bufferscope.cli.pages import page
+    from bufferscope.report import build
+    from bufferscope.result import Result
+
+    left = f"the run is in {inspection.run.path}/"
+    result = Result([inspection.run])
+    return page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
+
+
+def _print_document(inspection: "Inspection", page: Path | None) -> None:
+    from bufferscope.cli.documents import print_document, run_document
+    from bufferscope.inspection.connections import connections, document
+
+    summary = {key: value for key, value in inspection.summary.items() if key not in ("tables", "flows")}
+    print_document(
+        {
+            "experiment": inspection.run.experiment,
+            "runs": [run_document(inspection.run)],
+            "connections": document(connections(inspection.run, inspection.summary)),
+            "capture": summary,
+        }
+        | ({"report": str(page)} if page else {})
+    )
+
+
+def _print(inspection: "Inspection", page: Path | None) -> None:
+    from rich.text import Text
+
+    from bufferscope.cli.overview import print_findings
+    from bufferscope.cli.tables import print_warnings
+    from bufferscope.cli.terminal import console
+    from bufferscope.inspection.connections import connections
+    from bufferscope.result import Result
+
+    console().print(Text(_about(inspection)))
+    if found := connections(inspection.run, inspection.summary):
+        _print_connections(found)
+    if inspection.summary["pings"]:
+        _print_pings(inspection)
+    result = Result([inspection.run])
+    print_findings(result)
+    print_warnings([result])
+    print(f"Stored in {inspection.run.path}/")
+    if page:
+        print(f"The page: {page.resolve()}")
+
+
+def _about(inspection: "Inspection") -> str:
+    from bufferscope.inspection.observing import duration_ns
+    from bufferscope.inspection.telling import place_name
+
+    summary = inspection.summary
+    counts = summary["counts"]
+    places = "; ".join(
+        f"{place_name(place)} ({place['link_name'] or 'link type ' + str(place['link_type'])}, "
+        f"{place['packets']:,} packets)"
+        for place in summary["places"]
+    )
+    return f"{counts['packets']:,} packets in {duration_ns(summary) / 1e9:.3g} s, captured at {places}"
+
+
+def _print_connections(found: "list[Connection]") -> None:
+    from bufferscope.cli.terminal import console, plain_table
+
+    table = plain_table("Connections, by direction of the data")
+    for heading in ("Flow", "From", "To"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("kB", "Mbit/s", "RTT min", "median", "p95 (ms)", "In flight (kB)", "CE marks", "Sent again"):
+        table.add_column(heading, justify="right")
+    names = ("delivered_kb", "goodput_mbit", "rtt_min_ms", "rtt_median_ms", "rtt_p95_ms", "inflight_max_kb", "marks")
+    for each in found[:MOST_ROWS]:
+        again = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in each.retransmissions.items())
+        cells = [_cell(each.facts[name]) for name in names]
+        table.add_row(each.flow, each.sender, each.receiver, *cells, again or "0")
+    console().print(table)
+    if (more := len(found) - MOST_ROWS) > 0:
+        print(f"Connections not shown: {more}. --json has all of them.")
+
+
+def _cell(value: float | None) -> str:
+    from bufferscope.cli.tables import number
+
+    return "-" if value is None else number(value)
+
+
+def _print_pings(inspection: "Inspection") -> None:
+    from bufferscope.cli.tables import print_rows
+
+    rows = []
+    for ping in inspection.summary["pings"]:
+        known = inspection.run.probes.filter(probe=ping["name"])["rtt_ns"].drop_nulls()
+        rtt = [f"{value / 1e6:.4g}" for value in (known.min(), known.median(), known.quantile(0.95, "linear")) if value]
+        lost = ping["requests"] - ping["answered"] - ping["unknown"]
+        rows.append([ping["name"], ping["from"], ping["to"], str(ping["requests"]), str(lost), *(rtt or ["-"] * 3)])
+    print_rows("Pings", ["Ping", "From", "To", "Requests", "Lost", "RTT min", "median", "p95 (ms)"], rows)

@@ -1,0 +1,101 @@
+"""What was captured, as a run that somebody observed.
+
+The names of flows and pings come from the core: a flow is `<traffic>/<number>`, a ping `ping`, `ping-2`, ... An entry
+of the traffic is made for each of these names. The ends are named by their addresses as long as these are few.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from bufferscope import _core
+from bufferscope.errors import InputError, printable
+from bufferscope.inspection.reading import Summary
+from bufferscope.inspection.telling import warnings
+from bufferscope.observed import Entry, Observation
+from bufferscope.store.metadata import Source
+
+MOST_HOSTS = 12
+"""With more addresses, the ends are called `near` and `far`."""
+FIGURES = {
+    "flows": ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window"),
+    "pings": ("rtt", "rtt_cdf"),
+}
+NOT_IN_CAPTURES = ("transfers", "estimates")
+
+
+def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Observation:
+    """The run that captures show. Raises `InputError` if they show no connection and no ping."""
+    entries = [*_flows(summary), *_pings(summary)]
+    if not entries:
+        raise InputError(_nothing(summary))
+    hosts = list(dict.fromkeys(host for entry in entries for host in (entry.sender, entry.receiver)))
+    if len(hosts) > MOST_HOSTS:
+        hosts = ["near", "far"]
+        entries = [Entry(e.name, e.kind, *hosts, e.settings, e.start_ns, e.stop_ns) for e in entries]
+    files = ", ".join(file["name"] for file in summary["files"])
+    return Observation(
+        name=name,
+        title=f"Captured packets: {printable(files)}",
+        engine="capture",
+        tool="bufferscope inspect",
+        version=_core.__version__,
+        sources=sources,
+        duration_ns=duration_ns(summary),
+        traffic=entries,
+        hosts=hosts,
+        started=_moment(summary["first_ns"]),
+        sample_interval_ns=summary["sample_interval_ns"],
+        mss_bytes=summary["mss_bytes"] or _core.MSS_BYTES,
+        not_measured=NOT_IN_CAPTURES,
+        warnings=warnings(summary),
+        figures=_figures(summary),
+    )
+
+
+def _figures(summary: Summary) -> list[str]:
+    return [figure for what, figures in FIGURES.items() if summary[what] for figure in figures]
+
+
+def duration_ns(summary: Summary) -> int:
+    """From the first packet to the last."""
+    if summary["first_ns"] is None:
+        return 0
+    return int(summary["last_ns"] - summary["first_ns"])
+
+
+def _flows(summary: Summary) -> list[Entry]:
+    """An entry for all flows of data; the ends are those of the flow with the most of it."""
+    if not summary["flows"]:
+        return []
+    largest = max(summary["flows"], key=lambda flow: flow["delivered_bytes"] or 0)
+    name, sender, receiver = largest["name"], largest["from"]["address"], largest["to"]["address"]
+    return [Entry(name.rpartition("/")[0], "tcp", sender, receiver, {"flows": summary["flows_recorded"]})]
+
+
+def _pings(summary: Summary) -> list[Entry]:
+    return [Entry(ping["name"], "ping", ping["from"], ping["to"]) for ping in summary["pings"]]
+
+
+def _moment(first_ns: int | None) -> datetime | None:
+    """The wall-clock time of the first packet, if it is one that a calendar has."""
+    try:
+        return None if first_ns is None else datetime.fromtimestamp(first_ns / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _nothing(summary: Summary) -> str:
+    counts = summary["counts"]
+    files = printable(", ".join(file["name"] for file in summary["files"]))
+    if not counts["packets"]:
+        return f"{files}: found no packets; needed: a TCP connection or a ping"
+    kinds = {
+        "of TCP": counts["tcp"],
+        "of UDP": counts["udp"],
+        "not of the chosen hosts and ports": counts["not_chosen"],
+        "without a time": counts["without_time"],
+        **counts["undecoded"],
+    }
+    told = ", ".join(f"{number:,} {what}" for what, number in kinds.items() if number)
+    packets = f"{counts['packets']:,} packets" if counts["packets"] > 1 else "one packet"
+    return f"{files}: found {packets} ({told or 'none of a known kind'}); needed: data of a TCP connection, or a ping"

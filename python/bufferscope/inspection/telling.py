@@ -1,0 +1,122 @@
+"""What a reader of a captured run must know: what the capture lost, cut off, or can't show."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bufferscope.inspection.reading import Summary
+
+MTU_BYTES = 1500
+LARGEST_JUMBO_BYTES = 9216
+"""The largest packet of an Ethernet with jumbo frames."""
+MOST_NAMES = 3
+RARE = 0.001
+"""Packets of other kinds that are fewer than this share are not worth a warning."""
+
+
+def warnings(summary: Summary) -> list[str]:
+    """One sentence each, most important first."""
+    return [
+        *_of_files(summary),
+        *_of_places(summary),
+        *_of_packets(summary["counts"]),
+        *_of_flows(summary),
+        *_of_pings(summary),
+    ]
+
+
+def _of_files(summary: Summary) -> Iterator[str]:
+    for file in summary["files"]:
+        if file["ended"] is not None:
+            yield f"{file['name']} {_ending(file['ended'])}: the {file['packets']:,} packets before that are used"
+        elif file["packets"] == 0:
+            yield f"{file['name']} has no packets"
+
+
+def _ending(ended: str) -> str:
+    return ended if ended.startswith(("ends", "cannot")) else f"is damaged at {ended}"
+
+
+def _of_places(summary: Summary) -> Iterator[str]:
+    places = summary["places"]
+    for place in places:
+        where = place_name(place)
+        if place["lost"]:
+            share = place["lost"] / (place["lost"] + place["packets"])
+            yield (
+                f"{where}: the capture itself lost {place['lost']:,} packets ({share:.2%}), by its own count: they "
+                "look like losses of the network"
+            )
+        if place["link_name"] is None:
+            yield f"{where}: link type {place['link_type']} is not known, so none of its packets is used"
+        if place["backwards"]:
+            yield f"{where}: the clock went back {place['backwards']:,} times"
+    if len(places) == 1:
+        yield "captured at one place: the delay of each direction alone can't be known"
+
+
+def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
+    if counts["beyond_mtu"]:
+        largest = counts["largest_ip_bytes"]
+        why = "segmentation offload" if largest > LARGEST_JUMBO_BYTES else "segmentation offload or jumbo frames"
+        yield (
+            f"{counts['beyond_mtu']:,} segments are larger than {MTU_BYTES} bytes (the largest {largest:,}): {why}; on "
+            "the wire these are several packets, and their times are those of the first or the last"
+        )
+    if counts["without_options"]:
+        yield (
+            f"{counts['without_options']:,} segments were cut off within TCP's options: timestamps and selective "
+            "acknowledgements are missing (capture at least 128 bytes: tcpdump -s 128)"
+        )
+    if counts["without_time"]:
+        yield f"{counts['without_time']:,} packets have no time, and are left out"
+    if counts["fragmented_segments"]:
+        yield f"{counts['fragmented_segments']:,} segments were in fragments of IP, and are left out"
+    for layer, packets in counts["layers"].items():
+        yield f"{packets:,} packets were in {layer}: what is inside is used"
+    for reason, packets in counts["undecoded"].items():
+        if packets > RARE * counts["packets"]:
+            yield f"{packets:,} of {counts['packets']:,} packets are left out: {reason}"
+
+
+def _of_flows(summary: Summary) -> Iterator[str]:
+    flows = summary["flows"]
+    if one_way := [flow["name"] for flow in flows if not flow["both_directions"]]:
+        yield f"only one direction of {_some(one_way)} was captured: no round-trip times, nothing in flight, no goodput"
+    if unseen := [flow for flow in flows if flow["unseen_bytes"]]:
+        lost = sum(flow["unseen_bytes"] for flow in unseen)
+        yield (
+            f"{lost:,} bytes of {_some([flow['name'] for flow in unseen])} were acknowledged and are not in the "
+            "capture, which lost them"
+        )
+    if unscaled := [flow["name"] for flow in flows if flow["both_directions"] and not flow["window_scale_known"]]:
+        yield f"the beginning of {_some(unscaled)} was not captured: the receiver's window has an unknown scale"
+    if more := summary["flows_recorded"] - len(flows):
+        yield f"{more:,} more flows are in the records than are told here"
+    if summary["segments_left_out"]:
+        yield f"{summary['segments_left_out']:,} segments of further connections are left out: too many at a time"
+
+
+def _some(names: Sequence[str]) -> str:
+    """A few names, and how many more.
+
+    >>> _some(["tcp/1", "tcp/2", "tcp/3", "tcp/4", "tcp/5"])
+    'tcp/1, tcp/2, tcp/3 and 2 more'
+    """
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _of_pings(summary: Summary) -> Iterator[str]:
+    for ping in summary["pings"]:
+        if ping["answered"] == 0:
+            yield (
+                f"{ping['name']}: no reply to {ping['requests']:,} requests from {ping['from']} to {ping['to']} was "
+                "captured; perhaps one direction only was"
+            )
+    if summary["pings_left_out"]:
+        yield f"{summary['pings_left_out']:,} echo requests of further pings are left out"
+
+
+def place_name(place: Mapping[str, Any]) -> str:
+    """The interface and the file of a place."""
+    return f"{place['interface']} of {place['file']}" if place["interface"] else str(place["file"])
