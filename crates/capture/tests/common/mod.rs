@@ -158,7 +158,7 @@ pub(crate) struct Found {
 }
 
 impl Follower for Found {
-    fn segment(&mut self, segment: &Segment) {
+    fn segment(&mut self, segment: &Segment, _: i64) {
         self.segments.push(*segment);
     }
 
