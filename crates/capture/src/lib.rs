@@ -1,7 +1,8 @@
 //! Reads captures of packets, and what they show of the connections in them.
 //!
 //! [`file`] reads the packets of pcap and pcapng files, [`decode`] finds the transport's headers in them, and what it
-//! finds of TCP is a [`Segment`]. Nothing is allocated per packet: a packet borrows the reader's buffer. Every byte is
+//! finds of TCP is a [`Segment`]. [`analysis`] follows connections, and [`inspect`] puts all of this together, from files to
+//! records. Nothing is allocated per packet: a packet borrows the reader's buffer. Every byte is
 //! untrusted: nothing panics, and no length is believed before it has been checked against a limit.
 
 pub mod analysis;

@@ -29,20 +29,17 @@ class Connection:
 
 def connections(run: Run, summary: Summary) -> list[Connection]:
     """All flows of a run, those with the most data first."""
-    import polars as pl
-
-    samples = _by_flow(_samples(run))
-    halves = _halves(run)
-    repeated = run.retransmissions.group_by("flow", "kind").agg(pl.len(), pl.col("spurious").sum())
+    windows = {row["flow"]: row["rwnd_bytes"] for row in _windows(run).iter_rows(named=True)}
+    rtt = _round_trips(run)
     found = [
         Connection(
             flow["name"],
             _end(flow["from"]),
             _end(flow["to"]),
-            _facts(samples.get(flow["name"], {}), halves.get(flow["name"], {}), flow),
-            _kinds(repeated.filter(flow=flow["name"])),
+            _facts(flow, rtt.get(flow["name"], {}), windows.get(flow["name"])),
+            {kind: number for kind, number in flow["retransmissions"].items() if number},
         )
-        for flow in summary.get("flows", ())
+        for flow in summary["flows"]
     ]
     return sorted(found, key=lambda each: -(each.facts["delivered_kb"] or 0))
 
@@ -61,50 +58,39 @@ def document(found: Sequence[Connection]) -> list[dict[str, object]]:
     ]
 
 
-def _samples(run: Run) -> "pl.DataFrame":
+def _windows(run: Run) -> "pl.DataFrame":
+    """The largest window that each flow's receiver advertised."""
     import polars as pl
 
-    return run.flows.group_by("flow").agg(
-        pl.col("t_ns").min().alias("first_ns"),
-        pl.col("t_ns").max().alias("last_ns"),
-        pl.col("delivered_bytes").max().alias("delivered_bytes"),
-        pl.col("inflight_bytes").max().alias("inflight_bytes"),
-        pl.col("rwnd_bytes").max().alias("rwnd_bytes"),
-    )
+    return run.flows.group_by("flow").agg(pl.col("rwnd_bytes").max())
 
 
-def _halves(run: Run) -> dict[str, dict[str, float]]:
-    """Quantiles of the round-trip time by flow: of the half with the longer one, and the smallest of both."""
+def _round_trips(run: Run) -> dict[str, dict[str, float]]:
+    """Round-trip times by flow: the sum of both halves of the path, of which one is about 0 in a capture at an end."""
     import polars as pl
 
     rtt = pl.col("rtt_ns")
-    frame = run.round_trips.group_by("flow", "half").agg(
-        rtt.min().alias("min"), rtt.median().alias("median"), rtt.quantile(0.95, "linear").alias("p95")
-    )
-    found: dict[str, dict[str, float]] = {}
-    for row in frame.sort("median").iter_rows(named=True):
-        # The last row of a flow is that of the half with the longer median.
-        found[row["flow"]] = {key: row[key] for key in ("min", "median", "p95")}
-    return found
+    quantiles = {"min": rtt.min(), "median": rtt.median(), "p95": rtt.quantile(0.95, "linear")}
+    # A segment and its timestamp are two witnesses of the same: the first, if there is one.
+    is_better = pl.col("method") == pl.col("method").min().over("flow", "half")
+    by_half = run.round_trips.filter(is_better).group_by("flow", "half").agg(**quantiles)
+    paths = by_half.group_by("flow").agg(pl.col(list(quantiles)).sum())
+    return {row["flow"]: row for row in paths.iter_rows(named=True)}
 
 
-def _by_flow(frame: "pl.DataFrame") -> dict[str, dict[str, Any]]:
-    return {row["flow"]: row for row in frame.iter_rows(named=True)}
-
-
-def _facts(samples: Mapping[str, Any], rtt: Mapping[str, float], flow: Mapping[str, Any]) -> dict[str, float | None]:
-    delivered = samples.get("delivered_bytes")
-    lasted_ns = (samples["last_ns"] - samples["first_ns"]) if samples else 0
+def _facts(flow: Mapping[str, Any], rtt: Mapping[str, float], window_bytes: int | None) -> dict[str, float | None]:
+    delivered = flow["delivered_bytes"]
+    lasted_ns = flow["last_ns"] - flow["first_ns"]
     return {
-        "delivered_kb": None if delivered is None else delivered / KB,
+        "delivered_kb": _over(delivered, KB),
         "duration_s": lasted_ns / 1e9,
         "goodput_mbit": None if delivered is None or lasted_ns <= 0 else delivered * 8e9 / lasted_ns / MBIT,
         "rtt_min_ms": _over(rtt.get("min"), MS),
         "rtt_median_ms": _over(rtt.get("median"), MS),
         "rtt_p95_ms": _over(rtt.get("p95"), MS),
-        "inflight_max_kb": _over(samples.get("inflight_bytes"), KB),
-        "window_max_kb": _over(samples.get("rwnd_bytes"), KB),
-        "marks": flow.get("ce_marks"),
+        "inflight_max_kb": _over(flow["largest_flight_bytes"], KB),
+        "window_max_kb": _over(window_bytes, KB),
+        "marks": flow["ce_marks"],
     }
 
 
@@ -112,12 +98,6 @@ def _over(value: float | None, unit: float) -> float | None:
     return None if value is None else value / unit
 
 
-def _kinds(frame: "pl.DataFrame") -> dict[str, int]:
-    kinds = dict(frame.select("kind", "len").sort("kind").iter_rows())
-    spurious = int(frame["spurious"].sum() or 0)
-    return {**kinds, "spurious": spurious} if spurious else kinds
-
-
 def _end(end: Mapping[str, Any]) -> str:
-    address = str(end["address"])
-    return f"[{address}]:{end['port']}" if ":" in address else f"{address}:{end['port']}"
+    address, port = end["address"], end["port"]
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

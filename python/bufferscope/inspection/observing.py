@@ -4,9 +4,8 @@ The names of flows and pings come from the core: a flow is `<traffic>/<number>`,
 of the traffic is made for each of these names. The ends are named by their addresses as long as these are few.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from bufferscope import _core
 from bufferscope.errors import InputError, printable
@@ -17,7 +16,6 @@ from bufferscope.store.metadata import Source
 
 MOST_HOSTS = 12
 """With more addresses, the ends are called `near` and `far`."""
-SAMPLE_INTERVAL_NS = 10_000_000
 FIGURES = {
     "flows": ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window"),
     "pings": ("rtt", "rtt_cdf"),
@@ -46,12 +44,16 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
         traffic=entries,
         hosts=hosts,
         started=_moment(summary["first_ns"]),
-        sample_interval_ns=summary.get("sample_interval_ns", SAMPLE_INTERVAL_NS),
-        mss_bytes=summary.get("mss_bytes") or _core.MSS_BYTES,
+        sample_interval_ns=summary["sample_interval_ns"],
+        mss_bytes=summary["mss_bytes"] or _core.MSS_BYTES,
         not_measured=NOT_IN_CAPTURES,
         warnings=warnings(summary),
-        figures=[figure for what, figures in FIGURES.items() if summary.get(what) for figure in figures],
+        figures=_figures(summary),
     )
+
+
+def _figures(summary: Summary) -> list[str]:
+    return [figure for what, figures in FIGURES.items() if summary[what] for figure in figures]
 
 
 def duration_ns(summary: Summary) -> int:
@@ -62,14 +64,12 @@ def duration_ns(summary: Summary) -> int:
 
 
 def _flows(summary: Summary) -> list[Entry]:
-    """An entry for each name of flows; the ends are those of its first flow."""
-    named: dict[str, list[Mapping[str, Any]]] = {}
-    for flow in summary.get("flows", ()):
-        named.setdefault(flow["name"].rpartition("/")[0], []).append(flow)
-    return [
-        Entry(name, "tcp", str(flows[0]["from"]["address"]), str(flows[0]["to"]["address"]), {"flows": len(flows)})
-        for name, flows in named.items()
-    ]
+    """An entry for all flows of data; the ends are those of the flow with the most of it."""
+    if not summary["flows"]:
+        return []
+    largest = max(summary["flows"], key=lambda flow: flow["delivered_bytes"] or 0)
+    name, sender, receiver = largest["name"], largest["from"]["address"], largest["to"]["address"]
+    return [Entry(name.rpartition("/")[0], "tcp", sender, receiver, {"flows": summary["flows_recorded"]})]
 
 
 def _pings(summary: Summary) -> list[Entry]:

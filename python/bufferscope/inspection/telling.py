@@ -1,6 +1,6 @@
 """What a reader of a captured run must know: what the capture lost, cut off, or can't show."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bufferscope.inspection.reading import Summary
@@ -8,13 +8,20 @@ from bufferscope.inspection.reading import Summary
 MTU_BYTES = 1500
 LARGEST_JUMBO_BYTES = 9216
 """The largest packet of an Ethernet with jumbo frames."""
+MOST_NAMES = 3
 RARE = 0.001
 """Packets of other kinds that are fewer than this share are not worth a warning."""
 
 
 def warnings(summary: Summary) -> list[str]:
     """One sentence each, most important first."""
-    return [*_of_files(summary), *_of_places(summary), *_of_packets(summary["counts"]), *_of_pings(summary)]
+    return [
+        *_of_files(summary),
+        *_of_places(summary),
+        *_of_packets(summary["counts"]),
+        *_of_flows(summary),
+        *_of_pings(summary),
+    ]
 
 
 def _of_files(summary: Summary) -> Iterator[str]:
@@ -69,6 +76,34 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
     for reason, packets in counts["undecoded"].items():
         if packets > RARE * counts["packets"]:
             yield f"{packets:,} of {counts['packets']:,} packets are left out: {reason}"
+
+
+def _of_flows(summary: Summary) -> Iterator[str]:
+    flows = summary["flows"]
+    if one_way := [flow["name"] for flow in flows if not flow["both_directions"]]:
+        yield f"only one direction of {_some(one_way)} was captured: no round-trip times, nothing in flight, no goodput"
+    if unseen := [flow for flow in flows if flow["unseen_bytes"]]:
+        lost = sum(flow["unseen_bytes"] for flow in unseen)
+        yield (
+            f"{lost:,} bytes of {_some([flow['name'] for flow in unseen])} were acknowledged and are not in the "
+            "capture, which lost them"
+        )
+    if unscaled := [flow["name"] for flow in flows if flow["both_directions"] and not flow["window_scale_known"]]:
+        yield f"the beginning of {_some(unscaled)} was not captured: the receiver's window has an unknown scale"
+    if more := summary["flows_recorded"] - len(flows):
+        yield f"{more:,} more flows are in the records than are told here"
+    if summary["segments_left_out"]:
+        yield f"{summary['segments_left_out']:,} segments of further connections are left out: too many at a time"
+
+
+def _some(names: Sequence[str]) -> str:
+    """A few names, and how many more.
+
+    >>> _some(["tcp/1", "tcp/2", "tcp/3", "tcp/4", "tcp/5"])
+    'tcp/1, tcp/2, tcp/3 and 2 more'
+    """
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _of_pings(summary: Summary) -> Iterator[str]:
