@@ -1,8 +1,9 @@
 """The main cause: a standing queue if there is one, or else what held the flows back.
 
-A delay counts if it lasts for half of the time with load, is at least 10 ms, and at least half of the empty path's
-round trip or 50 ms. Where pings cross the queue, they must show it, too: a queue that only its own flow waits in,
-behind flow queueing, harms nobody else.
+A delay counts if it lasts for half of the time with load and is at least 10 ms. Where a queue manager keeps the queue,
+and for a delay that no queue explains, it must also be at least half of the empty path's round trip, or 50 ms: managers
+aim at a few milliseconds, and not all at fewer than ten. Where pings cross the queue, they must show it, too: a queue
+that only its own flow waits in, behind flow queueing, harms nobody else.
 """
 
 from collections.abc import Sequence
@@ -17,22 +18,23 @@ from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE
 LEAST_ADDED_S = LEAST_ADDED_MS / 1e3
 MUCH_ADDED_S = 0.05
 """Enough to count on any path: what games can stand."""
+STANDS = 0.5
+"""The share of the time for which a queue that counts must stand."""
 AGREE = 0.5
 """Pings that see less than this share of the queue's delay contradict it."""
 IN_RING = 0.5
 """The share of a port's delay from which on its ring is the cause."""
+LEAST_USED = 0.75
+"""What one flow that halves its window takes of a path whose queue holds nothing: its window goes from half of what the
+path holds to all of it. A queue with which a link carries that much is not to blame."""
 SPOILED = (Limit.RECEIVER, Limit.BUFFER, Limit.FIXED, Limit.LOSS, Limit.QUEUE)
 """Limits that a flow does not want."""
 _CAUSES = {
     Limit.RECEIVER: Cause.WINDOW,
     Limit.BUFFER: Cause.WINDOW,
     Limit.FIXED: Cause.WINDOW,
-    Limit.APPLICATION: Cause.APPLICATION,
     Limit.LOSS: Cause.LOSS,
     Limit.QUEUE: Cause.SHALLOW,
-    Limit.LINK: Cause.NONE,
-    Limit.START: Cause.NONE,
-    Limit.UNKNOWN: Cause.UNKNOWN,
 }
 
 
@@ -87,7 +89,8 @@ def round_trip_s(found: Evidence, port: str) -> float:
 
 
 def _counts(found: Evidence, queue: Standing) -> bool:
-    if not is_much(queue.delay_s, round_trip_s(found, queue.port)):
+    is_plain = found.is_unmanaged(queue) and queue.delay_s >= LEAST_ADDED_S and queue.standing_share >= STANDS
+    if not is_plain and not is_much(queue.delay_s, round_trip_s(found, queue.port)):
         return False
     seen = [pings.added_s(0.5) for pings in found.pings_across(queue.port)]
     return not seen or max(seen) >= AGREE * queue.delay_s
@@ -121,20 +124,30 @@ def _unexplained(found: Evidence) -> str | None:
 
 
 def _of_flows(found: Evidence, limits: Sequence[Limited]) -> Diagnosis:
-    spoiled = [each for each in limits if each.limit in SPOILED and not full_port(found, each.sender)]
+    spoiled = [each for each in limits if each.limit in SPOILED and _is_spoiled(found, each)]
     if spoiled:
         main = max(spoiled, key=lambda each: _foregone(found, each))
         return Diagnosis(_CAUSES[main.limit], main=main, limits=tuple(limits))
     greedy = [each for each in limits if each.limit is not Limit.APPLICATION]
     if greedy:
         main = max(greedy, key=lambda each: each.sender.goodput_bps)
-        doubt = f"nothing in the records limits {main.sender.flow}" if main.limit is Limit.UNKNOWN else None
-        return Diagnosis(_CAUSES[main.limit], main=main, limits=tuple(limits), doubt=doubt)
+        if main.limit is Limit.UNKNOWN:
+            doubt = f"nothing in the records limits {main.sender.flow}"
+            return Diagnosis(Cause.UNKNOWN, main=main, limits=tuple(limits), doubt=doubt)
+        return Diagnosis(Cause.NONE, main=main, limits=tuple(limits))
     applications = [each for each in limits if each.sender.is_tcp]
     if applications:
         main = max(applications, key=lambda each: each.sender.goodput_bps)
         return Diagnosis(Cause.APPLICATION, main=main, limits=tuple(limits))
     return Diagnosis(Cause.NONE, limits=tuple(limits))
+
+
+def _is_spoiled(found: Evidence, each: Limited) -> bool:
+    """Whether a limit leaves much of the path unused."""
+    if full_port(found, each.sender):
+        return False
+    used = [found.queues[port.name].utilization for port in each.sender.way.out if port.name in found.queues]
+    return each.limit is not Limit.QUEUE or max(used, default=0.0) < LEAST_USED
 
 
 def _foregone(found: Evidence, each: Limited) -> float:

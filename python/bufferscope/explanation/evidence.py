@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bufferscope.explanation.losses import Losses, losses
 from bufferscope.explanation.pings import Pings, pings
+from bufferscope.explanation.places import does_nothing
 from bufferscope.explanation.senders import BULK, Sender, Way, load_window, senders, ways
 from bufferscope.explanation.standing import Standing, by_delay, standing
 from bufferscope.metrics.network import Port, ports
@@ -48,6 +49,10 @@ class Evidence:
         """The queues that data or pings meet, the longest median delay first."""
         met = {port.name for way in self.ways.values() for port in (*way.out, *way.back)}
         return [each for each in by_delay(self.queues) if each.port in met]
+
+    def is_unmanaged(self, queue: Standing) -> bool:
+        """Whether the deepest layer of a port does nothing about its queue until it is full."""
+        return queue.deepest.layer == "ring" or does_nothing(self.ports[queue.port].queue)
 
     def crossing(self, port: str) -> list[Sender]:
         """The flows whose data crosses a port."""

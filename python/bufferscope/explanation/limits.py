@@ -53,6 +53,8 @@ def limited(found: Evidence, sender: Sender) -> Limited:
     if sender.buffer_share >= MOST:
         return Limited(sender, Limit.BUFFER, share=sender.buffer_share)
     application = max(sender.application_share, sender.idle_share)
+    if application >= MOST and sender.always_writes:
+        return Limited(sender, Limit.BUFFER, share=application)
     if application >= MOST:
         return Limited(sender, Limit.APPLICATION, share=application)
     full = full_port(found, sender)

@@ -158,7 +158,7 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
         return
     port = found.ports[queue.port]
     formula = "the bandwidth-delay product" if flows == 1 else f"the bandwidth-delay product over √{flows}"
-    has = _own_limit(port.limit_packets, port.queue.get("limit_bytes"))
+    has = _own_limit(needed, port.limit_packets, port.queue.get("limit_bytes"))
     sentence = f"As a tail-drop queue, {queue.port} would need {needed} packets, {formula}{has}."
     numbers: dict[str, Number] = {"needed_packets": needed}
     if port.limit_packets is not None:
@@ -167,7 +167,9 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
     yield Statement("limit", sentence, numbers, "queue_length", unknown)
 
 
-def _own_limit(limit_packets: int | None, limit_bytes: int | None) -> str:
+def _own_limit(needed: int, limit_packets: int | None, limit_bytes: int | None) -> str:
+    if limit_packets is not None and limit_packets <= needed:
+        return f"; its limit, {limit_packets}, is not longer than that, so only a queue manager makes it shorter"
     if limit_packets is not None:
         return f"; its limit is {limit_packets}"
     return f"; its limit is {words.size(limit_bytes)}" if limit_bytes else ""

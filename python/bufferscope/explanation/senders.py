@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from bufferscope.engines import ENGINES
 from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.idle import transit_s
 from bufferscope.metrics.network import NANOSECONDS, OVER_TCP, Port, path, traffic_ends, traffic_named, traffic_of_flow
@@ -64,13 +65,14 @@ class Sender:
     """Mean smoothed round-trip time."""
     idle_share: float
     """Nothing to send, and nothing under way."""
-    receiver_share: float
     buffer_share: float
+    receiver_share: float
+    """The time for which Linux' account, or the samples, have this limit: the window is full while data waits."""
     application_share: float
-    """Samples in which the application was the limit, the send buffer's part left out."""
-    unsent_share: float
-    """Samples in which data waited to be sent."""
+    """Samples in which nothing waited to be sent although the windows had room for another segment."""
     retransmits: int
+    is_scripted: bool
+    """Whether the scenario says what its application does: not that of a run which was only observed."""
     is_starting: bool
     """Whether it is still in its first slow start at the end."""
 
@@ -78,6 +80,13 @@ class Sender:
     def is_tcp(self) -> bool:
         """Whether it has a window."""
         return self.cwnd_bytes is not None
+
+    @property
+    def always_writes(self) -> bool:
+        """Whether the scenario says that its application has more to send at any time."""
+        entry = self.way.entry
+        is_endless = entry["kind"] == "tcp" and "rate_bps" not in entry and "on_off" not in entry
+        return self.is_scripted and is_endless and entry.get("bytes") is None
 
     @property
     def excess_bytes(self) -> float:
@@ -119,7 +128,9 @@ def senders(run: RunRecords, window: Window, known: dict[str, Way]) -> list[Send
     if rows.is_empty():
         return []
     first, last = pl.col("t_ns").arg_min(), pl.col("t_ns").arg_max()
-    buffered = (pl.col("sndbuf_limited_ns").diff() > 0).fill_null(False)
+    mss, waits = int(run.meta["mss_bytes"]), pl.col("notsent_bytes") > 0
+    has_room = pl.col("inflight_bytes") + mss <= pl.min_horizontal("cwnd_bytes", "rwnd_bytes")
+    is_shut = pl.col("inflight_bytes") + mss > pl.col("rwnd_bytes")
     facts = (
         rows.sort("t_ns", maintain_order=True)
         .group_by("flow", "traffic", maintain_order=True)
@@ -133,17 +144,18 @@ def senders(run: RunRecords, window: Window, known: dict[str, Way]) -> list[Send
             least_cwnd=pl.col("cwnd_bytes").min(),
             rwnd=pl.col("rwnd_bytes").max(),
             srtt=pl.col("srtt_ns").mean() / NANOSECONDS,
-            application=(pl.col("app_limited") & ~buffered).mean(),
-            unsent=(pl.col("notsent_bytes") > 0).mean(),
+            application=(~waits & has_room).mean(),
+            shut=(waits & is_shut).mean(),
             starting=pl.col("ssthresh_bytes").get(last).is_null() & (pl.col("retransmits").get(last) == 0),
         )
         .filter(pl.col("seconds") > 0)
         .sort("delivered_bytes", descending=True, maintain_order=True)
     )
-    return [_sender(row, known[row["traffic"]]) for row in facts.iter_rows(named=True)]
+    is_scripted = run.meta["engine"] in ENGINES
+    return [_sender(row, known[row["traffic"]], is_scripted) for row in facts.iter_rows(named=True)]
 
 
-def _sender(row: dict[str, object], way: Way) -> Sender:
+def _sender(row: dict[str, object], way: Way, is_scripted: bool) -> Sender:
     seconds = _number(row["seconds"])
     lasted_ns = seconds * NANOSECONDS
     is_tcp = row["cwnd"] is not None and way.entry["kind"] in OVER_TCP
@@ -160,11 +172,11 @@ def _sender(row: dict[str, object], way: Way) -> Sender:
         rwnd_bytes=None if row["rwnd"] is None else int(_number(row["rwnd"])),
         srtt_s=None if row["srtt"] is None else _number(row["srtt"]),
         idle_share=1 - min(1.0, _number(row["busy_ns"]) / lasted_ns) if is_tcp else 0.0,
-        receiver_share=_number(row["rwnd_limited_ns"]) / lasted_ns,
+        receiver_share=max(_number(row["rwnd_limited_ns"]) / lasted_ns, _number(row["shut"])),
         buffer_share=_number(row["sndbuf_limited_ns"]) / lasted_ns,
         application_share=_number(row["application"]),
-        unsent_share=_number(row["unsent"]),
         retransmits=int(_number(row["retransmits"])),
+        is_scripted=is_scripted,
         is_starting=bool(row["starting"]) and is_tcp,
     )
 

@@ -1,7 +1,9 @@
 """Standing queues: how long packets wait in each layer of each port, and since when.
 
 A layer's delay at a sample is the time that it takes to pass on its content. Where it passes on less than its wire
-could, as a shaper does, that rate is measured while it has a backlog, so no discipline's parameters are needed.
+could, as a shaper does, that rate is measured while it has a backlog, so no discipline's parameters are needed: in the
+intervals in which it passes on less than what waited at their beginning. A backlog at both ends would not do, because
+an application may write in step with the samples.
 
 A queue *stands* where this delay stays above 5 ms for 100 ms or longer: CoDel's target and interval (RFC 8289, sections
 4.3 and 4.4). As in CoDel, the target is at least the time that a full packet takes.
@@ -145,13 +147,12 @@ def _delays_s(rows: pl.DataFrame, share: float) -> pl.Series:
 
 def _service_share(rows: pl.DataFrame) -> float:
     """What the layer passes on while it has a backlog, as a share of the wire's rate; 1 if as fast as the wire."""
-    waiting = pl.col("bytes") > FRAME_BYTES
     intervals = rows.select(
         bits=pl.col("sent_bytes").diff() * 8,
         seconds=pl.col("t_ns").diff() / NANOSECONDS,
         rate_bps=pl.col("rate_bps").shift(),
-        waiting=waiting & waiting.shift(),
-    ).filter(pl.col("waiting"))
+        waited=pl.col("bytes").shift(),
+    ).filter(pl.col("waited") * 8 > pl.col("bits"))
     seconds = float(intervals["seconds"].sum())
     possible = float((intervals["seconds"] * intervals["rate_bps"]).sum())
     if seconds < LEAST_BACKLOGGED_S or possible <= 0:

@@ -5,13 +5,11 @@ from bufferscope.explanation.diagnosis import Diagnosis
 from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.flow_words import flow_statement
 from bufferscope.explanation.limits import Limit
-from bufferscope.explanation.places import port_settings
+from bufferscope.explanation.places import PURE_LIMITS, port_settings
 from bufferscope.explanation.queue_words import LAYERS
 from bufferscope.explanation.standing import Standing
 from bufferscope.explanation.statement import Cause, Number, Statement
 
-PURE_LIMITS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast")
-"""Disciplines that do nothing about a queue until it is full."""
 _WINDOWS = {
     Limit.RECEIVER: "the receiver's window is smaller than what the path holds",
     Limit.BUFFER: "the sender's buffer is smaller than what the path holds",
@@ -73,6 +71,8 @@ def _nothing(found: Evidence, diagnosis: Diagnosis) -> str:
     main = diagnosis.main
     if main and main.limit is Limit.START:
         return f"Nothing is wrong that this run shows: {main.sender.flow} is still in slow start, and no queue stands."
+    if main and main.limit is not Limit.LINK and main.limit is not Limit.UNKNOWN:
+        return f"Nothing is wrong: no queue stands, and the path of {main.sender.flow} is nearly full."
     if main and main.port:
         return f"Nothing is wrong: {main.port} carries all that it can, and no queue stands."
     return "Nothing is wrong: no queue stands, and no flow that lasts is held back."
