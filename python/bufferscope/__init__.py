@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bufferscope.api import choose, compare, load, run
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
+    from bufferscope.explanation import Explanation, explain
     from bufferscope.result import Result
     from bufferscope.stepping import Simulation
     from bufferscope.store.run import Run
@@ -27,6 +28,7 @@ __all__ = [
     "EngineError",
     "Experiment",
     "ExperimentError",
+    "Explanation",
     "InputError",
     "Result",
     "Run",
@@ -36,6 +38,7 @@ __all__ = [
     "catalogue",
     "choose",
     "compare",
+    "explain",
     "figures",
     "load",
     "metrics",
@@ -49,6 +52,7 @@ _HOMES = {
     "EngineError": "errors",
     "Experiment": "experiment",
     "ExperimentError": "errors",
+    "Explanation": "explanation",
     "InputError": "errors",
     "Result": "result",
     "Run": "store.run",
@@ -57,6 +61,7 @@ _HOMES = {
     "catalogue": "experiment",
     "choose": "api",
     "compare": "api",
+    "explain": "explanation",
     "figures": "figures",
     "load": "api",
     "metrics": "metrics",

@@ -11,6 +11,7 @@ from bufferscope.cli import (
     choose,
     commands,
     compare,
+    explain,
     export,
     guest,
     importing,
@@ -35,6 +36,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope reproduce                   run them all and write a page with every figure
 
   bufferscope compare results/ucas-reproduce   compare its runs with one another
+
+  bufferscope explain results/ucas-reproduce   say where the delay stood, why, and what would help
 
   bufferscope choose my-home.toml         say which queue to take, and why
 
@@ -73,6 +76,7 @@ app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
 app.command("choose")(choose.choose)
 app.command("compare")(compare.compare)
+app.command("explain")(explain.explain)
 app.command("export")(export.export)
 app.command("import")(importing.import_)
 app.command("inspect")(inspect.inspect)
