@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bufferscope.agreement import Comparison, PointAgreement, compare
 from bufferscope.engines import Engine, engines

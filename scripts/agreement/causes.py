@@ -19,7 +19,10 @@ class Cause:
 
 
 def causes(text: str, scenarios: Iterable[str], name: str = "causes.toml") -> list[Cause]:
-    """The entries of the file of this name; raises `InputError` if one names a scenario or metric that does not exist."""
+    """The entries of the file of this name.
+
+    Raises `InputError` if one names a scenario or metric that does not exist.
+    """
     known = set(scenarios)
     found = []
     for entry in tomllib.loads(text).get("cause", []):

@@ -1,4 +1,4 @@
-"""The page of a matrix, such as docs/agreement.md: every scenario's metrics that have aims, and the remaining differences with causes."""
+"""The page of a matrix, such as docs/agreement.md: metrics that have aims, and the remaining differences with causes."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,7 +54,10 @@ class Count:
 def page(
     results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, title: str, matrix: str, kept: bool = False
 ) -> str:
-    """The whole page, of the matrix in the file of this name. It says if stored runs of the reference were `kept` regardless of the build that made them."""
+    """The whole page, of the matrix in the file of this name.
+
+    It says if stored runs of the reference were `kept` regardless of the build that made them.
+    """
     missed = differences(results, causes)
     every = differences(results, causes, verdicts=("missed", "chance"))
     counts = [_count(results, aim) for aim in AIMS]

@@ -82,7 +82,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--set", action="append", default=[], dest="settings", metavar="KEY=VALUE",
         help="with --only: change a setting of the scenarios",
     )  # fmt: skip
-    options.add_argument("--matrix", type=Path, help="the scenarios (default: those of matrix.toml, and of devices.toml)")
+    options.add_argument("--matrix", type=Path, help="the scenarios (default: both matrix.toml and devices.toml)")
     options.add_argument("--pages", type=Path, default=DOCS, help="where pages are written (default: docs/)")
     chosen = options.parse_args(arguments)
     if chosen.settings and not chosen.only:
