@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
     from bufferscope.result import Result
+    from bufferscope.sizing.sizing import size
     from bufferscope.stepping import Simulation
     from bufferscope.store.run import Run
 
@@ -41,6 +42,7 @@ __all__ = [
     "metrics",
     "report",
     "run",
+    "size",
 ]
 
 _HOMES = {
@@ -62,6 +64,7 @@ _HOMES = {
     "metrics": "metrics",
     "report": "report",
     "run": "api",
+    "size": "sizing.sizing",
 }
 __getattr__ = lazy.names(__name__, _HOMES)
 

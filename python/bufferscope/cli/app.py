@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import agree, browse, choose, commands, compare, export, guest, reproduce, run, shell, system
+from bufferscope.cli import agree, browse, choose, commands, compare, export, guest, reproduce, run, shell, size, system
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -23,6 +23,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope compare results/ucas-reproduce   compare its runs with one another
 
   bufferscope choose my-home.toml         say which queue to take, and why
+
+  bufferscope size --rate 10mbit --rtt 40ms   say how large the buffer of a line should be
 
   bufferscope agree ucas-reproduce        compare the simulator with a real kernel
 """
@@ -58,6 +60,7 @@ app.command("show")(browse.show)
 app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
 app.command("choose")(choose.choose)
+app.command("size")(size.size)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.command("agree")(agree.agree)
