@@ -142,11 +142,21 @@ def _digest(found: bytes) -> TableFile:
     return {"bytes": len(found), "sha256": hashlib.sha256(found).hexdigest()}
 
 
+def schema() -> dict[str, dict[str, str]]:
+    """The kind of every column of every table: `string`, `boolean` or `integer` (64 bits); any may have nulls."""
+    return {
+        table: {
+            column: "string" if column in _TEXTS else "boolean" if column in _FLAGS else "integer" for column in columns
+        }
+        for table, columns in _core.TABLES.items()
+    }
+
+
 def _columns(table: str) -> "dict[str, type[pl.DataType]]":
     import polars as pl
 
-    kinds = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_FLAGS, pl.Boolean)
-    return {column: kinds.get(column, pl.Int64) for column in _core.TABLES[table]}
+    kinds: dict[str, type[pl.DataType]] = {"string": pl.String, "boolean": pl.Boolean, "integer": pl.Int64}
+    return {column: kinds[kind] for column, kind in schema()[table].items()}
 
 
 def _check_columns(path: Path, columns: "Mapping[str, type[pl.DataType]]", found: "Mapping[str, pl.DataType]") -> None:
