@@ -14,7 +14,7 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 # The Python to make the environment from; empty: the first suitable one in PATH.
 PYTHON ?=
-# Arguments for `make reproduce`, `make agreement`, `make battling` and pytest, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
+# Arguments for `make reproduce`, `make agreement`, `make battling`, `make explaining` and pytest, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
 ARGS   ?=
 # Processes beside `make test-busy`.
 BUSY   ?= 8
@@ -28,7 +28,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce agreement battling test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference pictures lock clean
+.PHONY: help reproduce agreement battling explaining test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -46,6 +46,9 @@ battling: $(STAMPS)/extension $(STAMPS)/agent ## Hold one document's disciplines
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/battling.py $(ARGS)
+
+explaining: $(STAMPS)/extension ## Plant causes in 200 scenarios, hold `bufferscope explain` to them, and write docs/explained.md
+	$(BIN)/python scripts/explaining/explained.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser
 

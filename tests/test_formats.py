@@ -11,7 +11,7 @@ import pytest
 from handmade import NETALYZR, PING, SCHEMAS, TCP, UDP, VOIP, HandmadeRun, scenario
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from laboratory import MORE, SMALL, Answer, write
 
 import bufferscope as bs

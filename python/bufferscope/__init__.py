@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bufferscope.api import choose, compare, load, run
     from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.experiment import Experiment, catalogue
+    from bufferscope.explanation import Explanation, explain
     from bufferscope.result import Result
     from bufferscope.sizing.sizing import size
     from bufferscope.stepping import Simulation
@@ -28,6 +29,7 @@ __all__ = [
     "EngineError",
     "Experiment",
     "ExperimentError",
+    "Explanation",
     "InputError",
     "Result",
     "Run",
@@ -37,6 +39,7 @@ __all__ = [
     "catalogue",
     "choose",
     "compare",
+    "explain",
     "figures",
     "load",
     "metrics",
@@ -51,6 +54,7 @@ _HOMES = {
     "EngineError": "errors",
     "Experiment": "experiment",
     "ExperimentError": "errors",
+    "Explanation": "explanation",
     "InputError": "errors",
     "Result": "result",
     "Run": "store.run",
@@ -59,6 +63,7 @@ _HOMES = {
     "catalogue": "experiment",
     "choose": "api",
     "compare": "api",
+    "explain": "explanation",
     "figures": "figures",
     "load": "api",
     "metrics": "metrics",

@@ -16,8 +16,9 @@ from statistics import fmean
 
 from bufferscope.figures.source import Point
 from bufferscope.metrics import MetricError, metric
-from bufferscope.metrics.capacity import Capacity, capacities
-from bufferscope.metrics.network import NANOSECONDS, Port, path, probers, traffic_ends
+from bufferscope.metrics.capacity import capacities
+from bufferscope.metrics.idle import transit_s
+from bufferscope.metrics.network import path, probers, traffic_ends
 from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.records import RunRecords, was_changed
 from bufferscope.metrics.window import Window
@@ -114,7 +115,7 @@ def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
         median = metric(run, "rtt.p50_ms")
     except MetricError:
         return None
-    own = _empty_ms(way, capacity, found[0]["payload_bytes"], Window.of(run))
+    own = MS * transit_s(way, capacity, found[0]["payload_bytes"] + HEADER_BYTES, Window.of(run))
     added = median.number - own
     if median.censored or added < max(LEAST_ADDED_MS, LEAST_ADDED_SHARE * own):
         return None
@@ -131,15 +132,3 @@ def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
     except MetricError:
         in_ring = None
     return Finding(added, own, port, share, in_ring)
-
-
-def _empty_ms(way: Sequence[Port], capacity: Mapping[str, Capacity], payload_bytes: int, window: Window) -> float:
-    """The round trip of a probe on an idle path: propagation, and the time on each wire at its mean rate."""
-    seconds = 0.0
-    for port in way:
-        seconds += port.delay_ns / NANOSECONDS
-        possible = capacity[port.name].bits(window.start_ns, window.end_ns) if port.name in capacity else 0
-        if possible > 0:
-            bits = port.link_layer.frame_bytes(payload_bytes + HEADER_BYTES) * 8
-            seconds += bits * window.seconds / possible
-    return seconds * MS

@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 from bufferscope import __version__
-from bufferscope.cli import agree, browse, choose, commands, compare, export, guest, reproduce, run, shell, size, system
+from bufferscope.cli import (
+    agree,
+    browse,
+    choose,
+    commands,
+    compare,
+    explain,
+    export,
+    guest,
+    reproduce,
+    run,
+    shell,
+    size,
+    system,
+)
 
 HELP = """An instrument for bufferbloat: reproduce it, measure it, explain it, fix it.
 
@@ -21,6 +35,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope reproduce                   run them all and write a page with every figure
 
   bufferscope compare results/ucas-reproduce   compare its runs with one another
+
+  bufferscope explain results/ucas-reproduce   say where the delay stood, why, and what would help
 
   bufferscope choose my-home.toml         say which queue to take, and why
 
@@ -62,6 +78,7 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("choose")(choose.choose)
 app.command("size")(size.size)
 app.command("compare")(compare.compare)
+app.command("explain")(explain.explain)
 app.command("export")(export.export)
 app.command("agree")(agree.agree)
 app.command("commands")(commands.commands)

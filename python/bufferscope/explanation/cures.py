@@ -1,0 +1,181 @@
+"""Try on the simulator what could help: the run's own experiment and seed, with one change after the other.
+
+All is simulated, the run as it was included, so that all are compared on the same engine. Nothing is stored.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bufferscope.choice.study import DROPPED, PING
+from bufferscope.errors import EngineError, ExperimentError, InputError
+from bufferscope.experiment import Experiment, load
+from bufferscope.explanation import words
+from bufferscope.explanation.diagnosis import diagnose
+from bufferscope.explanation.effects import mos
+from bufferscope.explanation.evidence import Evidence, evidence
+from bufferscope.explanation.remedies import Remedy, remedies
+from bufferscope.explanation.statement import Number, Statement
+from bufferscope.metrics.network import path, probers, traffic_ends
+from bufferscope.metrics.records import RunRecords
+from bufferscope.overrides import toml
+from bufferscope.stepping import Simulation
+
+AS_IT_WAS = Remedy("as it was", {})
+ALIKE = 0.02
+"""A goodput that differs by less is called the same."""
+Step = Callable[[int, int], None]
+"""Told how many simulations are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a simulation gave."""
+
+    rtt_p50_ms: float | None
+    """The median round trip of the pings; None if more than half were lost."""
+    rtt_p95_ms: float | None
+    goodput_bps: float
+    """Of all flows that last."""
+    call_mos: float | None
+
+
+class NotSimulatedError(Exception):
+    """The run's experiment cannot be simulated again; the text says why."""
+
+
+def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[Statement]:
+    """What each cure would give, one statement each; where it cannot be told, one that says why."""
+    found = evidence(run)
+    wanted = list(remedies(found, diagnose(found)))
+    if not wanted:
+        return
+    try:
+        file = _File.of(run)
+        before = file.tried(AS_IT_WAS)
+    except NotSimulatedError as error:
+        yield Statement("cure", f"What would help cannot be simulated: {error}.", unknown="What each cure would give.")
+        return
+    for done, remedy in enumerate(wanted, start=1):
+        step(done, len(wanted) + 1)
+        try:
+            yield _statement(remedy, before, file.tried(remedy))
+        except NotSimulatedError as error:
+            yield Statement("cure", f"With {remedy.name}: not simulated, {error}.")
+    step(len(wanted) + 1, len(wanted) + 1)
+
+
+@dataclass(frozen=True)
+class _File:
+    """The experiment of a run, with its swept values in place."""
+
+    experiment: Experiment
+    document: Mapping[str, Any]
+    sweep: Mapping[str, dict[str, Any]]
+    """One value for each swept key."""
+    seed: int
+
+    @classmethod
+    def of(cls, run: RunRecords) -> "_File":
+        meta = run.meta
+        if "member" in meta:
+            raise NotSimulatedError("it is a member of a population")
+        try:
+            experiment = load(meta["path"] or meta["experiment"], meta["overrides"])
+            point = experiment.points[meta["position"]]
+        except (ExperimentError, InputError, OSError, IndexError):
+            raise NotSimulatedError("its experiment's file is not there any more") from None
+        if point.scenario != run.scenario:
+            raise NotSimulatedError("its experiment's file is not the same any more")
+        try:
+            file = tomllib.loads(experiment.text)
+        except tomllib.TOMLDecodeError:
+            raise NotSimulatedError("its file is not in TOML 1.0") from None
+        document = {key: value for key, value in file.items() if key not in (*DROPPED, "record", "warmup")}
+        document["title"] = experiment.title
+        if not probers(run.scenario):
+            document["traffic"] = [*document.get("traffic", []), _ping(run)]
+        sweep = {key: _value(experiment, key, label, file["sweep"][key]) for key, label in point.values.items()}
+        return cls(experiment, document, sweep, run.seed)
+
+    def tried(self, remedy: Remedy) -> Tried:
+        """Simulate the experiment with these changes."""
+        sweep = {key: value for key, value in self.sweep.items() if not _overlap(key, remedy.changes)}
+        document = {**self.document, **({"sweep": sweep} if sweep else {})}
+        text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in document.items())
+        name = self.experiment.path or self.experiment.name
+        try:
+            made = Experiment(
+                self.experiment.name, text.encode(), name, self.experiment.overrides, self.experiment.named
+            )
+            run = Simulation(made.with_overrides(remedy.changes), seed=self.seed).finish()
+        except (ExperimentError, InputError, EngineError) as error:
+            raise NotSimulatedError(str(error).splitlines()[0]) from None
+        return _tried(evidence(run))
+
+
+def _value(experiment: Experiment, key: str, label: str, values: Any) -> dict[str, Any]:
+    """The value of a swept key, with its label."""
+    return {label: values[label] if isinstance(values, dict) else values[experiment.swept[key].index(label)]}
+
+
+def _overlap(key: str, changes: Mapping[str, object]) -> bool:
+    """Whether a change sets what a swept key sets: for a queue, also that of both directions of its link."""
+    for changed in changes:
+        either = changed.replace(".forward.", ".").replace(".reverse.", ".")
+        if any(f"{key}.".startswith(f"{path}.") or f"{path}.".startswith(f"{key}.") for path in (changed, either)):
+            return True
+    return False
+
+
+def _ping(run: RunRecords) -> dict[str, object]:
+    """A ping along the first traffic, for a run without one."""
+    entry = run.scenario["traffic"][0]
+    near, far = traffic_ends(run.scenario, entry)
+    assert path(run.scenario, near, far)
+    return {"name": PING, "kind": "ping", "from": near, "to": far, "interval": "97ms"}
+
+
+def _tried(found: Evidence) -> Tried:
+    asked = found.pings[0] if found.pings else None
+    times = [asked.rows["rtt_ns"].fill_null(2**62).quantile(part, "higher") for part in (0.5, 0.95)] if asked else []
+    median, tail = (None if time is None or time >= 2**62 else time / 1e6 for time in times or (None, None))
+    goodput = sum(each.goodput_bps * each.seconds for each in found.senders) / found.window.seconds
+    return Tried(median, tail, goodput, mos(asked)[0] if asked and median is not None else None)
+
+
+def _statement(remedy: Remedy, before: Tried, after: Tried) -> Statement:
+    numbers: dict[str, Number] = {"cure": remedy.name}
+    for name in ("rtt_p50_ms", "rtt_p95_ms", "goodput_bps", "call_mos"):
+        for when, tried in (("before", before), ("after", after)):
+            value = getattr(tried, name)
+            if value is not None:
+                numbers[f"{when}_{name}"] = value
+    parts = [_delay(before, after), _goodput(before, after), _call(before, after)]
+    sentence = f"With {remedy.name}: {', '.join(part for part in parts if part)} (simulated)."
+    return Statement("cure", sentence, numbers, None)
+
+
+def _delay(before: Tried, after: Tried) -> str:
+    if after.rtt_p50_ms is None or before.rtt_p50_ms is None:
+        return "more than half of the pings are lost" if after.rtt_p50_ms is None else ""
+    return f"half of the pings take at most {_ms(after.rtt_p50_ms)} instead of {_ms(before.rtt_p50_ms)}"
+
+
+def _goodput(before: Tried, after: Tried) -> str:
+    if not before.goodput_bps and not after.goodput_bps:
+        return ""
+    if abs(after.goodput_bps - before.goodput_bps) <= ALIKE * before.goodput_bps:
+        return f"the same goodput ({words.rate(after.goodput_bps)})"
+    return f"{words.rate(after.goodput_bps)} of goodput instead of {words.rate(before.goodput_bps)}"
+
+
+def _call(before: Tried, after: Tried) -> str:
+    if before.call_mos is None or after.call_mos is None:
+        return ""
+    return f"a call scores {after.call_mos:.2f} instead of {before.call_mos:.2f}"
+
+
+def _ms(milliseconds: float) -> str:
+    return words.time(milliseconds / 1e3)

@@ -1,0 +1,52 @@
+"""The explanation of runs."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+from bufferscope.explanation.diagnosis import Diagnosis, diagnose
+from bufferscope.explanation.effects import effects
+from bufferscope.explanation.evidence import Evidence, evidence
+from bufferscope.explanation.flow_words import flow_statements
+from bufferscope.explanation.queue_words import culprit, queue_statements
+from bufferscope.explanation.statement import Explanation, Statement
+from bufferscope.explanation.verdicts import verdict
+from bufferscope.metrics.records import RunRecords
+
+if TYPE_CHECKING:
+    from bufferscope.figures.source import ResultRecords
+
+
+@overload
+def explain(what: RunRecords) -> Explanation: ...
+@overload
+def explain(what: "ResultRecords") -> list[Explanation]: ...
+def explain(what: "RunRecords | ResultRecords") -> Explanation | list[Explanation]:
+    """The explanation of a run, or those of all runs of a result, in their order. Nothing is simulated."""
+    runs: Sequence[RunRecords] | None = getattr(what, "runs", None)
+    return explain_run(what) if runs is None else [explain_run(run) for run in runs]  # type: ignore[arg-type]
+
+
+def explain_run(run: RunRecords) -> Explanation:
+    """The explanation of one run; nothing is simulated."""
+    found = evidence(run)
+    diagnosis = diagnose(found)
+    queue, main = diagnosis.queue, diagnosis.main
+    return Explanation(
+        run=run.id,
+        cause=diagnosis.cause,
+        port=queue.port if queue else main.port if main else None,
+        layer=diagnosis.layer,
+        flow=culprit(found, queue) if queue else main.sender.flow if main else None,
+        statements=tuple(_statements(found, diagnosis)),
+    )
+
+
+def _statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement]:
+    yield verdict(found, diagnosis)
+    if not found.is_changed:
+        yield from queue_statements(found, diagnosis)
+        yield from flow_statements(found, diagnosis)
+        yield from effects(found)
+    if found.missing:
+        tables = ", ".join(found.missing)
+        yield Statement("unknown", f"Not recorded, so not told: what the tables {tables} would show.")

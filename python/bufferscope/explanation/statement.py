@@ -1,0 +1,101 @@
+"""What an explanation is made of: statements with their numbers, the figures that show them, and what stays unknown."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Cause(StrEnum):
+    """What kept a run from being fast, or that nothing did."""
+
+    QUEUE = "queue"
+    """A queue stands in a port's queueing discipline."""
+    RING = "ring"
+    """A queue stands in a driver's transmit ring."""
+    SHAPER = "shaper"
+    """A queue stands in front of a shaper, which sends less than the wire behind it could."""
+    WINDOW = "window"
+    """A window of one of the ends is smaller than what the path holds."""
+    APPLICATION = "application"
+    """The applications write less than the path takes."""
+    LOSS = "loss"
+    """Packets are lost where no queue is full, and TCP takes that for congestion."""
+    SHALLOW = "shallow"
+    """A queue drops packets before the link is full: it is too short, or its manager drops too early."""
+    NONE = "none"
+    """The data takes all that the path has, without a standing queue; or there is little to send."""
+    UNKNOWN = "unknown"
+    """The records do not show it, or contradict one another."""
+
+
+Number = float | int | str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing that the records show, or that they do not tell."""
+
+    kind: str
+    """What it is about: `verdict`, `where`, `since`, `who`, `window`, `limit`, `sender`, `call`, `game`, `page`, ..."""
+    sentence: str
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    """The numbers of the sentence by name; the unit is in the name."""
+    figure: str | None = None
+    """The name of the figure that shows it."""
+    unknown: str | None = None
+    """What this does not tell."""
+
+    def anchor(self, section: str) -> str | None:
+        """The id of its figure on a page, in the section of this name."""
+        return f"{section}-{self.figure}" if self.figure else None
+
+    def document(self) -> dict[str, Any]:
+        """The statement for programs."""
+        return {
+            "kind": self.kind,
+            "sentence": self.sentence,
+            "numbers": dict(self.numbers),
+            "figure": self.figure,
+            "unknown": self.unknown,
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a run shows: its main cause, where that is, and all statements in the order in which they are told."""
+
+    run: str
+    """The run's `id`."""
+    cause: Cause
+    port: str | None
+    """The port of the cause; None if it is not in a port."""
+    layer: str | None
+    """The layer of the port."""
+    flow: str | None
+    """The flow whose packets stand in the queue, or that is limited; None if it cannot be told, or is not one."""
+    statements: tuple[Statement, ...]
+
+    def of(self, *kinds: str) -> list[Statement]:
+        """The statements of these kinds."""
+        return [each for each in self.statements if each.kind in kinds]
+
+    @property
+    def verdict(self) -> str:
+        """The main cause in one sentence."""
+        return self.of("verdict")[0].sentence
+
+    def having(self, more: Iterable[Statement]) -> "Explanation":
+        """The explanation with further statements at its end."""
+        return Explanation(self.run, self.cause, self.port, self.layer, self.flow, (*self.statements, *more))
+
+    def document(self) -> dict[str, Any]:
+        """The explanation for programs."""
+        return {
+            "run": self.run,
+            "cause": str(self.cause),
+            "port": self.port,
+            "layer": self.layer,
+            "flow": self.flow,
+            "statements": [each.document() for each in self.statements],
+        }

@@ -1,0 +1,78 @@
+"""The main cause in one sentence."""
+
+from bufferscope.explanation import words
+from bufferscope.explanation.diagnosis import Diagnosis
+from bufferscope.explanation.evidence import Evidence
+from bufferscope.explanation.flow_words import flow_statement
+from bufferscope.explanation.limits import Limit
+from bufferscope.explanation.places import PURE_LIMITS, port_settings
+from bufferscope.explanation.queue_words import LAYERS
+from bufferscope.explanation.standing import Standing
+from bufferscope.explanation.statement import Cause, Number, Statement
+
+_WINDOWS = {
+    Limit.RECEIVER: "the receiver's window is smaller than what the path holds",
+    Limit.BUFFER: "the sender's buffer is smaller than what the path holds",
+    Limit.FIXED: "the sender's congestion window stays smaller than what the path holds",
+}
+
+
+def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
+    """The statement that an explanation begins with."""
+    if diagnosis.cause is Cause.UNKNOWN:
+        return Statement("verdict", f"Cannot tell: {diagnosis.doubt}.", {}, None, "What the main cause is.")
+    if diagnosis.queue:
+        return _of_queue(found, diagnosis, diagnosis.queue)
+    if diagnosis.cause is Cause.NONE:
+        return Statement("verdict", _nothing(found, diagnosis), {}, "rtt" if found.pings else "queue_length")
+    assert diagnosis.main
+    told = flow_statement(found, diagnosis.main)
+    name = diagnosis.main.sender.flow
+    if diagnosis.cause is Cause.WINDOW:
+        sentence = f"{name} does not fill its path: {_WINDOWS[diagnosis.main.limit]}."
+    elif diagnosis.cause is Cause.APPLICATION:
+        sentence = f"No queue stands; {name} does not fill its path because its application writes no more."
+    elif diagnosis.cause is Cause.LOSS:
+        where = f" after {diagnosis.main.port}" if diagnosis.main.port else ""
+        sentence = f"{name} does not fill its path: packets are lost{where}, where no queue drops them."
+    else:
+        where = f" of {diagnosis.main.port}" if diagnosis.main.port else ""
+        sentence = f"{name} does not fill its path: the queue{where} drops packets before the link is full."
+    return Statement("verdict", sentence, told.numbers, told.figure)
+
+
+def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Statement:
+    added = words.time(queue.delay_s)
+    numbers: dict[str, Number] = {"delay_ms": 1e3 * queue.delay_s, "port": queue.port, "layer": str(diagnosis.layer)}
+    port = found.ports[queue.port]
+    if diagnosis.cause is Cause.RING:
+        bql = "" if _has_bql(found, queue.port) else ", which has no byte queue limits"
+        sentence = f"A queue of {added} stands in the driver's ring of {queue.port}{bql}."
+    elif diagnosis.cause is Cause.SHAPER:
+        rates = f"{words.rate(queue.service_bps)} of the wire's {words.rate(queue.rate_bps)}"
+        sentence = (
+            f"A queue of {added} stands in {queue.port} in front of a shaper: {port.queue['qdisc']} passes on {rates}, "
+            "and more is sent to it."
+        )
+        numbers["service_bps"] = queue.service_bps
+    else:
+        kind = port.queue["qdisc"]
+        does = "drops nothing until it is full" if kind in PURE_LIMITS else "does not keep it short"
+        sentence = f"A queue of {added} stands in {queue.port}, in the {LAYERS[str(diagnosis.layer)]}: {kind} {does}."
+    return Statement("verdict", sentence, numbers, "queue_length")
+
+
+def _has_bql(found: Evidence, name: str) -> bool:
+    ring = port_settings(found.run.scenario, name).get("ring")
+    return ring is not None and "bql" in ring
+
+
+def _nothing(found: Evidence, diagnosis: Diagnosis) -> str:
+    main = diagnosis.main
+    if main and main.limit is Limit.START:
+        return f"Nothing is wrong that this run shows: {main.sender.flow} is still in slow start, and no queue stands."
+    if main and main.limit is not Limit.LINK and main.limit is not Limit.UNKNOWN:
+        return f"Nothing is wrong: no queue stands, and the path of {main.sender.flow} is nearly full."
+    if main and main.port:
+        return f"Nothing is wrong: {main.port} carries all that it can, and no queue stands."
+    return "Nothing is wrong: no queue stands, and no flow that lasts is held back."
