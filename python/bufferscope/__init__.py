@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bufferscope.experiment import Experiment, catalogue
     from bufferscope.explanation import Explanation, explain
     from bufferscope.result import Result
+    from bufferscope.sizing.sizing import size
     from bufferscope.stepping import Simulation
     from bufferscope.store.run import Run
 
@@ -44,6 +45,7 @@ __all__ = [
     "metrics",
     "report",
     "run",
+    "size",
 ]
 
 _HOMES = {
@@ -67,6 +69,7 @@ _HOMES = {
     "metrics": "metrics",
     "report": "report",
     "run": "api",
+    "size": "sizing.sizing",
 }
 __getattr__ = lazy.names(__name__, _HOMES)
 

@@ -1,4 +1,4 @@
-"""The page of a matrix, such as docs/agreement.md: metrics that have aims, and the remaining differences with causes."""
+"""The page of a matrix, such as docs/agreement.md: metrics with aims, and the remaining differences with causes."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

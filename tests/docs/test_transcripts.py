@@ -17,6 +17,7 @@ from laboratory import Answer
 WORKED = (
     "cluster",
     "compare",
+    "formats",
     "getting-started",
     "lab-report",
     "populations",

@@ -19,6 +19,7 @@ from bufferscope.cli import (
     reproduce,
     run,
     shell,
+    size,
     system,
 )
 
@@ -40,6 +41,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope explain results/ucas-reproduce   say where the delay stood, why, and what would help
 
   bufferscope choose my-home.toml         say which queue to take, and why
+
+  bufferscope size --rate 10mbit --rtt 40ms   say how large the buffer of a line should be
 
   bufferscope agree ucas-reproduce        compare the simulator with a real kernel
 """
@@ -75,6 +78,7 @@ app.command("show")(browse.show)
 app.command("run")(run.run)
 app.command("reproduce")(reproduce.reproduce)
 app.command("choose")(choose.choose)
+app.command("size")(size.size)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
 app.command("export")(export.export)

@@ -9,9 +9,9 @@ from bufferscope.agreement.wording import estimate
 from bufferscope.choice import Choice, Measured
 from bufferscope.choice.judging import CALL, DEVICE, KEPT
 from bufferscope.choice.place import FRAME_BYTES
+from bufferscope.cli.documents import estimate_values
 from bufferscope.cli.tables import number
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.metrics.statistics import Estimate
 from bufferscope.report.words import quantity
 
 
@@ -94,10 +94,10 @@ def document(choice: Choice) -> dict[str, object]:
                 "name": each.name,
                 "queue": dict(each.candidate.queue),
                 "tc": each.tc or None,
-                "goodput_mbit": _estimate(each.goodput_mbit),
-                "rtt_p50_ms": _estimate(each.rtt_p50_ms),
-                "rtt_p95_ms": _estimate(each.rtt_p95_ms),
-                "call_mos": each.call_mos and _estimate(each.call_mos),
+                "goodput_mbit": estimate_values(each.goodput_mbit),
+                "rtt_p50_ms": estimate_values(each.rtt_p50_ms),
+                "rtt_p95_ms": estimate_values(each.rtt_p95_ms),
+                "call_mos": each.call_mos and estimate_values(each.call_mos),
             }
             for each in choice.measured
         ],
@@ -143,8 +143,3 @@ def _than_now(choice: Choice) -> str:
     if own.call_mos:
         values.insert(0, f"call MOS: {number(own.call_mos.mean)}")
     return f" The file has {own.name} ({', '.join(values)})."
-
-
-def _estimate(found: Estimate) -> dict[str, object]:
-    known = {"mean": found.mean, "low": found.low, "high": found.high, "n": found.n}
-    return {name: value if math.isfinite(value) else None for name, value in known.items()}

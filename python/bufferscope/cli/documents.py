@@ -121,6 +121,11 @@ def _estimate_document(estimate: Estimate) -> dict[str, object]:
     return {"mean": _number(estimate.mean), "sem": _number(estimate.sem), "n": estimate.n}
 
 
+def estimate_values(found: Estimate) -> dict[str, object]:
+    """A mean of repetitions with its confidence interval; a censored or unknown value is null."""
+    return {"mean": _number(found.mean), "low": _number(found.low), "high": _number(found.high), "n": found.n}
+
+
 def run_document(run: Run) -> dict[str, object]:
     """A run; the value of a censored metric is null, and its name is in `censored`."""
     (document,) = _run_documents([run])

@@ -1,10 +1,27 @@
 """`bufferscope schema` and `bufferscope doctor`."""
 
+from typing import Annotated
+
+import typer
+
 from bufferscope.cli import options
+from bufferscope.errors import InputError
+
+FORMATS = ("experiment", "run", "tables")
 
 
-def schema() -> None:
-    """Print the JSON Schema of experiment files.
+def schema(
+    of: Annotated[
+        str,
+        typer.Option(
+            "--of",
+            metavar="NAME",
+            help="experiment: experiment files; run: the run.json of a stored run; tables: the kinds of "
+            "the columns of its tables (not a JSON Schema).",
+        ),
+    ] = "experiment",
+) -> None:
+    """Print the JSON Schema of experiment files, or of stored runs.
 
     An editor that has the schema completes keys and marks mistakes as you type:
 
@@ -12,9 +29,17 @@ def schema() -> None:
 
     and, as the experiment file's first line, [bold]#:schema ./bufferscope.schema.json[/bold]
     """
-    from bufferscope._core import schema as text
+    if of not in FORMATS:
+        raise InputError(f"--of: found {of!r}; allowed: {', '.join(FORMATS)}")
+    if of == "experiment":
+        from bufferscope._core import schema as text
 
-    print(text())
+        print(text())
+        return
+    from bufferscope.cli.documents import print_document
+    from bufferscope.store import metadata, tables
+
+    print_document(metadata.schema() if of == "run" else tables.schema())
 
 
 def doctor(json: options.Json = False) -> None:

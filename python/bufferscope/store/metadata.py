@@ -13,7 +13,8 @@ from bufferscope import _core
 from bufferscope.expectations import Entry
 from bufferscope.experiment import Drawn, PopulationWords
 from bufferscope.figures import NAMES as FIGURES
-from bufferscope.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario
+from bufferscope.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario, Traffic
+from bufferscope.store import FORMAT
 from bufferscope.store.shape import (
     Check,
     Mismatch,
@@ -24,6 +25,7 @@ from bufferscope.store.shape import (
     number,
     optional,
     plain,
+    shaped,
     table,
     text,
     whole,
@@ -199,6 +201,7 @@ _TABLE = matching("|".join(_core.TABLES), f"one of {', '.join(_core.TABLES)}")
 _FIGURE = matching("|".join(FIGURES), f"one of {', '.join(FIGURES)}")
 
 
+@shaped({"type": "string", "format": "date-time"})
 def _time(value: object, where: str) -> None:
     try:
         is_time = datetime.fromisoformat(str(value)).year > 1 and isinstance(value, str)
@@ -247,17 +250,18 @@ _QUEUEING_BY_KIND: Mapping[str, Check] = {
 }
 
 
-def _queueing(value: object, where: str) -> None:
+def _check_queueing(value: object, where: str) -> None:
     table({"kind": matching("|".join(_QUEUEING_BY_KIND), f"one of {', '.join(_QUEUEING_BY_KIND)}")})(value, where)
     _QUEUEING_BY_KIND[cast(FifoQueueing | Mac80211Queueing, value)["kind"]](value, where)
 
 
+_KINDS = [
+    {"properties": {"kind": {"const": kind}}, "required": ["kind"], "allOf": [check.schema]}
+    for kind, check in _QUEUEING_BY_KIND.items()
+]
+_queueing = Check(_check_queueing, {"oneOf": _KINDS})
 _STATION = table({"link": whole()})
 _WIFI = table({"name": _NAME, "access_point": whole(), "stations": items(_STATION, least=1), "queueing": _queueing})
-_TRAFFIC = table(
-    {"name": _NAME, "kind": text, "from": whole(), "to": whole(), "start_ns": whole(), "stop_ns": whole()},
-    {"transfers": optional(whole())},
-)
 _NEEDED_BY_KIND: Mapping[str, Check] = {
     "tcp": table({"flows": whole()}),
     "udp": table({"payload_bytes": whole(1)}),
@@ -266,6 +270,23 @@ _NEEDED_BY_KIND: Mapping[str, Check] = {
     "netalyzr": table({"payload_bytes": whole(1)}),
 }
 """What the metrics and findings of each kind of traffic need."""
+_ENTRY = table(
+    {"name": _NAME, "kind": text, "from": whole(), "to": whole(), "start_ns": whole(), "stop_ns": whole()},
+    {"transfers": optional(whole())},
+)
+
+
+def _check_traffic(value: object, where: str) -> None:
+    _ENTRY(value, where)
+    if needed := _NEEDED_BY_KIND.get(cast(Traffic, value)["kind"]):
+        needed(value, where)
+
+
+_IF_KIND = [
+    {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": needed.schema}
+    for kind, needed in _NEEDED_BY_KIND.items()
+]
+_TRAFFIC = Check(_check_traffic, {**_ENTRY.schema, "allOf": _IF_KIND})
 _SCENARIO = table(
     {
         "duration_ns": whole(1),
@@ -299,9 +320,13 @@ _EXPECTATION = table(
 )
 
 
+_ALL, _DIGEST = items(text), table({"values": whole(), "digest": text})
+
+
+@shaped({"anyOf": [_ALL.schema, _DIGEST.schema]})
 def _axis(value: object, where: str) -> None:
     """Check what `run.json` says of a swept key's values: all of them, or their number and a digest."""
-    (items(text) if isinstance(value, list) else table({"values": whole(), "digest": text}))(value, where)
+    (_ALL if isinstance(value, list) else _DIGEST)(value, where)
 
 
 _DOCUMENT = table(
@@ -382,6 +407,20 @@ def checked(found: Mapping[str, object]) -> Metadata:
     return metadata
 
 
+def schema() -> dict[str, object]:
+    """The JSON Schema of `run.json`, made from the checks above."""
+    runs = dict(_RUN.schema)
+    properties = {"format": {"const": FORMAT}, **cast(dict[str, object], runs["properties"])}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "run.json of bufferscope",
+        "description": f"How a run was made, and which tables it has. Format {FORMAT}.",
+        **runs,
+        "properties": properties,
+        "required": ["format", *cast(list[str], runs["required"])],
+    }
+
+
 def _check_network(scenario: Scenario) -> None:
     """Check that names are unique, indices refer to nodes, rates start at 0 in order of time, and paths exist."""
     names = [node["name"] for node in scenario["nodes"]]
@@ -403,8 +442,6 @@ def _check_network(scenario: Scenario) -> None:
             whole(0, len(scenario["links"]) - 1)(station["link"], f"scenario.wifi[{index}].stations[{place}].link")
     for index, entry in enumerate(scenario["traffic"]):
         where = f"scenario.traffic[{index}]"
-        if needed := _NEEDED_BY_KIND.get(entry["kind"]):
-            needed(entry, where)
         for key in ENDS:
             node(entry[key], f"{where}.{key}")
         if reached[entry["from"]] != reached[entry["to"]]:

@@ -1,13 +1,37 @@
-"""Small checks, which can be combined, of values from a JSON file of unknown origin before anything relies on them."""
+"""Small checks, which can be combined, of values from a JSON file of unknown origin before anything relies on them.
+
+Each check also tells its JSON Schema, so a format is written down once. The schema says as much as JSON Schema can:
+what it accepts may still be refused, because of nesting, characters, or values that do not fit each other.
+"""
 
 import math
 import re
 import reprlib
 import unicodedata
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-Check = Callable[[object, str], None]
-"""Takes a value and its place in the file; raises `Mismatch` if the value is wrong."""
+Schema = Mapping[str, object]
+"""A JSON Schema, draft 2020-12."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check, and what it allows as a JSON Schema."""
+
+    check: Callable[[object, str], None]
+    """Takes a value and its place in the file; raises `Mismatch` if the value is wrong."""
+    schema: Schema
+
+    def __call__(self, value: object, where: str) -> None:
+        """Check a value."""
+        self.check(value, where)
+
+
+def shaped(schema: Schema) -> Callable[[Callable[[object, str], None]], Check]:
+    """Make a check of a function, with the schema of what it allows."""
+    return lambda check: Check(check, schema)
+
 
 DEEPEST = 40
 """The most levels of nesting that are allowed; a run's metadata has 8."""
@@ -31,7 +55,7 @@ class Missing(Mismatch):
         ValueError.__init__(self, f"{where}: missing")
 
 
-def plain(value: object, where: str, depth: int = 0) -> None:
+def _plain(value: object, where: str, depth: int = 0) -> None:
     """Any JSON value without deep nesting, with finite numbers and with texts that can be displayed and stored."""
     if depth > DEEPEST:
         raise Mismatch(where, "...", f"at most {DEEPEST} levels of nesting")
@@ -43,24 +67,31 @@ def plain(value: object, where: str, depth: int = 0) -> None:
     elif isinstance(value, dict):
         for key, inner in value.items():
             _check_characters(key, f"a key of {where}" if where else "a key")
-            plain(inner, _below(where, key), depth + 1)
+            _plain(inner, _below(where, key), depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            plain(inner, f"{where}[{index}]", depth + 1)
+            _plain(inner, f"{where}[{index}]", depth + 1)
 
 
+plain = Check(_plain, {})
+"""Any JSON value without deep nesting, with finite numbers and with texts that can be displayed and stored."""
+
+
+@shaped({"type": "string"})
 def text(value: object, where: str) -> None:
     """Any text."""
     if not isinstance(value, str):
         raise Mismatch(where, value, "a text")
 
 
+@shaped({"type": "number"})
 def number(value: object, where: str) -> None:
     """A number, not a boolean."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Mismatch(where, value, "a number")
 
 
+@shaped({"type": "boolean"})
 def flag(value: object, where: str) -> None:
     """True or false."""
     if not isinstance(value, bool):
@@ -74,7 +105,7 @@ def whole(low: int = 0, high: int = LARGEST) -> Check:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise Mismatch(where, value, f"a whole number from {low} to {high}")
 
-    return check
+    return Check(check, {"type": "integer", "minimum": low, "maximum": high})
 
 
 def matching(pattern: str, expected: str) -> Check:
@@ -85,52 +116,61 @@ def matching(pattern: str, expected: str) -> Check:
         if not isinstance(value, str) or not compiled.fullmatch(value):
             raise Mismatch(where, value, expected)
 
-    return check
+    return Check(check, {"type": "string", "pattern": f"^(?:{pattern})$"})
 
 
 def optional(check: Check) -> Check:
     """Null, or a value that `check` accepts."""
-    return lambda value, where: None if value is None else check(value, where)
+    inner = check.check
+    schema = {"anyOf": [{"type": "null"}, check.schema]}
+    return Check(lambda value, where: None if value is None else inner(value, where), schema)
 
 
 def items(check: Check, least: int = 0, most: int | None = None) -> Check:
     """A list of `least` to `most` values that `check` accepts."""
+    check_item = check.check
 
     def check_list(value: object, where: str) -> None:
         if not isinstance(value, list) or len(value) < least or (most is not None and len(value) > most):
             size = "a list" + (f" of at least {least}" if least else "") + (f" and at most {most}" if most else "")
             raise Mismatch(where, value, size)
         for index, inner in enumerate(value):
-            check(inner, f"{where}[{index}]")
+            check_item(inner, f"{where}[{index}]")
 
-    return check_list
+    bounds = {"minItems": least} | ({} if most is None else {"maxItems": most})
+    return Check(check_list, {"type": "array", "items": check.schema, **bounds})
 
 
 def mapping(check: Check, key: Check = text) -> Check:
     """A table whose keys all pass one check and whose values all pass another."""
+    check_key, check_value = key.check, check.check
 
     def check_mapping(value: object, where: str) -> None:
         for name, inner in _table(value, where).items():
-            key(name, f"a key of {where}")
-            check(inner, _below(where, name))
+            check_key(name, f"a key of {where}")
+            check_value(inner, _below(where, name))
 
-    return check_mapping
+    names = {} if key is text else {"propertyNames": key.schema}
+    return Check(check_mapping, {"type": "object", "additionalProperties": check.schema, **names})
 
 
 def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
     """A table with these keys; other keys are allowed."""
+    needed = {key: check.check for key, check in required.items()}
+    possible = {key: check.check for key, check in (optional or {}).items()}
 
     def check_table(value: object, where: str) -> None:
         found = _table(value, where)
-        for key, check in required.items():
+        for key, check in needed.items():
             if key not in found:
                 raise Missing(_below(where, key))
             check(found[key], _below(where, key))
-        for key, check in (optional or {}).items():
+        for key, check in possible.items():
             if key in found:
                 check(found[key], _below(where, key))
 
-    return check_table
+    properties = {key: check.schema for key, check in {**required, **(optional or {})}.items()}
+    return Check(check_table, {"type": "object", "properties": properties, "required": list(required)})
 
 
 def _table(value: object, where: str) -> dict[str, object]:

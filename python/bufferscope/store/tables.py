@@ -35,8 +35,16 @@ def columns(table: str) -> "dict[str, type[pl.DataType]]":
     """The columns of a table with their types."""
     import polars as pl
 
-    kinds = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_FLAGS, pl.Boolean)
-    return {column: kinds.get(column, pl.Int64) for column in _core.TABLES[table]}
+    kinds: dict[str, type[pl.DataType]] = {"string": pl.String, "boolean": pl.Boolean, "integer": pl.Int64}
+    return {column: kinds[kind] for column, kind in schema()[table].items()}
+
+
+def schema() -> dict[str, dict[str, str]]:
+    """The kind of every column of every table: `string`, `boolean` or `integer` (64 bits); any may have nulls."""
+    return {
+        table: {column: "string" if column in _TEXTS else "boolean" if column in _FLAGS else "integer" for column in own}
+        for table, own in _core.TABLES.items()
+    }
 
 
 def rows(path: Path, table: str) -> int:

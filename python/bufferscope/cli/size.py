@@ -1,0 +1,83 @@
+"""`bufferscope size`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bufferscope.cli import options
+from bufferscope.errors import InputError
+
+
+def size(
+    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="The bottleneck's rate, as in 10mbit.")],
+    rtt: Annotated[str, typer.Option("--rtt", metavar="TIME", help="The round trip without queues, as in 40ms.")],
+    flows: Annotated[int, typer.Option("--flows", metavar="N", help="Long TCP flows at the same time.")] = 1,
+    target: Annotated[
+        str, typer.Option("--target", metavar="SHARE", help="The share of a very long queue's goodput to keep.")
+    ] = "98%",
+    packet: Annotated[
+        str, typer.Option("--packet", metavar="SIZE", help="A full IP packet; the simulated ones have 1500b.")
+    ] = "1500b",
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            "--buffer",
+            metavar="SIZE",
+            help="A buffer that is there, as in 256kb: how long does it delay?",
+            show_default=False,
+        ),
+    ] = None,
+    congestion: Annotated[
+        str, typer.Option("--congestion", metavar="NAME", help="The flows' congestion control: cubic, reno, ...")
+    ] = "cubic",
+    no_simulate: Annotated[bool, typer.Option("--no-simulate", help="The equations only.")] = False,
+    out: options.Out = Path("results"),
+    seed: options.Seed = 1,
+    repeat: options.Repeat = 3,
+    jobs: options.Jobs = None,
+    reuse: options.Reuse = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Size the buffer of a line: the documents' equations, each with its source, checked by simulations.
+
+    The simulations look for the smallest tail-drop queue that keeps the goodput (98 % of a very long queue's), and \
+try fq_codel, cake, codel and pie on the same load. Their runs are stored like those of any experiment.
+
+    [bold]Examples[/bold]
+
+      bufferscope size --rate 10mbit --rtt 40ms
+
+      bufferscope size --rate 50mbit --rtt 30ms --flows 20 --target 95%
+
+      bufferscope size --rate 1mbit --rtt 20ms --buffer 128kb --no-simulate
+
+      bufferscope size --rate 10mbit --rtt 40ms --json | jq .smallest.limit_packets
+    """
+    from bufferscope.cli.carrying import carry_out, measure
+    from bufferscope.cli.sizes import document, print_sizing
+    from bufferscope.engines import one_engine
+    from bufferscope.experiment import Experiment
+    from bufferscope.result import Result
+    from bufferscope.sizing import read_line
+    from bufferscope.sizing.sizing import sizing
+
+    if no_simulate and reuse:
+        raise InputError("--no-simulate and --reuse exclude one another")
+    line = read_line(rate, rtt, flows=flows, target=target, packet=packet, buffer=buffer, congestion=congestion)
+    silent, engine = quiet or json, one_engine("sim", None)
+
+    def carry(experiment: Experiment) -> Result:
+        (result,) = carry_out([experiment], [engine], out, seed, repeat, jobs, silent, reuse, None, "single")
+        if not silent:
+            measure(result, f"the runs are in {out}/")
+        return result
+
+    sized = sizing(line, None if no_simulate else carry)
+    if json:
+        from bufferscope.cli.documents import print_document
+
+        print_document(document(sized))
+    elif not quiet:
+        print_sizing(sized, out)

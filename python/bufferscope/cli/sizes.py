@@ -1,0 +1,120 @@
+"""The size of a buffer for people and for programs."""
+
+import math
+from pathlib import Path
+
+from rich.text import Text
+
+from bufferscope.agreement.wording import estimate
+from bufferscope.cli.documents import estimate_values
+from bufferscope.cli.tables import number
+from bufferscope.cli.terminal import console, plain_table
+from bufferscope.report.words import quantity
+from bufferscope.sizing import Answer, Found, Measured, Sizing
+
+
+def print_sizing(sized: Sizing, out: Path) -> None:
+    """The equations, what the simulations found, and the commands."""
+    line = sized.line
+    flows = f"{line.flows} {'flow' if line.flows == 1 else 'flows'} of {line.congestion}"
+    _say(f"{quantity(line.rate_bps, 'bps')}, {quantity(line.rtt_ns, 'ns')} without queues, {flows}")
+    _say("")
+    for answer in sized.answers:
+        _say(f"{answer.name}: {_value(answer)}")
+        _say(f"    {answer.formula} = {answer.working}   [{answer.source}]")
+        if answer.note:
+            _say(f"    {answer.note}")
+    if sized.found:
+        _print_found(sized, sized.found)
+        _say(f"{sized.found.runs} runs, stored in {out}/size/")
+    _say("")
+    for setting, command in sized.settings:
+        _say(f"  {command}")
+        _say(f"      {setting.reason}")
+    _say("(DEV is the device towards the bottleneck, where the queue is.)")
+    for note in sized.notes:
+        _say(f"Note: {note}.")
+
+
+def _print_found(sized: Sizing, found: Found) -> None:
+    table = plain_table("Checked by simulation")
+    table.add_column("Queue")
+    for heading in ("goodput (Mbit/s)", "share", "RTT p95 (ms)", "in the queue p95 (ms)"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    for each in (*found.sizes, *found.managed):
+        values = [estimate(each.goodput_mbit), f"{100 * found.share(each):.1f} %", estimate(each.rtt_p95_ms)]
+        row = [each.name, *values, estimate(each.sojourn_p95_ms), _remark(found, each)]
+        table.add_row(*map(Text, row), style="bold" if each is found.smallest else None)
+    console().print(table)
+    smallest, target = found.smallest, f"{100 * sized.line.target:.4g} %"
+    _say(
+        f"The smallest queue that keeps {target} of the very long queue's goodput is {smallest.name} "
+        f"({100 * found.share(smallest):.2f} %). A packet is in it for {number(smallest.sojourn_p95_ms.mean)} ms (p95)."
+    )
+    if found.below:
+        _say(f"One packet less keeps {100 * found.share(found.below):.2f} %.")
+
+
+def _remark(found: Found, each: Measured) -> str:
+    if each is found.smallest:
+        return "smallest that keeps the goodput"
+    return "the very long queue: 100 %" if each is found.longest else ""
+
+
+def _value(answer: Answer) -> str:
+    if answer.unit == "s":
+        return quantity(answer.value * 1e9, "ns")
+    packets = f" ({answer.packets} full packets)" if answer.packets else ""
+    return f"{quantity(round(answer.value), 'bytes')}{packets}"
+
+
+def _say(text: str) -> None:
+    console().print(Text(text))
+
+
+def document(sized: Sizing) -> dict[str, object]:
+    """A sizing as JSON; a censored value is null."""
+    line, found = sized.line, sized.found
+    return {
+        "rate_bps": line.rate_bps,
+        "rtt_ms": line.rtt_ns / 1e6,
+        "flows": line.flows,
+        "congestion": line.congestion,
+        "target": line.target,
+        "packet_bytes": line.packet_bytes,
+        "buffer_bytes": line.buffer_bytes,
+        "answers": [
+            {
+                "name": each.name,
+                "value": each.value if math.isfinite(each.value) else None,
+                "unit": each.unit,
+                "packets": each.packets,
+                "formula": each.formula,
+                "working": each.working,
+                "source": each.source,
+                "note": each.note or None,
+            }
+            for each in sized.answers
+        ],
+        "smallest": found and _measured(found, found.smallest),
+        "below": found and found.below and _measured(found, found.below),
+        "sizes": [_measured(found, each) for each in found.sizes] if found else [],
+        "managed": [_measured(found, each) for each in found.managed] if found else [],
+        "settings": [
+            {"name": each.name, "queue": each.queue, "command": command, "reason": each.reason}
+            for each, command in sized.settings
+        ],
+        "notes": list(sized.notes),
+    }
+
+
+def _measured(found: Found, each: Measured) -> dict[str, object]:
+    return {
+        "name": each.name,
+        "limit_packets": each.limit_packets,
+        "goodput_mbit": estimate_values(each.goodput_mbit),
+        "share": found.share(each),
+        "rtt_p95_ms": estimate_values(each.rtt_p95_ms),
+        "queue_p95_ms": estimate_values(each.sojourn_p95_ms),
+    }

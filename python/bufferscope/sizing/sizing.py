@@ -1,0 +1,96 @@
+"""`bufferscope.size`: the equations' answers, and the simulations' beside them."""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+
+from bufferscope.engines import one_engine
+from bufferscope.executors import Watcher
+from bufferscope.experiment import Experiment
+from bufferscope.result import Result
+from bufferscope.running import execute, plan
+from bufferscope.sizing import load
+from bufferscope.sizing.equations import Answer, answers
+from bufferscope.sizing.line import SIMULATED_PACKET_BYTES, Line, read_line
+from bufferscope.sizing.search import Carry, Found, carried, search
+from bufferscope.sizing.settings import DEVICE, Setting, fifo, settings
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """How large a line's buffer should be."""
+
+    line: Line
+    found: Found | None
+    """What the simulations say; None if there were none."""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """What the equations say."""
+        return tuple(answers(self.line))
+
+    @property
+    def limit_packets(self) -> int:
+        """The tail drop to set: the smallest that was found, or else the bandwidth-delay product."""
+        if self.found:
+            return self.found.smallest.limit_packets or 1
+        return self.line.packets(self.line.bdp_bytes)
+
+    @cached_property
+    def settings(self) -> tuple[tuple[Setting, str], ...]:
+        """Every discipline set for this line, with the command that sets it on a device."""
+        found = [*fifo(self.line, self.limit_packets), *settings(self.line)]
+        tc = load.arguments(self.line, [each.queue for each in found])
+        return tuple((each, f"tc qdisc replace dev {DEVICE} root {text}") for each, text in zip(found, tc, strict=True))
+
+
+def sizing(line: Line, carry: Carry | None) -> Sizing:
+    """The answers for a line, checked by the runs that `carry` makes, unless they would take too long."""
+    if carry is None:
+        return Sizing(line, None)
+    if reason := load.too_large(line):
+        return Sizing(line, None, (f"not checked by a simulation: {reason}",))
+    notes = []
+    if line.packet_bytes != SIMULATED_PACKET_BYTES:
+        notes.append(f"the simulated packets have {SIMULATED_PACKET_BYTES} bytes, whatever --packet is")
+    return Sizing(line, search(line, partial(carried, line, carry)), tuple(notes))
+
+
+def size(
+    rate: str,
+    rtt: str,
+    *,
+    flows: int = 1,
+    target: str = "98%",
+    packet: str = "1500b",
+    buffer: str | None = None,
+    congestion: str = "cubic",
+    simulate: bool = True,
+    seed: int = 1,
+    repeat: int = 3,
+    jobs: int | None = None,
+    out: str | PathLike[str] = "results",
+    reuse: bool = False,
+    watcher: Watcher | None = None,
+) -> Sizing:
+    """Size the buffer of a line: the documents' equations, checked by simulations of the same line.
+
+    `rate`, `rtt` (without queues), `packet` (a full IP packet) and `buffer` (a given one, whose delay is asked for) are
+    texts with units, as in experiment files. The simulations look for the smallest tail-drop queue that keeps `target`
+    of a very long queue's goodput, with `repeat` seeds from `seed` on, and try the active queue managements on the same
+    load. Their runs are stored under `out`. Raises `InputError` for impossible values.
+
+    >>> import bufferscope as bs
+    >>> sized = bs.size("10mbit", "40ms", flows=16)                                             # doctest: +SKIP
+    >>> sized.found.smallest.limit_packets                                                      # doctest: +SKIP
+    """
+    line = read_line(rate, rtt, flows=flows, target=target, packet=packet, buffer=buffer, congestion=congestion)
+    engine = one_engine("sim", None)
+
+    def carry(experiment: Experiment) -> Result:
+        tasks = plan(experiment, [engine], Path(out), seed=seed, repeat=repeat, reuse=reuse)
+        return Result(execute(tasks, jobs=jobs, watcher=watcher, layout="single"))
+
+    return sizing(line, carry if simulate else None)
