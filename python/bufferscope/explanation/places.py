@@ -7,6 +7,8 @@ from bufferscope.scenario import SIDES, PortSettings, Scenario, Side
 
 PURE_LIMITS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast")
 """Disciplines that do nothing about a queue until it is full."""
+FLOW_QUEUEING = ("sfq", "fq_codel", "fq_pie", "cake", "fq")
+"""Disciplines that give each flow a queue: a flow that fills its own delays no other."""
 SHAPERS = ("tbf", "htb", "prio", "netem")
 """Disciplines that leave the queue to those inside them; without any, it is tail drop."""
 
@@ -32,6 +34,11 @@ def does_nothing(queue: Mapping[str, object]) -> bool:
     if queue["qdisc"] in PURE_LIMITS:
         return True
     return queue["qdisc"] in SHAPERS and all(does_nothing(inner) for inner in _inside(queue))
+
+
+def separates(queue: Mapping[str, object]) -> bool:
+    """Whether a discipline, or one inside it, gives each flow a queue."""
+    return queue["qdisc"] in FLOW_QUEUEING or any(separates(inner) for inner in _inside(queue))
 
 
 def _inside(value: object) -> list[Mapping[str, object]]:
