@@ -270,3 +270,43 @@ def test_every_statement_names_a_figure_that_exists() -> None:
     assert found.statements[0].anchor("lab") == "lab-queue_length"
     json.dumps(found.document(), allow_nan=False)
     assert SECOND
+
+
+def test_behind_flow_queueing_only_a_ping_can_show_that_others_wait() -> None:
+    """A flood of datagrams fills its own queue in fq_pie; nothing in the records waits beside it."""
+    text = HOME.replace('kind = "tcp"', 'kind = "udp"\nrate = "20mbit"').partition('[[traffic]]\nname = "ping"')[0]
+    run = Simulation(text, {"link.wan.queue": {"qdisc": "fq_pie"}}).finish()
+    assert explain_run(run).cause is Cause.NONE
+
+
+def observed(inflight: int, srtt_ms: int, rwnd: int = 10**7) -> HandmadeRun:
+    """One connection as a capture shows it: 10 Mbit/s, a least round trip of 20 ms, no ports."""
+    rows = [row | {"srtt_ns": srtt_ms * MS, "min_rtt_ns": 20 * MS, "rwnd_bytes": rwnd} for row in flow_rows(inflight)]
+    known = scenario({"bulk": TCP}, duration_s=2)
+    for link in known["links"]:
+        for side in ("forward", "reverse"):
+            link[side] |= {"rate": None, "delay_ns": 0, "queue": {"qdisc": "unknown"}}
+    return HandmadeRun(known, rows={"flows": rows, "capacity": []}, engine="capture")
+
+
+def test_from_one_end_a_queue_is_told_but_not_which() -> None:
+    # 10 Mbit/s times 20 ms are 25 kB.
+    found = explain_run(observed(125_000, 100))
+    assert (found.cause, found.port, found.flow) == (Cause.QUEUE, None, "bulk/1")
+    assert "5 times" in found.verdict
+    assert "cannot be told from one end" in found.of("unknown")[0].sentence
+
+
+def test_from_one_end_a_full_receive_window_is_told() -> None:
+    assert explain_run(observed(24_000, 21, rwnd=24_500)).cause is Cause.WINDOW
+
+
+def test_from_one_end_short_round_trips_tell_nothing() -> None:
+    found = explain_run(observed(25_000, 21))
+    assert found.cause is Cause.UNKNOWN
+    assert found.verdict.startswith("Cannot tell")
+
+
+def test_the_cures_of_an_observed_run_are_not_simulated() -> None:
+    (statement,) = cures(observed(125_000, 100))
+    assert "its network is not known" in statement.sentence

@@ -60,7 +60,9 @@ def simulated(document: Document, seed: int) -> MemoryRun:
 
 
 def _without_judge(document: Document) -> Document:
-    return {**document, "traffic": [each for each in document["traffic"] if each["name"] != JUDGE]}
+    """The experiment without its ping, if there is anything else."""
+    left = [each for each in document["traffic"] if each["name"] != JUDGE]
+    return {**document, "traffic": left or document["traffic"]}
 
 
 def _acts(drawn: Planted, run: MemoryRun, seed: int) -> str | None:

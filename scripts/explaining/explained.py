@@ -20,8 +20,8 @@ from bufferscope.explanation import Cause, explain_run
 from planting import CAUSES
 
 PAGE = Path(__file__).parents[2] / "docs" / "explained.md"
-REPORTED = range(1, 201)
-"""The seeds of the page. The thresholds were chosen on seeds from 1000 on."""
+REPORTED = range(401, 601)
+"""The seeds of the page. The thresholds were chosen on seeds from 1000 on, and the seeds below 401 found mistakes."""
 LEAST_NAMED = 0.95
 NAMES = [str(cause) for cause in Cause]
 

@@ -15,6 +15,7 @@ from bufferscope.explanation import words
 from bufferscope.explanation.diagnosis import diagnose
 from bufferscope.explanation.effects import mos
 from bufferscope.explanation.evidence import Evidence, evidence
+from bufferscope.explanation.observed import is_observed
 from bufferscope.explanation.remedies import Remedy, remedies
 from bufferscope.explanation.statement import Number, Statement
 from bufferscope.metrics.network import path, probers, traffic_ends
@@ -48,6 +49,11 @@ class NotSimulatedError(Exception):
 def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[Statement]:
     """What each cure would give, one statement each; where it cannot be told, one that says why."""
     found = evidence(run)
+    if is_observed(run):
+        yield Statement(
+            "cure", "What would help cannot be simulated: the run was observed, so its network is not known."
+        )
+        return
     wanted = list(remedies(found, diagnose(found)))
     if not wanted:
         return

@@ -3,7 +3,8 @@
 A delay counts if it lasts for half of the time with load and is at least 10 ms. Where a queue manager keeps the queue,
 and for a delay that no queue explains, it must also be at least half of the empty path's round trip, or 50 ms: managers
 aim at a few milliseconds, and not all at fewer than ten. Where pings cross the queue, they must show it, too: a queue
-that only its own flow waits in, behind flow queueing, harms nobody else.
+that only its own flow waits in, behind flow queueing, harms nobody else. Without pings, nothing shows that anybody else
+waits there.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.limits import Limit, Limited, full_port, limited
+from bufferscope.explanation.places import separates
 from bufferscope.explanation.standing import SLOWER, Standing
 from bufferscope.explanation.statement import Cause
 from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE
@@ -93,7 +95,9 @@ def _counts(found: Evidence, queue: Standing) -> bool:
     if not is_plain and not is_much(queue.delay_s, round_trip_s(found, queue.port)):
         return False
     seen = [pings.added_s(0.5) for pings in found.pings_across(queue.port)]
-    return not seen or max(seen) >= AGREE * queue.delay_s
+    if seen:
+        return max(seen) >= AGREE * queue.delay_s
+    return queue.deepest.layer == "ring" or not separates(found.ports[queue.port].queue)
 
 
 def is_much(added_s: float, own_s: float) -> bool:

@@ -7,6 +7,7 @@ from bufferscope.explanation.diagnosis import Diagnosis, diagnose
 from bufferscope.explanation.effects import effects
 from bufferscope.explanation.evidence import Evidence, evidence
 from bufferscope.explanation.flow_words import flow_statements
+from bufferscope.explanation.observed import explain_observed, is_observed
 from bufferscope.explanation.queue_words import culprit, queue_statements
 from bufferscope.explanation.statement import Explanation, Statement
 from bufferscope.explanation.verdicts import verdict
@@ -29,6 +30,8 @@ def explain(what: "RunRecords | ResultRecords") -> Explanation | list[Explanatio
 def explain_run(run: RunRecords) -> Explanation:
     """The explanation of one run; nothing is simulated."""
     found = evidence(run)
+    if is_observed(run):
+        return explain_observed(found)
     diagnosis = diagnose(found)
     queue, main = diagnosis.queue, diagnosis.main
     return Explanation(

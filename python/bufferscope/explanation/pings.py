@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from bufferscope.engines import ENGINES
 from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.idle import transit_s
 from bufferscope.metrics.network import Port, path, probers, traffic_ends
@@ -22,7 +23,7 @@ class Pings:
     way: tuple[Port, ...]
     """The ports that a probe and its answer cross."""
     own_s: float
-    """The round trip on the idle path."""
+    """The round trip on the idle path; where nobody knows that, the least that was seen."""
     rows: pl.DataFrame
     """`sent_ns, rtt_ns, owd_up_ns, owd_down_ns` in the window."""
 
@@ -52,6 +53,13 @@ def pings(run: RunRecords, window: Window) -> list[Pings]:
         sent = run.probes.filter(pl.col("probe") == entry["name"])
         rows = window.rows(sent, "sent_ns").select("sent_ns", "rtt_ns", "owd_up_ns", "owd_down_ns")
         if rows.height:
-            own_s = transit_s(way, capacity, entry["payload_bytes"] + HEADER_BYTES, window)
+            own_s = _least_s(rows)
+            if run.meta["engine"] in ENGINES:
+                own_s = transit_s(way, capacity, entry["payload_bytes"] + HEADER_BYTES, window)
             found.append(Pings(entry["name"], way, own_s, rows))
     return found
+
+
+def _least_s(rows: pl.DataFrame) -> float:
+    answered = rows["rtt_ns"].drop_nulls()
+    return int(answered.to_numpy().min()) / 1e9 if len(answered) else 0.0

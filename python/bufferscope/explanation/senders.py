@@ -63,6 +63,8 @@ class Sender:
     """The largest window that the receiver advertised."""
     srtt_s: float | None
     """Mean smoothed round-trip time."""
+    least_rtt_s: float | None
+    """The least round-trip time that its sender has seen."""
     idle_share: float
     """Nothing to send, and nothing under way."""
     buffer_share: float
@@ -143,6 +145,7 @@ def senders(run: RunRecords, window: Window, known: dict[str, Way]) -> list[Send
             most_cwnd=pl.col("cwnd_bytes").max(),
             least_cwnd=pl.col("cwnd_bytes").min(),
             rwnd=pl.col("rwnd_bytes").max(),
+            least_rtt=pl.col("min_rtt_ns").min() / NANOSECONDS,
             srtt=pl.col("srtt_ns").mean() / NANOSECONDS,
             application=(~waits & has_room).mean(),
             shut=(waits & is_shut).mean(),
@@ -171,6 +174,7 @@ def _sender(row: dict[str, object], way: Way, is_scripted: bool) -> Sender:
         least_cwnd_bytes=int(_number(row["least_cwnd"])) if is_tcp else None,
         rwnd_bytes=None if row["rwnd"] is None else int(_number(row["rwnd"])),
         srtt_s=None if row["srtt"] is None else _number(row["srtt"]),
+        least_rtt_s=None if row["least_rtt"] is None else _number(row["least_rtt"]),
         idle_share=1 - min(1.0, _number(row["busy_ns"]) / lasted_ns) if is_tcp else 0.0,
         receiver_share=max(_number(row["rwnd_limited_ns"]) / lasted_ns, _number(row["shut"])),
         buffer_share=_number(row["sndbuf_limited_ns"]) / lasted_ns,

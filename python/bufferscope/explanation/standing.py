@@ -1,7 +1,7 @@
 """Standing queues: how long packets wait in each layer of each port, and since when.
 
-A layer's delay at a sample is the time that it takes to pass on its content. Where it passes on less than its wire
-could, as a shaper does, that rate is measured while it has a backlog, so no discipline's parameters are needed: in the
+A layer's delay at a sample is the time that it takes to pass on its content. Where it may pass on less than its wire
+could, as a shaper may, that rate is measured while it has a backlog, so no discipline's parameters are needed: in the
 intervals in which it passes on less than what waited at their beginning. A backlog at both ends would not do, because
 an application may write in step with the samples.
 
@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from bufferscope.explanation.places import may_be_slower
 from bufferscope.metrics.capacity import steps
-from bufferscope.metrics.network import NANOSECONDS
+from bufferscope.metrics.network import NANOSECONDS, ports
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 
@@ -99,16 +100,21 @@ def standing(run: RunRecords, window: Window) -> dict[str, Standing]:
     rates = steps(run.capacity.lazy(), "port").collect().with_columns(step=pl.col("t_ns")).sort("t_ns")
     samples = run.queues.select("t_ns", *PORT_LAYER, "packets", "bytes", "sent_bytes").sort("t_ns")
     joined = samples.join_asof(rates, on="t_ns", by="port", check_sortedness=False).filter(pl.col("rate_bps") > 0)
+    known = ports(run.scenario)
     found: dict[str, list[pl.DataFrame]] = {}
     for (port, _), rows in joined.group_by(PORT_LAYER, maintain_order=True):
         if rows.height > 1:
             found.setdefault(str(port), []).append(rows)
-    made = {port: _port(port, layers, window) for port, layers in found.items()}
+    made = {
+        port: _port(port, layers, window, may_be_slower(run.scenario, port))
+        for port, layers in found.items()
+        if port in known
+    }
     return {port: each for port, each in made.items() if each}
 
 
-def _port(port: str, layers: list[pl.DataFrame], window: Window) -> Standing | None:
-    measured = [(rows, _service_share(window.rows(rows))) for rows in layers]
+def _port(port: str, layers: list[pl.DataFrame], window: Window, is_measured: bool) -> Standing | None:
+    measured = [(rows, _service_share(window.rows(rows)) if is_measured else 1.0) for rows in layers]
     inside = [window.rows(rows) for rows, _ in measured]
     if any(rows.height < 2 for rows in inside):
         return None
