@@ -27,7 +27,8 @@ def warnings(summary: Summary) -> list[str]:
 def _of_files(summary: Summary) -> Iterator[str]:
     for file in summary["files"]:
         if file["ended"] is not None:
-            yield f"{file['name']} {_ending(file['ended'])}: what is before that is used ({_many(file['packets'], 'packet')})"
+            before = _many(file["packets"], "packet")
+            yield f"{file['name']} {_ending(file['ended'])}: what is before that is used ({before})"
         elif file["packets"] == 0:
             yield f"{file['name']} has no packets"
 
@@ -59,8 +60,8 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
         largest = counts["largest_ip_bytes"]
         why = "segmentation offload" if largest > LARGEST_JUMBO_BYTES else "segmentation offload or jumbo frames"
         yield (
-            f"{_many(counts['beyond_mtu'], 'segment')} of more than {MTU_BYTES} bytes (up to {largest:,}): {why}; on the wire, "
-            "such a segment is several packets"
+            f"{_many(counts['beyond_mtu'], 'segment')} of more than {MTU_BYTES} bytes (up to {largest:,}): {why}; on the "
+            "wire, such a segment is several packets"
         )
     if counts["without_options"]:
         yield (
@@ -110,8 +111,8 @@ def _of_pings(summary: Summary) -> Iterator[str]:
     for ping in summary["pings"]:
         if ping["answered"] == 0:
             yield (
-                f"{ping['name']}: no reply to {_many(ping['requests'], 'request')} from {ping['from']} to {ping['to']} was "
-                "captured; perhaps one direction only was"
+                f"{ping['name']}: no reply to {_many(ping['requests'], 'request')} from {ping['from']} to {ping['to']} "
+                "was captured; perhaps one direction only was"
             )
     if summary["pings_left_out"]:
         yield f"{_many(summary['pings_left_out'], 'echo request')} of further pings left out"
