@@ -43,8 +43,8 @@ def main() -> None:
             found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         rate = packets / found["cpu_s"] / 1e6
         print(
-            f"{name}: {megabytes} MB, {packets:,} packets in {found['seconds']:.2f} s, {found['cpu_s']:.2f} s of CPU time "
-            f"({rate:.2f} million packets/s), {found['memory_mb']:.0f} MB of memory",
+            f"{name}: {megabytes} MB, {packets:,} packets in {found['seconds']:.2f} s, "
+            f"{found['cpu_s']:.2f} s of CPU time ({rate:.2f} million packets/s), {found['memory_mb']:.0f} MB of memory",
             flush=True,
         )
 

@@ -60,8 +60,8 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
         largest = counts["largest_ip_bytes"]
         why = "segmentation offload" if largest > LARGEST_JUMBO_BYTES else "segmentation offload or jumbo frames"
         yield (
-            f"{_many(counts['beyond_mtu'], 'segment')} of more than {MTU_BYTES} bytes (up to {largest:,}): {why}; on the "
-            "wire, such a segment is several packets"
+            f"{_many(counts['beyond_mtu'], 'segment')} of more than {MTU_BYTES} bytes (up to {largest:,}): {why}; on "
+            "the wire, such a segment is several packets"
         )
     if counts["without_options"]:
         yield (
