@@ -1,1 +1,445 @@
+//! Connections made by hand: what each shows follows from the times and numbers of its segments.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use bufferscope_records::{MemorySink, Recorder, Table};
+use proptest::prelude::*;
+
+use super::{Analysis, FlowSummary, Kinds, Settings, Summary};
+use crate::{Endpoint, Flags, Options, Segment};
+
+const MS: i64 = 1_000_000;
+const MSS: u32 = 1000;
+/// A sender whose sequence numbers wrap after its third segment.
+const ISN: u32 = u32::MAX - 2 * MSS;
+const SENDER: Endpoint = Endpoint { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), port: 40_000 };
+const RECEIVER: Endpoint = Endpoint { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), port: 80 };
+
+/// A capture of one connection that is written segment by segment.
+struct Capture {
+    analysis: Analysis,
+    recorder: Recorder<MemorySink>,
+    ip_id: u16,
+}
+
+impl Capture {
+    fn without_handshake() -> Self {
+        let recorder = Recorder::new(MemorySink::default());
+        Self { analysis: Analysis::new(Settings::default()), recorder, ip_id: 1 }
+    }
+
+    /// A handshake at time 0: windows are scaled by 7 bits, selective acknowledgements are permitted.
+    fn opened() -> Self {
+        let mut capture = Self::without_handshake();
+        let options = Options { window_scale: Some(7), sack_permitted: true, mss: Some(1000), ..Options::default() };
+        capture.show(Segment { flags: Flags(Flags::SYN), seq: ISN, options, ..data(0, 0, 0) });
+        let flags = Flags(Flags::SYN | Flags::ACK);
+        capture.show(Segment { flags, seq: 5000, ack: ISN.wrapping_add(1), options, ..ack(0, 0) });
+        capture.show(Segment { payload_bytes: 0, ..data(0, 0, 0) });
+        capture
+    }
+
+    fn show(&mut self, segment: Segment) {
+        self.analysis.segment(&segment, 0, &mut self.recorder);
+    }
+
+    /// The sender's segment of number `from` and its successors, each of 1000 bytes and with its own IP identification.
+    fn data(&mut self, t_ms: i64, numbers: impl IntoIterator<Item = u32>) {
+        for number in numbers {
+            let segment = data(t_ms, number, MSS);
+            self.ip_id += 1;
+            self.show(Segment { ip_id: Some(self.ip_id), ..segment });
+        }
+    }
+
+    fn ack(&mut self, t_ms: i64, number: u32) {
+        self.show(ack(t_ms, number));
+    }
+
+    /// An acknowledgement of all before `number`, and selectively of the segments between others.
+    fn sack(&mut self, t_ms: i64, number: u32, blocks: &[(u32, u32)]) {
+        let mut segment = ack(t_ms, number);
+        for (slot, (left, right)) in segment.options.sack.iter_mut().zip(blocks) {
+            *slot = (sequence(*left), sequence(*right));
+        }
+        segment.options.sack_blocks = blocks.len() as u8;
+        self.show(segment);
+    }
+
+    fn finish(mut self) -> (Summary, MemorySink) {
+        let summary = self.analysis.finish(&mut self.recorder);
+        (summary, self.recorder.finish().unwrap())
+    }
+
+    fn flow(self) -> FlowSummary {
+        let (mut summary, _) = self.finish();
+        assert_eq!(summary.flows.len(), 1);
+        summary.flows.remove(0)
+    }
+
+    fn kinds(self) -> Kinds {
+        self.flow().retransmissions
+    }
+
+    fn integers(self, table: Table, column: &str) -> Vec<Option<i64>> {
+        let (_, sink) = self.finish();
+        integers(&sink, table, column)
+    }
+}
+
+fn integers(sink: &MemorySink, table: Table, column: &str) -> Vec<Option<i64>> {
+    use arrow_array::{Array, Int64Array};
+    let batches = sink.batches(table).iter();
+    batches
+        .flat_map(|batch| {
+            let array = batch.column_by_name(column).unwrap();
+            array.as_any().downcast_ref::<Int64Array>().unwrap().iter().collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The first sequence number of a segment; the first segment has number 0.
+fn sequence(number: u32) -> u32 {
+    ISN.wrapping_add(1).wrapping_add(number * MSS)
+}
+
+fn data(t_ms: i64, number: u32, payload_bytes: u32) -> Segment {
+    Segment {
+        t_ns: t_ms * MS,
+        place: 0,
+        from: SENDER,
+        to: RECEIVER,
+        seq: sequence(number),
+        ack: 5001,
+        flags: Flags(Flags::ACK),
+        window: 500,
+        payload_bytes,
+        ecn: 0,
+        ip_id: None,
+        ttl: 64,
+        options: Options::default(),
+    }
+}
+
+fn ack(t_ms: i64, number: u32) -> Segment {
+    Segment { from: RECEIVER, to: SENDER, seq: 5001, ack: sequence(number), ..data(t_ms, 0, 0) }
+}
+
+fn stamped(segment: Segment, value: u32, echo: u32) -> Segment {
+    Segment { options: Options { timestamps: Some((value, echo)), ..segment.options }, ..segment }
+}
+
+#[test]
+fn an_acknowledgement_tells_the_round_trip_time_of_the_newest_segment_that_it_covers() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0]);
+    capture.data(110, [1]);
+    capture.ack(140, 2);
+    assert_eq!(capture.integers(Table::RoundTrips, "rtt_ns"), [Some(30 * MS)]);
+}
+
+#[test]
+fn a_segment_sent_twice_tells_no_round_trip_time() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0]);
+    capture.data(400, [0]);
+    capture.ack(440, 1);
+    assert_eq!(capture.integers(Table::RoundTrips, "rtt_ns"), []);
+}
+
+#[test]
+fn segments_that_waited_for_a_repair_tell_no_round_trip_time() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0, 1, 2]);
+    // Segments 1 and 2 arrive 40 ms later, and are covered again, cumulatively, after the repair of 0.
+    capture.sack(140, 0, &[(1, 3)]);
+    capture.data(141, [0]);
+    capture.ack(181, 3);
+    assert_eq!(capture.integers(Table::RoundTrips, "rtt_ns"), [Some(40 * MS)]);
+}
+
+#[test]
+fn the_first_echo_of_a_timestamp_tells_a_round_trip_time_of_either_half() {
+    let mut capture = Capture::opened();
+    capture.show(stamped(data(100, 0, MSS), 7, 1));
+    capture.show(stamped(ack(140, 1), 50, 7));
+    // A later echo of the same timestamp says nothing, and the sender answers the acknowledgement after 2 ms.
+    capture.show(stamped(ack(150, 1), 60, 7));
+    capture.show(stamped(data(142, 1, MSS), 9, 50));
+    let (_, sink) = capture.finish();
+    // By acknowledgement, by timestamp, and the other half.
+    assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [40, 40, 2].map(|ms| Some(ms * MS)));
+}
+
+#[test]
+fn what_is_sent_again_after_selective_acknowledgements_is_a_fast_retransmission() {
+    let mut capture = Capture::opened();
+    capture.data(100, 0..5);
+    capture.sack(140, 0, &[(1, 5)]);
+    capture.data(141, [0]);
+    capture.ack(181, 5);
+    assert_eq!(capture.kinds(), Kinds { fast: 1, ..Kinds::default() });
+}
+
+#[test]
+fn what_is_sent_again_after_a_silence_is_a_timeout_and_so_is_what_follows_from_it() {
+    let mut capture = Capture::opened();
+    capture.data(100, 0..4);
+    capture.data(400, [0]);
+    capture.ack(440, 1);
+    capture.data(441, [1, 2]);
+    capture.ack(481, 3);
+    assert_eq!(capture.kinds(), Kinds { timeout: 3, ..Kinds::default() });
+}
+
+#[test]
+fn the_last_segment_sent_again_alone_is_a_tail_loss_probe() {
+    let mut capture = Capture::opened();
+    capture.data(100, 0..4);
+    capture.ack(140, 2);
+    capture.data(240, [3]);
+    capture.sack(280, 2, &[(3, 4)]);
+    assert_eq!(capture.kinds(), Kinds { tail_loss_probe: 1, ..Kinds::default() });
+}
+
+#[test]
+fn a_report_of_a_duplicate_shows_that_a_retransmission_was_spurious() {
+    let mut capture = Capture::opened();
+    capture.data(100, 0..4);
+    capture.sack(140, 0, &[(1, 4)]);
+    capture.data(141, [0]);
+    capture.ack(142, 4);
+    // The copy arrives: the first block is below the acknowledgement (RFC 2883, section 4).
+    capture.sack(181, 4, &[(0, 1)]);
+    assert_eq!(capture.kinds(), Kinds { fast: 1, spurious: 1, ..Kinds::default() });
+}
+
+#[test]
+fn the_echo_of_an_earlier_timestamp_shows_that_a_retransmission_was_spurious() {
+    for (echo, spurious) in [(10, 1), (310, 0)] {
+        let mut capture = Capture::opened();
+        capture.show(stamped(data(100, 0, MSS), 10, 1));
+        capture.show(stamped(data(101, 1, MSS), 11, 1));
+        capture.show(stamped(data(400, 0, MSS), 310, 1));
+        capture.show(stamped(ack(440, 1), 1, echo));
+        assert_eq!(capture.kinds(), Kinds { timeout: 1, spurious, ..Kinds::default() }, "echo {echo}");
+    }
+}
+
+#[test]
+fn a_hole_filled_by_an_earlier_packet_was_reordered_and_by_a_later_one_repaired() {
+    for (ip_id, kinds, reordered) in [(10, Kinds::default(), 1), (14, Kinds { late: 1, ..Kinds::default() }, 0)] {
+        let mut capture = Capture::opened();
+        let with = |ip_id, segment| Segment { ip_id: Some(ip_id), ..segment };
+        capture.show(with(9, data(100, 0, MSS)));
+        capture.show(with(11, data(100, 2, MSS)));
+        capture.show(with(12, data(100, 3, MSS)));
+        capture.show(with(ip_id, data(150, 1, MSS)));
+        capture.ack(150, 4);
+        let flow = capture.flow();
+        assert_eq!((flow.retransmissions, flow.reordered, flow.unseen_bytes), (kinds, reordered, 0));
+    }
+}
+
+#[test]
+fn a_packet_captured_twice_is_not_a_retransmission() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0]);
+    capture.ip_id -= 1;
+    capture.data(100, [0]);
+    let flow = capture.flow();
+    assert_eq!((flow.duplicates, flow.retransmissions), (1, Kinds::default()));
+}
+
+#[test]
+fn a_keep_alive_is_not_a_retransmission() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0]);
+    capture.ack(140, 1);
+    let last = Segment { seq: sequence(1).wrapping_sub(1), payload_bytes: 1, ..data(10_000, 0, 0) };
+    capture.show(last);
+    let flow = capture.flow();
+    assert_eq!((flow.keep_alives, flow.retransmissions), (1, Kinds::default()));
+}
+
+#[test]
+fn a_syn_sent_again_is_told() {
+    let mut capture = Capture::without_handshake();
+    for t_ms in [0, 1000] {
+        capture.show(Segment { flags: Flags(Flags::SYN), seq: ISN, ..data(t_ms, 0, 0) });
+    }
+    capture.data(1100, [0]);
+    assert_eq!(capture.kinds(), Kinds { syn: 1, ..Kinds::default() });
+}
+
+#[test]
+fn what_is_acknowledged_and_was_never_seen_was_lost_by_the_capture() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0, 2]);
+    capture.ack(140, 3);
+    // The last segment is missing, too.
+    capture.ack(141, 4);
+    let flow = capture.flow();
+    assert_eq!((flow.unseen_bytes, flow.retransmissions), (2 * u64::from(MSS), Kinds::default()));
+}
+
+#[test]
+fn flight_window_and_goodput_are_sampled_every_ten_milliseconds() {
+    let mut capture = Capture::opened();
+    capture.data(100, 0..5);
+    capture.sack(112, 2, &[(3, 4)]);
+    capture.data(121, [5]);
+    let (_, sink) = capture.finish();
+    let of = |column| integers(&sink, Table::Flows, column);
+    assert_eq!(of("t_ns"), [110, 120, 121].map(|ms| Some(ms * MS)));
+    // Five segments; of these two acknowledged and one selectively; then one more.
+    assert_eq!(of("inflight_bytes"), [Some(5000), Some(2000), Some(3000)]);
+    assert_eq!(of("delivered_bytes"), [Some(0), Some(2000), Some(2000)]);
+    // A SYN's window is not scaled; then 500 units of 2^7 bytes.
+    assert_eq!(of("rwnd_bytes"), [Some(500), Some(64_000), Some(64_000)]);
+}
+
+#[test]
+fn a_window_of_unknown_scale_is_not_told() {
+    let mut capture = Capture::without_handshake();
+    capture.data(100, 0..2);
+    capture.ack(140, 2);
+    let (summary, sink) = capture.finish();
+    assert!(!summary.flows[0].window_scale_known);
+    assert_eq!(integers(&sink, Table::Flows, "rwnd_bytes").last(), Some(&None));
+}
+
+#[test]
+fn the_window_of_a_sender_without_other_limits_is_its_largest_flight() {
+    let mut capture = Capture::opened();
+    capture.data(100, 0..4);
+    capture.ack(140, 2);
+    capture.data(141, 4..8);
+    capture.ack(180, 6);
+    capture.data(191, 8..10);
+    // The second round ends at 180 ms: six segments were in flight at 141 ms.
+    let (_, sink) = capture.finish();
+    assert_eq!(integers(&sink, Table::Flows, "cwnd_bytes").last(), Some(&Some(6000)));
+}
+
+#[test]
+fn a_sender_that_ran_out_of_data_shows_no_congestion_window() {
+    let mut capture = Capture::opened();
+    capture.data(100, 0..4);
+    capture.ack(140, 4);
+    capture.data(200, 4..6);
+    capture.ack(240, 6);
+    let (_, sink) = capture.finish();
+    assert_eq!(integers(&sink, Table::Flows, "cwnd_bytes").last(), Some(&None));
+}
+
+#[test]
+fn parts_of_a_jumbo_segment_are_lost_and_repaired_one_by_one() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0]);
+    capture.show(data(100, 1, 10 * MSS));
+    capture.sack(140, 3, &[(4, 11)]);
+    capture.data(141, [3]);
+    capture.ack(180, 11);
+    let flow = capture.flow();
+    assert_eq!((flow.jumbos, flow.retransmissions.fast, flow.delivered_bytes), (1, 1, Some(11_000)));
+}
+
+#[test]
+fn ports_used_again_belong_to_another_connection() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0]);
+    capture.ack(140, 1);
+    capture.show(Segment { flags: Flags(Flags::RST), ..ack(150, 1) });
+    let syn = Segment { flags: Flags(Flags::SYN), seq: 77, ..data(200, 0, 0) };
+    capture.show(syn);
+    capture.show(Segment { seq: 78, payload_bytes: 500, ..data(210, 0, 0) });
+    capture.show(Segment { ack: 578, ..ack(250, 0) });
+    let (summary, _) = capture.finish();
+    let told: Vec<_> = summary.flows.iter().map(|flow| (flow.name.as_str(), flow.delivered_bytes)).collect();
+    assert_eq!(told, [("tcp/1", Some(1000)), ("tcp/2", Some(500))]);
+}
+
+#[test]
+fn of_two_places_the_one_nearest_the_sender_is_used() {
+    let mut capture = Capture::opened();
+    let far = |segment: Segment| Segment { place: 1, ttl: 60, ..segment };
+    capture.show(data(100, 0, MSS));
+    capture.show(far(data(120, 0, MSS)));
+    capture.show(Segment { place: 1, ttl: 64, ..ack(121, 1) });
+    capture.show(Segment { ttl: 60, ..ack(141, 1) });
+    let (summary, sink) = capture.finish();
+    assert_eq!((summary.flows[0].place, summary.flows[0].other_places.as_slice()), (0, [1].as_slice()));
+    assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [Some(41 * MS)]);
+}
+
+#[test]
+fn connections_beyond_the_most_are_counted() {
+    let mut capture = Capture::without_handshake();
+    capture.analysis = Analysis::new(Settings { most_connections: 2, ..Settings::default() });
+    for port in 1..=5 {
+        capture.show(Segment { from: Endpoint { port, ..SENDER }, ..data(100, 0, MSS) });
+    }
+    let (summary, _) = capture.finish();
+    assert_eq!((summary.flows_recorded, summary.segments_left_out), (2, 3));
+}
+
+#[test]
+fn an_acknowledgement_of_nonsense_is_ignored() {
+    let mut capture = Capture::opened();
+    capture.data(100, [0]);
+    capture.show(Segment { ack: sequence(0).wrapping_add(1 << 31), ..ack(120, 0) });
+    capture.sack(130, 0, &[(1_000_000, 5), (7, 7)]);
+    capture.ack(140, 1);
+    let flow = capture.flow();
+    assert_eq!((flow.delivered_bytes, flow.unseen_bytes), (Some(1000), 0));
+}
+
+fn any_segment() -> impl Strategy<Value = Segment> {
+    let numbers =
+        (any::<i64>(), 0_u16..6, prop_oneof![0_u32..5000, any::<u32>()], prop_oneof![0_u32..5000, any::<u32>()]);
+    let rest = (any::<u16>(), any::<u16>(), prop_oneof![0_u32..3000, 0_u32..100_000], any::<bool>(), 0_u16..3);
+    let options =
+        (any::<[(u32, u32); 4]>(), 0_u8..6, any::<Option<(u32, u32)>>(), any::<Option<u8>>(), any::<Option<u16>>());
+    (numbers, rest, options).prop_map(
+        |((t_ns, place, seq, ack), (flags, window, payload_bytes, back, port), options)| {
+            let (sack, sack_blocks, timestamps, window_scale, ip_id) = options;
+            let sender = Endpoint { port, ..SENDER };
+            let (from, to) = if back { (RECEIVER, sender) } else { (sender, RECEIVER) };
+            let options = Options { sack, sack_blocks, timestamps, window_scale, ..Options::default() };
+            let flags = Flags(flags);
+            Segment { t_ns, place, from, to, seq, ack, flags, window, payload_bytes, ecn: 3, ip_id, ttl: 9, options }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn no_segments_make_it_panic(segments in proptest::collection::vec(any_segment(), 0..200)) {
+        let mut capture = Capture::without_handshake();
+        for segment in segments {
+            capture.show(segment);
+        }
+        let (summary, _) = capture.finish();
+        prop_assert!(summary.flows.len() as u64 == summary.flows_recorded);
+    }
+
+    /// A lossless transfer in pieces of any size, acknowledged at any of their boundaries.
+    #[test]
+    fn without_losses_nothing_is_sent_again_and_all_is_delivered(pieces in proptest::collection::vec((1_u32..3000, any::<bool>()), 1..300)) {
+        let mut capture = Capture::opened();
+        let mut sent = 0_u32;
+        for (index, (bytes, is_acknowledged)) in pieces.iter().enumerate() {
+            let t_ms = index as i64;
+            capture.show(Segment { seq: sequence(0).wrapping_add(sent), payload_bytes: *bytes, ..data(t_ms, 0, 0) });
+            sent += bytes;
+            if *is_acknowledged {
+                capture.show(Segment { ack: sequence(0).wrapping_add(sent), ..ack(t_ms, 0) });
+            }
+        }
+        capture.show(Segment { ack: sequence(0).wrapping_add(sent), ..ack(1000, 0) });
+        let flow = capture.flow();
+        prop_assert_eq!(flow.delivered_bytes, Some(u64::from(sent)));
+        prop_assert_eq!((flow.retransmissions, flow.unseen_bytes, flow.reordered), (Kinds::default(), 0, 0));
+    }
+}
