@@ -19,8 +19,24 @@ from bufferscope.store.trial import failures, memory_bytes
 if TYPE_CHECKING:
     import polars as pl
 
-_TEXTS = frozenset({"probe", "flow", "port", "layer", "reason", "observed", "traffic", "state", "direction"})
-_FLAGS = frozenset({"app_limited"})
+_TEXTS = frozenset(
+    {
+        "probe",
+        "flow",
+        "port",
+        "layer",
+        "reason",
+        "observed",
+        "traffic",
+        "state",
+        "direction",
+        "half",
+        "method",
+        "kind",
+        "way",
+    }
+)
+_FLAGS = frozenset({"app_limited", "spurious"})
 """These columns, and those of `_TEXTS`, hold no integers."""
 _VALUE_BYTES = 8
 """Roughly what a value takes in memory."""
