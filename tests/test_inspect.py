@@ -62,7 +62,7 @@ def test_a_ping_becomes_probes_with_its_losses(tmp_path: Path) -> None:
     metrics = found.run.metrics
     assert (metrics["rtt.sent"], metrics["rtt.lost"]) == (50, 2)
     assert metrics["rtt.p50_ms"] == pytest.approx(30)
-    assert any("eth0 of" in text and "lost 3 packets" in text for text in found.run.warnings)
+    assert any("eth0 of" in text and "lost 3 packets (" in text for text in found.run.warnings)
 
 
 def test_compressed_captures_and_standard_input_are_read_alike(cli: Callable[..., Any], tmp_path: Path) -> None:

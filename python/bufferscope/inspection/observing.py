@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from bufferscope import _core
 from bufferscope.errors import InputError, printable
+from bufferscope.figures import NAMES
 from bufferscope.inspection.reading import Summary
 from bufferscope.inspection.telling import warnings
 from bufferscope.observed import Entry, Observation
@@ -53,7 +54,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
 
 
 def _figures(summary: Summary) -> list[str]:
-    return [figure for what, figures in FIGURES.items() if summary[what] for figure in figures]
+    return [figure for what, figures in FIGURES.items() if summary[what] for figure in figures if figure in NAMES]
 
 
 def duration_ns(summary: Summary) -> int:

@@ -27,7 +27,8 @@ def warnings(summary: Summary) -> list[str]:
 def _of_files(summary: Summary) -> Iterator[str]:
     for file in summary["files"]:
         if file["ended"] is not None:
-            yield f"{file['name']} {_ending(file['ended'])}: the {file['packets']:,} packets before that are used"
+            before = _many(file["packets"], "packet")
+            yield f"{file['name']} {_ending(file['ended'])}: what is before that is used ({before})"
         elif file["packets"] == 0:
             yield f"{file['name']} has no packets"
 
@@ -43,13 +44,13 @@ def _of_places(summary: Summary) -> Iterator[str]:
         if place["lost"]:
             share = place["lost"] / (place["lost"] + place["packets"])
             yield (
-                f"{where}: the capture itself lost {place['lost']:,} packets ({share:.2%}), by its own count: they "
-                "look like losses of the network"
+                f"{where}: the capture itself lost {_many(place['lost'], 'packet')} ({share:.2%}), by its own "
+                "count; in the records, that looks like a loss of the network"
             )
         if place["link_name"] is None:
             yield f"{where}: link type {place['link_type']} is not known, so none of its packets is used"
         if place["backwards"]:
-            yield f"{where}: the clock went back {place['backwards']:,} times"
+            yield f"{where}: the clock went back {_many(place['backwards'], 'time')}"
     if len(places) == 1:
         yield "captured at one place: the delay of each direction alone can't be known"
 
@@ -59,23 +60,23 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
         largest = counts["largest_ip_bytes"]
         why = "segmentation offload" if largest > LARGEST_JUMBO_BYTES else "segmentation offload or jumbo frames"
         yield (
-            f"{counts['beyond_mtu']:,} segments are larger than {MTU_BYTES} bytes (the largest {largest:,}): {why}; on "
-            "the wire these are several packets, and their times are those of the first or the last"
+            f"{_many(counts['beyond_mtu'], 'segment')} of more than {MTU_BYTES} bytes (up to {largest:,}): {why}; on "
+            "the wire, such a segment is several packets"
         )
     if counts["without_options"]:
         yield (
-            f"{counts['without_options']:,} segments were cut off within TCP's options: timestamps and selective "
+            f"{_many(counts['without_options'], 'segment')} cut off within TCP's options: timestamps and selective "
             "acknowledgements are missing (capture at least 128 bytes: tcpdump -s 128)"
         )
     if counts["without_time"]:
-        yield f"{counts['without_time']:,} packets have no time, and are left out"
+        yield f"{_many(counts['without_time'], 'packet')} without a time left out"
     if counts["fragmented_segments"]:
-        yield f"{counts['fragmented_segments']:,} segments were in fragments of IP, and are left out"
+        yield f"{_many(counts['fragmented_segments'], 'segment')} in fragments of IP left out"
     for layer, packets in counts["layers"].items():
-        yield f"{packets:,} packets were in {layer}: what is inside is used"
+        yield f"{_many(packets, 'packet')} in {layer}: what is inside is used"
     for reason, packets in counts["undecoded"].items():
         if packets > RARE * counts["packets"]:
-            yield f"{packets:,} of {counts['packets']:,} packets are left out: {reason}"
+            yield f"{packets:,} of {_many(counts['packets'], 'packet')} left out: {reason}"
 
 
 def _of_flows(summary: Summary) -> Iterator[str]:
@@ -91,9 +92,9 @@ def _of_flows(summary: Summary) -> Iterator[str]:
     if unscaled := [flow["name"] for flow in flows if flow["both_directions"] and not flow["window_scale_known"]]:
         yield f"the beginning of {_some(unscaled)} was not captured: the receiver's window has an unknown scale"
     if more := summary["flows_recorded"] - len(flows):
-        yield f"{more:,} more flows are in the records than are told here"
+        yield f"{_many(more, 'further flow')} in the records, but not in the table of connections"
     if summary["segments_left_out"]:
-        yield f"{summary['segments_left_out']:,} segments of further connections are left out: too many at a time"
+        yield f"{_many(summary['segments_left_out'], 'segment')} of further connections left out: too many at a time"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -110,11 +111,20 @@ def _of_pings(summary: Summary) -> Iterator[str]:
     for ping in summary["pings"]:
         if ping["answered"] == 0:
             yield (
-                f"{ping['name']}: no reply to {ping['requests']:,} requests from {ping['from']} to {ping['to']} was "
-                "captured; perhaps one direction only was"
+                f"{ping['name']}: no reply to {_many(ping['requests'], 'request')} from {ping['from']} to {ping['to']} "
+                "was captured; perhaps one direction only was"
             )
     if summary["pings_left_out"]:
-        yield f"{summary['pings_left_out']:,} echo requests of further pings are left out"
+        yield f"{_many(summary['pings_left_out'], 'echo request')} of further pings left out"
+
+
+def _many(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> _many(1, "packet"), _many(2000, "packet")
+    ('1 packet', '2,000 packets')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def place_name(place: Mapping[str, Any]) -> str:
