@@ -20,7 +20,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = started.elapsed().as_secs_f64();
     println!("{}", serde_json::to_string_pretty(&found.tcp)?);
     let rows = |table| found.output.rows(table);
-    println!("samples {}, round trips {}", rows(Table::Flows), rows(Table::RoundTrips));
+    println!(
+        "samples {}, round trips {}, one-way {}",
+        rows(Table::Flows),
+        rows(Table::RoundTrips),
+        rows(Table::OneWay)
+    );
     println!("{seconds:.3} s, {:.0} ns per packet", seconds * 1e9 / found.session.counts.packets.max(1) as f64);
     Ok(())
 }
