@@ -1,8 +1,11 @@
 //! A connection, as each place where it was captured shows it.
 
-use bufferscope_records::{Half, Method, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink};
+use bufferscope_records::{
+    Half, Method, OneWayRow, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink, Way,
+};
 
 use super::flow::{Flow, FlowSummary};
+use super::one_way::Pairs;
 use super::stream::{Acknowledgement, Sent, Stream};
 use crate::{Endpoint, Flags, Segment};
 
@@ -35,6 +38,8 @@ pub(super) struct Connection {
     was_reset: bool,
     /// The initial sequence numbers of the first SYN of each direction.
     opened_with: [Option<u32>; 2],
+    /// The packets of each direction at the first two places, once there are two.
+    pairs: Option<Box<[Pairs; 2]>>,
 }
 
 /// What a connection needs from the analysis to record what it sees.
@@ -56,6 +61,7 @@ impl Connection {
             last_ns: 0,
             was_reset: false,
             opened_with: [None; 2],
+            pairs: None,
         }
     }
 
@@ -83,7 +89,8 @@ impl Connection {
 
     /// Ranges in memory.
     pub(super) fn held(&self) -> usize {
-        self.views.iter().flat_map(|view| &view.streams).map(Stream::held).sum()
+        let pairs: usize = self.pairs.iter().flat_map(|pairs| pairs.iter()).map(Pairs::held).sum();
+        pairs + self.views.iter().flat_map(|view| &view.streams).map(Stream::held).sum::<usize>()
     }
 
     /// One segment, from the end of number `direction`.
@@ -93,6 +100,9 @@ impl Connection {
         self.was_reset |= segment.flags.has(Flags::RST);
         if segment.flags.has(Flags::SYN) && self.opened_with[direction].is_none() {
             self.opened_with[direction] = Some(segment.seq);
+        }
+        if self.views.len() > 1 && index < 2 {
+            self.pairs.get_or_insert_default()[direction].seen(segment, index);
         }
         self.choose_nearest(index, direction, segment.ttl);
         self.name_flow(segment, direction, context);
@@ -224,6 +234,7 @@ impl Connection {
                 self.settle(index, direction, true, context);
             }
         }
+        self.record_one_way(context);
         let last_ns = self.last_ns;
         for direction in [0, 1] {
             let Some(flow) = &self.flows[direction] else { continue };
@@ -233,6 +244,25 @@ impl Connection {
             }
         }
         [0, 1].into_iter().filter_map(move |direction| self.summary(direction))
+    }
+
+    /// The changes of the one-way delays, with the data of each flow and with its acknowledgements.
+    fn record_one_way<S: Sink>(&self, context: &mut Context<'_, S>) {
+        let Some(pairs) = &self.pairs else { return };
+        for direction in [0, 1] {
+            let first = self.nearest[direction].min(1);
+            for (t_ns, has_data, change_ns) in pairs[direction].changes(first) {
+                let (flow, way) = if has_data {
+                    (&self.flows[direction], Way::Data)
+                } else {
+                    (&self.flows[1 - direction], Way::Acknowledgements)
+                };
+                if let Some(flow) = flow {
+                    let t_ns = u64::try_from(t_ns).unwrap_or(0);
+                    context.recorder.one_way(OneWayRow { t_ns, flow: flow.name, way, change_ns });
+                }
+            }
+        }
     }
 
     fn summary(&self, direction: usize) -> Option<FlowSummary> {

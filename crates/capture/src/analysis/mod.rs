@@ -6,6 +6,7 @@
 
 mod connection;
 mod flow;
+mod one_way;
 mod ranges;
 mod rounds;
 mod stamps;

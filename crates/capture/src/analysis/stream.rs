@@ -245,7 +245,8 @@ impl Stream {
             }
             () => self.cause(segment.t_ns, start, end, seen),
         };
-        self.counts.retransmissions += 1;
+        // As the sender counts them: a jumbo segment is several.
+        self.counts.retransmissions += u64::from(segment.payload_bytes.div_ceil(self.mss_bytes.max(1)).max(1));
         self.seen_again(segment, start, end, 2);
         self.again(segment, start, end, kind);
         Sent::Again(kind)

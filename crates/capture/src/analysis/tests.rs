@@ -374,6 +374,26 @@ fn of_two_places_the_one_nearest_the_sender_is_used() {
 }
 
 #[test]
+fn the_change_of_a_one_way_delay_needs_no_common_clock() {
+    let mut capture = Capture::opened();
+    let far = |segment: Segment| Segment { place: 1, ttl: 60, ..segment };
+    // The second place's clock is an hour ahead. The delay is 20, 25 and 21 ms; one packet is lost between the places.
+    for (number, delay_ms) in [(0, Some(20)), (1, Some(25)), (2, None), (3, Some(21))] {
+        let t_ms = 100 + 10 * i64::from(number);
+        capture.show(data(t_ms, number, MSS));
+        if number == 0 {
+            capture.show(far(Segment { seq: 1, ..data(t_ms + 3_600_000, 0, 0) }));
+            capture.show(data(t_ms, number, MSS));
+        }
+        if let Some(delay_ms) = delay_ms {
+            capture.show(far(data(t_ms + delay_ms + 3_600_000, number, MSS)));
+        }
+    }
+    let (_, sink) = capture.finish();
+    assert_eq!(integers(&sink, Table::OneWay, "change_ns"), [0, 5, 1].map(|ms| Some(ms * MS)));
+}
+
+#[test]
 fn connections_beyond_the_most_are_counted() {
     let mut capture = Capture::without_handshake();
     capture.analysis = Analysis::new(Settings { most_connections: 2, ..Settings::default() });

@@ -1,0 +1,90 @@
+//! Packets that were captured at two places: by how much their delay between the two changes.
+
+use std::collections::VecDeque;
+
+use crate::{Options, Segment};
+
+/// Packets that wait for the other place.
+const MOST_WAITING: usize = 4096;
+/// How far ahead of the next one a packet is looked for: those in between were lost, or overtaken.
+const MOST_AHEAD: usize = 256;
+/// Pairs kept for one direction. Beyond it every second is forgotten, and fewer are taken from then on.
+const MOST_PAIRS: usize = 16_384;
+
+/// What tells a packet from others of its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    seq: u32,
+    ack: u32,
+    payload_bytes: u32,
+    window: u16,
+    ip_id: Option<u16>,
+    options: Options,
+}
+
+/// When a packet passed each of two places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) times_ns: [i64; 2],
+    pub(super) has_data: bool,
+}
+
+/// The packets of one direction at two places.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    waiting: [VecDeque<(Packet, i64)>; 2],
+    pairs: Vec<Pair>,
+    matched: u64,
+    /// One of this many pairs is kept, as a power of two.
+    thinning: u32,
+}
+
+impl Pairs {
+    /// A packet at the first place (0) or the second (1).
+    pub(super) fn seen(&mut self, segment: &Segment, place: usize) {
+        let &Segment { t_ns, seq, ack, payload_bytes, window, ip_id, options, .. } = segment;
+        let packet = Packet { seq, ack, payload_bytes, window, ip_id, options };
+        let other = &mut self.waiting[1 - place];
+        if let Some(index) = other.iter().take(MOST_AHEAD).position(|(waiting, _)| *waiting == packet) {
+            let other_ns = other[index].1;
+            other.drain(..=index);
+            let times_ns = if place == 0 { [t_ns, other_ns] } else { [other_ns, t_ns] };
+            self.keep(Pair { times_ns, has_data: payload_bytes > 0 });
+            return;
+        }
+        let own = &mut self.waiting[place];
+        if own.len() == MOST_WAITING {
+            own.pop_front();
+        }
+        own.push_back((packet, t_ns));
+    }
+
+    fn keep(&mut self, pair: Pair) {
+        self.matched += 1;
+        if !self.matched.is_multiple_of(1 << self.thinning) {
+            return;
+        }
+        if self.pairs.len() == MOST_PAIRS {
+            let mut index = 0;
+            self.pairs.retain(|_| {
+                index += 1;
+                index % 2 == 0
+            });
+            self.thinning = (self.thinning + 1).min(40);
+        }
+        self.pairs.push(pair);
+    }
+
+    /// Pairs and packets in memory.
+    pub(super) fn held(&self) -> usize {
+        self.pairs.len() + self.waiting.iter().map(VecDeque::len).sum::<usize>()
+    }
+
+    /// Each packet's time at the place `first`, whether it has data, and by how much its delay to the other exceeds the
+    /// smallest. The offset between two clocks cancels out; if they run at different speeds, that remains.
+    pub(super) fn changes(&self, first: usize) -> impl Iterator<Item = (i64, bool, u64)> {
+        let delay = move |pair: &Pair| pair.times_ns[1 - first] - pair.times_ns[first];
+        let least = self.pairs.iter().map(delay).min().unwrap_or(0);
+        self.pairs.iter().map(move |pair| (pair.times_ns[first], pair.has_data, (delay(pair) - least).unsigned_abs()))
+    }
+}
