@@ -176,5 +176,5 @@ def test_a_run_without_anything_that_flent_measures_is_refused(tmp_path: Path) -
     file.write_text(NETWORK.replace("16s", "1s") + call)
     runs = bs.run(file, out=tmp_path / "results").runs
     with pytest.raises(InputError, match="found voip; allowed for --format flent: tcp to or from the end that pings"):
-        export_each(runs, tmp_path / "export", "flent")  # type: ignore[arg-type]
+        export_each(runs, tmp_path / "export", "flent")
     assert list((tmp_path / "export").iterdir()) == []

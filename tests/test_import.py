@@ -181,8 +181,8 @@ def _iperf3(protocol: str = "TCP", **stream: Any) -> dict[str, Any]:
 
 
 def test_iperf3s_intervals_are_samples_of_a_flow(tmp_path: Path) -> None:
-    stream = {"retransmits": 3, "snd_cwnd": 144_800, "rtt": 120_000}
-    run = _imported(tmp_path, json.dumps(_iperf3(**stream)))
+    stream: dict[str, Any] = {"retransmits": 3, "snd_cwnd": 144_800, "rtt": 120_000}
+    run = _imported(tmp_path, json.dumps(_iperf3("TCP", **stream)))
     assert run.metrics["goodput.iperf3.up_mbit"] == 10
     assert run.metrics["retransmits.total"] == 12
     assert run.metrics["cwnd.iperf3.up.max_packets"] == 100

@@ -86,6 +86,14 @@ def test_a_small_file_cannot_become_a_huge_one() -> None:
         content.decompressed(packed, 1_000_000)
 
 
+def test_a_long_file_takes_time_in_proportion(tmp_path: Path) -> None:
+    """Anything quadratic would take minutes with so many lines."""
+    file = tmp_path / "ping.txt"
+    lines = (f"[{1_767_225_600 + n}.02] 64 bytes: icmp_seq={n % 65536} ttl=1 time=20 ms\n" for n in range(100_000))
+    file.write_text("".join(lines))
+    assert import_file(file, tmp_path / "results").meta["tables"]["probes"] == 100_000
+
+
 def test_several_parts_of_gzip_are_one_content() -> None:
     assert content.decompressed(gzip.compress(b"one ") + gzip.compress(b"two")) == b"one two"
 

@@ -6,6 +6,7 @@ equal intervals: those that the last line implies (`time 410ms`), otherwise a se
 """
 
 import re
+from functools import cached_property
 from typing import Any
 
 from bufferscope.importing.result import Probe, Reading, unwrapped, with_missing
@@ -81,9 +82,9 @@ class _Lines:
         elif lost := _LOST.search(line):
             self._seen.append((int(lost[1]), None, t_ns))
 
-    @property
+    @cached_property
     def stamped(self) -> bool:
-        """Whether all lines about probes have a time stamp."""
+        """Whether all lines about probes have a time stamp; to be asked when all lines are taken."""
         return bool(self._seen) and all(t_ns is not None for _, _, t_ns in self._seen)
 
     @property
