@@ -58,7 +58,9 @@ def columns(table: str) -> "dict[str, type[pl.DataType]]":
 def schema() -> dict[str, dict[str, str]]:
     """The kind of every column of every table: `string`, `boolean` or `integer` (64 bits); any may have nulls."""
     return {
-        table: {column: "string" if column in _TEXTS else "boolean" if column in _FLAGS else "integer" for column in own}
+        table: {
+            column: "string" if column in _TEXTS else "boolean" if column in _FLAGS else "integer" for column in own
+        }
         for table, own in _core.TABLES.items()
     }
 
