@@ -8,7 +8,7 @@ from bufferscope.figures import NAMES as FIGURES
 PAGE_PARTS = frozenset(("contents", "lead", "meanings", "runs", "statement", "summary", "themes", "verdicts", "why"))
 """The ids of a page's own elements: these words alone, or followed by `-` and more."""
 SECTION_PARTS = (
-    *("title", "expectations", "metrics"),
+    *("title", "expectations", "explained", "metrics"),
     *(f"{figure}{part}" for figure in FIGURES for part in ("", "-title")),
 )
 """The ends of the ids of a section's elements, after the section's name and `-`."""

@@ -12,7 +12,18 @@ from bufferscope.experiment import Document, teaching_position
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import Point, points
 from bufferscope.metrics import of_each
-from bufferscope.report import drawing, lead, metrics_table, parameters, plotting, reasons, tiles, topology, verdicts
+from bufferscope.report import (
+    drawing,
+    explaining,
+    lead,
+    metrics_table,
+    parameters,
+    plotting,
+    reasons,
+    tiles,
+    topology,
+    verdicts,
+)
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
 from bufferscope.report.contents import Entry, contents
@@ -40,6 +51,8 @@ class ExperimentView:
     topology: plotting.TopologyView
     figures: tuple[drawing.FigureView, ...]
     missing: tuple[drawing.Missing, ...]
+    explained: explaining.ExplainedView
+    """What the points show, in sentences."""
     verdicts: verdicts.Group | None
     """The experiment's expectations; None if its file has none."""
     parameters: tuple[parameters.Table, ...]
@@ -169,6 +182,7 @@ def _experiment(
     labels = {run.id: point.label for point in grouped for run in point.runs}
     by_engine = result.by_engine
     title = document["title"]
+    figures = tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView))
     return ExperimentView(
         name=anchor,
         title=title,
@@ -179,8 +193,9 @@ def _experiment(
         overrides=tuple(result.overrides),
         warnings=stored.warnings(result.runs),
         topology=plotting.view(topology.network(grouped)),
-        figures=tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView)),
+        figures=figures,
         missing=_missing(document, drawn),
+        explained=explaining.view(grouped, anchor, {each.name: each.title for each in figures}),
         verdicts=(
             verdicts.group(anchor, title, document["document"] or "", evaluated, why, numbers) if evaluated else None
         ),

@@ -1,0 +1,70 @@
+"""What each point shows in sentences, each linked to the figure on the page that shows it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from bufferscope.explanation import Statement, explain_run
+
+if TYPE_CHECKING:
+    from bufferscope.figures.source import Point
+
+MOST_POINTS = 12
+"""The most points of a section that are explained; the command `explain` takes all."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A sentence."""
+
+    sentence: str
+    unknown: str
+    """What it does not tell; empty if nothing is left open."""
+    figure: str
+    """The anchor of the figure that shows it; empty if the page does not draw it."""
+    title: str
+    """The figure's title."""
+
+
+@dataclass(frozen=True)
+class PointView:
+    """A point with its explanation: that of its first run."""
+
+    label: str
+    """Empty if there is only one point."""
+    verdict: Told
+    statements: tuple[Told, ...]
+
+
+@dataclass(frozen=True)
+class ExplainedView:
+    """The explanations of a section."""
+
+    points: tuple[PointView, ...]
+    left_out: int
+    """Points that are not explained here."""
+    seed: int
+    """The seed of the runs that are explained, of several; 0 if each point has one run."""
+
+
+def view(points: "Sequence[Point]", section: str, drawn: Mapping[str, str]) -> ExplainedView:
+    """The explanations of a section's points; `drawn` has the figures in it, name to title."""
+    several = any(len(point.runs) > 1 for point in points)
+    return ExplainedView(
+        points=tuple(_point(point, section, drawn) for point in islice(points, MOST_POINTS)),
+        left_out=max(0, len(points) - MOST_POINTS),
+        seed=points[0].first.seed if several else 0,
+    )
+
+
+def _point(point: "Point", section: str, drawn: Mapping[str, str]) -> PointView:
+    verdict, *others = _told(explain_run(point.first).statements, section, drawn)
+    return PointView(point.label, verdict, tuple(others))
+
+
+def _told(statements: Sequence[Statement], section: str, drawn: Mapping[str, str]) -> Iterator[Told]:
+    for statement in statements:
+        anchor = statement.anchor(section) if statement.figure in drawn else None
+        title = drawn.get(statement.figure or "", "")
+        yield Told(statement.sentence, statement.unknown or "", anchor or "", title)
