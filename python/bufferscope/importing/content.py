@@ -8,9 +8,9 @@ from typing import Any
 from bufferscope import machine, reading
 from bufferscope.errors import InputError, printable
 
-MOST_FILE_BYTES = 256 << 20
-"""An hour of irtt at 20 ms; what Flent writes of a test is some 10,000 times smaller."""
-MOST_BYTES = 256 << 20
+MOST_FILE_BYTES = 64 << 20
+"""About 40,000 round trips of irtt; what Flent writes of a test is some 1000 times smaller."""
+MOST_BYTES = 64 << 20
 """The same, for what a compressed file holds."""
 JSON_FACTOR = 25
 """The memory that Python needs for each byte of JSON, at worst: for a list of empty lists."""
