@@ -61,7 +61,7 @@ def export(
 
 def _check(kind: str, tables: Sequence[str]) -> None:
     if kind not in FORMATS:
-        raise InputError(f"--format: found {kind!r}; allowed: {', '.join(FORMATS)}")
+        raise InputError(f"--format: found {kind!r}; allowed: {', '.join(FORMATS)}, pcapng")
     for table in tables:
         if table not in NAMES:
             raise InputError(f"--table: found {table!r}{closest(table, NAMES)}; allowed: {', '.join(NAMES)}")

@@ -4,6 +4,7 @@
 //! JSON text, tables as Parquet files or as Arrow IPC streams in memory. `python/bufferscope/_core.pyi` describes it for
 //! Python's readers and type checkers.
 
+mod capture;
 mod commands;
 mod experiment;
 mod frames;
@@ -33,6 +34,8 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    #[pymodule_export]
+    use super::capture::capture;
     #[pymodule_export]
     use super::commands::{cards, check_on_linux, commands, queue_arguments};
     #[pymodule_export]
