@@ -144,6 +144,22 @@ def footprint(point: Point) -> str:
     sampled tables; and `reading_bytes` to compute with them. Raises `SimulationError` for ends that no path joins.
     """
 
+def capture(
+    scenario: str,
+    seed: int,
+    file: str | PathLike[str],
+    interfaces: Sequence[tuple[int, str, str, str]],
+    snaplen: int,
+    comment: str,
+    progress: Callable[[int, int], bool] | None = None,
+) -> tuple[str, list[int]]:
+    """Simulate a scenario, given as JSON, and write its packets into a pcapng file.
+
+    Each interface: the index of a port, a place there (qdisc, ring, wire, arrived or dropped), name and description.
+    Returns a summary as JSON, and the number of packets of each interface. Raises `ValueError` for a scenario that is
+    none, `SimulationError`, `OSError` if the file can't be written, and `Interrupted` if `progress` returned False.
+    """
+
 def simulate(
     point: Point,
     seed: int,

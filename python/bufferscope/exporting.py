@@ -89,7 +89,7 @@ def _staging(files: Sequence[Path], directory: Path, force: bool) -> Iterator[Pa
 
 def _check(kind: str, tables: Sequence[str]) -> None:
     if kind not in FORMATS:
-        raise InputError(f"--format: found {kind!r}; allowed: {', '.join((*FORMATS, *PER_RUN))}")
+        raise InputError(f"--format: found {kind!r}; allowed: {', '.join((*FORMATS, *PER_RUN))}, pcapng")
     for table in tables:
         if table not in NAMES:
             raise InputError(f"--table: found {table!r}{closest(table, NAMES)}; allowed: {', '.join(NAMES)}")

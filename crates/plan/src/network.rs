@@ -26,7 +26,7 @@ pub(super) fn lay(scenario: &Scenario, delay_by: DelayBy) -> Result<Plan, PlanEr
     let mut plan = Plan {
         namespaces: namespaces.collect(),
         cables: Vec::new(),
-        addresses: vec![Ipv4Addr::UNSPECIFIED; scenario.nodes.len()],
+        addresses: node_addresses(scenario),
         delays: Vec::new(),
         ports: Vec::new(),
         rate_changes: Vec::new(),
@@ -111,10 +111,6 @@ fn address_ends(plan: &mut Plan, scenario: &Scenario, link: usize) {
     for side in [0, 1] {
         let (own, other) = (node_device(scenario, link, side), node_device(scenario, link, 1 - side));
         let address = end_address(link, side);
-        let canonical = &mut plan.addresses[own.namespace];
-        if canonical.is_unspecified() {
-            *canonical = address;
-        }
         let most_segments = offload::most_segments(scenario, own.namespace);
         let namespace = &mut plan.namespaces[own.namespace];
         namespace.devices.push(own.name.clone());
@@ -147,8 +143,30 @@ enum Place {
 /// A locally administered address that encodes where the device is: the link's number, then whether it is on a node or
 /// in a delay namespace, then the side.
 fn mac(link: usize, place: Place, side: usize) -> String {
+    mac_bytes(link, place, side).map(|byte| format!("{byte:02x}")).join(":")
+}
+
+fn mac_bytes(link: usize, place: Place, side: usize) -> [u8; 6] {
     let [_, high, middle, low] = (link as u32).to_be_bytes();
-    format!("02:00:{high:02x}:{middle:02x}:{low:02x}:{:x}{side:x}", place as u8)
+    [2, 0, high, middle, low, (place as u8) << 4 | side as u8]
+}
+
+/// The hardware address of the device at one end of a link, 0 or 1.
+pub fn hardware_address(link: usize, side: usize) -> [u8; 6] {
+    mac_bytes(link, Place::Node, side)
+}
+
+/// The address at which each node is reached: that of its end of its first link.
+pub fn node_addresses(scenario: &Scenario) -> Vec<Ipv4Addr> {
+    let mut addresses = vec![Ipv4Addr::UNSPECIFIED; scenario.nodes.len()];
+    for (link, ends) in scenario.links.iter().map(|link| link.ends).enumerate() {
+        for (side, node) in ends.map(usize::from).into_iter().enumerate() {
+            if addresses[node].is_unspecified() {
+                addresses[node] = end_address(link, side);
+            }
+        }
+    }
+    addresses
 }
 
 fn plain(name: &str) -> bool {

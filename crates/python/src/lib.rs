@@ -8,6 +8,7 @@ mod capture;
 mod commands;
 mod experiment;
 mod frames;
+mod packets;
 mod records;
 mod routes;
 mod simulate;
@@ -43,6 +44,8 @@ mod _core {
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]
     use super::frames::FrameReader;
+    #[pymodule_export]
+    use super::packets::capture;
     #[pymodule_export]
     use super::routes::path;
     #[pymodule_export]

@@ -13,12 +13,15 @@ pub(crate) enum Records<'a> {
     Files(Box<ParquetSink>),
     Partition(RunOfPartition<'a>),
     Memory(MemorySink),
+    /// Nowhere: they are stored already.
+    Nowhere,
 }
 
 /// The records of a finished simulation.
 pub(crate) enum Recorded {
     Files(RowCounts),
     Memory(MemorySink),
+    Nowhere,
 }
 
 impl<'a> Records<'a> {
@@ -34,10 +37,14 @@ impl<'a> Records<'a> {
         Recorder::new(Self::Memory(MemorySink::default()))
     }
 
+    pub(crate) fn discarded() -> Recorder<Self> {
+        Recorder::new(Self::Nowhere)
+    }
+
     /// The batches of a table that are in memory.
     pub(crate) fn batches(&self, table: Table) -> &[RecordBatch] {
         match self {
-            Self::Files(_) | Self::Partition(_) => &[],
+            Self::Files(_) | Self::Partition(_) | Self::Nowhere => &[],
             Self::Memory(sink) => sink.batches(table),
         }
     }
@@ -51,6 +58,7 @@ impl Sink for Records<'_> {
             Self::Files(sink) => sink.write(table, batch),
             Self::Partition(sink) => sink.write(table, batch),
             Self::Memory(sink) => sink.write(table, batch),
+            Self::Nowhere => Ok(()),
         }
     }
 
@@ -59,6 +67,7 @@ impl Sink for Records<'_> {
             Self::Files(sink) => sink.finish().map(Recorded::Files),
             Self::Partition(sink) => sink.finish().map(Recorded::Files),
             Self::Memory(sink) => sink.finish().map(Recorded::Memory),
+            Self::Nowhere => Ok(Recorded::Nowhere),
         }
     }
 }
@@ -69,13 +78,14 @@ impl Recorded {
         match self {
             Self::Files(rows) => rows.of(table),
             Self::Memory(sink) => sink.rows(table) as u64,
+            Self::Nowhere => 0,
         }
     }
 
     /// The batches of a table that are in memory.
     pub(crate) fn batches(&self, table: Table) -> &[RecordBatch] {
         match self {
-            Self::Files(_) => &[],
+            Self::Files(_) | Self::Nowhere => &[],
             Self::Memory(sink) => sink.batches(table),
         }
     }

@@ -41,6 +41,7 @@ mod observation;
 mod random;
 mod simulation;
 mod slots;
+mod tap;
 pub mod tcp;
 mod timers;
 
@@ -56,6 +57,7 @@ pub use observation::state::{PortState, SenderState, State};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
 pub use simulation::Simulation;
 pub use simulation::changes::Change;
+pub use tap::{Contents, Place, Sighting, Tap};
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

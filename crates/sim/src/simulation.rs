@@ -19,6 +19,7 @@ use crate::observation::recording::Recording;
 use crate::observation::state::{SenderState, State, ports_at};
 use crate::observation::summary;
 use crate::slots::{Slots, Target};
+use crate::tap::{Tap, Tapped};
 use crate::{Change, Progress, SimError, Summary};
 
 /// Work between two progress reports, in [`Network::work`]'s units: about 10 ms. It is a count, because a run must not
@@ -160,6 +161,17 @@ impl<S: Sink> Simulation<S> {
             lingering: false,
             events: 0,
         })
+    }
+
+    /// Shows the packets to `tap` from now on. The run must not have begun.
+    ///
+    /// # Panics
+    /// If the simulation has advanced.
+    #[must_use]
+    pub fn tapped(mut self, tap: Box<dyn Tap>) -> Self {
+        assert_eq!(self.events, 0, "a tap sees a run from its beginning");
+        self.net.tapped = Some(Box::new(Tapped::new(tap)));
+        self
     }
 
     /// The current time.

@@ -20,7 +20,14 @@ def export(
             show_default=False,
         ),
     ],
-    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, parquet, json, or flent.")] = "csv",
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="csv, parquet or json; flent, for Flent; or pcapng, the packets, for Wireshark.",
+        ),
+    ] = "csv",
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where the files are written.", file_okay=False)
     ] = Path("export"),
@@ -34,6 +41,28 @@ def export(
             show_default=False,
         ),
     ] = None,
+    ports: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            help="pcapng: packets of this port only, such as 'r1>h2'; may be given several times. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layer",
+            metavar="LAYER",
+            help="pcapng: packets seen there only: qdisc, ring, wire, arrived or dropped; may be given several times. "
+            "Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    snaplen: Annotated[
+        int, typer.Option("--snaplen", metavar="BYTES", help="pcapng: bytes stored of each packet.")
+    ] = 128,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -53,17 +82,39 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
       bufferscope export 'results/lab/*-s1-*' --table metrics --table probes --force
 
       bufferscope export results/battling-rrul --format flent; flent -p ping_cdf -i export/*.flent.gz
+
+      bufferscope export results/ucas-reproduce/RUN --format pcapng --port 'r1>h2' --layer wire
     """
+    from bufferscope.cli.progress import steps
     from bufferscope.comparison.inputs import paths
     from bufferscope.exporting import NAMES, PER_RUN, export_each
     from bufferscope.exporting import export as write
+    from bufferscope.packets import FORMAT, export_packets
     from bufferscope.store.finding import find_anywhere
 
     found = {run.path.resolve(): run for text in what for path in paths(text) for run in find_anywhere(path)}
     notes: list[str] = []
-    if kind in PER_RUN:
-        if tables:
-            raise InputError(f"--table: found {', '.join(tables)}; allowed with --format {kind}: none")
+    if kind != FORMAT and (ports or layers):
+        raise InputError(f"{'--port' if ports else '--layer'}: only for --format pcapng")
+    if kind in (FORMAT, *PER_RUN) and tables:
+        raise InputError(f"--table: found {', '.join(tables)}; allowed with --format {kind}: none")
+    if kind == FORMAT:
+        with steps("Simulating again", silent=quiet or json, announced=False) as step:
+
+            def told(now_ns: int, duration_ns: int) -> bool:
+                step(now_ns, duration_ns)
+                return True
+
+            files = export_packets(
+                list(found.values()),
+                out,
+                ports=ports or (),
+                layers=layers or (),
+                snaplen=snaplen,
+                force=force,
+                progress=told,
+            )
+    elif kind in PER_RUN:
         files, notes = export_each(list(found.values()), out, kind, force=force)
     else:
         files = write(list(found.values()), out, kind, tables=tables or NAMES, force=force)

@@ -77,6 +77,9 @@ impl Connections {
                 self.places.len() as u32 - 1
             }
         };
+        if let Some(tapped) = &mut net.tapped {
+            tapped.open(index);
+        }
         let connect = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
             connection.endpoint(Side::Client).connect(now_ns, out);
         };

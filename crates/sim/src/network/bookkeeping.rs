@@ -43,6 +43,7 @@ impl Network {
                 }
                 Fate::Dropped(packet, reason) => {
                     counts.dropped += 1;
+                    self.show_drop(packet, port, reason.word);
                     self.record_fate((port, Layer::Qdisc), packet, reason, recording);
                     self.drop(packet);
                 }
@@ -56,6 +57,7 @@ impl Network {
     fn settle_losses<S: Sink>(&mut self, recording: &mut Recording<S>) {
         for (port, packet) in std::mem::take(&mut self.lost_on_wires) {
             self.work += 1;
+            self.show_drop(packet, port, Reason::NETEM_LOSS.word);
             let header = self.pool.header(packet);
             let flow = self.flows[header.flow as usize].name;
             recording.lost(self.now(), port, flow, header.frame_bytes, DropReason::new(Reason::NETEM_LOSS.word));

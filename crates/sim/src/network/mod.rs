@@ -42,6 +42,7 @@ use crate::clock::EventQueue;
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
 use crate::slots::Slots;
+use crate::tap::{self, Tapped};
 use crate::timers::Timers;
 
 /// The longest time between a packet's arrival at a host and its arrival at the transport: interrupt, softirq,
@@ -82,6 +83,8 @@ pub(crate) struct Network {
     seed: u64,
     /// The nodes of which a port's queue paces connections.
     pacing: Vec<bool>,
+    /// Who watches the packets.
+    pub(crate) tapped: Option<Box<Tapped>>,
 }
 
 /// A packet as a host creates it.
@@ -135,6 +138,7 @@ impl Network {
             hosts: Random::new(seed, Stream::Hosts),
             seed,
             pacing: pacing(scenario),
+            tapped: None,
         };
         (0..network.ports.len() as PortIndex).for_each(|port| network.schedule_timer(port));
         Ok(network)
@@ -206,6 +210,9 @@ impl Network {
     #[inline]
     pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) -> Xmit {
         let now_ns = self.now();
+        if self.ports[port as usize].queue.is_some() {
+            self.show(packet, port, tap::Place::Qdisc);
+        }
         match self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates) {
             Accepted::Passed => {
                 self.propagate(packet, port, now_ns);
@@ -311,6 +318,7 @@ impl Network {
     /// with one flow 3 % slower.)
     #[inline(always)]
     fn propagate(&mut self, packet: PacketId, port: PortIndex, end_ns: u64) {
+        self.show(packet, port, tap::Place::Wire);
         let latency_ns = match self.step(packet, port) {
             Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
             Step::Forward(_) => 0,
@@ -344,9 +352,10 @@ impl Network {
         let now_ns = self.now();
         let link = &mut self.ports[port as usize].link;
         let packet = link.arrival(now_ns, &self.pool);
-        if packet.is_some() {
+        if let Some(packet) = packet {
             self.hops += 1;
             self.work += 1;
+            self.show(packet, port, tap::Place::Arrived);
         } else if let Some(at_ns) = link.next_arrival(&self.pool) {
             self.events.schedule(self.slots.line(port), at_ns);
         }

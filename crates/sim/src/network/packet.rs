@@ -158,6 +158,12 @@ pub(crate) struct Echo {
     pub(crate) kind: EchoKind,
 }
 
+impl Echo {
+    pub(crate) fn is_reply(self) -> bool {
+        self.kind == EchoKind::Reply
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EchoKind {
     Request,

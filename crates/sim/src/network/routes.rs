@@ -47,6 +47,12 @@ impl Routes {
         self.rows[usize::from(destination)].expect("routes are made for every end of every traffic")
     }
 
+    /// The node that is the destination of this row.
+    pub(crate) fn destination(&self, row: u16) -> NodeIndex {
+        let node = self.rows.iter().position(|other| *other == Some(row)).expect("a row is that of a node");
+        node as NodeIndex
+    }
+
     /// What `node` does with a packet whose destination is that of `row`.
     #[inline]
     pub(crate) fn step(&self, row: u16, node: NodeIndex) -> Step {
@@ -64,7 +70,8 @@ impl Routes {
 
     /// The port to which a packet goes that is queued at an interface of `node`.
     pub(crate) fn behind(&self, row: u16, node: NodeIndex) -> Step {
-        self.links[usize::from(row) * self.nodes + usize::from(node)].expect("packets only visit nodes on their path")
+        let steps = if self.links.is_empty() { &self.steps } else { &self.links };
+        steps[usize::from(row) * self.nodes + usize::from(node)].expect("packets only visit nodes on their path")
     }
 
     /// Joins the ports of interfaces in the steps from `first` on.

@@ -30,6 +30,7 @@ pub use crate::timers::Timers;
 pub use config::{Config, Role};
 pub use egress::{Egress, Outgoing};
 pub use endpoint::Endpoint;
+pub use receiver::window_scale;
 pub use sample::{Sample, State};
 pub(crate) use sender::SENT_BYTES;
 pub(crate) use thresholds::{Ending, Thresholds, Way};

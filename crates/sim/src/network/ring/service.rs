@@ -10,19 +10,24 @@ use crate::network::port::Port;
 use crate::network::qdisc::Dequeued;
 use crate::network::routes::PortIndex;
 use crate::observation::recording::Recording;
+use crate::tap::Place;
 
 impl Network {
     /// Passes packets of a port's queue to its ring, as long as the queue is not stopped.
     pub(in crate::network) fn fill_ring<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
-        let Port { queue: Some(queue), ring: Some(ring), .. } = &mut self.ports[port as usize] else { return };
-        while !ring.is_stopped() {
+        loop {
+            let Port { queue: Some(queue), ring: Some(ring), .. } = &mut self.ports[port as usize] else { return };
+            if ring.is_stopped() {
+                break;
+            }
             match queue.dequeue(now_ns, &mut self.pool, &mut self.fates) {
                 Dequeued::Packet(packet) => {
                     let header = self.pool.header_mut(packet);
                     recording.sojourn(port, now_ns, now_ns - header.at_ns);
                     header.at_ns = now_ns;
                     ring.push(packet, &mut self.pool);
+                    self.show(packet, port, Place::Ring);
                 }
                 Dequeued::Nothing => {
                     ring.idle_since_ns = now_ns;

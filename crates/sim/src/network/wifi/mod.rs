@@ -48,6 +48,7 @@ use super::qdisc::Dequeued;
 use super::routes::{PortIndex, Routes, Step};
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
+use crate::tap::Place;
 
 /// Aggregates of a sender that the hardware has at most (`ATH_AGGR_MIN_QDEPTH`).
 const HARDWARE_AGGREGATES: usize = 2;
@@ -215,6 +216,7 @@ impl Medium {
                 Step::Deliver => unreachable!("a packet that has arrived is not sent"),
             };
             *held += 1;
+            net.show(packet, port, Place::Ring);
             let radio = net.ports[port as usize].radio.as_mut().expect("the way leads over the air");
             radio.enter(packet, now_ns, &mut net.pool);
             radio.fifo.push(packet, &mut net.pool);
@@ -247,6 +249,7 @@ impl Medium {
                 true => radio.fifo.pop(&net.pool)?,
                 false => {
                     let packet = take(port, net, recording)?;
+                    net.show(packet, port, Place::Ring);
                     radio.enter(packet, now_ns, &mut net.pool);
                     packet
                 }
@@ -338,6 +341,7 @@ impl Medium {
             left += 1;
             radio.leave(packet, &net.pool);
             radio.counts.dropped += 1;
+            net.show_drop(packet, port, Reason::RETRIES.word);
             net.record_fate((port, Layer::Ring), packet, Reason::RETRIES, recording);
             net.drop(packet);
         }

@@ -18,6 +18,7 @@ use delayed_ack::{DelayedAck, Pace, Urgency};
 use ecn::Echo;
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
+pub use window::window_scale;
 
 /// The number of blocks that the sender surely learns of, since segments carry three and acknowledgements may be lost
 /// (`TCP_SACK_BLOCKS_EXPECTED`).

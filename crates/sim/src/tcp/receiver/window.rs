@@ -81,7 +81,7 @@ impl ReceiveWindow {
             mss_bytes,
             buffer_bytes,
             buffer_max_bytes,
-            unit_bytes: 1 << scale(buffer_bytes.max(buffer_max_bytes)),
+            unit_bytes: 1 << window_scale(buffer_bytes, buffer_max_bytes),
             clamp_bytes,
             opened_bytes: clamp_bytes.min(MAX_UNSCALED),
             edge: 0,
@@ -201,8 +201,10 @@ impl ReceiveWindow {
     }
 }
 
-/// The window scale with which 16 bits can express a window of half of `space` (`tcp_select_initial_window`).
-fn scale(space: u64) -> u32 {
+/// The window scale that a host announces with a receive buffer of `buffer_bytes` that may grow to `buffer_max_bytes`:
+/// 16 bits can then express a window of half of the space (`tcp_select_initial_window`).
+pub fn window_scale(buffer_bytes: u64, buffer_max_bytes: u64) -> u32 {
+    let space = buffer_bytes.max(buffer_max_bytes);
     space.max(1).ilog2().saturating_sub(15).min(14)
 }
 

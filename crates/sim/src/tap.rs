@@ -1,0 +1,210 @@
+//! A tap: sees each packet at the places of the ports that it asks for, as a capture does.
+//!
+//! A simulation without a tap pays one test of a pointer per place. A tap cannot affect the run.
+
+use std::fmt::Debug;
+
+use bufferscope_scenario::{NodeIndex, PortIndex};
+
+use crate::network::Network;
+use crate::network::packet::{Body, Side, Way};
+use crate::network::pool::PacketId;
+use crate::network::routes::Step;
+use crate::tcp::Segment;
+
+/// Receives packets, in order of time.
+pub trait Tap: Debug + Send {
+    /// Whether packets at this place of this port are passed to [`see`](Self::see).
+    fn wants(&self, port: PortIndex, place: Place) -> bool;
+
+    /// A packet is at a place.
+    fn see(&mut self, sighting: &Sighting);
+}
+
+/// Where in a port a packet is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It arrives at the queueing discipline, which may drop it now or later.
+    Qdisc,
+    /// It has left the discipline for the driver's ring, or for the driver of a port on the air.
+    Ring,
+    /// Its transmission begins. On the air: its transmission has ended, and it has arrived.
+    Wire,
+    /// It arrives at the other end of the link.
+    Arrived,
+    /// It is dropped by the discipline or the driver, or lost on the wire.
+    Dropped,
+}
+
+/// A packet at a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting {
+    /// The time since the run began.
+    pub t_ns: u64,
+    /// The port.
+    pub port: PortIndex,
+    /// Where in the port.
+    pub place: Place,
+    /// Why it was dropped, as the records say it. `None` at other places than [`Place::Dropped`].
+    pub reason: Option<&'static str>,
+    /// The host that sent it.
+    pub source: NodeIndex,
+    /// The host that it is sent to.
+    pub destination: NodeIndex,
+    /// How many routers have forwarded it.
+    pub forwarded: u32,
+    /// DSCP and ECN, as on the wire.
+    pub traffic_class: u8,
+    /// Its checksum is wrong.
+    pub is_corrupt: bool,
+    /// Length of the IP packet. For a packet of several segments, the sum of the lengths that these will have.
+    pub ip_bytes: u32,
+    /// The server's port; 0 for ICMP.
+    pub server_port: u16,
+    /// What it carries.
+    pub contents: Contents,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Contents {
+    /// A TCP segment.
+    Segment {
+        /// The connection: the number of connections that were opened before.
+        connection: u64,
+        /// Whether it goes from the client to the server.
+        to_server: bool,
+        /// The segment.
+        segment: Segment,
+    },
+    /// An ICMP echo message.
+    Echo {
+        /// Index of the traffic.
+        traffic: u32,
+        /// Number of the request, from 0.
+        seq: u64,
+        /// Whether it is a reply.
+        is_reply: bool,
+    },
+    /// A UDP datagram.
+    Datagram {
+        /// Index of the traffic.
+        traffic: u32,
+        /// Index of the flow within the traffic.
+        stream: u32,
+        /// Number of the datagram, from 0.
+        seq: u64,
+        /// Whether it goes from the client to the server.
+        to_server: bool,
+    },
+}
+
+/// A tap on a network, and what it has to know of the connections.
+#[derive(Debug)]
+pub(crate) struct Tapped {
+    tap: Box<dyn Tap>,
+    /// The number of the connection at each place.
+    connections: Vec<u64>,
+    opened: u64,
+}
+
+impl Tapped {
+    pub(crate) fn new(tap: Box<dyn Tap>) -> Self {
+        Self { tap, connections: Vec::new(), opened: 0 }
+    }
+
+    /// A connection is opened at this place, where maybe another one was before.
+    #[cold]
+    pub(crate) fn open(&mut self, place: u32) {
+        let place = place as usize;
+        if place >= self.connections.len() {
+            self.connections.resize(place + 1, 0);
+        }
+        self.connections[place] = self.opened;
+        self.opened += 1;
+    }
+}
+
+impl Network {
+    /// Shows a packet to the tap, if there is one.
+    #[inline(always)]
+    pub(crate) fn show(&mut self, packet: PacketId, port: PortIndex, place: Place) {
+        if self.tapped.is_some() {
+            self.show_to_tap(packet, port, place, None);
+        }
+    }
+
+    /// Shows a packet that was dropped to the tap, if there is one.
+    pub(crate) fn show_drop(&mut self, packet: PacketId, port: PortIndex, reason: &'static str) {
+        if self.tapped.is_some() {
+            self.show_to_tap(packet, port, Place::Dropped, Some(reason));
+        }
+    }
+
+    #[cold]
+    fn show_to_tap(&mut self, packet: PacketId, port: PortIndex, place: Place, reason: Option<&'static str>) {
+        let Some(mut tapped) = self.tapped.take() else { return };
+        if tapped.tap.wants(port, place) {
+            let sighting = self.sighting(packet, port, place, reason, &tapped.connections);
+            tapped.tap.see(&sighting);
+        }
+        self.tapped = Some(tapped);
+    }
+
+    fn sighting(
+        &self,
+        packet: PacketId,
+        port: PortIndex,
+        place: Place,
+        reason: Option<&'static str>,
+        connections: &[u64],
+    ) -> Sighting {
+        let header = self.pool.header(packet);
+        let contents = match *self.pool.body(packet) {
+            Body::Tcp(tcp) => Contents::Segment {
+                connection: connections[tcp.connection as usize],
+                to_server: tcp.to == Side::Server,
+                segment: tcp.segment,
+            },
+            Body::Echo(echo) => Contents::Echo { traffic: echo.ping, seq: echo.seq, is_reply: echo.is_reply() },
+            Body::Datagram(datagram) => Contents::Datagram {
+                traffic: datagram.traffic,
+                stream: datagram.stream,
+                seq: datagram.seq,
+                to_server: datagram.way == Way::Out,
+            },
+        };
+        Sighting {
+            t_ns: self.now(),
+            port,
+            place,
+            reason,
+            source: header.source,
+            destination: self.routes.destination(header.destination),
+            forwarded: self.forwarded(header.source, header.destination, port),
+            traffic_class: header.class.byte(),
+            is_corrupt: header.load.is_corrupt(),
+            ip_bytes: header.ip_bytes,
+            server_port: header.port,
+            contents,
+        }
+    }
+
+    /// The number of routers that a packet has passed when it is in a port.
+    fn forwarded(&self, source: NodeIndex, destination: u16, port: PortIndex) -> u32 {
+        let sender = self.ports[port as usize ^ 1].to;
+        let (mut node, mut hops) = (source, 0);
+        while node != sender {
+            match self.routes.step(destination, node) {
+                // A port on the air may be entered through another one of the same node.
+                Step::Forward(_) => {
+                    let Step::Forward(next) = self.routes.behind(destination, node) else { break };
+                    node = self.ports[next as usize].to;
+                    hops += 1;
+                }
+                Step::Deliver => break,
+            }
+        }
+        hops
+    }
+}
