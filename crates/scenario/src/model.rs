@@ -50,7 +50,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows_interval_ns: Option<u64>,
     /// The tables that are recorded. The others stay empty, and nothing is sampled for them.
-    #[serde(default, skip_serializing_if = "Tables::are_all")]
+    #[serde(default, skip_serializing_if = "Tables::are_default")]
     pub record: Tables,
     /// How much of the `sojourns` table is kept.
     pub sojourns: SojournDetail,

@@ -11,7 +11,7 @@ next one removes the partial directories that it left. A run that is made again 
 two directories exchange their names.
 """
 
-FORMAT = 5
+FORMAT = 6
 """The version of `run.json`; a reader refuses others."""
 
 METADATA = "run.json"

@@ -53,7 +53,7 @@ pub(super) fn sample() -> Sample {
 }
 
 pub(super) fn record() -> Vec<Table> {
-    Table::ALL.to_vec()
+    Table::RECORDED.to_vec()
 }
 
 pub(super) fn delay() -> Delay {

@@ -49,6 +49,18 @@ impl Table {
         Self::OneWay,
     ];
 
+    /// The tables that a run of an experiment records, in the same order. The others are of captures.
+    pub const RECORDED: [Self; 8] = [
+        Self::Probes,
+        Self::Flows,
+        Self::Queues,
+        Self::Drops,
+        Self::Transfers,
+        Self::Sojourns,
+        Self::Capacity,
+        Self::Estimates,
+    ];
+
     /// Its name; its file is `<name>.parquet`.
     pub fn name(self) -> &'static str {
         match self {
@@ -96,9 +108,9 @@ impl Tables {
         self.0[table as usize]
     }
 
-    /// Whether every table is in the set.
-    pub fn are_all(&self) -> bool {
-        *self == Self::ALL
+    /// Whether these are the tables that a run records by default, [`Table::RECORDED`].
+    pub fn are_default(&self) -> bool {
+        *self == Self::default()
     }
 
     /// The tables of the set, in the order of [`Table::ALL`].
@@ -109,7 +121,7 @@ impl Tables {
 
 impl Default for Tables {
     fn default() -> Self {
-        Self::ALL
+        Self::from_iter(Table::RECORDED)
     }
 }
 

@@ -85,5 +85,10 @@ fn check_record(setup: &Setup, problems: &mut Problems) {
             let found = format!("{} twice", quote(table.name()));
             problems.add(|| Problem::new("record", found, "each table once"));
         }
+        if !Table::RECORDED.contains(table) {
+            let allowed = Table::RECORDED.map(Table::name).join(", ");
+            let allowed = format!("{allowed}; this table is of captures");
+            problems.add(|| Problem::new("record", quote(table.name()), allowed));
+        }
     }
 }

@@ -38,7 +38,7 @@ pub fn arbitrary_scenario() -> impl Strategy<Value = Scenario> {
                 warmup_ns: warmup_ms * MS,
                 sample_interval_ns: sample_ms * MS,
                 flows_interval_ns: None,
-                record: Tables::ALL,
+                record: Tables::default(),
                 sojourns,
                 nodes: named(tcp),
                 links,
@@ -66,7 +66,7 @@ pub fn arbitrary_scenario_with_rings() -> impl Strategy<Value = Scenario> {
 
 /// The same, but tables may be left out or sampled at different times. This is for tests that do not run the scenario.
 pub fn arbitrary_scenario_to_load() -> impl Strategy<Value = Scenario> {
-    let record = prop::sample::subsequence(Table::ALL.to_vec(), 1..=Table::ALL.len());
+    let record = prop::sample::subsequence(Table::RECORDED.to_vec(), 1..=Table::RECORDED.len());
     let flows_ms = prop::option::of(1..=100_u64);
     (arbitrary_scenario_with_rings(), record, flows_ms).prop_map(|(scenario, record, flows_ms)| {
         let flows_ns = flows_ms.map(|ms| ms * MS);
