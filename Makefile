@@ -40,6 +40,7 @@ reproduce: $(STAMPS)/extension ## Run the seed experiments on the simulator and 
 agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a real kernel, and write docs/agreement*.md
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
+	$(BIN)/bufferscope guest build --kernel 6.12
 	$(BIN)/python scripts/agreement/write.py $(ARGS)
 
 battling: $(STAMPS)/extension $(STAMPS)/agent ## Hold one document's disciplines against both engines, and write docs/battling.md
