@@ -203,7 +203,8 @@ def _print_pings(inspection: "Inspection") -> None:
     rows = []
     for ping in inspection.summary["pings"]:
         lost = ping["requests"] - ping["answered"] - ping["unknown"]
-        rows.append([ping["name"], ping["from"], ping["to"], str(ping["requests"]), str(lost), *_times(inspection, ping["name"])])
+        counts = [str(ping["requests"]), str(lost)]
+        rows.append([ping["name"], ping["from"], ping["to"], *counts, *_times(inspection, ping["name"])])
     print_rows("Pings", ["Ping", "From", "To", "Requests", "Lost", "RTT min", "median", "p95 (ms)"], rows)
 
 
