@@ -409,7 +409,8 @@ def test_any_number_of_points_can_be_drawn(name: str) -> None:
 
     def run(label: str) -> HandmadeRun:
         network = scenario({"bulk": TCP, "ping": PING}, queue=pfifo(int(label)))
-        return HandmadeRun(network, {"flows": flows, "queues": queues, "probes": rtts})
+        answered = trips([20 + n % 70 for n in range(100)])
+        return HandmadeRun(network, {"flows": flows, "queues": queues, "probes": rtts, "round_trips": answered})
 
     spec = spec_of(sweep([str(n) for n in range(1, 61)], run), name)
     assert max(len(rows) for rows in spec["datasets"].values()) <= 5000
