@@ -98,9 +98,18 @@ def with_everything(label: str = "100p") -> HandmadeRun:
             "flows": flows,
             "transfers": pages,
             "estimates": estimates("test"),
+            "round_trips": trips([20, 30, 25]),
             "probes": probes([20, 30, None, 50, 60, *[40] * 20]),
         },
     )
+
+
+def trips(rtts: list[float], half: str = "receiver", method: str = "acknowledgement") -> Rows:
+    """Round trips of `bulk/1`, one every 100 ms."""
+    return [
+        {"flow": "bulk/1", "t_ns": n * 100 * MS, "half": half, "method": method, "rtt_ns": round(rtt * MS)}
+        for n, rtt in enumerate(rtts)
+    ]
 
 
 def pinged(rtts: list[float | None], seed: int = 1) -> HandmadeRun:
@@ -158,6 +167,7 @@ def test_each_figure_lives_in_a_file_of_its_name() -> None:
         ("goodput_delay", "no traffic of kind ping or irtt"),
         ("cwnd", "no samples of a TCP connection"),
         ("rtt_window", "no samples of a TCP connection that has measured"),
+        ("round_trips", "no round trips of a TCP connection"),
         ("goodput", "no samples of a flow"),
         ("download_time", "no transfer was begun"),
     ],
@@ -399,7 +409,8 @@ def test_any_number_of_points_can_be_drawn(name: str) -> None:
 
     def run(label: str) -> HandmadeRun:
         network = scenario({"bulk": TCP, "ping": PING}, queue=pfifo(int(label)))
-        return HandmadeRun(network, {"flows": flows, "queues": queues, "probes": rtts})
+        answered = trips([20 + n % 70 for n in range(100)])
+        return HandmadeRun(network, {"flows": flows, "queues": queues, "probes": rtts, "round_trips": answered})
 
     spec = spec_of(sweep([str(n) for n in range(1, 61)], run), name)
     assert max(len(rows) for rows in spec["datasets"].values()) <= 5000

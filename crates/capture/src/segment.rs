@@ -53,6 +53,8 @@ pub struct Segment {
     pub t_ns: i64,
     /// The place: an index of the interfaces of all files.
     pub place: u16,
+    /// The file of the place, whose interfaces share a clock.
+    pub file: u16,
     pub from: Endpoint,
     pub to: Endpoint,
     pub seq: u32,

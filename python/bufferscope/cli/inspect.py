@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 20
 """Connections that are printed; all are in the run and in the document of --json."""
 MEGABYTE = 1_000_000
+MS = 1e6
 
 
 def inspect(
@@ -120,6 +121,7 @@ def _page(inspection: "Inspection", directory: Path, *, silent: bool) -> Path:
 
 def _print_document(inspection: "Inspection", page: Path | None) -> None:
     from bufferscope.cli.documents import print_document, run_document
+    from bufferscope.explanation import explain_run
     from bufferscope.inspection.connections import connections, document
 
     summary = {key: value for key, value in inspection.summary.items() if key not in ("tables", "flows")}
@@ -128,6 +130,7 @@ def _print_document(inspection: "Inspection", page: Path | None) -> None:
             "experiment": inspection.run.experiment,
             "runs": [run_document(inspection.run)],
             "connections": document(connections(inspection.run, inspection.summary)),
+            "explanation": explain_run(inspection.run).document(),
             "capture": summary,
         }
         | ({"report": str(page)} if page else {})
@@ -137,9 +140,10 @@ def _print_document(inspection: "Inspection", page: Path | None) -> None:
 def _print(inspection: "Inspection", page: Path | None) -> None:
     from rich.text import Text
 
-    from bufferscope.cli.overview import print_findings
+    from bufferscope.cli.explanations import print_explanation
     from bufferscope.cli.tables import print_warnings
     from bufferscope.cli.terminal import console
+    from bufferscope.explanation import explain_run
     from bufferscope.inspection.connections import connections
     from bufferscope.result import Result
 
@@ -148,9 +152,8 @@ def _print(inspection: "Inspection", page: Path | None) -> None:
         _print_connections(found)
     if inspection.summary["pings"]:
         _print_pings(inspection)
-    result = Result([inspection.run])
-    print_findings(result)
-    print_warnings([result])
+    print_explanation(inspection.run, explain_run(inspection.run), many=False)
+    print_warnings([Result([inspection.run])])
     print(f"Stored in {inspection.run.path}/")
     if page:
         print(f"The page: {page.resolve()}")
@@ -199,8 +202,15 @@ def _print_pings(inspection: "Inspection") -> None:
 
     rows = []
     for ping in inspection.summary["pings"]:
-        known = inspection.run.probes.filter(probe=ping["name"])["rtt_ns"].drop_nulls()
-        rtt = [f"{value / 1e6:.4g}" for value in (known.min(), known.median(), known.quantile(0.95, "linear")) if value]
         lost = ping["requests"] - ping["answered"] - ping["unknown"]
-        rows.append([ping["name"], ping["from"], ping["to"], str(ping["requests"]), str(lost), *(rtt or ["-"] * 3)])
+        counts = [str(ping["requests"]), str(lost)]
+        rows.append([ping["name"], ping["from"], ping["to"], *counts, *_times(inspection, ping["name"])])
     print_rows("Pings", ["Ping", "From", "To", "Requests", "Lost", "RTT min", "median", "p95 (ms)"], rows)
+
+
+def _times(inspection: "Inspection", ping: str) -> list[str]:
+    """The least, the median and the 95th percentile of a ping's round-trip times."""
+    import numpy as np
+
+    known = inspection.run.probes.filter(probe=ping)["rtt_ns"].drop_nulls().to_numpy() / MS
+    return [f"{value:.4g}" for value in np.quantile(known, (0, 0.5, 0.95))] if known.size else ["-"] * 3

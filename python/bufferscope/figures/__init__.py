@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.reaction_time import reaction_time
     from bufferscope.figures.charts.receive_window import receive_window
     from bufferscope.figures.charts.retransmits_by_size import retransmits_by_size
+    from bufferscope.figures.charts.round_trips import round_trips
     from bufferscope.figures.charts.rtt import rtt
     from bufferscope.figures.charts.rtt_by_point import rtt_by_point
     from bufferscope.figures.charts.rtt_by_size import rtt_by_size
@@ -51,7 +52,7 @@ NAMES = (
     *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
     *("goodput_delay", "trade_offs", "buffers", "rtt_members"),
     *("rtt_by_size", "drops_by_size", "retransmits_by_size", "receive_window", "rtt_cdf_panels"),
-    *("throughput_delay", "smoke", "reaction_time", "rtt_window"),
+    *("throughput_delay", "smoke", "reaction_time", "rtt_window", "round_trips"),
     *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
 )
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
@@ -78,6 +79,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "smoke": ("probes",),
     "reaction_time": ("flows", "sojourns"),
     "rtt_window": ("flows",),
+    "round_trips": ("round_trips", "retransmissions"),
     "rtt_matrix": ("probes",),
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
@@ -104,6 +106,7 @@ __all__ = [
     "reaction_time",
     "receive_window",
     "retransmits_by_size",
+    "round_trips",
     "rtt",
     "rtt_by_point",
     "rtt_by_size",

@@ -5,6 +5,7 @@ of the traffic is made for each of these names. The ends are named by their addr
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from bufferscope import _core
@@ -32,7 +33,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
     hosts = list(dict.fromkeys(host for entry in entries for host in (entry.sender, entry.receiver)))
     if len(hosts) > MOST_HOSTS:
         hosts = ["near", "far"]
-        entries = [Entry(e.name, e.kind, *hosts, e.settings, e.start_ns, e.stop_ns) for e in entries]
+        entries = [replace(entry, sender="near", receiver="far") for entry in entries]
     files = ", ".join(file["name"] for file in summary["files"])
     return Observation(
         name=name,

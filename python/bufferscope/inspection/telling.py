@@ -51,7 +51,7 @@ def _of_places(summary: Summary) -> Iterator[str]:
             yield f"{where}: link type {place['link_type']} is not known, so none of its packets is used"
         if place["backwards"]:
             yield f"{where}: the clock went back {_many(place['backwards'], 'time')}"
-    if len(places) == 1:
+    if all(not flow["other_places"] for flow in summary["flows"]):
         yield "captured at one place: the delay of each direction alone can't be known"
 
 

@@ -344,7 +344,7 @@ _SHA256 = matching("[0-9a-f]{64}", "64 hexadecimal digits")
 _SOURCE = table({"file": text, "bytes": whole(), "sha256": _SHA256})
 
 
-@shaped({"type": ["string", "number"]})
+@shaped({"anyOf": [number.schema, text.schema]})
 def _number_or_text(value: object, where: str) -> None:
     """Check a result of another program."""
     (text if isinstance(value, str) else number)(value, where)

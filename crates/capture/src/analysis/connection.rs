@@ -6,16 +6,17 @@ use bufferscope_records::{
 
 use super::flow::{Flow, FlowSummary};
 use super::one_way::Pairs;
+use super::standpoint::Standpoint;
 use super::stream::{Acknowledgement, Sent, Stream};
 use crate::{Endpoint, Flags, Segment};
 
 /// Places whose view of one connection is followed.
 const MOST_VIEWS: usize = 4;
 
-/// What one place shows of a connection.
+/// What one place shows of a connection, or two places that show a direction each.
 #[derive(Debug)]
 struct View {
-    place: u16,
+    from: Standpoint,
     /// By direction: 0 is from the first end.
     streams: [Stream; 2],
     /// The window scale that the sender of each direction announced; the inner `None`: it announced none.
@@ -95,7 +96,7 @@ impl Connection {
 
     /// One segment, from the end of number `direction`.
     pub(super) fn segment<S: Sink>(&mut self, segment: &Segment, direction: usize, context: &mut Context<'_, S>) {
-        let Some(index) = self.view(segment.place) else { return };
+        let Some(index) = self.view(segment, direction) else { return };
         self.last_ns = self.last_ns.max(segment.t_ns);
         self.was_reset |= segment.flags.has(Flags::RST);
         if segment.flags.has(Flags::SYN) && self.opened_with[direction].is_none() {
@@ -127,16 +128,17 @@ impl Connection {
         }
     }
 
-    /// The view of a place, or `None` if there are too many.
-    fn view(&mut self, place: u16) -> Option<usize> {
-        if let Some(index) = self.views.iter().position(|view| view.place == place) {
-            return Some(index);
+    /// The view of a segment's place, or `None` if there are too many.
+    fn view(&mut self, segment: &Segment, direction: usize) -> Option<usize> {
+        let known = Standpoint::find(self.views.iter_mut().map(|view| &mut view.from), segment, direction);
+        if known.is_some() {
+            return known;
         }
         if self.views.len() == MOST_VIEWS {
             return None;
         }
         self.views.push(View {
-            place,
+            from: Standpoint::new(segment, direction),
             streams: Default::default(),
             scales: [None; 2],
             ttls: [None; 2],
@@ -265,6 +267,12 @@ impl Connection {
         }
     }
 
+    /// The places of a direction besides that of its flow.
+    fn others(&self, direction: usize) -> impl Iterator<Item = u16> {
+        let others = self.views.iter().enumerate().filter(move |(index, _)| *index != self.nearest[direction]);
+        others.map(move |(_, view)| view.from.place_of(direction))
+    }
+
     fn summary(&self, direction: usize) -> Option<FlowSummary> {
         let flow = self.flows[direction].as_ref()?;
         let nearest = &self.views[self.nearest[direction]];
@@ -275,8 +283,8 @@ impl Connection {
             name: format!("{}/{}", super::TRAFFIC, flow.number),
             from: flow.from.into(),
             to: flow.to.into(),
-            place: nearest.place,
-            other_places: self.views.iter().map(|view| view.place).filter(|place| *place != nearest.place).collect(),
+            place: nearest.from.place_of(direction),
+            other_places: self.others(direction).collect(),
             first_ns: u64::try_from(flow.first_ns).unwrap_or(0),
             last_ns: u64::try_from(self.last_ns).unwrap_or(0),
             segments: counts.segments,

@@ -10,6 +10,7 @@ mod one_way;
 mod ranges;
 mod rounds;
 mod stamps;
+mod standpoint;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -107,6 +107,7 @@ fn data(t_ms: i64, number: u32, payload_bytes: u32) -> Segment {
     Segment {
         t_ns: t_ms * MS,
         place: 0,
+        file: 0,
         from: SENDER,
         to: RECEIVER,
         seq: sequence(number),
@@ -363,10 +364,10 @@ fn ports_used_again_belong_to_another_connection() {
 #[test]
 fn of_two_places_the_one_nearest_the_sender_is_used() {
     let mut capture = Capture::opened();
-    let far = |segment: Segment| Segment { place: 1, ttl: 60, ..segment };
+    let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
     capture.show(data(100, 0, MSS));
     capture.show(far(data(120, 0, MSS)));
-    capture.show(Segment { place: 1, ttl: 64, ..ack(121, 1) });
+    capture.show(Segment { place: 1, file: 1, ttl: 64, ..ack(121, 1) });
     capture.show(Segment { ttl: 60, ..ack(141, 1) });
     let (summary, sink) = capture.finish();
     assert_eq!((summary.flows[0].place, summary.flows[0].other_places.as_slice()), (0, [1].as_slice()));
@@ -374,9 +375,64 @@ fn of_two_places_the_one_nearest_the_sender_is_used() {
 }
 
 #[test]
+fn two_interfaces_of_one_file_that_see_a_direction_each_are_one_place() {
+    let mut capture = Capture::without_handshake();
+    capture.show(data(100, 0, MSS));
+    capture.show(Segment { place: 1, ..ack(141, 1) });
+    capture.show(data(150, 1, MSS));
+    capture.show(Segment { place: 1, ..ack(191, 2) });
+    let (summary, sink) = capture.finish();
+    assert!(summary.flows[0].both_directions);
+    assert!(summary.flows[0].other_places.is_empty());
+    assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [Some(41 * MS), Some(41 * MS)]);
+}
+
+#[test]
+fn interfaces_at_both_ends_find_their_partners() {
+    // On the way the packet passes 0 and then 1; its acknowledgement passes 2 and then 3.
+    let mut capture = Capture::without_handshake();
+    for (number, t_ms) in [(0, 100), (1, 200)] {
+        capture.show(data(t_ms, number, MSS));
+        capture.show(Segment { place: 1, ttl: 60, ..data(t_ms + 20, number, MSS) });
+        capture.show(Segment { place: 2, ..ack(t_ms + 21, number + 1) });
+        capture.show(Segment { place: 3, ttl: 60, ..ack(t_ms + 41, number + 1) });
+    }
+    let (summary, sink) = capture.finish();
+    assert_eq!((summary.flows[0].place, summary.flows[0].other_places.as_slice()), (0, [1].as_slice()));
+    assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [Some(41 * MS), Some(41 * MS)]);
+}
+
+#[test]
+fn directions_in_different_files_are_not_put_together() {
+    let mut capture = Capture::without_handshake();
+    capture.show(data(100, 0, MSS));
+    capture.show(Segment { place: 1, file: 1, ..ack(141, 1) });
+    let (summary, sink) = capture.finish();
+    assert!(!summary.flows[0].both_directions);
+    assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), []);
+}
+
+#[test]
+fn an_interface_that_shows_both_directions_after_all_stands_for_itself() {
+    let mut capture = Capture::without_handshake();
+    capture.show(data(100, 0, MSS));
+    capture.show(Segment { place: 1, ..ack(121, 1) });
+    for number in [1, 2] {
+        let t_ms = 100 + 100 * i64::from(number);
+        capture.show(data(t_ms, number, MSS));
+        capture.show(Segment { place: 1, ttl: 60, ..data(t_ms + 20, number, MSS) });
+        capture.show(Segment { place: 1, ..ack(t_ms + 21, number + 1) });
+        capture.show(ack(t_ms + 41, number + 1));
+    }
+    let (summary, sink) = capture.finish();
+    assert_eq!((summary.flows[0].place, summary.flows[0].other_places.as_slice()), (0, [1].as_slice()));
+    assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [21, 41, 41].map(|ms| Some(ms * MS)));
+}
+
+#[test]
 fn the_change_of_a_one_way_delay_needs_no_common_clock() {
     let mut capture = Capture::opened();
-    let far = |segment: Segment| Segment { place: 1, ttl: 60, ..segment };
+    let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
     // The second place's clock is an hour ahead. The delay is 20, 25 and 21 ms; one packet is lost between the places.
     for (number, delay_ms) in [(0, Some(20)), (1, Some(25)), (2, None), (3, Some(21))] {
         let t_ms = 100 + 10 * i64::from(number);
@@ -428,7 +484,22 @@ fn any_segment() -> impl Strategy<Value = Segment> {
             let (from, to) = if back { (RECEIVER, sender) } else { (sender, RECEIVER) };
             let options = Options { sack, sack_blocks, timestamps, window_scale, ..Options::default() };
             let flags = Flags(flags);
-            Segment { t_ns, place, from, to, seq, ack, flags, window, payload_bytes, ecn: 3, ip_id, ttl: 9, options }
+            Segment {
+                t_ns,
+                place,
+                from,
+                to,
+                seq,
+                ack,
+                flags,
+                window,
+                payload_bytes,
+                ecn: 3,
+                ip_id,
+                ttl: 9,
+                options,
+                file: place % 2,
+            }
         },
     )
 }

@@ -45,6 +45,12 @@ struct Key {
     place: u16,
 }
 
+impl Key {
+    fn is_beside(self, other: Self) -> bool {
+        self.place != other.place && Self { place: 0, ..self } == Self { place: 0, ..other }
+    }
+}
+
 #[derive(Debug)]
 struct Waiting {
     seq: u16,
@@ -56,6 +62,7 @@ struct Waiting {
 #[derive(Debug)]
 struct Ping {
     notes: EchoNotes,
+    file: u16,
     waiting: VecDeque<Waiting>,
     last: Option<(u16, u64)>,
     longest_ns: u64,
@@ -70,7 +77,16 @@ pub(super) struct Echoes {
 }
 
 impl Echoes {
-    pub(super) fn seen(&mut self, packet: &Decoded, echo: Echo, t_ns: u64, place: u16, follower: &mut impl Follower) {
+    /// The place and the file of the echo are in `seen_at`.
+    pub(super) fn seen(
+        &mut self,
+        packet: &Decoded,
+        echo: Echo,
+        t_ns: u64,
+        seen_at: (u16, u16),
+        follower: &mut impl Follower,
+    ) {
+        let (place, file) = seen_at;
         let (from, to) = if echo.is_reply { (packet.to, packet.from) } else { (packet.from, packet.to) };
         let key = Key { from, to, id: echo.id, place };
         match self.indices.get(&key) {
@@ -79,20 +95,33 @@ impl Echoes {
                 self.pings[index].requested(echo.seq, t_ns);
                 self.pings[index].emit(index, t_ns, follower);
             }
-            // The request was before the capture, or took another way.
-            None if echo.is_reply => {}
+            None if echo.is_reply => self.answered_beside(key, echo, t_ns, file),
             None if self.pings.len() >= MOST_PINGS => self.left_out += 1,
-            None => self.begin(key, echo, t_ns, follower),
+            None => self.begin(key, file, echo, t_ns, follower),
         }
     }
 
-    fn begin(&mut self, key: Key, echo: Echo, t_ns: u64, follower: &mut impl Follower) {
+    /// A reply where no requests are seen: of the interfaces of one file, one may see the requests and another the
+    /// replies. Without such requests, they were before the capture or took another way.
+    fn answered_beside(&mut self, key: Key, echo: Echo, t_ns: u64, file: u16) {
+        let is_asked = |(other, index): &(&Key, &usize)| {
+            let ping = &self.pings[**index];
+            other.is_beside(key) && ping.file == file && ping.notes.answered == 0
+        };
+        let latest = self.indices.iter().filter(is_asked).map(|(_, index)| *index).max();
+        if let Some(index) = latest {
+            self.indices.insert(key, index);
+            self.pings[index].replied(echo.seq, t_ns);
+        }
+    }
+
+    fn begin(&mut self, key: Key, file: u16, echo: Echo, t_ns: u64, follower: &mut impl Follower) {
         let index = self.pings.len();
         let name = if index == 0 { "ping".to_owned() } else { format!("ping-{}", index + 1) };
         follower.ping(&name);
         let Key { from, to, place, .. } = key;
         let notes = EchoNotes { name, from, to, place, requests: 0, answered: 0, unknown: 0 };
-        self.pings.push(Ping { notes, waiting: VecDeque::new(), last: None, longest_ns: 0 });
+        self.pings.push(Ping { notes, file, waiting: VecDeque::new(), last: None, longest_ns: 0 });
         self.pings[index].requested(echo.seq, t_ns);
         self.indices.insert(key, index);
     }

@@ -154,10 +154,14 @@ impl<F: Follower> Reading<'_, F> {
         self.counts.decoded(decoded, packet);
         match decoded.transport {
             Transport::Tcp(tcp) if tcp.is_fragment => self.counts.fragmented_segments += 1,
-            Transport::Tcp(tcp) => self.follower.segment(&segment(decoded, &tcp, t_ns, place), first_ns),
+            Transport::Tcp(tcp) => {
+                let file = self.places.file(place);
+                self.follower.segment(&segment(decoded, &tcp, t_ns, place, file), first_ns);
+            }
             Transport::Echo(echo) => {
                 let t_ns = u64::try_from(t_ns.saturating_sub(first_ns)).unwrap_or(0);
-                self.echoes.seen(decoded, echo, t_ns, place, self.follower);
+                let from = (place, self.places.file(place));
+                self.echoes.seen(decoded, echo, t_ns, from, self.follower);
             }
             Transport::Udp { .. } | Transport::Other => {}
         }
@@ -181,10 +185,11 @@ impl<F: Follower> Reading<'_, F> {
 }
 
 #[inline]
-fn segment(decoded: &Decoded, tcp: &Tcp, t_ns: i64, place: u16) -> Segment {
+fn segment(decoded: &Decoded, tcp: &Tcp, t_ns: i64, place: u16, file: u16) -> Segment {
     Segment {
         t_ns,
         place,
+        file,
         from: Endpoint { address: decoded.from, port: tcp.from_port },
         to: Endpoint { address: decoded.to, port: tcp.to_port },
         seq: tcp.seq,

@@ -71,6 +71,12 @@ impl Places {
         self.places[usize::from(place)].link_type
     }
 
+    /// The number of the file of a place, of several the first.
+    #[inline]
+    pub(super) fn file(&self, place: u16) -> u16 {
+        self.places[usize::from(place)].parts[0].0 as u16
+    }
+
     /// The places, with what the files' statistics say at their ends.
     pub(super) fn finish(mut self, files: &Files) -> Vec<Place> {
         for place in &mut self.places {

@@ -1,0 +1,72 @@
+//! From where a connection is seen: one interface, or two interfaces of one file that see one direction each.
+//!
+//! The second is what a tap with a port for each direction writes, and what the export of two ports gives. Interfaces of
+//! one file share a clock, so that times may be taken from one to the other; those of different files never do.
+
+use crate::Segment;
+
+/// One interface that shows a connection, or two that show a direction each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standpoint {
+    /// The interface of the first segment.
+    pub(super) place: u16,
+    file: u16,
+    /// The direction of the first segment.
+    direction: usize,
+    back: Back,
+}
+
+/// Where the direction is seen that is not the first segment's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Back {
+    Unseen,
+    Here,
+    At(u16),
+}
+
+impl Standpoint {
+    pub(super) fn new(segment: &Segment, direction: usize) -> Self {
+        Self { place: segment.place, file: segment.file, direction, back: Back::Unseen }
+    }
+
+    /// Which of them shows a segment; `None`: none of them. Each connection has a few.
+    #[inline]
+    pub(super) fn find<'a>(
+        those: impl DoubleEndedIterator<Item = &'a mut Self> + ExactSizeIterator,
+        segment: &Segment,
+        direction: usize,
+    ) -> Option<usize> {
+        let mut free = None;
+        for (index, each) in those.enumerate() {
+            if each.place == segment.place {
+                if direction != each.direction {
+                    each.back = Back::Here;
+                }
+                return Some(index);
+            }
+            if each.back == Back::At(segment.place) {
+                if direction != each.direction {
+                    return Some(index);
+                }
+                // It shows both directions, and so stands for itself.
+                each.back = Back::Unseen;
+                return None;
+            }
+            if each.back == Back::Unseen && each.file == segment.file && each.direction != direction {
+                // The latest: on its way a packet passes interfaces one after another, and the answer the last one first.
+                free = Some((index, each));
+            }
+        }
+        let (index, each) = free?;
+        each.back = Back::At(segment.place);
+        Some(index)
+    }
+
+    /// Where a direction is seen.
+    pub(super) fn place_of(&self, direction: usize) -> u16 {
+        match self.back {
+            Back::At(place) if direction != self.direction => place,
+            _ => self.place,
+        }
+    }
+}

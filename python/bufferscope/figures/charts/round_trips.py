@@ -1,0 +1,84 @@
+"""Figure: the round-trip times that a capture shows of its TCP connections, over time; marks where data was sent again.
+
+After figure 4a of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011). A capture between the ends
+sees two round trips, to the receiver and to the sender; together they are that of the path.
+"""
+
+import altair as alt
+import polars as pl
+
+from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
+from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
+from bufferscope.metrics.records import RunRecords
+
+MS = 1e6
+SHORT = 0.02
+"""A half of the path is left out if its median is less than this share of the other's: the place was at an end."""
+WAYS = {"receiver": "to the receiver and back", "sender": "to the sender and back"}
+
+
+def round_trips(result: ResultRecords) -> alt.LayerChart:
+    """Round-trip times in ms, one line per connection, and per half of the path if both are long; by the answer's time.
+
+    The times are those of segments and their acknowledgements, or those of timestamps where there are no others. Marks
+    at the upper edge are segments that were sent again.
+    """
+    frame = over_time(result, _samples)
+    if frame.is_empty():
+        raise NoDataError("round_trips: no round trips of a TCP connection; captures have them (bufferscope inspect)")
+    again = over_time(result, _again)
+    by = ["point", "flow", "way"]
+    lines = repetitions.drawn(result, frame, "rtt_ms", by)
+    x, color = axes.time_axis(result), axes.point_color(result)
+    y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", frame["rtt_ms"], parts.headroom(result, again))
+    ways = [way for way in WAYS.values() if way in frame["way"]]
+    dashes = alt.Scale(domain=ways, range=[[1, 0], [2, 4]][: len(ways)])
+    dash = alt.StrokeDash("way:N", title=None, scale=dashes) if len(ways) > 1 else alt.Undefined
+    several = frame.n_unique(by) > frame.n_unique(["point"])
+    layers = repetitions.layers(lines, x, y, color, ["flow:N", "way:N"], dash, opacity=0.6 if several else 1)
+    tips = [alt.Tooltip("flow:N"), *([alt.Tooltip("way:N")] if len(ways) > 1 else [])]
+    layers.append(pointer.hover(lines.strong, x, y, color, result, [*tips, *repetitions.tooltips(lines)]))
+    layers += parts.lanes(result, again, "sent again")
+    subtitle = parts.sentence(_again_note(result, again), repetitions.note(result))
+    title = "Round-trip time of the connections"
+    chart = parts.framed(layers, title, subtitle, _description(result, frame))
+    return pointer.over_time(chart, result)
+
+
+def _samples(run: RunRecords) -> pl.DataFrame:
+    """`t_ns, flow, way, rtt_ms`: of each flow and half the best witness, of the halves those that are not short."""
+    found = _of_tcp(run, run.round_trips)
+    found = found.filter(pl.col("method") == pl.col("method").min().over("flow", "half"))
+    medians = found.group_by("half").agg(median_ns=pl.col("rtt_ns").median())
+    is_long = pl.col("median_ns") >= SHORT * pl.col("median_ns").max()
+    halves = medians.filter(is_long)["half"].implode()
+    rtt_ms = (pl.col("rtt_ns") / MS).round(3).alias("rtt_ms")
+    way = pl.col("half").replace_strict(WAYS, default=None, return_dtype=pl.String).alias("way")
+    return found.filter(pl.col("half").is_in(halves)).sort("t_ns").select("t_ns", "flow", way, rtt_ms)
+
+
+def _again(run: RunRecords) -> pl.DataFrame:
+    return _of_tcp(run, run.retransmissions).select("t_ns", "flow")
+
+
+def _of_tcp(run: RunRecords, rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter(traffic_of_flow().is_in([entry["name"] for entry in traffic_named(run.scenario, *OVER_TCP)]))
+
+
+def _again_note(result: ResultRecords, again: pl.DataFrame) -> str:
+    if again.is_empty():
+        return "Nothing was sent again."
+    counts = {point.label: again.filter(point=point.label).height for point in points(result)}
+    return f"Marks at the top: sent again ({parts.counts_note(counts)})."
+
+
+def _description(result: ResultRecords, frame: pl.DataFrame) -> str:
+    told = []
+    for point in points(result):
+        for way in WAYS.values():
+            own = frame.filter(point=point.label, way=way)["rtt_ms"].to_numpy()
+            if len(own):
+                name = f"{point.label}, {way}" if point.label else way
+                told.append(f"{name}: from {own.min():.1f} to {own.max():.1f} ms")
+    return f"Line chart of the connections' round-trip time over time. {'; '.join(told)}."
