@@ -171,7 +171,7 @@ impl Ping {
     }
 
     fn finish(&mut self, index: usize, end_ns: u64, follower: &mut impl Follower) {
-        let patience_ns = (2 * self.longest_ns).max(1_000_000_000).min(PATIENCE_NS);
+        let patience_ns = self.longest_ns.saturating_mul(2).clamp(1_000_000_000, PATIENCE_NS);
         for request in std::mem::take(&mut self.waiting) {
             if request.rtt_ns.is_none() && end_ns.saturating_sub(request.sent_ns) < patience_ns {
                 self.notes.unknown += 1;
