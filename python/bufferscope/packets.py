@@ -16,7 +16,7 @@ from bufferscope.errors import EngineError, InputError, check_number, printable
 from bufferscope.names import closest
 from bufferscope.scenario import SIDES, Scenario
 from bufferscope.store import PARTIAL
-from bufferscope.store.run import Run
+from bufferscope.store.run import BaseRun
 
 FORMAT = "pcapng"
 LAYERS = {
@@ -36,7 +36,7 @@ Progress = Callable[[int, int], bool]
 
 
 def export_packets(
-    runs: Sequence[Run],
+    runs: Sequence[BaseRun],
     directory: Path,
     *,
     ports: Sequence[str] = (),
@@ -112,7 +112,7 @@ def _check_layers(layers: Sequence[str]) -> None:
             )
 
 
-def _check_run(run: Run) -> None:
+def _check_run(run: BaseRun) -> None:
     """Raise `InputError` if the packets of a run can't be had."""
     if run.engine != "sim":
         raise InputError(
@@ -126,7 +126,7 @@ def _check_run(run: Run) -> None:
         )
 
 
-def _write(run: Run, shown: list[Interface], file: Path, snaplen: int, progress: Progress) -> None:
+def _write(run: BaseRun, shown: list[Interface], file: Path, snaplen: int, progress: Progress) -> None:
     comment = f"{run.experiment}, {run.id}: packets of a simulation; times are those of its records"
     try:
         summary, _ = _core.capture(json.dumps(run.scenario), run.seed, file, shown, snaplen, comment, progress)
