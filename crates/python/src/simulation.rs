@@ -31,7 +31,7 @@ struct Inner {
 
 enum State {
     Running(Box<sim::Simulation<Records<'static>>>),
-    Finished(Recorded),
+    Finished(Box<Recorded>),
     /// It was interrupted while it was being finished.
     Lost,
 }
@@ -113,7 +113,7 @@ impl Simulation {
         let outcome = py.detach(|| simulation.finish(&mut |progress| watch.tell(progress)));
         let summary = watch.outcome(outcome)?;
         let summary_told = told(&summary);
-        inner.state = State::Finished(summary.output);
+        inner.state = State::Finished(Box::new(summary.output));
         Ok(summary_told)
     }
 
