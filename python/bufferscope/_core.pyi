@@ -175,8 +175,8 @@ def simulate(
 def read_captures(
     files: Sequence[str | PathLike[str]],
     directory: str | PathLike[str],
-    hosts: Sequence[IPv4Address | IPv6Address] = (),
-    ports: Sequence[int] = (),
+    hosts: Sequence[IPv4Address | IPv6Address] = ...,
+    ports: Sequence[int] = ...,
     progress: Callable[[int], bool] | None = None,
 ) -> str:
     """Read captures of packets, write their tables into `directory` and return a summary as JSON.
