@@ -26,9 +26,6 @@ Table = Literal[
     "sojourns",
     "capacity",
     "estimates",
-    "round_trips",
-    "retransmissions",
-    "one_way",
 ]
 """A table of the records."""
 

@@ -47,5 +47,5 @@ def _is_for_x86_64(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return bool(ELFFile(file).header["e_machine"] == "EM_X86_64")
-    except (OSError, ELFError):
+    except (OSError, ELFError, OverflowError):
         return False

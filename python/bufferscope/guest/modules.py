@@ -133,7 +133,7 @@ def _modinfo(content: bytes, path: str) -> list[str]:
     try:
         file = ELFFile(io.BytesIO(content))
         section = file.get_section_by_name(".modinfo")
-    except ELFError as error:
+    except (ELFError, OverflowError) as error:
         raise GuestError(f"{path} is not a kernel module: {error}") from error
     if section is None:
         return []
