@@ -127,6 +127,9 @@ def test_the_page_and_the_table_are_made_and_other_commands_take_the_run(
     )
     assert _document(cli, "home.pcap", "--no-report")["explanation"]["cause"] == "queue"
     assert (tmp_path / "report" / "home" / "index.html").exists()
+    page = (tmp_path / "report" / "home" / "index.html").read_text()
+    assert all(title in page for title in ("Congestion window", "Round-trip time of the connections", "Goodput"))
+    assert "is not drawn" not in page
     assert cli("show", "results/home").status == 0
     assert cli("export", "results/home").status == 0
     (tmp_path / "other.pcap").write_bytes(pcap(download(500, rate_bps=5_000_000, rtt_ns=20 * MS, window=60)))

@@ -106,6 +106,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return look
 
 
+def only(file: Path, *interfaces: str) -> Path:
+    """The packets of these interfaces."""
+    chosen = file.with_name("chosen.pcapng")
+    shown = " || ".join(f'frame.interface_name == "{name}"' for name in interfaces)
+    command = [program("tshark"), "-r", str(file), "-Y", shown, "-w", str(chosen)]
+    subprocess.run(command, check=True, capture_output=True)
+    return chosen
+
+
 def total(run: Run, column: str) -> int:
     """What the sender counted until the end of the run."""
     return int(run.flows.filter(flow="bulk/1").sort("t_ns")[column][-1])
@@ -152,10 +161,7 @@ def test_tshark_agrees(seen: Any, case: str) -> None:
     of = seen(case)
     command = [program("tshark"), "-r", str(of.file), "-T", "fields"]
     command += ["-e", "frame.time_epoch", "-e", "tcp.analysis.ack_rtt", "-e", "tcp.analysis.retransmission"]
-    at_sender = 'frame.interface_name == "h1>r1 wire" || frame.interface_name == "r1>h1 arrived"'
-    one_place = of.file.with_name("one-place.pcapng")
-    subprocess.run([program("tshark"), "-r", str(of.file), "-Y", at_sender, "-w", str(one_place)], check=True)
-    command[2] = str(one_place)
+    command[2] = str(only(of.file, "h1>r1 wire", "r1>h1 arrived"))
     command += ["-e", "tcp.analysis.out_of_order", "-e", "ip.src", "-Y", "tcp"]
     rows = [line.split("\t") for line in subprocess.check_output(command, text=True).splitlines()]
     again = [row for row in rows if row[2] or row[3]]
@@ -176,7 +182,8 @@ def test_tshark_agrees(seen: Any, case: str) -> None:
 def test_both_ends_show_how_the_wait_in_the_queue_changes(seen: Any, tmp_path: Path) -> None:
     of = seen("reno")
     (far,) = export_packets([of.run], tmp_path / "far", **RECEIVER)  # type: ignore[arg-type]
-    found = inspect([of.file, far], tmp_path / "inspected")
+    near, far = only(of.file, "h1>r1 wire", "r1>h1 arrived"), only(far, "r1>h2 arrived", "h2>r1 wire")
+    found = inspect([near, far], tmp_path / "inspected")
     data = found.run.one_way.filter(way="data").sort("t_ns")
     queue = of.run.sojourns.filter(port="r1>h2", layer="qdisc")
     # A row has the time at which the packet passed the sender; it enters the queue when it has passed the first link.

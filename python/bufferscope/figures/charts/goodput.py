@@ -10,6 +10,7 @@ from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.goodput import MBIT, deliveries
 from bufferscope.metrics.network import NANOSECONDS, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
+from bufferscope.store.metadata import is_observed
 
 BINS = 120
 
@@ -19,7 +20,8 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
 
     There is one line per point, or, for a single point, one per traffic entry.
 
-    The dashed line is the rate of the bottleneck over time, which includes link-layer headers.
+    The dashed line is the rate of the bottleneck over time, which includes link-layer headers. What was only observed,
+    as by a capture, has none.
     """
     by_traffic = over_time(result, binned)
     if by_traffic.is_empty():
@@ -27,27 +29,37 @@ def goodput(result: ResultRecords) -> alt.LayerChart:
     compares_points = len(points(result)) > 1
     frame = _summed(by_traffic) if compares_points else by_traffic
     lines = repetitions.drawn(result, frame, "mbit", ["point"] if compares_points else ["point", "traffic"])
-    port = bottleneck(result).name
-    capacity = next(known[port] for known in map(capacities, result.runs) if port in known)
+    port, capacity = _bottleneck(result)
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
     color = axes.point_color(result) if compares_points else _traffic_color(frame)
     tips = [*([] if compares_points else [alt.Tooltip("traffic:N")]), *repetitions.tooltips(lines)]
-    top = max(ends.top(lines, "mbit"), float(capacity.steps["rate_bps"].to_numpy().max()) / MBIT)
+    top = ends.top(lines, "mbit")
+    if capacity:
+        top = max(top, float(capacity.steps["rate_bps"].to_numpy().max()) / MBIT)
     layers = [
-        _capacity(capacity, result, x, y),
+        *([_capacity(capacity, result, x, y)] if capacity else []),
         *repetitions.layers(lines, x, y, color),
         *ends.layers(result, lines.strong, y, color, top, "point" if compares_points else "traffic"),
         pointer.hover(lines.strong, x, y, color, result, tips),
     ]
     together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""
-    means = f"Means over {duration_s(result) / BINS:.2g} s. Dashed: rate of {port}."
+    means = f"Means over {duration_s(result) / BINS:.2g} s."
+    dashed = f"Dashed: rate of {port}." if capacity else ""
     burst = (
         "Where goodput exceeds it, a retransmission released data that had arrived after the loss."
-        if _exceeds(frame, capacity)
+        if capacity and _exceeds(frame, capacity)
         else ""
     )
-    subtitle = parts.sentence(together, means, burst, repetitions.note(result))
+    subtitle = parts.sentence(together, means, dashed, burst, repetitions.note(result))
     return pointer.over_time(parts.framed(layers, "Goodput", subtitle, _description(frame)), result)
+
+
+def _bottleneck(result: ResultRecords) -> tuple[str, Capacity | None]:
+    """The bottleneck with its rate; no rate is known of runs that were only observed."""
+    if all(is_observed(run.meta) for run in result.runs):
+        return "", None
+    port = bottleneck(result).name
+    return port, next(known[port] for known in map(capacities, result.runs) if port in known)
 
 
 def binned(run: RunRecords) -> pl.DataFrame:
