@@ -1,5 +1,6 @@
 """Packets of simulated runs as pcapng files, read by tshark."""
 
+import math
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,10 +18,23 @@ from bufferscope.store.finding import find_anywhere
 from bufferscope.store.run import Run
 
 Cli = Callable[..., Answer]
-RETRANSMITTED = (
-    "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || tcp.analysis.spurious_retransmission"
+REPEATED = " || ".join(
+    f"tcp.analysis.{kind}"
+    for kind in ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
 )
 CHECKED = [f"{protocol}.check_checksum:TRUE" for protocol in ("tcp", "ip", "udp")]
+
+PATH = (
+    SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace('duration = "2s"', 'duration = "5s"')
+    + """
+[[link]]
+name = "access"
+ends = ["h1", "r1"]
+rate = "100mbit"
+delay = "1ms"
+"""
+)
+"""The small lab behind a router, where the queue fills up: a sender never overflows its own."""
 
 DATAGRAMS = """
 [[traffic]]
@@ -71,27 +85,58 @@ def retransmits(run: Run) -> int:
     return int(run.flows.group_by("flow").agg(pl.col("retransmits").last())["retransmits"].sum())
 
 
+def found_by_tshark(run: Run, directory: Path, **options: object) -> int:
+    """The retransmissions that tshark finds in what the sender sees.
+
+    tshark calls a segment that fills in or repeats what was sent a fast, a spurious or a plain retransmission; or out
+    of order, if it comes sooner after the last new one than the handshake took. A sender never reorders what it sends,
+    so each of these is a retransmission. A packet before segmentation has several segments, each of which the records
+    count. The last sample is taken at the duration, and the run may go on after it.
+    """
+    during = f"frame.time_epoch < {run.scenario['duration_ns'] / 1e9}"
+    found = tshark(exported(run, directory, **options), f"({REPEATED}) && {during}", "tcp.len")
+    return sum(max(1, math.ceil(int(payload_bytes) / run.meta["mss_bytes"])) for (payload_bytes,) in found)
+
+
+BULK = """
+[[traffic]]
+name = "second"
+kind = "tcp"
+from = "h1"
+to = "h2"
+flows = 3
+start = "500ms"
+
+[[traffic]]
+name = "back"
+kind = "tcp"
+from = "h2"
+to = "h1"
+"""
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         [],
         ["traffic.bulk.congestion=cubic", "link.line.queue.limit=200p", "duration=10s"],
         ["traffic.bulk.congestion=bbr", "link.line.queue.limit=10p"],
-        ['link.line.queue={ qdisc = "fq_codel" }', "duration=5s"],
-        ['link.line.wire={ loss = "1%" }', "duration=5s"],
+        ['link.line.queue={ qdisc = "fq_codel" }'],
+        ["link.line.wire={ loss = 0.01 }"],
+        ['link.access.ring={ size = "64p", bql = true }'],
+        ["host.h1.tcp.gso_max_segs=45", "link.access.rate=1gbit"],
     ],
-    ids=["reno", "cubic-large", "bbr-small", "fq_codel", "lossy"],
+    ids=["reno", "cubic-large", "bbr-small", "fq_codel", "lossy", "ring", "offload"],
 )
 def test_tshark_finds_the_retransmissions_that_the_records_have(tmp_path: Path, changes: list[str]) -> None:
-    run = simulated(tmp_path, changes=changes)
-    # The whole path is one link, so this is what tcpdump on the sending host would see.
-    sent = exported(run, tmp_path / "sent", ports=["h1>h2"], layers=["qdisc"])
-    # The last sample is taken at the duration. The run goes on until the last ping is answered.
-    during = f"frame.time_epoch < {run.scenario['duration_ns'] / 1e9}"
-    found = tshark(sent, f"({RETRANSMITTED}) && {during}", "frame.number")
-    # tshark takes a segment that follows a later one within the round-trip time for out of order.
-    late = tshark(sent, f"tcp.analysis.out_of_order && {during}", "frame.number")
-    assert len(found) + len(late) == retransmits(run) > 0
+    run = simulated(tmp_path, PATH, changes)
+    assert found_by_tshark(run, tmp_path / "export") == retransmits(run) > 0
+
+
+def test_tshark_finds_the_retransmissions_of_each_sender(tmp_path: Path) -> None:
+    run = simulated(tmp_path, PATH + BULK)
+    sent = [found_by_tshark(run, tmp_path / port[:2], ports=[port], layers=["wire"]) for port in ("h1>r1", "h2>r1")]
+    assert sum(sent) == retransmits(run) > 0
 
 
 def test_tshark_has_nothing_to_complain_about(tmp_path: Path) -> None:
@@ -105,17 +150,45 @@ def test_tshark_has_nothing_to_complain_about(tmp_path: Path) -> None:
         assert {protocol for (protocol,) in tshark(file, "ip", "ip.proto")} == {"1", "6", "17"}
 
 
+WIFI = (
+    PATH.replace('name = "line"', 'name = "air"').replace('queue = { qdisc = "pfifo", limit = "20p" }', "")
+    + """
+[[wifi]]
+name = "wlan"
+access_point = "r1"
+links = ["air"]
+"""
+)
+"""The same path with its second link on the air."""
+
+
+def test_tshark_reads_what_was_sent_over_the_air(tmp_path: Path) -> None:
+    text = WIFI.replace('rate = "10mbit"\ndelay = "10ms"', 'rate = "13mbit"').replace('"5s"', '"2s"')
+    file = exported(simulated(tmp_path, text), tmp_path / "air", layers=["ring", "wire"])
+    assert {"r1>h2 ring", "r1>h2 wire", "h2>r1 ring", "h2>r1 wire"} <= interface_names(file)
+    assert tshark(file, "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0", "frame.number") == []
+
+
+def interface_names(file: Path) -> set[str]:
+    """The names of the interfaces that have packets."""
+    return {name for (name,) in tshark(file, "frame", "frame.interface_name")}
+
+
 def test_each_port_and_layer_is_an_interface(tmp_path: Path) -> None:
-    run = simulated(tmp_path)
-    names = {name for (name,) in tshark(exported(run, tmp_path / "all"), "frame", "frame.interface_name")}
-    assert names == {
-        *(f"h1>h2 {layer}" for layer in ("qdisc", "wire", "arrived", "dropped")),
-        *(f"h2>h1 {layer}" for layer in ("qdisc", "wire", "arrived")),
-    }
+    run = simulated(tmp_path, PATH)
+    ports = ("h1>r1", "r1>h1", "r1>h2", "h2>r1")
+    expected = {f"{port} {layer}" for port in ports for layer in ("qdisc", "wire", "arrived")}
+    assert interface_names(exported(run, tmp_path / "all", layers=list(LAYERS))) == expected | {"r1>h2 dropped"}
+
+
+def test_by_default_a_file_shows_what_the_first_sender_sees(tmp_path: Path) -> None:
+    run = simulated(tmp_path, PATH)
+    assert interface_names(exported(run, tmp_path / "sender")) == {"h1>r1 wire", "r1>h1 arrived"}
+    assert interface_names(exported(run, tmp_path / "port", ports=["r1>h2"])) == {"r1>h2 wire"}
 
 
 def test_dropped_packets_say_why(tmp_path: Path) -> None:
-    run = simulated(tmp_path)
+    run = simulated(tmp_path, PATH)
     rows = tshark(exported(run, tmp_path / "drops", layers=["dropped"]), "frame", "frame.comment", "frame.time_epoch")
     assert len(rows) == run.drops.height > 0
     assert {comment for comment, _ in rows} == {f"dropped: {reason}" for reason in run.drops["reason"].unique()}
@@ -124,11 +197,11 @@ def test_dropped_packets_say_why(tmp_path: Path) -> None:
 
 
 def test_marks_are_seen_on_the_wire(tmp_path: Path) -> None:
-    marking = ['link.line.queue={ qdisc = "codel", ecn = true }', "traffic.bulk.ecn=true", "duration=5s"]
-    run = simulated(tmp_path, changes=marking)
-    file = exported(run, tmp_path / "wire", ports=["h1>h2"], layers=["wire"])
+    marking = ['link.line.queue={ qdisc = "codel", ecn = true }', "traffic.bulk.ecn=true"]
+    run = simulated(tmp_path, PATH, marking)
+    file = exported(run, tmp_path / "wire", ports=["r1>h2"], layers=["wire"])
     marks = tshark(file, "ip.dsfield.ecn == 3", "frame.number")
-    assert len(marks) == totals(run)["ports"][0]["marked"] > 0
+    assert len(marks) == next(port["marked"] for port in totals(run)["ports"] if port["port"] == "r1>h2") > 0
 
 
 def test_a_packet_is_as_long_as_on_the_wire_and_only_its_headers_are_stored(tmp_path: Path) -> None:
@@ -167,7 +240,7 @@ def test_only_simulated_runs_can_be_repeated(tmp_path: Path) -> None:
         (["--layer", "qdsic"], "--layer: found 'qdsic'; did you mean qdisc"),
         (["--layer", "ring"], "no port that was chosen has the layer ring"),
         (["--snaplen", "0"], "--snaplen: found 0"),
-        (["--table", "flows"], "--table: a pcapng file has packets"),
+        (["--table", "flows"], "--table: found flows; allowed with --format pcapng: none"),
     ],
 )
 def test_wrong_options_are_refused(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -47,7 +47,8 @@ def export_packets(
 ) -> list[Path]:
     """Write one pcapng file per run into a directory; returns their paths.
 
-    Without `ports` and `layers`, the file has an interface for each port and each layer that the port has. Raises
+    Without `ports` and `layers`, a file shows what `tcpdump` on the first sender would see. Without `layers`, ports
+    that are named show their wire, and without `ports`, layers that are named are those of all ports. Raises
     `InputError` for names that do not exist, for runs whose packets can't be had, and if a file already exists, unless
     `force` is set; `EngineError` if the run can't be simulated.
     """
@@ -75,9 +76,10 @@ Interface = tuple[int, str, str, str]
 
 
 def interfaces(scenario: Scenario, ports: Sequence[str] = (), layers: Sequence[str] = ()) -> list[Interface]:
-    """The interfaces of these ports and layers; all that there are, if none is named."""
+    """The interfaces of these ports and layers. If none is named, those of the host that sends the first traffic."""
     on_air = {station["link"] for wifi in scenario.get("wifi", []) for station in wifi["stations"]}
     nodes = [node["name"] for node in scenario["nodes"]]
+    sender = nodes[scenario["traffic"][0]["from"]]
     found: list[Interface] = []
     names = []
     for index, link in enumerate(scenario["links"]):
@@ -88,10 +90,11 @@ def interfaces(scenario: Scenario, ports: Sequence[str] = (), layers: Sequence[s
             has = {"wire", "arrived", "dropped"}
             has |= {"qdisc"} if link[key]["rate"] is not None else set()
             has |= {"ring"} if link[key].get("ring") or index in on_air else set()
+            wanted = layers or _shown_by_default(sender, ends[side], ends[1 - side], of_any_port=bool(ports))
             if ports and name not in ports:
                 continue
             for layer, words in LAYERS.items():
-                if layer in has and (not layers or layer in layers):
+                if layer in has and layer in wanted:
                     told = ON_AIR if layer == "wire" and index in on_air else words
                     found.append((2 * index + side, layer, f"{name} {layer}", f"{name}: {told}"))
     for port in ports:
@@ -102,6 +105,13 @@ def interfaces(scenario: Scenario, ports: Sequence[str] = (), layers: Sequence[s
     if not found:
         raise InputError(f"--layer: no port that was chosen has the layer {' or '.join(layers)}")
     return found
+
+
+def _shown_by_default(sender: str, start: str, end: str, *, of_any_port: bool) -> Sequence[str]:
+    """The layers that are shown of a port between two nodes: one, so that no packet appears twice at one place."""
+    if of_any_port or start == sender:
+        return ("wire",)
+    return ("arrived",) if end == sender else ()
 
 
 def _check_layers(layers: Sequence[str]) -> None:

@@ -46,7 +46,8 @@ def export(
         typer.Option(
             "--port",
             metavar="PORT",
-            help="pcapng: packets of this port only, such as 'r1>h2'; may be given several times. Default: all.",
+            help="pcapng: packets of this port, such as 'r1>h2'; may be given several times. Default, without --layer: "
+            "what tcpdump on the first sender sees; with --layer: all ports.",
             show_default=False,
         ),
     ] = None,
@@ -55,8 +56,8 @@ def export(
         typer.Option(
             "--layer",
             metavar="LAYER",
-            help="pcapng: packets seen there only: qdisc, ring, wire, arrived or dropped; may be given several times. "
-            "Default: all.",
+            help="pcapng: packets seen there: qdisc, ring, wire, arrived or dropped; may be given several times, for "
+            "an interface each. Default with --port: wire.",
             show_default=False,
         ),
     ] = None,
@@ -83,7 +84,9 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
 
       bufferscope export results/battling-rrul --format flent; flent -p ping_cdf -i export/*.flent.gz
 
-      bufferscope export results/ucas-reproduce/RUN --format pcapng --port 'r1>h2' --layer wire
+      bufferscope export results/ucas-reproduce/RUN --format pcapng
+
+      bufferscope export results/ucas-reproduce/RUN --format pcapng --port 'r1>h2' --layer qdisc --layer dropped
     """
     from bufferscope.cli.progress import steps
     from bufferscope.comparison.inputs import paths
@@ -99,10 +102,10 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
     if kind in (FORMAT, *PER_RUN) and tables:
         raise InputError(f"--table: found {', '.join(tables)}; allowed with --format {kind}: none")
     if kind == FORMAT:
-        with steps("Simulating again", silent=quiet or json, announced=False) as step:
+        with steps("Simulating again, in milliseconds", silent=quiet or json, announced=False) as step:
 
             def told(now_ns: int, duration_ns: int) -> bool:
-                step(now_ns, duration_ns)
+                step(now_ns // 1_000_000, duration_ns // 1_000_000)
                 return True
 
             files = export_packets(
