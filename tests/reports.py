@@ -80,6 +80,16 @@ def run(label: str, seed: int = 1, experiment: str = "two-queues", **changes: An
         {"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 1000},
         {"traffic": "web", "flow": "web/2", "started_ns": SECOND, "finished_ns": None, "bytes": 1000},
     ]
+    trips = [
+        {
+            "flow": "bulk/1",
+            "t_ns": t * 10 * MS,
+            "half": "receiver",
+            "method": "acknowledgement",
+            "rtt_ns": (20 + t) * MS,
+        }
+        for t in times
+    ]  # fmt: skip
     network = scenario(
         {"bulk": TCP, "ping": PING, "web": WEB, "test": NETALYZR},
         duration_s=2,
@@ -91,6 +101,7 @@ def run(label: str, seed: int = 1, experiment: str = "two-queues", **changes: An
             "queues": queues,
             "flows": flows,
             "transfers": pages,
+            "round_trips": trips,
             "estimates": estimates("test"),
             "probes": probes([20, 30, None, 50, 60.0 + seed - 1]),
         },
