@@ -300,7 +300,8 @@ fn a_nullable_column_is_one_that_may_be_unknown() {
             "bytes",
             "finished_ns",
             "idle_ns",
-            "loaded_ns"
+            "loaded_ns",
+            "spurious"
         ]
     );
 }

@@ -26,10 +26,13 @@ pub enum Table {
     /// One row per estimate of a path's buffer.
     Estimates,
     /// One row per round-trip time that a capture of packets shows.
+    #[schemars(skip)]
     RoundTrips,
     /// One row per segment sent again that a capture of packets shows.
+    #[schemars(skip)]
     Retransmissions,
     /// One row per packet that was captured at both ends.
+    #[schemars(skip)]
     OneWay,
 }
 
