@@ -152,7 +152,7 @@ def test_every_possible_line_has_answers_and_settings(rate: int, rtt_us: int, fl
         ("--rate 10mbit --rtt 40", '--rtt: found "40" (no unit)'),
         ("--rate 10mbit --rtt 0ms", "--rtt: found '0ms'; allowed: at least 2 ns"),
         ("--rate 10mbit --rtt 9999999s", "--rtt: found"),
-        ("--rate 400gbit --rtt 60s", "allowed: a queue of at most 6605019"),
+        ("--rate 400gbit --rtt 60s", "allowed: a queue of at most 2836834"),
         ("--rate 10mbit --rtt 40ms --flows 0", "--flows: found 0; allowed: 1 to 1000"),
         ("--rate 10mbit --rtt 40ms --target 98", "--target: found '98'; allowed: 50% to 100%"),
         ("--rate 10mbit --rtt 40ms --target 1e9%", "--target: found"),

@@ -131,7 +131,7 @@ def _sheet(families: Sequence[tuple[str, Sequence[str]]], estimates: Sequence[di
 def _column(name: str, family: str) -> Column:
     known = definition(name)
     rest = name.removeprefix(f"{family}.")
-    heading = rest.rpartition("_")[0] if known and "_" in known.name.rpartition(">")[2] else rest
+    heading = rest.rpartition("_")[0] if known and known.unit and "_" in known.name.rpartition(">")[2] else rest
     return Column(name, heading or rest, known.unit if known else "", known.meaning if known else "")
 
 

@@ -17,8 +17,8 @@ HEADER_BYTES = 14
 SIMULATED_PACKET_BYTES = FRAME_BYTES - HEADER_BYTES
 """The full IP packet of every engine."""
 MOST_FLOWS = 1000
-MOST_PACKETS, MOST_BYTES = 10_000_000, 10_000_000_000
-"""The longest queues that experiment files allow."""
+MOST_PACKETS, MOST_BYTES = 10_000_000, 2**32 - 1
+"""The longest queues that experiment files and Linux' `sch_fifo` allow."""
 SHORTEST_NS = 2
 """Half of it is the delay of each way."""
 LEAST_PACKET_BYTES, MOST_PACKET_BYTES = 64, 65535
