@@ -13,7 +13,8 @@ from laboratory import SMALL, Answer, program, write
 
 import bufferscope as bs
 from bufferscope.errors import InputError
-from bufferscope.packets import LAYERS, export_packets
+from bufferscope.packets.exporting import export_packets
+from bufferscope.packets.places import LAYERS
 from bufferscope.store.finding import find_anywhere
 from bufferscope.store.run import Run
 

@@ -12,6 +12,8 @@ from bufferscope import _core
 from bufferscope.engines import agent, host
 from bufferscope.errors import EngineError
 from bufferscope.experiment import load
+from bufferscope.inspection.inspecting import inspect
+from bufferscope.packets.exporting import export_packets
 
 LAB = """
 title = "Dumbbell"
@@ -89,6 +91,22 @@ def test_a_bulk_flow_fills_its_queue(tmp_path: Path) -> None:
         assert run.drops.filter(port="r1>h2").height == dropped
         stood_high = not queue.filter(pl.col("packets") > LIMIT_PACKETS / 2).is_empty()
         return dropped > 0 and stood_high, "; ".join(run.warnings)
+
+    until_undisturbed(judged)
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_capture_has_every_packet_of_the_wire(tmp_path: Path) -> None:
+    def judged() -> tuple[bool, str]:
+        (run,) = bs.run(write(tmp_path, LAB), engine="host", capture=True, out=tmp_path / "out").runs
+        (file,) = export_packets([run], tmp_path / "packets", force=True)
+        found = inspect([file], tmp_path / "inspected").run
+        retransmits = run.flows.sort("t_ns")["retransmits"].to_list()[-1]
+        duration_ns = run.scenario["duration_ns"]
+        seen = found.retransmissions.filter(pl.col("t_ns") <= duration_ns).height
+        assert run.meta["summary"]["capture"]["packets"] > 5000
+        # The last sample may be taken while one is under way.
+        return abs(seen - retransmits) <= 1 and seen > 0, "; ".join(run.warnings)
 
     until_undisturbed(judged)
 

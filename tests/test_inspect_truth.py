@@ -16,7 +16,7 @@ from laboratory import program, write
 import bufferscope as bs
 from bufferscope.inspection.connections import Connection, connections
 from bufferscope.inspection.inspecting import Inspection, inspect
-from bufferscope.packets import export_packets
+from bufferscope.packets.exporting import export_packets
 from bufferscope.store.finding import find_anywhere
 from bufferscope.store.run import Run
 

@@ -160,6 +160,22 @@ def capture(
     none, `SimulationError`, `OSError` if the file can't be written, and `Interrupted` if `progress` returned False.
     """
 
+def select_packets(
+    source: str | PathLike[str],
+    file: str | PathLike[str],
+    interfaces: Sequence[tuple[str, str]],
+    snaplen: int,
+    comment: str,
+    end_ns: int,
+    progress: Callable[[int], bool] | None = None,
+) -> list[int]:
+    """Copy the packets of some interfaces of a capture into a pcapng file; returns how many there were of each.
+
+    Each interface: its name in the capture, and its description in the new file. `progress` gets the number of bytes
+    read so far. Raises `CaptureError` if the source is no capture, `OSError` for files that can't be read or written,
+    and `Interrupted` if `progress` returned False.
+    """
+
 def simulate(
     point: Point,
     seed: int,
@@ -264,7 +280,7 @@ class FrameReader:
         """Add the next piece."""
 
     def next_frame(self) -> tuple[str, bytes] | None:
-        """Take the next complete frame, if any: its kind (progress, batch, summary or error) and its payload.
+        """Take the next complete frame, if any: its kind (progress, batch, packets, summary or error) and its payload.
 
         Raises `OtherBuildError` for frames of another version of the protocol, and `TablesError` for anything that is
         not a frame.
@@ -272,6 +288,24 @@ class FrameReader:
 
     def is_between_frames(self) -> bool:
         """Whether the last piece ended at the end of a frame."""
+
+@final
+class PacketWriter:
+    """Writes the packets that a kernel captured into a pcapng file."""
+
+    def __new__(
+        cls, file: str | PathLike[str], interfaces: Sequence[tuple[str, str]], snaplen: int, comment: str
+    ) -> Self:
+        """Create the file with these interfaces, each with name and description. Raises `OSError`."""
+
+    def write(self, payload: bytes) -> None:
+        """Append the packets of a frame, whose places are numbers of interfaces.
+
+        Other Python threads go on meanwhile. Raises `ValueError` for a malformed frame, and `OSError`.
+        """
+
+    def finish(self, end_ns: int) -> list[int]:
+        """Complete the file of a run that ended then; the number of packets of each interface. Raises `OSError`."""
 
 @final
 class TableWriter:

@@ -30,6 +30,7 @@ def run(
     engine: str | Sequence[str] = "sim",
     kernel: str | None = None,
     reuse: bool = False,
+    capture: bool = False,
     watcher: Watcher | None = None,
     cluster: str | None = None,
     layout: str = "auto",
@@ -41,16 +42,19 @@ def run(
     The runs are stored under `out` and returned together, also with several engines (`["sim", "guest"]`).
     `kernel` selects the guest's kernel, as in `"6.12"`.
     Equal arguments give equal records, whatever `jobs` is. With `reuse`, a stored run is reused if a new run would give
-    the same records. `cluster` is the address of a Dask scheduler (`"tcp://HOST:PORT"`), or `"local:4"` for four
-    workers started here. Then its workers make the runs, which are stored on this machine all the same. `layout` is
-    `"single"` to store each run in a directory of its own, or `"sweep"` to store many runs of the simulator together,
-    which takes less time and space if they are short. By default, at least 200 short runs are stored together.
+    the same records. With `capture`, the engines guest and host store the packets that they carry, for
+    `bufferscope export --format pcapng`. `cluster` is the address of a Dask scheduler (`"tcp://HOST:PORT"`), or
+    `"local:4"` for four workers started here. Then its workers make the runs, which are stored on this machine all the
+    same. `layout` is `"single"` to store each run in a directory of its own, or `"sweep"` to store many runs of the
+    simulator together, which takes less time and space if they are short. By default, at least 200 short runs are
+    stored together.
 
     >>> import bufferscope as bs
     >>> result = bs.run("ucas-reproduce", {"link.bottleneck.rate": "2mbit"}, repeat=3)          # doctest: +SKIP
     """
     experiment = load_experiment(name_or_path, overrides)
-    tasks = plan(experiment, engines(engine, kernel=kernel), Path(out), seed=seed, repeat=repeat, reuse=reuse)
+    chosen = engines(engine, kernel=kernel, capture=capture)
+    tasks = plan(experiment, chosen, Path(out), seed=seed, repeat=repeat, reuse=reuse)
     return Result(execute(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout=layout))
 
 

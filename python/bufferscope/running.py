@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bufferscope.engines import Engine
-from bufferscope.errors import EngineError, check_number
+from bufferscope.errors import EngineError, InputError, check_number
 from bufferscope.executors import Ended, Unwatched, Watcher, executor, how_to_run_others
 from bufferscope.experiment import Experiment
 from bufferscope.job import Task
@@ -87,6 +87,8 @@ def execute(
     or an engine can't run a task's point. Raises `RunsFailedError` if an engine failed, after all other runs are done,
     and `Interrupted` on Ctrl-C.
     """
+    if cluster and any(task.engine.capture for task in tasks):
+        raise InputError("--capture: not with --cluster, whose workers send no captures")
     ended: Ended = {}
     try:
         with executor(jobs, cluster, layout) as chosen:

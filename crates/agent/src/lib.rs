@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 mod capabilities;
+mod capture;
 mod cards;
 mod error;
 mod fate_counts;
@@ -38,6 +39,7 @@ use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
 pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, Owner, ProbeError};
+pub use capture::CaptureReport;
 pub use cards::CardError;
 pub use error::Error;
 pub use kernel::priority::{Before, put_first};

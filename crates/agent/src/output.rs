@@ -19,6 +19,7 @@ pub(crate) struct Progress {
 enum Message {
     Progress(Progress),
     Batch(Table, RecordBatch),
+    Packets(Vec<u8>),
 }
 
 /// The thread that writes.
@@ -38,6 +39,12 @@ impl<W: Write + Send + 'static> Output<W> {
     /// Reports the progress of the run. Returns `false` if nobody reads the output any more.
     pub(crate) fn progress(&self, progress: Progress) -> bool {
         self.sender.send(Message::Progress(progress)).is_ok()
+    }
+
+    /// Passes captured packets on.
+    pub(crate) fn packets(&self, payload: Vec<u8>) {
+        // If nobody reads the output any more, progress says so.
+        let _ = self.sender.send(Message::Packets(payload));
     }
 
     /// A sink for the batches of a recorder.
@@ -73,7 +80,7 @@ fn write_at_end<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message
     for message in messages {
         match message {
             Message::Progress(_) => out = write_all(out, [message])?,
-            Message::Batch(..) => kept.push(message),
+            Message::Batch(..) | Message::Packets(_) => kept.push(message),
         }
     }
     write_all(out, kept)
@@ -87,6 +94,7 @@ fn write_all<W: Write>(mut out: W, messages: impl IntoIterator<Item = Message>) 
                 let stream = ipc::encode(table, &batch).map_err(io::Error::other)?;
                 frame::write_batch(&mut out, table, &stream)?;
             }
+            Message::Packets(payload) => frame::write(&mut out, FrameKind::Packets, &[&payload])?,
         }
     }
     Ok(out)

@@ -31,6 +31,8 @@ pub(crate) enum Event {
     Check(usize, u64),
     /// A traffic stops.
     Stop(usize),
+    /// Take the packets that were captured.
+    TakePackets,
     /// Report the progress of the run.
     Progress,
     /// Check how busy the CPUs are.

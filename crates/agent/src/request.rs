@@ -52,6 +52,8 @@ pub struct Options {
     pub own_machine: bool,
     /// Mix the seed into the kernel's random numbers. This is for a machine that belongs to the run (a guest).
     pub seed_kernel: bool,
+    /// Capture the packets at both ends of every link.
+    pub capture: bool,
 }
 
 /// The choice of what implements the propagation delay.
@@ -75,6 +77,7 @@ impl Default for Options {
             progress_interval_ns: 250_000_000,
             own_machine: false,
             seed_kernel: false,
+            capture: false,
         }
     }
 }

@@ -8,6 +8,7 @@ use bufferscope_records::{Recorder, Table, frame};
 use bufferscope_scenario::Scenario;
 
 use crate::capabilities::Capabilities;
+use crate::capture::{self, Capture};
 use crate::error::Error;
 use crate::kernel::priority::{self, Before};
 use crate::network::Network;
@@ -75,6 +76,8 @@ struct Run<'a, W> {
     sampling: Sampling,
     /// That of the flows, if it is another.
     flow_sampling: Option<Sampling>,
+    /// If packets are captured.
+    capture: Option<Capture>,
     rates: Rates,
     cpu: CpuWatch,
     softnet_drops: u64,
@@ -111,6 +114,11 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         for (index, change) in network.plan.rate_changes.iter().enumerate() {
             desk.reactor.at(change.at_ns, Event::ChangeRate(index));
         }
+        let capture = options.capture.then(|| Capture::open(network, scenario, options.deliver_at_end)).transpose();
+        let capture = capture.map_err(Error::step("capturing packets"))?;
+        if capture.is_some() {
+            desk.reactor.at(0, Event::TakePackets);
+        }
         let traffic = Traffic::open(seed, &mut desk).map_err(failed())?;
         desk.reactor.at(scenario.duration_ns, Event::End);
         Ok(Self {
@@ -118,6 +126,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             output,
             traffic,
             sampler,
+            capture,
             sampling: Sampling::new(scenario.sample_interval_ns),
             flow_sampling,
             rates,
@@ -156,6 +165,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             Event::Send(index, flow) => self.traffic.send(index, flow, &mut self.desk)?,
             Event::Check(index, number) => self.traffic.check(index, number, &mut self.desk)?,
             Event::Stop(index) => self.traffic.stop(index, &mut self.desk)?,
+            Event::TakePackets => self.take_packets(due_ns)?,
             Event::Progress => self.tell_progress(due_ns)?,
             Event::LookAtCpus => self.look_at_cpus()?,
             Event::End => {
@@ -200,6 +210,15 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         }
     }
 
+    fn take_packets(&mut self, due_ns: u64) -> io::Result<()> {
+        if let Some(capture) = &mut self.capture {
+            capture.take(self.desk.reactor.clock, self.output)?;
+            // The run may still wait for probes when its duration is over.
+            self.desk.reactor.at(due_ns + capture::INTERVAL_NS, Event::TakePackets);
+        }
+        Ok(())
+    }
+
     fn tell_progress(&mut self, due_ns: u64) -> io::Result<()> {
         let interval_ns = self.options.progress_interval_ns;
         if interval_ns == 0 {
@@ -227,6 +246,8 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let failed = || Error::step("concluding the run");
         let Desk { network, reactor, recorder, mut warnings, .. } = self.desk;
         let ended_ns = reactor.clock.now_ns();
+        let capture = self.capture.map(|capture| capture.finish(reactor.clock, self.output, &mut warnings));
+        let capture = capture.transpose().map_err(failed())?;
         self.rates.finish()?;
         recorder.finish()?;
         self.sampling.check("samples", self.options.own_machine, &mut warnings);
@@ -262,6 +283,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             relay,
             drops_from: "counters",
             not_measured: vec![Table::Sojourns.name()],
+            capture,
             warnings: warnings.into_texts(),
         })
     }

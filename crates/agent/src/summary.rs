@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::capture::CaptureReport;
 use crate::kernel::privilege::Privilege;
 use crate::relay::RelayReport;
 use crate::watch::{CpuReport, Sampling};
@@ -28,6 +29,9 @@ pub struct Summary {
     pub drops_from: &'static str,
     /// The tables that stay empty because the kernel does not report how long each packet was in a queue.
     pub not_measured: Vec<&'static str>,
+    /// What was captured, if packets were captured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureReport>,
     /// What readers of the results have to know.
     pub warnings: Vec<String>,
 }

@@ -34,6 +34,12 @@ impl RunClock {
         self.start_ns + run_ns
     }
 
+    /// What the real-time clock showed at the run's start, judging from what it shows now.
+    pub fn start_realtime_ns(&self) -> u64 {
+        let (monotonic_ns, now_ns) = at_once();
+        now_ns.wrapping_add(self.start_ns).wrapping_sub(monotonic_ns)
+    }
+
     /// The time of the run at which the real-time clock showed `realtime_ns`. The kernel stamps packets with that
     /// clock. The result is exact only if the clock has not been set since then, so use it only for recent stamps.
     pub fn at_realtime(&self, realtime_ns: u64) -> u64 {

@@ -16,11 +16,20 @@ pub struct Arrival {
     pub realtime_ns: Option<u64>,
 }
 
-/// Takes the next datagram of a non-blocking socket; `None` if there is none.
+/// Takes the next datagram of a non-blocking socket; `None` if there is none. What does not fit into `buffer` is lost.
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
+    receive_with(socket, buffer, MsgFlags::empty())
+}
+
+/// As [`receive`], but the length is that of the whole datagram, even if only its beginning fits into `buffer`.
+pub fn receive_beginning(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
+    receive_with(socket, buffer, MsgFlags::MSG_TRUNC)
+}
+
+fn receive_with(socket: &OwnedFd, buffer: &mut [u8], flags: MsgFlags) -> io::Result<Option<Arrival>> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut into = [IoSliceMut::new(buffer)];
-    let message = match recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::empty()) {
+    let message = match recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), flags) {
         Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
         other => other?,
     };

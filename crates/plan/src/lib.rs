@@ -36,7 +36,7 @@ use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{Encapsulation, NodeIndex, Scenario, Unreachable};
 
-pub use network::{hardware_address, node_addresses};
+pub use network::{hardware_address, link_devices, node_addresses};
 pub use qdisc::{module, needed as needed_qdiscs, own_arguments as qdisc_arguments};
 pub use ring::{Cards, PortRing};
 pub use script::Script;

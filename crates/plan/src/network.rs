@@ -50,6 +50,12 @@ pub(super) fn node_device(scenario: &Scenario, link: usize, side: usize) -> Devi
     }
 }
 
+/// The device of each end of each link, in the scenario's order of links, that of the forward direction's sender first.
+/// The device with index `i` sends what leaves through the port `i`.
+pub fn link_devices(scenario: &Scenario) -> impl Iterator<Item = Device> {
+    (0..scenario.links.len()).flat_map(|link| [0, 1].map(|side| node_device(scenario, link, side)))
+}
+
 /// The address of one end of a link.
 pub(super) fn end_address(link: usize, side: usize) -> Ipv4Addr {
     let network = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + 4 * link as u32;

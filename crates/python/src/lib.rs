@@ -8,6 +8,7 @@ mod capture;
 mod commands;
 mod experiment;
 mod frames;
+mod kernel_packets;
 mod packets;
 mod records;
 mod routes;
@@ -44,6 +45,8 @@ mod _core {
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]
     use super::frames::FrameReader;
+    #[pymodule_export]
+    use super::kernel_packets::{PacketWriter, select_packets};
     #[pymodule_export]
     use super::packets::capture;
     #[pymodule_export]

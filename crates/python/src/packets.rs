@@ -14,6 +14,9 @@ use pyo3::prelude::*;
 use crate::records::{Recorded, Records};
 use crate::simulate::{Watch, told};
 
+/// The program that writes the files, as they name it.
+pub(crate) const APPLICATION: &str = concat!("bufferscope ", env!("CARGO_PKG_VERSION"));
+
 /// An interface as Python describes it: port, place, name, description.
 type Described = (PortIndex, String, String, String);
 
@@ -36,9 +39,8 @@ pub(crate) fn capture(
     let interfaces: Vec<Interface> = interfaces.into_iter().map(interface).collect::<PyResult<_>>()?;
     let mut watch = Watch::new(progress);
     let outcome = py.detach(|| {
-        let about = (concat!("bufferscope ", env!("CARGO_PKG_VERSION")), comment);
         let out = BufWriter::new(File::create(file)?);
-        let capture = Capture::begin(&scenario, seed, &interfaces, snaplen, about, out)?;
+        let capture = Capture::begin(&scenario, seed, &interfaces, snaplen, (APPLICATION, comment), out)?;
         write(scenario, seed, capture, &mut watch)
     });
     let (summary, packets) = outcome.map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string())))?;

@@ -2,7 +2,7 @@
 //! machine or on another.
 //!
 //! A frame has a length (`u32`, little-endian, of the payload alone), a kind (one byte) and a payload. The first frame
-//! is a hello. Any number of progress and batch frames follow, and then exactly one summary or error.
+//! is a hello. Any number of progress, batch and packets frames follow, and then exactly one summary or error.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::Table;
 
 /// Version of the protocol: of the frames with their contents, and of the requests that they answer. Raise it with
 /// every change that the other side would misread.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The largest length of a frame: a batch has only a few thousand rows, so data that claims more is not a frame.
 const LONGEST_BYTES: u32 = 1 << 28;
@@ -31,6 +31,8 @@ pub enum FrameKind {
     Summary = 3,
     /// JSON: `{"kind", "message"}`, why the run failed.
     Error = 4,
+    /// Captured packets, see [`packets`](crate::packets). Only if the request asks for them.
+    Packets = 5,
 }
 
 /// Bytes that are not the frames of a run.
@@ -61,7 +63,7 @@ pub fn other_protocol(found: Option<u32>) -> String {
 }
 
 impl FrameKind {
-    const ALL: [Self; 5] = [Self::Hello, Self::Progress, Self::Batch, Self::Summary, Self::Error];
+    const ALL: [Self; 6] = [Self::Hello, Self::Progress, Self::Batch, Self::Summary, Self::Error, Self::Packets];
 
     /// Its name: `progress`.
     pub fn name(self) -> &'static str {
@@ -71,6 +73,7 @@ impl FrameKind {
             Self::Batch => "batch",
             Self::Summary => "summary",
             Self::Error => "error",
+            Self::Packets => "packets",
         }
     }
 }

@@ -14,6 +14,8 @@ mod histogram;
 #[cfg(feature = "ipc")]
 pub mod ipc;
 mod names;
+#[cfg(feature = "ipc")]
+pub mod packets;
 #[cfg(feature = "parquet")]
 mod parquet_sink;
 #[cfg(feature = "parquet")]

@@ -92,7 +92,7 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
     from bufferscope.comparison.inputs import paths
     from bufferscope.exporting import NAMES, PER_RUN, export_each
     from bufferscope.exporting import export as write
-    from bufferscope.packets import FORMAT, export_packets
+    from bufferscope.packets.exporting import FORMAT, export_packets
     from bufferscope.store.finding import find_anywhere
 
     found = {run.path.resolve(): run for text in what for path in paths(text) for run in find_anywhere(path)}
@@ -102,10 +102,10 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
     if kind in (FORMAT, *PER_RUN) and tables:
         raise InputError(f"--table: found {', '.join(tables)}; allowed with --format {kind}: none")
     if kind == FORMAT:
-        with steps("Simulating again, in milliseconds", silent=quiet or json, announced=False) as step:
+        with steps("Writing packets, per mille", silent=quiet or json, announced=False) as step:
 
-            def told(now_ns: int, duration_ns: int) -> bool:
-                step(now_ns // 1_000_000, duration_ns // 1_000_000)
+            def told(done: int, whole: int) -> bool:
+                step(1000 * done // max(1, whole), 1000)
                 return True
 
             files = export_packets(

@@ -124,6 +124,13 @@ ReuseOfGuests = Annotated[
         show_default=False,
     ),
 ]
+Capture = Annotated[
+    bool,
+    typer.Option(
+        "--capture",
+        help="Store the packets that guest or host carry, for [bold]bufferscope export --format pcapng[/bold].",
+    ),
+]
 Layout = Annotated[
     str,
     typer.Option(

@@ -23,6 +23,7 @@ def run(
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
     reuse: options.Reuse = False,
+    capture: options.Capture = False,
     layout: options.Layout = "auto",
     report: options.Report = None,
     no_report: options.NoReport = False,
@@ -49,6 +50,8 @@ No page is written for more than 500 points.
 
       bufferscope run ucas-reproduce --engine guest --kernel 6.12
 
+      bufferscope run ucas-reproduce --engine guest --capture
+
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
     from bufferscope.cli.carrying import carry_out, measure, read
@@ -57,7 +60,7 @@ No page is written for more than 500 points.
     from bufferscope.engines import engines
     from bufferscope.report import build
 
-    chosen = engines(engine, kernel=kernel)
+    chosen = engines(engine, kernel=kernel, capture=capture)
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
     loaded = read([experiment], overrides)

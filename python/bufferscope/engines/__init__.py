@@ -50,6 +50,8 @@ class Engine:
     """Starts a partition in a directory; None if each run needs a directory of its own."""
     kernel: str | None = None
     """The kernel that the user chose; None if the engine uses its default or offers no choice."""
+    capture: bool = False
+    """Whether it captures the packets while it runs."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -80,6 +82,9 @@ ENGINES: Mapping[str, Engine] = {
     ),
 }
 
+CAPTURING = ("guest", "host")
+"""The engines that can capture packets while they run. A simulated run can be repeated to see its packets."""
+
 NOT_YET: Mapping[str, str] = {
     "live": "the path between this machine and a server",
 }
@@ -92,17 +97,21 @@ OBSERVERS: Mapping[str, str] = {
 """The engines of runs that others observed, each with the command that stores them; they carry no packets."""
 
 
-def engines(names: str | Sequence[str], option: str = "--engine", kernel: str | None = None) -> tuple[Engine, ...]:
+def engines(
+    names: str | Sequence[str], option: str = "--engine", kernel: str | None = None, *, capture: bool = False
+) -> tuple[Engine, ...]:
     """The engines named in a list or in a text with commas (`sim,guest`); the guest engine gets this kernel.
 
-    Raises `InputError` for an unknown name, for a name given twice, and for a kernel if the guest is not among the
-    engines. `option` is the name of the option that `names` comes from, for the message.
+    With `capture`, those that run on a kernel capture the packets. Raises `InputError` for an unknown name, for a name
+    given twice, for a kernel if the guest is not among the engines, and for a capture if none of them can. `option` is
+    the name of the option that `names` comes from, for the message.
     """
     words = names.split(",") if isinstance(names, str) else list(names)
     chosen = [_engine(word.strip(), option) for word in words]
     if len(set(chosen)) < len(chosen):
         raise InputError(f"{option}: found {','.join(words)}; allowed: each engine once")
-    return tuple(chosen) if kernel is None else _with_kernel(chosen, kernel, option)
+    found = tuple(chosen) if kernel is None else _with_kernel(chosen, kernel, option)
+    return _with_capture(found, option) if capture else found
 
 
 def one_engine(name: str, kernel: str | None = None) -> Engine:
@@ -131,6 +140,25 @@ def _with_kernel(chosen: Sequence[Engine], kernel: str, option: str) -> tuple[En
         else engine
         for engine in chosen
     )
+
+
+def _with_capture(chosen: Sequence[Engine], option: str) -> tuple[Engine, ...]:
+    """The same engines, with those that run on a kernel capturing packets."""
+    if not any(engine.name in CAPTURING for engine in chosen):
+        raise InputError(
+            f"--capture: {option} is {', '.join(engine.name for engine in chosen)}, whose packets need no capture: "
+            "`bufferscope export RUN --format pcapng` simulates the run again and writes them"
+        )
+    return tuple(_capturing(engine) for engine in chosen)
+
+
+def _capturing(engine: Engine) -> Engine:
+    if engine.name == "guest":
+        run: Carry = partial(guest.run, kernel=engine.kernel, capture=True)
+        return replace(engine, run=run, identity=partial(guest.identity, engine.kernel, capture=True), capture=True)
+    if engine.name == "host":
+        return replace(engine, run=partial(host.run, capture=True), capture=True)
+    return engine
 
 
 def _engine(name: str, option: str) -> Engine:

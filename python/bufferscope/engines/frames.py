@@ -18,9 +18,15 @@ _T = TypeVar("_T")
 class Receiver:
     """Takes an agent's output piece by piece and writes its tables to a directory."""
 
-    def __init__(self, directory: Path, progress: Callable[[int, int], bool]) -> None:
-        """Create the tables in `directory`. `progress` is called with the run's progress; it returns False to stop."""
+    def __init__(
+        self, directory: Path, progress: Callable[[int, int], bool], packets: _core.PacketWriter | None = None
+    ) -> None:
+        """Create the tables in `directory`. `progress` is called with the run's progress; it returns False to stop.
+
+        `packets` gets the packets that the agent captures.
+        """
         self._tables = _core.TableWriter(directory)
+        self._packets = packets
         self._progress = progress
         self._reader = _core.FrameReader()
         self._summary: dict[str, Any] | None = None
@@ -38,6 +44,8 @@ class Receiver:
         if self._summary is None or not self._reader.is_between_frames():
             raise EngineError("the agent ended before its run was over, without giving a reason")
         summary = self._summary
+        if self._packets is not None:
+            self._packets.finish(_field(summary, "ended_ns", int))
         return Outcome(
             engine_version=_core.__version__,
             mss_bytes=_core.MSS_BYTES,
@@ -57,6 +65,8 @@ class Receiver:
             return self._progress(_field(document, "now_ns", int), _field(document, "duration_ns", int))
         if kind == "batch" and payload:
             self._write(payload)
+        elif kind == "packets" and self._packets is not None:
+            self._keep(payload)
         elif kind == "summary":
             self._summary = _document(payload)
             _field(_field(self._summary, "sampling", dict), "achieved_ns", int)
@@ -66,6 +76,13 @@ class Receiver:
         else:
             raise _malformed(f"a {kind} of {len(payload)} bytes")
         return True
+
+    def _keep(self, payload: bytes) -> None:
+        assert self._packets is not None, "only where packets are captured"
+        try:
+            self._packets.write(payload)
+        except ValueError as error:
+            raise _malformed(str(error)) from error
 
     def _write(self, payload: bytes) -> None:
         with _understood():

@@ -17,9 +17,10 @@ from bufferscope.guest import cards, hardware, image, kernels, state
 from bufferscope.guest import run as guest_run
 from bufferscope.guest.cards import Pair
 from bufferscope.guest.image import Image
+from bufferscope.packets.recording import recorder
 from bufferscope.store.metadata import GuestFacts
 
-OPTIONS = {
+OPTIONS: dict[str, object] = {
     # The guest has one processor, so writing records during the run would compete with the traffic.
     "deliver_at_end": True,
     "progress_interval_ns": 1_000_000_000,
@@ -32,14 +33,20 @@ OPTIONS = {
 
 
 def run(
-    point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool], *, kernel: str | None = None
+    point: Point,
+    seed: int,
+    directory: Path,
+    progress: Callable[[int, int], bool],
+    *,
+    kernel: str | None = None,
+    capture: bool = False,
 ) -> Outcome:
-    """Run a point on a kernel series (`6.12`) or release.
+    """Run a point on a kernel series (`6.12`) or release. With `capture`, the packets are stored, too.
 
     Raises `EngineError`, or `_core.Interrupted` after `progress` returned False.
     """
-    receiver = Receiver(directory, progress)
-    request = agent.request(point, seed, OPTIONS)
+    receiver = Receiver(directory, progress, recorder(directory, point.scenario) if capture else None)
+    request = agent.request(point, seed, _options(capture))
     qemu = hardware.find_qemu()
     built = _image(kernel, agent.program())
     if not built.kernel.exists():  # it was removed meanwhile to free space
@@ -93,9 +100,13 @@ def _refusal(point: Point) -> str | None:
     return None
 
 
-def identity(kernel: str | None = None) -> str:
+def _options(capture: bool) -> dict[str, object]:
+    return {**OPTIONS, "capture": True} if capture else OPTIONS
+
+
+def identity(kernel: str | None = None, *, capture: bool = False) -> str:
     """A digest of the image (kernel, agent and tools), of QEMU, and of the agent's settings."""
     qemu = hardware.find_qemu()
-    options = [json.dumps(OPTIONS), *cards.arguments([(("", None), ("", 1))])]
+    options = [json.dumps(_options(capture)), *cards.arguments([(("", None), ("", 1))])]
     depends_on = [hardware.fingerprint(qemu, _image(kernel, agent.program())), *options]
     return sha256("\n".join(depends_on).encode()).hexdigest()[:16]

@@ -16,6 +16,7 @@ from bufferscope.engines.frames import Receiver
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
 from bufferscope.experiment import Point
+from bufferscope.packets.recording import recorder
 
 _READ_BYTES = 1 << 20
 _QUESTION_TIMEOUT_S = 30
@@ -35,19 +36,22 @@ class Capabilities(TypedDict):
     congestion: dict[str, bool]
 
 
-def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
-    """Run a point once no other run is going on.
+def run(
+    point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool], *, capture: bool = False
+) -> Outcome:
+    """Run a point once no other run is going on. With `capture`, the packets are stored, too.
 
     Raises `EngineError`, or `_core.Interrupted` after `progress` returned False.
     """
     with _ALONE:
         before_s = _children_cpu_s()
-        outcome = _carry(agent.request(point, seed, {}), point, directory, progress)
+        receiver = Receiver(directory, progress, recorder(directory, point.scenario) if capture else None)
+        request = agent.request(point, seed, {"capture": True} if capture else {})
+        outcome = _carry(request, point, receiver, progress)
         return dataclasses.replace(outcome, cpu_s=_children_cpu_s() - before_s)
 
 
-def _carry(request: bytes, point: Point, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
-    receiver = Receiver(directory, progress)
+def _carry(request: bytes, point: Point, receiver: Receiver, progress: Callable[[int, int], bool]) -> Outcome:
     with subprocess.Popen([agent.program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -3,6 +3,7 @@
     OUT/<experiment>/<point>-<engine>-s<seed>-<digest>/
         run.json            what was run, with what, and how it went
         <table>.parquet     one file a table
+        capture.pcapng      the packets, if a kernel captured them
 
 Many short runs are kept together instead; `partition` says how.
 
@@ -16,4 +17,5 @@ FORMAT = 6
 
 METADATA = "run.json"
 RUNS = "runs.json"
+CAPTURE = "capture.pcapng"
 PARTIAL = ".partial-"

@@ -146,6 +146,17 @@ class Origin(TypedDict):
     """The program's own results that cannot be computed from the tables."""
 
 
+class CaptureFacts(TypedDict):
+    """What a kernel captured of its packets."""
+
+    packets: int
+    """Counted at each end of each link."""
+    missed: int
+    """Packets that are missing, because there was no room for them."""
+    snap_bytes: int
+    """How much of a packet is stored at most."""
+
+
 class Summary(TypedDict, total=False):
     """An engine's own counters; only the keys that others read are named here."""
 
@@ -163,6 +174,8 @@ class Summary(TypedDict, total=False):
     """The privilege with which the network was built."""
     cpu: CpuReport
     guest: GuestFacts
+    capture: CaptureFacts
+    """If the packets were captured."""
 
 
 class Observed(TypedDict):

@@ -12,6 +12,15 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, send, socket
 /// A packet socket that receives all IPv4 frames that arrive at a device, each with the kernel's time of arrival. It
 /// also sends frames through that device.
 pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> {
+    bound(interface, buffer_bytes, libc::ETH_P_IP)
+}
+
+/// A packet socket that receives all frames that arrive at a device or leave it, as they are handed to its driver.
+pub(crate) fn all_packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> {
+    bound(interface, buffer_bytes, libc::ETH_P_ALL)
+}
+
+fn bound(interface: u32, buffer_bytes: u32, protocol: c_int) -> io::Result<OwnedFd> {
     // It is created without a protocol, so that it receives nothing before it is bound to the device.
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
@@ -22,7 +31,7 @@ pub(crate) fn packets(interface: u32, buffer_bytes: u32) -> io::Result<OwnedFd> 
     let bound = unsafe {
         let mut address: libc::sockaddr_ll = std::mem::zeroed();
         address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
+        address.sll_protocol = (protocol as u16).to_be();
         address.sll_ifindex = interface as c_int;
         libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as socklen_t)
     };

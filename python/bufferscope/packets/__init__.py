@@ -1,0 +1,1 @@
+"""The packets of runs as pcapng files, for Wireshark."""
