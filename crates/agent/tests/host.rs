@@ -71,6 +71,31 @@ fn each_way_is_timed_on_its_own() {
     });
 }
 
+/// Each ping passes two links there and back, and is seen at both ends of each.
+#[test]
+fn a_capture_has_what_leaves_and_what_arrives_in_order() {
+    if !has_shaper() {
+        return;
+    }
+    let report = run(&scenario(&with_traffic(&[PING])), json!({ "capture": true }));
+    let summary = report.summary();
+    assert!(report.packets.is_sorted_by_key(|(t_ns, ..)| t_ns));
+    assert_eq!(summary["capture"], json!({ "packets": report.packets.len(), "missed": 0, "snap_bytes": 96 }));
+    for place in 0..8 {
+        // At the very end, another ping may be sent.
+        let during = report.packets.iter().filter(|(t_ns, ..)| *t_ns < 6_000_000_000);
+        let there: Vec<_> = during.filter(|(_, at, ..)| *at == place).collect();
+        assert_eq!(there.len(), 6 * 20, "place {place}");
+        // A ping of 64 bytes, behind 14 of Ethernet and 20 of IPv4.
+        assert!(there.iter().all(|(_, _, length, stored)| (*length, *stored) == (98, 96)), "{:?}", there[0]);
+    }
+    let first = |place: u32| report.packets.iter().find(|(_, at, ..)| *at == place).unwrap().0;
+    for port in 0..4 {
+        assert!(first(2 * port + 1) >= first(2 * port) + 5_000_000, "port {port}: arrives before it has propagated");
+    }
+    assert!(succeeded(&with_traffic(&[PING])).packets.is_empty(), "nobody asked");
+}
+
 #[test]
 fn a_bulk_flow_fills_its_bottleneck_and_its_queue() {
     if !has_shaper() {

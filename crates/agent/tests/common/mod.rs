@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use bufferscope_records::frame::{FrameKind, FrameReader, PROTOCOL};
-use bufferscope_records::{Table, ipc};
+use bufferscope_records::{Table, ipc, packets};
 use bufferscope_scenario::{Experiment, Scenario};
 use serde_json::{Value, json};
 
@@ -113,6 +113,8 @@ pub(crate) fn start(scenario: &Scenario, options: Value) -> Child {
 pub(crate) struct Report {
     pub(crate) progress: usize,
     pub(crate) batches: Vec<(Table, RecordBatch)>,
+    /// Time, place and length of each captured packet, and how much of it is stored.
+    pub(crate) packets: Vec<(u64, u32, u32, usize)>,
     /// The summary, or the error.
     pub(crate) end: Result<Value, Value>,
 }
@@ -128,7 +130,7 @@ pub(crate) fn run(scenario: &Scenario, options: Value) -> Report {
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Report {
-    let (mut progress, mut batches, mut end) = (0, Vec::new(), None);
+    let (mut progress, mut batches, mut seen, mut end) = (0, Vec::new(), Vec::new(), None);
     let mut frames = FrameReader::default();
     frames.feed(bytes);
     while let Some((kind, payload)) = frames.next_frame().unwrap() {
@@ -140,12 +142,16 @@ pub(crate) fn read(bytes: &[u8]) -> Report {
                 let table = Table::ALL[usize::from(payload[0])];
                 batches.push((table, ipc::decode(table, &payload[1..]).unwrap()));
             }
+            FrameKind::Packets => seen.extend(packets::read(&payload).map(|packet| {
+                let packet = packet.unwrap();
+                (packet.t_ns, packet.place, packet.length, packet.data.len())
+            })),
             FrameKind::Summary => end = Some(Ok(serde_json::from_slice(&payload).unwrap())),
             FrameKind::Error => end = Some(Err(serde_json::from_slice(&payload).unwrap())),
         }
     }
     assert!(frames.is_between_frames(), "the last frame is cut off");
-    Report { progress, batches, end: end.expect("a run ends with a summary or an error") }
+    Report { progress, batches, packets: seen, end: end.expect("a run ends with a summary or an error") }
 }
 
 impl Report {
