@@ -14,6 +14,7 @@ import polars as pl
 
 from bufferscope.metrics.network import ports
 from bufferscope.store import FORMAT
+from bufferscope.store.partition import Facts
 from bufferscope.store.writing import write_metadata
 
 MS = 1_000_000
@@ -142,6 +143,10 @@ class HandmadeRun:
     position: int = 0
     """Index of the experiment's point."""
     summary: dict[str, Any] = field(default_factory=lambda: {"events": 1, "hops": 1})
+
+    @property
+    def facts(self) -> Facts:
+        return Facts.of(self.meta)
 
     @property
     def meta(self) -> Any:

@@ -3,6 +3,8 @@
 The capture is that of the sending host: what it sends, and what arrives there, as two interfaces of one file.
 """
 
+import re
+import struct
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -68,6 +70,8 @@ BACK_MS = DATA_MS + 9 + ACK_MS + 9 + 1
 PATH_MS = 1 + 1514 * 8 / 1_000_000 + BACK_MS
 """A round trip that waits nowhere."""
 MS = 1e6
+ENHANCED_PACKET = 6
+"""The type of pcapng's blocks with a packet."""
 SENDER = {"ports": ["h1>r1", "r1>h1"], "layers": ["wire", "arrived"]}
 RECEIVER = {"ports": ["r1>h2", "h2>r1"], "layers": ["wire", "arrived"]}
 
@@ -195,3 +199,38 @@ def test_both_ends_show_how_the_wait_in_the_queue_changes(seen: Any, tmp_path: P
     change_ms, wait_ms = (both[column].to_numpy() / MS for column in ("change_ns", "sojourn_ns"))
     # The smallest delay is that of the handshake, whose packets are short on the line.
     assert abs(change_ms - wait_ms - DATA_MS).max() < 0.1 * DATA_MS + 0.01 * wait_ms.max()
+
+
+def faster(file: Path, ppm: float) -> Path:
+    """The same capture by a clock that gains so many parts per million since 1970."""
+    content, at = bytearray(file.read_bytes()), 0
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        if kind == ENHANCED_PACKET:
+            high, low = struct.unpack_from("<II", content, at + 12)
+            t_ns = (high << 32) + low
+            t_ns += round(t_ns * ppm * 1e-6)
+            struct.pack_into("<II", content, at + 12, t_ns >> 32, t_ns & 0xFFFFFFFF)
+        at += length
+    changed = file.with_name("faster.pcapng")
+    changed.write_bytes(content)
+    return changed
+
+
+def test_a_clock_that_runs_faster_does_not_change_one_way_delays(tmp_path: Path) -> None:
+    bs.run(write(tmp_path, LAB), ["duration=20s"], out=tmp_path / "results")
+    (run,) = find_anywhere(tmp_path / "results")
+    (near,) = export_packets([run], tmp_path / "near", **SENDER)  # type: ignore[arg-type]
+    (far,) = export_packets([run], tmp_path / "far", **RECEIVER)  # type: ignore[arg-type]
+    near, far = only(near, "h1>r1 wire", "r1>h1 arrived"), only(far, "r1>h2 arrived", "h2>r1 wire")
+    true = inspect([near, far], tmp_path / "true").run
+    assert not any("clocks" in warning for warning in true.warnings)
+    found = inspect([near, faster(far, 40)], tmp_path / "found").run
+    (told,) = [warning for warning in found.warnings if "clocks" in warning]
+    (ppm,) = re.findall(r"differ by ([0-9.]+) parts per million", told)
+    assert float(ppm) == pytest.approx(40, rel=0.02)
+    for way in ("data", "acknowledgements"):
+        rows = [each.one_way.filter(way=way).sort("t_ns")["change_ns"].to_numpy() for each in (true, found)]
+        assert len(rows[0]) == len(rows[1]) > 1000
+        # 40 parts per million are 0.8 ms in 20 s.
+        assert abs(rows[0] - rows[1]).max() < 0.02 * MS

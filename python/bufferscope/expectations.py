@@ -140,9 +140,9 @@ def evaluate(entries: Sequence[Entry], runs: Sequence["Run"]) -> list[Evaluated]
 
     If there are runs on several engines, the runs of each engine are judged separately.
     """
-    engines: dict[str, dict[int, list[Run]]] = {}
+    engines: dict[str, dict[int, _Runs]] = {}
     for run in runs:
-        engines.setdefault(run.engine, {}).setdefault(run.position, []).append(run)
+        engines.setdefault(run.engine, {}).setdefault(run.position, _Runs()).add(run)
     return [
         evaluated
         for engine, by_position in engines.items()
@@ -253,7 +253,23 @@ class _Measurement:
         return self.reach if math.isfinite(self.reach) else None
 
 
-def _evaluate(entry: Entry, engine: str, runs: Mapping[int, Sequence["Run"]]) -> Iterator[Evaluated]:
+class _Runs:
+    """The runs of a point."""
+
+    def __init__(self) -> None:
+        self._all: list[Run] = []
+        self._groups: dict[str | None, list[Run]] = {}
+
+    def add(self, run: "Run") -> None:
+        self._all.append(run)
+        self._groups.setdefault(run.facts.group, []).append(run)
+
+    def of(self, group: str | None) -> "Sequence[Run]":
+        """Those of a group of the population; all without a group."""
+        return self._all if group is None else self._groups.get(group, ())
+
+
+def _evaluate(entry: Entry, engine: str, runs: Mapping[int, _Runs]) -> Iterator[Evaluated]:
     expectation = _expectation(entry)
     points = _measured(entry, runs)
     if entry["not_applicable"] or not entry["comparisons"]:
@@ -263,7 +279,7 @@ def _evaluate(entry: Entry, engine: str, runs: Mapping[int, Sequence["Run"]]) ->
         yield _compare(expectation, comparison, engine, points)
 
 
-def _measured(entry: Entry, runs: Mapping[int, Sequence["Run"]]) -> dict[int, _Point]:
+def _measured(entry: Entry, runs: Mapping[int, _Runs]) -> dict[int, _Point]:
     """The points of an expectation that have runs, by their positions; their metric is measured in one query."""
     from bufferscope.metrics import one_of_each
 
@@ -271,19 +287,14 @@ def _measured(entry: Entry, runs: Mapping[int, Sequence["Run"]]) -> dict[int, _P
     chosen = {
         position: own
         for position in positions
-        if position is not None and (own := _members(runs.get(position, ()), entry.get("group")))
+        if position is not None and position in runs and (own := runs[position].of(entry.get("group")))
     }
     values = one_of_each([run for own in chosen.values() for run in own], entry["metric"])
     share_in = _expectation(entry).share_in
     return {
-        position: _Point(own[0].point, [next(values) for _ in own], share_in, "member" in own[0].meta)
+        position: _Point(own[0].point, [next(values) for _ in own], share_in, own[0].facts.group is not None)
         for position, own in chosen.items()
     }
-
-
-def _members(runs: Sequence["Run"], group: str | None) -> Sequence["Run"]:
-    """The runs of a group of the population; all runs without a group."""
-    return runs if group is None else [run for run in runs if run.meta.get("member", {}).get("group") == group]
 
 
 def _expectation(entry: Entry) -> Expectation:

@@ -42,7 +42,7 @@ class Result:
         """The experiment's name, as in the catalogue."""
         return self.runs[0].experiment
 
-    @property
+    @cached_property
     def document(self) -> "Document":
         """The texts of the experiment's file: `title`, `description`, ...; its `sweep` has only these runs' values."""
         meta = self.runs[0].meta

@@ -18,6 +18,7 @@ def warnings(summary: Summary) -> list[str]:
     return [
         *_of_files(summary),
         *_of_places(summary),
+        *_of_clocks(summary),
         *_of_packets(summary["counts"]),
         *_of_flows(summary),
         *_of_pings(summary),
@@ -53,6 +54,21 @@ def _of_places(summary: Summary) -> Iterator[str]:
             yield f"{where}: the clock went back {_many(place['backwards'], 'time')}"
     if all(not flow["other_places"] for flow in summary["flows"]):
         yield "captured at one place: the delay of each direction alone can't be known"
+
+
+def _of_clocks(summary: Summary) -> Iterator[str]:
+    """What is said of clocks that run at different speeds, once for each pair of places."""
+    told: dict[frozenset[int], float] = {}
+    for flow in summary["flows"]:
+        if flow["clock_skew"]:
+            pair = frozenset((flow["place"], flow["other_places"][0]))
+            told[pair] = max(told.get(pair, 0), abs(flow["clock_skew"]))
+    for pair, share in told.items():
+        names = " and ".join(place_name(summary["places"][place]) for place in sorted(pair))
+        yield (
+            f"the clocks of {names} run at speeds that differ by {share * 1e6:.3g} parts per million; the one-way "
+            "delays are corrected for that"
+        )
 
 
 def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:

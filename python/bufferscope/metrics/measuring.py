@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import groupby
 from typing import Protocol
 
 import polars as pl
@@ -190,10 +191,16 @@ def metric(run: RunRecords, name: str) -> Value:
 
 def one_of_each(runs: Sequence[RunRecords], name: str) -> Iterator[Value | MetricError]:
     """One metric of each run, measured together batch by batch, as by `metric`; or the error, if a run has none."""
+    for is_kept, group in groupby(runs, lambda run: name in (_kept(run) or ())):
+        if is_kept:
+            yield from (Value(found[name]) for run in group if (found := _kept(run)) is not None)
+        else:
+            yield from _measured_ones(list(group), name)
+
+
+def _measured_ones(runs: Sequence[RunRecords], name: str) -> Iterator[Value | MetricError]:
     for batch in batches(runs):
-        kept = [None if (found := _kept(run)) is None else found.get(name) for run in batch.runs]
-        measured = kept if None not in kept else _one(batch, name)
-        for run, value in zip(batch.runs, measured, strict=True):
+        for run, value in zip(batch.runs, _one(batch, name), strict=True):
             if value is None or missing(name, unrecorded(run.scenario)):
                 yield _explanation(run, name)
             else:

@@ -10,6 +10,7 @@ A partition is written, replaced and checked like the directory of a run. `Run` 
 
 import json
 import secrets
+import sys
 import threading
 import weakref
 import zlib
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bufferscope import _core
 from bufferscope.errors import StoreError
@@ -46,6 +47,31 @@ _SHAPE = table_of(
 )
 
 
+class Facts(NamedTuple):
+    """A few facts of a run's metadata, which stay in memory for every run."""
+
+    experiment: str
+    engine: str
+    seed: int
+    position: int
+    group: str | None
+    """The group of the population that it is a member of; None if it is no member."""
+    most_rows: int
+    """The rows of its largest table."""
+
+    @classmethod
+    def of(cls, metadata: Metadata) -> "Facts":
+        """The facts of this metadata."""
+        return cls(
+            sys.intern(metadata["experiment"]),
+            sys.intern(metadata["engine"]),
+            metadata["seed"],
+            metadata["position"],
+            sys.intern(metadata["member"]["group"]) if "member" in metadata else None,
+            max(metadata["tables"].values(), default=0),
+        )
+
+
 class Partition:
     """A directory with the tables of many runs."""
 
@@ -66,6 +92,8 @@ class Partition:
         self.names: Sequence[str] = found["names"]
         """The runs' names, in the order of their numbers."""
         self.files: Mapping[str, TableFile] = found["files"]
+        self.facts: Sequence[Facts] = [Facts.of(each) for each in metadata]
+        """What is asked of each run most often."""
         self._packed = _packed(metadata)
         _recent.put(self, metadata)
 

@@ -13,7 +13,7 @@ from bufferscope.errors import StoreError
 from bufferscope.scenario import Scenario
 from bufferscope.store import tables
 from bufferscope.store.metadata import Metadata, is_observed
-from bufferscope.store.partition import RUN, Partition, is_partition
+from bufferscope.store.partition import RUN, Facts, Partition, is_partition
 from bufferscope.store.reading import is_run, read_metadata
 
 if TYPE_CHECKING:
@@ -43,19 +43,24 @@ class BaseRun(ABC):
         """A table, read anew."""
 
     @property
+    def facts(self) -> Facts:
+        """What is asked of a run most often."""
+        return Facts.of(self.meta)
+
+    @property
     def experiment(self) -> str:
         """The experiment's name."""
-        return self.meta["experiment"]
+        return self.facts.experiment
 
     @property
     def engine(self) -> str:
         """What carried the packets."""
-        return self.meta["engine"]
+        return self.facts.engine
 
     @property
     def seed(self) -> int:
         """The seed that the engine drew its random numbers from."""
-        return self.meta["seed"]
+        return self.facts.seed
 
     @property
     def point(self) -> dict[str, str]:
@@ -65,7 +70,7 @@ class BaseRun(ABC):
     @property
     def position(self) -> int:
         """The index of this run's point in the sweep's order, from 0."""
-        return self.meta["position"]
+        return self.facts.position
 
     @property
     def scenario(self) -> Scenario:
@@ -232,6 +237,11 @@ class Run(BaseRun):
             return self._own[1]
         assert self.partition, "a run has a directory of its own or is in a partition"
         return self.partition.metadata[self.number]
+
+    @property
+    def facts(self) -> Facts:
+        """What is asked of a run most often. Of a run in a partition, it is always in memory, which `meta` is not."""
+        return self.partition.facts[self.number] if self.partition else super().facts
 
     @property
     def id(self) -> str:

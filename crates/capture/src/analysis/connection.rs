@@ -6,6 +6,7 @@ use bufferscope_records::{
 
 use super::flow::{Flow, FlowSummary};
 use super::one_way::Pairs;
+use super::skew;
 use super::standpoint::Standpoint;
 use super::stream::{Acknowledgement, Sent, Stream};
 use crate::{Endpoint, Flags, Segment};
@@ -41,6 +42,8 @@ pub(super) struct Connection {
     opened_with: [Option<u32>; 2],
     /// The packets of each direction at the first two places, once there are two.
     pairs: Option<Box<[Pairs; 2]>>,
+    /// By how much the second place's clock is faster than the first's. Known at the end, if at all.
+    skew: Option<f64>,
 }
 
 /// What a connection needs from the analysis to record what it sees.
@@ -63,6 +66,7 @@ impl Connection {
             was_reset: false,
             opened_with: [None; 2],
             pairs: None,
+            skew: None,
         }
     }
 
@@ -236,6 +240,7 @@ impl Connection {
                 self.settle(index, direction, true, context);
             }
         }
+        self.skew = self.find_skew();
         self.record_one_way(context);
         let last_ns = self.last_ns;
         for direction in [0, 1] {
@@ -248,12 +253,26 @@ impl Connection {
         [0, 1].into_iter().filter_map(move |direction| self.summary(direction))
     }
 
+    /// By how much the second place's clock is faster than the first's; `None`: not known.
+    fn find_skew(&self) -> Option<f64> {
+        let pairs = self.pairs.as_ref()?;
+        let mut ways = [Vec::new(), Vec::new()];
+        for direction in [0, 1] {
+            // What passes the first place first goes towards the second.
+            let first = self.nearest[direction].min(1);
+            ways[first].extend(pairs[direction].delays(first));
+        }
+        let [towards, back] = ways;
+        skew::skew(towards, back)
+    }
+
     /// The changes of the one-way delays, with the data of each flow and with its acknowledgements.
     fn record_one_way<S: Sink>(&self, context: &mut Context<'_, S>) {
         let Some(pairs) = &self.pairs else { return };
         for direction in [0, 1] {
             let first = self.nearest[direction].min(1);
-            for (t_ns, has_data, change_ns) in pairs[direction].changes(first) {
+            let skew = self.skew.unwrap_or(0.0) * if first == 0 { 1.0 } else { -1.0 };
+            for (t_ns, has_data, change_ns) in pairs[direction].changes(first, skew) {
                 let (flow, way) = if has_data {
                     (&self.flows[direction], Way::Data)
                 } else {
@@ -304,6 +323,7 @@ impl Connection {
             cwr: counts.cwr,
             window_scale_known: nearest.scales.iter().all(Option::is_some),
             both_directions: nearest.seen == [true; 2],
+            clock_skew: self.skew,
         })
     }
 }

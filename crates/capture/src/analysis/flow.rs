@@ -106,6 +106,8 @@ pub struct FlowSummary {
     pub window_scale_known: bool,
     /// Whether both directions were captured.
     pub both_directions: bool,
+    /// By how much the clock of the second of two places is faster than that of the first, as a share; `None`: not known.
+    pub clock_skew: Option<f64>,
 }
 
 impl Flow {

@@ -9,6 +9,7 @@ mod flow;
 mod one_way;
 mod ranges;
 mod rounds;
+mod skew;
 mod stamps;
 mod standpoint;
 mod stream;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::skew::Delay;
 use crate::{Options, Segment};
 
 /// Packets that wait for the other place.
@@ -80,11 +81,23 @@ impl Pairs {
         self.pairs.len() + self.waiting.iter().map(VecDeque::len).sum::<usize>()
     }
 
+    /// The delays from the place `first` to the other, by the time at the first.
+    pub(super) fn delays(&self, first: usize) -> impl Iterator<Item = Delay> {
+        let delay = move |pair: &Pair| Delay {
+            t_ns: pair.times_ns[first],
+            delay_ns: pair.times_ns[1 - first].saturating_sub(pair.times_ns[first]),
+        };
+        self.pairs.iter().map(delay)
+    }
+
     /// Each packet's time at the place `first`, whether it has data, and by how much its delay to the other exceeds the
-    /// smallest. The offset between two clocks cancels out; if they run at different speeds, that remains.
-    pub(super) fn changes(&self, first: usize) -> impl Iterator<Item = (i64, bool, u64)> {
-        let delay = move |pair: &Pair| pair.times_ns[1 - first] - pair.times_ns[first];
-        let least = self.pairs.iter().map(delay).min().unwrap_or(0);
-        self.pairs.iter().map(move |pair| (pair.times_ns[first], pair.has_data, (delay(pair) - least).unsigned_abs()))
+    /// smallest. The offset between the two clocks cancels out. `skew` is by how much the other place's is faster.
+    pub(super) fn changes(&self, first: usize, skew: f64) -> impl Iterator<Item = (i64, bool, u64)> {
+        let straight = move |Delay { t_ns, delay_ns }: Delay| delay_ns.saturating_sub((skew * t_ns as f64) as i64);
+        let least = self.delays(first).map(straight).min().unwrap_or(0);
+        self.pairs
+            .iter()
+            .zip(self.delays(first))
+            .map(move |(pair, delay)| (delay.t_ns, pair.has_data, straight(delay).saturating_sub(least).unsigned_abs()))
     }
 }

@@ -450,6 +450,37 @@ fn the_change_of_a_one_way_delay_needs_no_common_clock() {
 }
 
 #[test]
+fn a_clock_that_runs_faster_is_found_and_taken_out() {
+    let mut capture = Capture::opened();
+    let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
+    // The second place's clock gains 100 parts per million: 6 ms in the minute of the capture.
+    let its_clock = |t_ns: i64| t_ns + t_ns / 10_000;
+    let mut shown = Vec::new();
+    for number in 0..600 {
+        let sent_ns = (100 + 100 * i64::from(number)) * MS;
+        let delay_ns = 20 * MS + i64::from(number % 20) * MS;
+        let answered_ns = sent_ns + delay_ns + MS;
+        let sent = Segment { t_ns: sent_ns, ..data(0, number, MSS) };
+        let answer = Segment { t_ns: answered_ns, ..ack(0, number + 1) };
+        shown.extend([
+            sent,
+            far(Segment { t_ns: its_clock(sent_ns + delay_ns), ..sent }),
+            Segment { ttl: 128, ..far(Segment { t_ns: its_clock(answered_ns), ..answer }) },
+            Segment { t_ns: answered_ns + 20 * MS, ttl: 60, ..answer },
+        ]);
+    }
+    shown.sort_by_key(|segment| segment.t_ns);
+    for segment in shown {
+        capture.show(segment);
+    }
+    let (summary, sink) = capture.finish();
+    let ppm = summary.flows[0].clock_skew.unwrap() * 1e6;
+    assert!((ppm - 100.0).abs() < 0.1, "{ppm}");
+    let largest = integers(&sink, Table::OneWay, "change_ns").into_iter().flatten().max().unwrap();
+    assert!((largest - 19 * MS).abs() < 10_000, "{largest}");
+}
+
+#[test]
 fn connections_beyond_the_most_are_counted() {
     let mut capture = Capture::without_handshake();
     capture.analysis = Analysis::new(Settings { most_connections: 2, ..Settings::default() });
