@@ -335,6 +335,19 @@ def test_download_times() -> None:
     assert found["transfer.web.p95_s"] == math.inf
 
 
+def _round_trip(t_ns: int, ms: int, half: str = "receiver", method: str = "acknowledgement") -> dict[str, object]:
+    return {"t_ns": t_ns, "flow": "bulk/1", "half": half, "method": method, "rtt_ns": ms * MS}
+
+
+def test_round_trips_of_a_capture_are_those_to_the_receiver_by_acknowledgements() -> None:
+    others = [_round_trip(0, 1, half="sender"), _round_trip(0, 2, method="timestamp"), _round_trip(99 * SECOND, 3)]
+    trips = [_round_trip(SECOND, ms) for ms in (40, 10, 30, 20)]
+    found = metrics.compute(HandmadeRun(scenario({"bulk": TCP}), {"round_trips": [*others, *trips]}))
+    assert (found["round_trip.bulk.p50_ms"], found["round_trip.bulk.max_ms"]) == (25, 40)
+    assert found["round_trip.bulk.p95_ms"] == pytest.approx(38.5)
+    assert not any(name.startswith("round_trip") for name in metrics.compute(HandmadeRun(scenario({"bulk": TCP}))))
+
+
 def test_large_runs_fit_into_the_numbers() -> None:
     many, gb = 5000, 10**9
     times = [n * 10 * MS for n in range(many)]
@@ -469,5 +482,6 @@ def _run_with_everything() -> HandmadeRun:
             "transfers": [{"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 9}],
             "sojourns": [{"t_ns": 0, "sojourn_ns": MS, "packets": 3}],
             "estimates": estimates("test"),
+            "round_trips": [_round_trip(0, 20)],
         },
     )

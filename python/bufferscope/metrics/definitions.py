@@ -84,6 +84,20 @@ def _rtt() -> list[Definition]:
     ]
 
 
+def _round_trips() -> list[Definition]:
+    source = "round_trips: half, method, rtt_ns"
+    return [
+        Definition(
+            "round_trip.<traffic>.p<N>_ms",
+            "ms",
+            "Percentile of the time from a captured TCP segment to its acknowledgement: from the place of the capture "
+            "to the receiver and back. In captures only.",
+            source,
+        ),
+        Definition("round_trip.<traffic>.max_ms", "ms", "The longest such time.", source),
+    ]
+
+
 def _goodput() -> list[Definition]:
     source = "flows: delivered_bytes; transfers: finished_ns, bytes"
     return [
@@ -299,6 +313,7 @@ def _buffers() -> list[Definition]:
 
 DEFINITIONS: tuple[Definition, ...] = (
     *_rtt(),
+    *_round_trips(),
     *_goodput(),
     *_fairness(),
     *_loss(),

@@ -10,7 +10,20 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics import buffers, fairness, flows, goodput, loss, queues, rtt, sojourns, transfers, voip, wifi
+from bufferscope.metrics import (
+    buffers,
+    fairness,
+    flows,
+    goodput,
+    loss,
+    queues,
+    round_trips,
+    rtt,
+    sojourns,
+    transfers,
+    voip,
+    wifi,
+)
 from bufferscope.metrics.batch import RUN, Batch, batches
 from bufferscope.metrics.definitions import DEFINITIONS
 from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
@@ -32,6 +45,7 @@ class AnyPercentile(Protocol):
 FAMILIES: Mapping[str, Family] = {
     "rtt": rtt.measure,
     "answered": rtt.measure_answered,
+    "round_trip": round_trips.measure,
     "goodput": goodput.measure,
     "fair_after": fairness.measure,
     "epoch": fairness.measure,
@@ -65,6 +79,7 @@ NOTHING = pl.LazyFrame(schema={"run": RUN, "metric": pl.String, "value": pl.Floa
 ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
     "rtt": rtt.measure,
     "answered": rtt.measure_answered,
+    "round_trip": round_trips.measure,
     "queue": queues.measure,
     "ring": queues.measure,
     "stacked": queues.measure,

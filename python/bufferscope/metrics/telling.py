@@ -24,6 +24,9 @@ ENDINGS = {
     ".mos": " MOS",
     ".delay_ms": " delay (ms)",
     ".loss_percent": " loss (%)",
+    ".p50_ms": " RTT p50 (ms)",
+    ".p95_ms": " RTT p95 (ms)",
+    ".max_ms": " RTT max (ms)",
     "_percent": " loss (%)",
 }
 
@@ -50,6 +53,9 @@ def heading(name: str) -> str:
 def _delay(scenario: Scenario) -> Iterator[str]:
     if probers(scenario):
         yield from ("rtt.p50_ms", "rtt.p95_ms", "rtt.max_ms", "rtt.lost")
+    # Of captures only; other runs do not have them.
+    for entry in traffic_named(scenario, "tcp"):
+        yield from (f"round_trip.{entry['name']}.{what}" for what in ("p50_ms", "p95_ms", "max_ms"))
 
 
 def _goodput(scenario: Scenario) -> Iterator[str]:
