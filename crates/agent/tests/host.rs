@@ -276,7 +276,8 @@ fn scenarios_are_checked_without_being_run() {
 #[test]
 fn what_is_no_request_is_refused() {
     use std::io::{Read, Write};
-    for nonsense in ["", "{", "null", r#"{"protocol": 1, "scenario": {}, "seed": 1}"#] {
+    let no_scenario = json!({ "protocol": PROTOCOL, "scenario": {}, "seed": 1 }).to_string();
+    for nonsense in ["", "{", "null", &no_scenario] {
         let mut child =
             common::program().stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(nonsense.as_bytes()).unwrap();
