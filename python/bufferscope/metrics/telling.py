@@ -53,6 +53,7 @@ def heading(name: str) -> str:
 def _delay(scenario: Scenario) -> Iterator[str]:
     if probers(scenario):
         yield from ("rtt.p50_ms", "rtt.p95_ms", "rtt.max_ms", "rtt.lost")
+        return
     # Of captures only; other runs do not have them.
     for entry in traffic_named(scenario, "tcp"):
         yield from (f"round_trip.{entry['name']}.{what}" for what in ("p50_ms", "p95_ms", "max_ms"))
