@@ -38,6 +38,18 @@ from = "h1"
 to = "h2"
 """
 
+ROUTED = (
+    SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]')
+    + """
+[[link]]
+name = "access"
+ends = ["h1", "r1"]
+rate = "100mbit"
+delay = "1ms"
+"""
+)
+"""The small lab behind a router, where the queue fills up: a sender never overflows its own."""
+
 IDLE = SMALL.split("[[traffic]]")[0] + "[[traffic]]" + SMALL.split("[[traffic]]")[2]
 """The small lab with only its ping."""
 
@@ -159,3 +171,16 @@ def flipped(file: Path) -> None:
 
 DAMAGE = [(truncated, "bytes"), (flipped, "SHA-256"), (Path.unlink, "not there")]
 """Ways to damage a table's file, each with a word of the message about it."""
+
+
+CHECKED = [f"{protocol}.check_checksum:TRUE" for protocol in ("tcp", "ip", "udp")]
+
+
+def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
+    """The fields of the packets that pass a display filter."""
+    options = [word for check in CHECKED for word in ("-o", check)]
+    wanted = [word for field in fields for word in ("-e", field)]
+    command = [program("tshark"), "-r", str(file), *options, "-Y", shown, "-T", "fields", *wanted]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert "error" not in answer.stderr.lower(), answer.stderr
+    return [line.split("\t") for line in answer.stdout.splitlines()]

@@ -1,7 +1,6 @@
 """Packets of simulated runs as pcapng files, read by tshark."""
 
 import math
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -9,7 +8,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 from handmade import PING, TCP, HandmadeRun, scenario
-from laboratory import SMALL, Answer, program, write
+from laboratory import ROUTED, SMALL, Answer, tshark, write
 
 import bufferscope as bs
 from bufferscope.errors import InputError
@@ -23,20 +22,8 @@ REPEATED = " || ".join(
     f"tcp.analysis.{kind}"
     for kind in ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
 )
-CHECKED = [f"{protocol}.check_checksum:TRUE" for protocol in ("tcp", "ip", "udp")]
 
-PATH = (
-    SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace('duration = "2s"', 'duration = "5s"')
-    + """
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-rate = "100mbit"
-delay = "1ms"
-"""
-)
-"""The small lab behind a router, where the queue fills up: a sender never overflows its own."""
-
+PATH = ROUTED.replace('duration = "2s"', 'duration = "5s"')
 DATAGRAMS = """
 [[traffic]]
 name = "stream"
@@ -51,16 +38,6 @@ kind = "voip"
 from = "h1"
 to = "h2"
 """
-
-
-def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
-    """The fields of the packets that pass a display filter."""
-    options = [word for check in CHECKED for word in ("-o", check)]
-    wanted = [word for field in fields for word in ("-e", field)]
-    command = [program("tshark"), "-r", str(file), *options, "-Y", shown, "-T", "fields", *wanted]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert "error" not in answer.stderr.lower(), answer.stderr
-    return [line.split("\t") for line in answer.stdout.splitlines()]
 
 
 def simulated(tmp_path: Path, text: str = SMALL, changes: Sequence[str] = ()) -> Run:

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from guests import build_guest
-from laboratory import SMALL, Answer, write
-from test_export_pcapng import tshark
+from laboratory import ROUTED, SMALL, Answer, tshark, write
 
 import bufferscope as bs
 from bufferscope.errors import InputError
@@ -20,17 +19,7 @@ from bufferscope.store.run import Run
 pytestmark = pytest.mark.guest
 
 Cli = Callable[..., Answer]
-ROUTED = (
-    SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace('duration = "2s"', 'duration = "8s"')
-    + """
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-rate = "100mbit"
-delay = "1ms"
-"""
-)
-"""The small lab with its queue on a router: a Linux host keeps its flows from filling its own queue."""
+LONGER = ROUTED.replace('duration = "2s"', 'duration = "8s"')
 CASES = {
     "reno": [],
     "cubic": ["traffic.bulk.congestion=cubic", "link.line.queue.limit=40p"],
@@ -44,7 +33,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     build_guest()
     directory = tmp_path_factory.mktemp(request.param)
     result = bs.run(
-        write(directory, ROUTED), CASES[request.param], engine="guest", capture=True, out=directory / "results"
+        write(directory, LONGER), CASES[request.param], engine="guest", capture=True, out=directory / "results"
     )
     (run,) = result.runs
     return run

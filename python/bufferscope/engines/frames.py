@@ -66,7 +66,7 @@ class Receiver:
         if kind == "batch" and payload:
             self._write(payload)
         elif kind == "packets" and self._packets is not None:
-            self._keep(payload)
+            _keep(payload, self._packets)
         elif kind == "summary":
             self._summary = _document(payload)
             _field(_field(self._summary, "sampling", dict), "achieved_ns", int)
@@ -77,16 +77,17 @@ class Receiver:
             raise _malformed(f"a {kind} of {len(payload)} bytes")
         return True
 
-    def _keep(self, payload: bytes) -> None:
-        assert self._packets is not None, "only where packets are captured"
-        try:
-            self._packets.write(payload)
-        except ValueError as error:
-            raise _malformed(str(error)) from error
-
     def _write(self, payload: bytes) -> None:
         with _understood():
             self._tables.write(payload[0], payload[1:])
+
+
+def _keep(payload: bytes, packets: _core.PacketWriter) -> None:
+    """Write captured packets. Raises `EngineError` if they are malformed."""
+    try:
+        packets.write(payload)
+    except ValueError as error:
+        raise _malformed(str(error)) from error
 
 
 @contextmanager

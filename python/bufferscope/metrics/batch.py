@@ -156,18 +156,12 @@ def _renumbered(rows: pl.LazyFrame, places: Mapping[int, int]) -> pl.LazyFrame:
     return own.with_columns(run="index").drop("index")
 
 
-def _most_rows(run: RunRecords) -> int:
-    """The rows of the largest table. A stored run knows them without reading its metadata again."""
-    known = getattr(run, "facts", None)
-    return known.most_rows if known else max(run.meta["tables"].values(), default=0)
-
-
 def batches(runs: Sequence[RunRecords]) -> Iterator[Batch]:
     """The runs in their order, in batches of limited size."""
     chosen: list[RunRecords] = []
     rows = 0
     for run in runs:
-        more = _most_rows(run)
+        more = run.facts.most_rows
         if chosen and (len(chosen) == MOST_RUNS or rows + more > MOST_ROWS):
             yield Batch(chosen)
             chosen, rows = [], 0

@@ -13,6 +13,7 @@ from bufferscope.scenario import Scenario
 
 if TYPE_CHECKING:
     from bufferscope.store.metadata import Metadata
+    from bufferscope.store.partition import Facts
 
 
 class RunRecords(Protocol):
@@ -33,6 +34,10 @@ class RunRecords(Protocol):
     @property
     def scenario(self) -> Scenario:
         """The resolved scenario: every default filled in, every value a plain number in the unit of its name."""
+
+    @property
+    def facts(self) -> "Facts":
+        """What is asked of a run most often; in memory, even if `meta` has to be read again."""
 
     @property
     def meta(self) -> "Metadata":
