@@ -13,8 +13,8 @@ def print_comparison(comparison: Comparison) -> None:
         _print_point(comparison, point)
     for words in unmatched(comparison):
         console().print(Text(f"Not compared, {words}"))
-    if words := measured(comparison):
-        console().print(Text(words))
+    if times := measured(comparison):
+        console().print(Text(times))
     console().print(Text(repetitions(comparison)))
     for warning in dict.fromkeys(warning for run in comparison.runs for warning in run.warnings):
         console().print(Text(f"Warning: {warning}"))

@@ -14,9 +14,9 @@ from bufferscope.importing.content import Unusable
 from bufferscope.importing.flent import series as naming
 from bufferscope.importing.flent.file import MOST_MSS_BYTES, DataFile, Series
 from bufferscope.importing.flent.series import Kind, base_of, kind_of
-from bufferscope.importing.flent.values import READ_STATE, has_rates, probes, samples
+from bufferscope.importing.flent.values import READ_STATE, acknowledged, has_rates, probes, samples
 from bufferscope.importing.result import Reading, Sample
-from bufferscope.importing.values import LONGEST_NS, mapping, text, whole
+from bufferscope.importing.values import LONGEST_NS, mapping, number, text, whole
 from bufferscope.observed import traffic_name
 
 MOST_NAMED = 8
@@ -80,6 +80,10 @@ class _Left:
     means: list[str] = field(default_factory=list)
     ways: list[str] = field(default_factory=list)
     states: dict[str, int] = field(default_factory=dict)
+    passed: list[tuple[str, int]] = field(default_factory=list)
+    """Uploads of which only the bytes are known that were passed to the sockets."""
+    buffered: list[tuple[str, int]] = field(default_factory=list)
+    """Uploads of which it is known how many bytes were left in the socket when the load ended."""
 
 
 class _Taker:
@@ -87,7 +91,7 @@ class _Taker:
 
     def __init__(self, file: DataFile, own: _Own, test: str, found: Reading) -> None:
         self.file, self.own, self.test, self.found = file, own, test, found
-        self.loads: dict[tuple[str, bool, str], list[tuple[Series, list[Sample]]]] = {}
+        self.loads: dict[tuple[str, bool, str], list[tuple[Series, Sequence[Sample]]]] = {}
         self.left = _Left()
 
     def take(self) -> None:
@@ -101,7 +105,7 @@ class _Taker:
                     self._round_trips(series)
                 case Kind.PART:
                     self._part(series)
-                case Kind.OTHER if self._has_values(series):
+                case Kind.OTHER:
                     self.left.unknown.append(_described(series))
                 case _:
                     pass
@@ -117,7 +121,7 @@ class _Taker:
         return bool(series.keys) or any(True for _ in self.file.interpolated(series.name))
 
     def _rate(self, series: Series) -> None:
-        found = samples(self.file, series, self.found.mss_bytes)
+        found: Sequence[Sample] = samples(self.file, series, self.found.mss_bytes)
         if not any(sample.delivered_bytes is not None for sample in found):
             self.left.empty.append(series.name)
             return
@@ -127,6 +131,10 @@ class _Taker:
         if not has_rates(self.file, series):
             self.left.interpolated.append(series.name)
         way = up is not False
+        if way and not self.own.content and series.units.lower() != "bits/s":
+            mean_mbit = number(self.file.meta(series.name).get("MEAN_VALUE"))
+            found, left = acknowledged(found, mean_mbit)
+            (self.left.passed if mean_mbit is None else self.left.buffered).append((series.name, left))
         own = self.own.name(series.name)
         entry = own.rpartition("/")[0] if own else naming.flow_name(series, self.test, up=way)
         self.loads.setdefault((entry, way, naming.protocol(series)), []).append((series, found))
@@ -157,10 +165,7 @@ class _Taker:
             settings = {"congestion": algorithms.pop()} if len(algorithms) == 1 else {}
             self.found.load(self._free(entry), protocol, [flow for _, flow in parts], up=up, **settings)
         counted = [
-            sample.t_ns
-            for flow in self.found.flows.values()
-            for sample in flow
-            if sample.delivered_bytes is not None
+            sample.t_ns for flow in self.found.flows.values() for sample in flow if sample.delivered_bytes is not None
         ]
         if counted:
             self.found.loaded_ns, self.found.unloaded_ns = min(counted), max(counted)
@@ -193,8 +198,11 @@ def _warnings(left: _Left, found: Reading, *, own: bool) -> Iterable[str]:
         yield f"series without any value, of parts of the test that failed: {_some(left.empty)}"
     if left.ways:
         yield f"flows whose direction the file does not say, taken to be uploads: {_some(left.ways)}"
-    if not own and any(entry.sender == "near" and entry.kind == "tcp" for entry in found.traffic):
+    if left.passed:
         yield "goodput of uploads counts the bytes that were passed to the sockets, as netperf does"
+    elif left.buffered:
+        mbyte = sum(count for _, count in left.buffered) / 1e6
+        yield f"goodput of uploads is without the {mbyte:.3g} MB that netperf still had in send buffers at the end"
 
 
 def _described(series: Series) -> str:

@@ -5,7 +5,8 @@ answer arrived. Netperf's values are rates over intervals (`dur`), of what was p
 arrived (download).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.flent.file import DataFile, Raw, Series
@@ -24,6 +25,8 @@ from bufferscope.importing.values import (
 MOST_PACKETS = 1e9
 """No window holds more."""
 MBIT_BYTES = 1e6 / 8
+STALLED = 10
+"""Netperf waits for a lost packet if an interval lasts so many times as long as those beside it."""
 READ_STATE = ("tcp_cwnd", "tcp_rtt", "tcp_retransmits")
 """What is read of the state of sockets (Flent's option `--socket-stats`)."""
 
@@ -36,6 +39,7 @@ def probes(file: DataFile, series: Series) -> list[Probe]:
         in_transactions = counts_transactions_in_results(series, file)
     if in_transactions:
         raw = [(t_ns, _as_milliseconds(each)) for t_ns, each in raw]
+    raw = _without_stalls(raw, file.step_ns)
     numbered = [whole(each.get("seq")) for _, each in raw]
     known = [seq for seq in numbered if seq is not None]
     numbers = unwrapped(known) if len(known) == len(raw) else list(range(len(raw)))
@@ -49,7 +53,25 @@ def _as_milliseconds(each: Mapping[str, object]) -> Mapping[str, object]:
     rate = number(each.get("val"))
     if rate is None:
         return {}
-    return {"val": 1000 / rate} if rate > 0 else {"lost": True}
+    return {**each, "val": 1000 / rate} if rate > 0 else {**each, "lost": True}
+
+
+def _without_stalls(raw: Raw, step_ns: int) -> Raw:
+    """Netperf's values with the intervals in which it waited for one packet, which was lost, as lost probes.
+
+    Netperf's UDP_RR waits for each answer before it sends again. If one is lost, the interval lasts until it gives up,
+    maybe until the end of the test, and the mean over it is about as long as the interval: no packet took so long.
+    Such an interval is alone among short ones; under load that delays each answer so long, all of them are long.
+    """
+    lengths = [nanoseconds(each.get("dur")) or 0 for _, each in raw]
+    found = []
+    for place, (t_ns, each) in enumerate(raw):
+        beside = max([step_ns, *lengths[max(0, place - 1) : place], *lengths[place + 1 : place + 2]])
+        mean_ns = (number(each.get("val")) or 0) * 1e6
+        is_stalled = lengths[place] > STALLED * beside and 2 * mean_ns >= lengths[place]
+        has_no_answer = is_stalled or (lengths[place] > 0 and bool(each.get("lost")))
+        found.append((max(0, t_ns - lengths[place]), {**each, "lost": True}) if has_no_answer else (t_ns, each))
+    return found
 
 
 def _probe(seq: int, t_ns: int, each: Mapping[str, object]) -> Probe:
@@ -85,6 +107,28 @@ def samples(file: DataFile, series: Series, mss_bytes: int) -> list[Sample]:
         if known is not None or state:
             found.append(Sample(t_ns, None if known is None else round(total), **state))
     return found
+
+
+def acknowledged(found: Sequence[Sample], mean_mbit: float | None) -> tuple[Sequence[Sample], int]:
+    """Samples of what was passed to a socket as what was acknowledged, and the bytes that were left in the socket.
+
+    Netperf's mean of an upload is over the time until the last byte was acknowledged: what its interim results count
+    beyond that mean was still in the send buffer when the load ended. A sender fills its buffer first and keeps it
+    full, so at each time that much less had been acknowledged.
+    """
+    counted = [(sample.t_ns, sample.delivered_bytes) for sample in found if sample.delivered_bytes is not None]
+    if mean_mbit is None or mean_mbit <= 0 or not counted:
+        return found, 0
+    (begin_ns, _), (end_ns, passed) = counted[0], counted[-1]
+    left = passed - round(mean_mbit * MBIT_BYTES * (end_ns - begin_ns) / NANOSECONDS)
+    if left <= 0:
+        return found, 0
+    return [
+        sample
+        if sample.delivered_bytes is None
+        else replace(sample, delivered_bytes=max(0, sample.delivered_bytes - left))
+        for sample in found
+    ], left
 
 
 def _interpolated(file: DataFile, series: Series) -> Raw:
