@@ -1,4 +1,4 @@
-"""Files of Flent: whatever a test is, each of its series is read as what it is, over the time that it was under load."""
+"""Files of Flent: whatever the test, each of its series is read as what it is, over the time under load."""
 
 from collections.abc import Callable
 from pathlib import Path
