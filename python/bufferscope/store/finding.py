@@ -79,8 +79,11 @@ def _of_one_variant(runs: Sequence[Run], overrides: Sequence[str] | None, newest
 
 
 def in_order(runs: Sequence[Run]) -> list[Run]:
-    """Sort runs: by experiment as they come; by variant, the one without overrides first, then in the order of their \
-first runs; by point in the sweep's order; by engine; by seed."""
+    """Sort runs by experiment, variant, point, engine and seed.
+
+    Experiments come in the order of their first runs here; of their variants, the one without overrides comes first,
+    and the others in the order in which they were first made. Points are in the sweep's order.
+    """
     experiments = {name: index for index, name in enumerate(dict.fromkeys(run.experiment for run in runs))}
     begun: dict[tuple[str, ...], str] = {}
     for run in runs:

@@ -1,7 +1,7 @@
 """Measures how fast captures are read: 1 GB of a few connections, of many, and of packets cut to their headers.
 
 The captures are made in a temporary directory, which needs room for one of them. Each is read once before, so that the
-file is in the page cache. Usage: `python benches/inspect.py [MEGABYTES]`.
+file is in the page cache. Usage: `python benches/captures.py [MEGABYTES]`.
 """
 
 import json
