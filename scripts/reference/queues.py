@@ -48,7 +48,12 @@ def _section(schema: Mapping[str, Any], variant: Mapping[str, Any]) -> str:
     if not own:
         return text + "No parameters.\n\n"
     rows = (
-        (f"`{key}`", default(key, node, variant["required"]), sections.value(node, f"{name}.{key}"), sections.meaning(node))
+        (
+            f"`{key}`",
+            default(key, node, variant["required"]),
+            sections.value(node, f"{name}.{key}"),
+            sections.meaning(node),
+        )
         for key, node in own.items()
     )
     return text + table(["parameter", "default", "range", "meaning"], rows) + "".join(sections.referred(level=3))
