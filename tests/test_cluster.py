@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any, Literal
 
@@ -327,8 +328,11 @@ def test_without_dask_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "distributed.py").write_text("raise ModuleNotFoundError(name='distributed')")
     process = start(["run", "lab.toml", "--cluster", "local"], tmp_path)
     out, err = process.communicate(timeout=PATIENCE_S)
-    said = "--cluster needs Dask, which is not installed here: pip install 'bufferscope[cluster]'"
+    said = "--cluster needs Dask, which is not installed here: python -m pip install 'distributed>=2025.9'"
     assert (process.returncode, out, err) == (2, "", f"bufferscope: {said}\n")
+    assert any(need.startswith("distributed>=2025.9 ;") for need in requires("bufferscope") or []), (
+        "as in pyproject.toml"
+    )
 
 
 def test_a_script_may_start_workers_here(tmp_path: Path) -> None:

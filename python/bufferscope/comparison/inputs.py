@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bufferscope.errors import InputError, StoreError
 from bufferscope.result import Result
-from bufferscope.store.finding import find_anywhere
+from bufferscope.store.finding import find_anywhere, in_order
 from bufferscope.store.run import Run
 
 What = str | PathLike[str] | Run | Result | Sequence[Run]
@@ -33,8 +33,10 @@ def of(what: What, name: str = "") -> Input:
     if isinstance(what, Result):
         return Input(name, str(what.runs[0].shelf), what.runs)
     if isinstance(what, str | PathLike):
-        runs = [run for path in paths(fspath(what)) for run in find_anywhere(path)]
-        return Input(name, fspath(what), tuple(runs))
+        matching = paths(fspath(what))
+        runs = [run for path in matching for run in find_anywhere(path)]
+        # A pattern's paths come in the order of the alphabet, which has nothing to do with that of the points.
+        return Input(name, fspath(what), tuple(in_order(runs) if len(matching) > 1 else runs))
     runs = list(what)
     if not runs:
         raise StoreError("nothing to compare: found a list without runs")
