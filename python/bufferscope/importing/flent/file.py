@@ -63,16 +63,13 @@ class DataFile:
         self.x_values = [number(x) for x in sequence(whole_file.get("x_values"), "x_values")]
         self.results = mapping(whole_file.get("results"), "results")
         self._raw = mapping(whole_file.get("raw_values") or {}, "raw_values") or self._raw_of_metadata()
-        if len(self.results) + len(self._raw) > MOST_SERIES:
-            raise Unusable(f"found {len(self.results) + len(self._raw)} series; allowed: at most {MOST_SERIES}")
+        self.names = dict.fromkeys([*self.results, *self._raw])
+        """All series, those with results first."""
+        if len(self.names) > MOST_SERIES:
+            raise Unusable(f"found {len(self.names)} series; allowed: at most {MOST_SERIES}")
         self._sorted: dict[str, Raw] = {}
         self.step_ns = self._step_ns()
         self.t0_ns = self._t0_ns()
-
-    @property
-    def names(self) -> list[str]:
-        """All series, those with results first."""
-        return list(dict.fromkeys([*self.results, *self._raw]))
 
     def meta(self, name: str) -> Mapping[str, object]:
         """What the metadata has of a series."""
