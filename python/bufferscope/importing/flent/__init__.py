@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bufferscope.errors import printable
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.flent import series as naming
 from bufferscope.importing.flent.file import MOST_MSS_BYTES, DataFile, Series
@@ -209,5 +210,5 @@ def _described(series: Series) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:100] for name in names[:MOST_NAMED])
+    shown = ", ".join(printable(name)[:100] for name in names[:MOST_NAMED])
     return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"

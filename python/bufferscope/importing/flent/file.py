@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from bufferscope.errors import printable
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.values import (
     LARGEST,
@@ -93,7 +94,7 @@ class DataFile:
         """The raw values of a series with their times, in order of time."""
         if name not in self._sorted:
             found: Raw = []
-            for each in mappings(self._raw.get(name) or [], f"raw_values.{name:.60}"):
+            for each in mappings(self._raw.get(name) or [], f"raw_values.{printable(name)[:60]}"):
                 t_ns = nanoseconds(each.get("t"))
                 if t_ns is not None:
                     found.append((t_ns, each))
@@ -102,7 +103,7 @@ class DataFile:
 
     def interpolated(self, name: str) -> Iterator[tuple[int, float]]:
         """The values of `results` with their times; what is missing is left out."""
-        values = sequence(self.results.get(name) or [], f"results.{name:.60}")
+        values = sequence(self.results.get(name) or [], f"results.{printable(name)[:60]}")
         for x, value in zip(self.x_values, values, strict=False):
             t_ns, known = nanoseconds(x), number(value)
             if t_ns is not None and known is not None:
