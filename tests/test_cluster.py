@@ -1,6 +1,7 @@
 """Runs on the workers of a real cluster give the same bytes as local runs, whatever happens to a worker."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -341,5 +342,8 @@ def test_a_script_may_start_workers_here(tmp_path: Path) -> None:
     script = "import bufferscope as bs\nprint(len(bs.run('lab.toml', cluster='local:1').runs))\n"
     (tmp_path / "script.py").write_text(script)
     command = [sys.executable, "-W", "error", "script.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    (scratch := tmp_path / "scratch").mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+    assert list(scratch.iterdir()) == [], "what the workers needed is gone with them"
