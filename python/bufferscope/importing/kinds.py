@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bufferscope.errors import InputError
-from bufferscope.importing import flent, fping, iperf3, irtt, ping, smokeping, table
+from bufferscope.importing import flent, fping, iperf3, irtt, ping, smokeping, table, windows
 from bufferscope.importing.content import Unusable, parsed
 from bufferscope.importing.result import Reading
 from bufferscope.names import closest
@@ -37,6 +37,7 @@ TEXT: Mapping[str, Format] = {
         "smokeping", "what `rrdtool fetch FILE AVERAGE` prints of Smokeping", smokeping.recognises, smokeping.read
     ),
     "ping": Format("ping", "what `ping` prints, with and without `-D`", ping.recognises, ping.read),
+    "windows": Format("windows", "what `ping` of Windows prints, in any language", windows.recognises, windows.read),
     "csv": Format("csv", "columns with names, time and rtt_ms or rtt_s", table.recognises, table.read),
 }
 FORMATS: Mapping[str, Format] = {**JSON, **TEXT}
