@@ -15,10 +15,16 @@ from bufferscope.importing.unusable import Unusable
 
 MOST_MEMORY_BYTES = 2 << 30
 """For what a file becomes in memory, on a machine that has more."""
-RESERVE_BYTES = 256 << 20
+RESERVE_BYTES = 384 << 20
 """Left for the libraries that store the records."""
-RECORD_BYTES = 500
-"""A probe or a sample in memory, from its line to its row of a table; measured with the CSV of the tests."""
+RECORD_BYTES = 600
+"""A probe or a sample in memory, from its line to its row of a table; measured with logs of 700,000 pings."""
+TABLE_BYTES = 200
+"""A row of a table while it is made and written."""
+CHECKED_EVERY = 4096
+"""Records between two looks at the clock."""
+MOST_MISSING = 1_000_000
+"""Probes that a file's numbers may leave out; beyond it, they are none."""
 MOST_SECONDS = 120.0
 
 
@@ -28,6 +34,7 @@ class Budget:
     def __init__(self, memory_bytes: int = MOST_MEMORY_BYTES, seconds: float = MOST_SECONDS) -> None:
         """Begin a budget; the clock runs from now on."""
         self.memory_bytes = self._left_bytes = max(0, memory_bytes)
+        self._missing = self._records = 0
         self._seconds = seconds
         self._ends_s = time.monotonic() + seconds
 
@@ -43,7 +50,25 @@ class Budget:
 
     def records(self, count: int) -> None:
         """Take the memory of probes or samples; raises `Unusable`."""
-        self.bytes(count * RECORD_BYTES, f"{count:,} probes or samples")
+        self._records += count
+        self._left_bytes -= count * RECORD_BYTES
+        if self._left_bytes < 0:
+            self.bytes(1, f"{self._records:,} probes or samples")
+        if self._records % CHECKED_EVERY < count:
+            self.time()
+
+    def tables(self, rows: int) -> None:
+        """Look whether the memory that is left suffices for tables of so many rows; raises `Unusable`."""
+        available = machine.available_bytes()
+        if available is not None and rows * TABLE_BYTES + RESERVE_BYTES // 2 > available:
+            raise Unusable(f"found {rows:,} probes and samples, for which this machine has not enough memory left")
+
+    def missing(self, count: int, where: str) -> None:
+        """Take probes that the file only implies; raises `Unusable`, which says `where` they are missing."""
+        self._missing += count
+        if self._missing > MOST_MISSING:
+            raise Unusable(f"{where}: {self._missing:,} are missing; allowed: at most {MOST_MISSING:,} in a file")
+        self.records(count)
 
     def time(self) -> None:
         """Raise `Unusable` if the time is over."""
@@ -56,8 +81,8 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def limits(budget: Budget | None = None) -> Iterator[Budget]:
-    """Read a file within a budget; by default, one that suits the memory that is left."""
-    chosen = budget or Budget(_memory_bytes())
+    """Read a file within a budget; by default the current one, or else one that suits the memory that is left."""
+    chosen = budget or _current.get() or Budget(_memory_bytes())
     token = _current.set(chosen)
     try:
         yield chosen

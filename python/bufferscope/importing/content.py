@@ -108,7 +108,7 @@ def parsed(text: str) -> Any:
 
 
 def documents(text: str) -> tuple[list[Any], list[str]]:
-    """The JSON values that follow one another in a text, and the first lines of what is between and behind them.
+    """The JSON objects that follow one another in a text, and the first lines of what is before and behind them.
 
     Programs append to their files, and write messages behind what they measured. A text that is cut off in its only
     value is refused. Raises `Unusable`.
@@ -119,7 +119,7 @@ def documents(text: str) -> tuple[list[Any], list[str]]:
     place = 0
     while (place := _next(text, place)) < len(text):
         budget.current().time()
-        if text[place] in "{[":
+        if text[place] == "{":
             try:
                 value, place = _decoder().raw_decode(text, place)
             except RecursionError:

@@ -63,6 +63,7 @@ class _Lines:
     """What the lines said so far."""
 
     def __init__(self) -> None:
+        self._budget = budget.current()
         self.sessions: list[Session] = []
         self.addresses: list[str] = []
         self.stamps: list[Stamp] = []
@@ -113,7 +114,7 @@ class _Lines:
         lost = None if answer else _SEQUENCE.search(text)
         if answer is None and lost is None:
             return
-        budget.current().records(1)
+        self._budget.records(1)
         self.unstamped += stamp is None
         place = max(0, len(self.stamps) - 1)
         if answer:

@@ -9,8 +9,6 @@ from bufferscope.importing import budget
 from bufferscope.importing.unusable import Unusable
 from bufferscope.observed import Entry
 
-MOST_MISSING = 1_000_000
-"""Probes that a target's lines may leave out; beyond it, its numbers are none. A file's budget may allow fewer."""
 HALF, ROUND = 1 << 15, 1 << 16
 """ICMP's sequence numbers have 16 bits."""
 
@@ -60,6 +58,8 @@ class Reading:
     interval_ns: int = 1_000_000_000
     """The time between two samples of a flow."""
     mss_bytes: int = _core.MSS_BYTES
+    part: int = 0
+    """Which of the file's tests it is, from 1 on; 0 if there is only one."""
     reported: dict[str, float | str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -119,9 +119,8 @@ def with_missing(
         min(order[0], order[0] if first is None else first),
         max(order[-1], order[-1] if last is None else last),
     )
-    if end - begin - len(order) > MOST_MISSING:
-        raise Unusable(f"found {len(order)} probes with sequence numbers from {begin} to {end}")
-    budget.current().records(end - begin + 1 - len(order))
+    where = f"found {len(order)} probes with sequence numbers from {begin} to {end}"
+    budget.current().missing(end - begin + 1 - len(order), where)
     earliest, latest = probes[order[0]], probes[order[-1]]
     found = [_missing(seq, earliest, interval_ns) for seq in range(begin, order[0])]
     for seq, following in zip(order, [*order[1:], None], strict=True):

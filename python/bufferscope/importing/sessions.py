@@ -20,7 +20,7 @@ LEAST_INTERVAL_NS = 2_000_000
 LEAST_TOOK_NS = 500_000
 
 
-@dataclass
+@dataclass(slots=True)
 class Answer:
     """A line about a probe."""
 
@@ -30,7 +30,7 @@ class Answer:
     """Which of the file's lines about probes it is, from 0 on."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Session:
     """What one run of a program says about its probes, by their number; 16 bits go on after the highest."""
 

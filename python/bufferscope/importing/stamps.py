@@ -43,7 +43,7 @@ class Kind(Enum):
     ELAPSED = "any moment"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stamp:
     """A time stamp."""
 

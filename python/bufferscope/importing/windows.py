@@ -70,6 +70,7 @@ class _Lines:
     """What the lines said so far."""
 
     def __init__(self) -> None:
+        self._budget = budget.current()
         self.sessions: list[_Session] = []
         self.below = 0
         self._is_open = False
@@ -93,7 +94,7 @@ class _Lines:
             self.sessions[-1].counts += [int(count) for count in _COUNTS.findall(text)]
 
     def _add(self, rtt_ns: int | None, stamp: Stamp | None) -> None:
-        budget.current().records(1)
+        self._budget.records(1)
         if not self.sessions:
             self.sessions.append(_Session("", None))
         self.sessions[-1].rtts.append(rtt_ns)
