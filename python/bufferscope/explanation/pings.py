@@ -53,7 +53,7 @@ def pings(run: RunRecords, window: Window) -> list[Pings]:
         sent = run.probes.filter(pl.col("probe") == entry["name"])
         rows = window.rows(sent, "sent_ns").select("sent_ns", "rtt_ns", "owd_up_ns", "owd_down_ns")
         if rows.height:
-            own_s = _least_s(rows)
+            own_s = _least_s(sent)
             if run.meta["engine"] in ENGINES:
                 own_s = transit_s(way, capacity, entry["payload_bytes"] + HEADER_BYTES, window)
             found.append(Pings(entry["name"], way, own_s, rows))

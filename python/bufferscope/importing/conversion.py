@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope import observed
 from bufferscope.errors import InputError, printable
-from bufferscope.importing import budget, content, kinds
+from bufferscope.importing import budget, content, kinds, phases
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.result import Reading
 from bufferscope.importing.values import LONGEST_NS
@@ -61,10 +61,9 @@ def import_all(
     return [observed.store(observation, records, out) for observation, records in made]
 
 
-def _made(
-    found: Reading, path: Path, stored: bytes, name: str | None
-) -> "tuple[Observation, dict[str, pl.DataFrame]]":
+def _made(found: Reading, path: Path, stored: bytes, name: str | None) -> "tuple[Observation, dict[str, pl.DataFrame]]":
     """A test as `observed.store` takes it; raises `Unusable`."""
+    phases.mark(found)
     started_ns, ended_ns = _span(found)
     if ended_ns - started_ns > LONGEST_NS:
         raise Unusable("found times that are more than a year apart")

@@ -18,8 +18,6 @@ from bufferscope.importing.values import NANOSECONDS, milliseconds
 from bufferscope.observed import traffic_name
 
 INTERVAL_NS = NANOSECONDS
-LONGEST_LINE = 100_000
-"""A line of `-C` has a number for each probe."""
 MOST_TARGETS = 1000
 FIRST_LINES = 20_000
 _TARGET = r"(?P<target>\S{1,300}(?: \([^\s()]{1,100}\))?) +: "
@@ -28,20 +26,22 @@ _PROBE = re.compile(
 )
 _DOUBLE = re.compile(_TARGET + r"duplicate for \[\d{1,9}\],")
 _SUMMARY = re.compile(_TARGET.removesuffix(" ") + r"(?P<values>(?: (?:-|\d{1,9}(?:\.\d{1,6})?))+)$")
+_BEGIN_OF_SUMMARY = re.compile(_SUMMARY.pattern.removesuffix("$") + r"[\d.]*$")
+"""A line of `-C` has a number for each probe, so it may go on behind what is looked at."""
 _COUNTS = re.compile(_TARGET + r"xmt/rcv/%(?:loss|return) = (?P<sent>\d{1,9})/(?P<received>\d{1,9})/")
 
 
 def recognises(content: Any) -> bool:
     """Whether a text comes from fping."""
     texts = (stamps.split(line)[1] for line in content[:FIRST_LINES].split("\n"))
-    return any(form.match(text) for text in texts for form in (_PROBE, _SUMMARY, _COUNTS))
+    return any(form.match(text) for text in texts for form in (_PROBE, _BEGIN_OF_SUMMARY, _COUNTS))
 
 
 def read(content: Any) -> Reading:
     """The answers, and what is missing between them, as probes; raises `Unusable`."""
     found = _Lines()
     for line in lines(content):
-        found.take(line[:LONGEST_LINE].rstrip())
+        found.take(line.rstrip())
         if len(found.targets) > MOST_TARGETS:
             raise Unusable(f"found more than {MOST_TARGETS} targets; allowed: at most that")
     return _reading(found)

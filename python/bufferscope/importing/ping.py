@@ -209,9 +209,7 @@ def _check(kept: Sequence[Session]) -> None:
         raise Unusable("ping received answers, but printed no round-trip times; run it without -q and -f")
 
 
-def _warnings(
-    found: _Lines, kept: Sequence[Session], times: Sequence[int] | None, interval_ns: int
-) -> list[str]:
+def _warnings(found: _Lines, kept: Sequence[Session], times: Sequence[int] | None, interval_ns: int) -> list[str]:
     made = []
     if times is None:
         why = "no time stamps (ping -D)"

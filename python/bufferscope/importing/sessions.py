@@ -95,7 +95,9 @@ def _of(session: Session, times: Sequence[int] | None, begin_ns: int, interval_n
     step_ns = interval_of(session) or interval_ns
     numbers = session.numbers
     first = min(numbers, default=0) if session.first is None else session.first
-    last = max([*numbers, *([first + session.sent - 1] if session.first is not None and session.sent else [])], default=-1)
+    last = max(
+        [*numbers, *([first + session.sent - 1] if session.first is not None and session.sent else [])], default=-1
+    )
     known = session.answers or session.lost
     made = [
         Probe(

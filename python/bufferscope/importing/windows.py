@@ -146,7 +146,9 @@ def _reading(found: _Lines) -> Reading:
 def _warnings(found: _Lines, kept: list[_Session], *, has_times: bool) -> list[str]:
     made = ["ping of Windows prints whole milliseconds"]
     if not has_times:
-        made.append("no time stamps: probes are taken to have been sent every second (Windows waits longer for lost ones)")
+        made.append(
+            "no time stamps: probes are taken to have been sent every second (Windows waits longer for lost ones)"
+        )
     if found.below:
         made.append(f"round trips that are only known to be below 1 ms: {found.below}; half of it is taken")
     if len(kept) > (targets := len({session.host for session in kept})):
