@@ -42,7 +42,7 @@ except InputError as error:
 
 @pytest.mark.parametrize("name", LARGE)
 def test_every_format_draws_on_the_memory_of_its_file(name: str) -> None:
-    with budget.limits(Budget(200_000)), pytest.raises(Unusable, match="needs more memory than the 0.0002 GB"):
+    with budget.limits(Budget(200_000)), pytest.raises(Unusable, match=r"needs more memory than the 0\.0002 GB"):
         read(LARGE[name])
 
 

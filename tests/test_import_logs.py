@@ -1,4 +1,4 @@
-"""What fping, Smokeping, iperf3 and irtt write, in all of its forms: no answer is lost, and what is not known is not 0."""
+"""What fping, Smokeping, iperf3 and irtt write, in all forms: no answer is lost, and what is not known is not 0."""
 
 import json
 from typing import Any

@@ -47,9 +47,9 @@ def import_(
     """Import what other programs measured: their files become runs, which every other command takes.
 
     Flent's data files (.flent.gz), the JSON of irtt and iperf3, and the output of ping (in any language, also of \
-Windows), fping and Smokeping are recognised by their content, also if they are compressed with gzip. Their pings become \
-probes and their transfers flows; what they don't say is not made up. Each test of a file with several is a run. The page \
-report/NAME/index.html shows them; with --json or --quiet, it is written only if --report is given.
+Windows), fping and Smokeping are recognised by their content, also if they are compressed with gzip. Their pings \
+become probes and their transfers flows; what they don't say is not made up. Each test of a file with several is a \
+run. The page report/NAME/index.html shows them; with --json or --quiet, it is written only if --report is given.
 
     [bold]Examples[/bold]
 

@@ -43,8 +43,8 @@ class Budget:
         self.time()
         if size > self._left_bytes:
             raise Unusable(
-                f"found {what}, which needs more memory than the {machine.gigabytes(self.memory_bytes)} that a file may "
-                "take here; import a part of it"
+                f"found {what}, which needs more memory than the {machine.gigabytes(self.memory_bytes)} that a file "
+                "may take here; import a part of it"
             )
         self._left_bytes -= size
 

@@ -44,7 +44,7 @@ def import_all(
 
     Nothing is stored if the file has more than `most` tests, or if one of them can't be. Otherwise as `import_file`.
     """
-    import polars  # noqa: F401, ICN001 - so that the budget counts the memory that the library takes
+    import polars  # noqa: F401 - so that the budget counts the memory that the library takes
 
     shown = printable(str(path))
     try:

@@ -1,8 +1,8 @@
 """What `fping` prints: `-C N`, also with `-q`, and `-l` or `-c N`, with `-D` and without.
 
-Each target is an entry of its own; a log may begin anywhere, so the numbers begin at the least that is seen. With `-D`, a
-time stamp is when the line was printed: the answer had then just arrived. Without, probes are taken to have been sent
-at fping's default interval (`-p`), a second.
+Each target is an entry of its own; a log may begin anywhere, so the numbers begin at the least that is seen. With
+`-D`, a time stamp is when the line was printed: the answer had then just arrived. Without, probes are taken to have
+been sent at fping's default interval (`-p`), a second.
 """
 
 import re
@@ -26,7 +26,7 @@ _PROBE = re.compile(
 )
 _DOUBLE = re.compile(_TARGET + r"duplicate for \[\d{1,9}\],")
 _SUMMARY = re.compile(_TARGET.removesuffix(" ") + r"(?P<values>(?: (?:-|\d{1,9}(?:\.\d{1,6})?))+)$")
-_BEGIN_OF_SUMMARY = re.compile(_SUMMARY.pattern.removesuffix("$") + r"[\d.]*$")
+_BEGIN_OF_SUMMARY = re.compile(_SUMMARY.pattern.removesuffix("$") + r" ?[\d.]*$")
 """A line of `-C` has a number for each probe, so it may go on behind what is looked at."""
 _COUNTS = re.compile(_TARGET + r"xmt/rcv/%(?:loss|return) = (?P<sent>\d{1,9})/(?P<received>\d{1,9})/")
 
@@ -142,7 +142,8 @@ def _check(found: _Lines) -> None:
     ]
     if only_counted:
         raise Unusable(
-            f"fping counted the answers of {only_counted[0]:.80}, but printed no round trips; use -C N instead of -c N -q"
+            f"fping counted the answers of {only_counted[0]:.80}, but printed no round trips; use -C N instead of "
+            "-c N -q"
         )
 
 
@@ -155,8 +156,8 @@ def _warnings(found: _Lines, *, has_times: bool) -> list[str]:
         received = max(found.counts.get(target, (0, 0))[1], _answers(found.summaries.get(target, ())))
         if own and answers < received:
             made.append(
-                f"fping received {received} answers of {target}, but the file has lines of {answers}: the others are left "
-                "out, or count as lost between lines"
+                f"fping received {received} answers of {target}, but the file has lines of {answers}: the others are "
+                "left out, or count as lost between lines"
             )
         if len(own) > 1:
             made.append(f"the numbers of {target} begin anew: {len(own)} runs of fping follow one another")

@@ -1,7 +1,7 @@
 """What `iperf3 --json` prints: streams, sampled at each interval (`-i`), over TCP or UDP, also `-R` and `--bidir`.
 
-Which end counted the bytes depends on the direction. The streams of the end that wrote the file count what it sent (what
-was acknowledged is not printed) or what it received; only a sender on Linux has a window, a round-trip time and
+Which end counted the bytes depends on the direction. The streams of the end that wrote the file count what it sent
+(what was acknowledged is not printed) or what it received; only a sender on Linux has a window, a round-trip time and
 retransmissions. What the other end counted comes at the end of the test, if it is not interrupted before.
 """
 

@@ -1,8 +1,8 @@
 """What `irtt client -o FILE` writes: JSON of format 1 (irtt 0.9), one object for each round trip.
 
 Times are the client's wall clock; one-way delays are differences between the clocks of both ends, so they are only as
-good as their synchronisation. A client that is interrupted does not wait for the last answers: probes at the end that had
-less time than others needed are not lost, but unknown.
+good as their synchronisation. A client that is interrupted does not wait for the last answers: probes at the end that
+had less time than others needed are not lost, but unknown.
 """
 
 from collections.abc import Mapping, Sequence

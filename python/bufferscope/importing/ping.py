@@ -13,7 +13,7 @@ from typing import Any
 
 from bufferscope.importing import budget, sessions, stamps
 from bufferscope.importing.content import Unusable, lines
-from bufferscope.importing.result import Probe, Reading
+from bufferscope.importing.result import Reading
 from bufferscope.importing.sessions import Answer, Session
 from bufferscope.importing.stamps import Kind, Stamp
 from bufferscope.importing.values import NANOSECONDS, milliseconds

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from bufferscope import _core
 from bufferscope.importing import budget
-from bufferscope.importing.unusable import Unusable
 from bufferscope.observed import Entry
 
 HALF, ROUND = 1 << 15, 1 << 16

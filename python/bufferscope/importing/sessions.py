@@ -115,7 +115,7 @@ def _of(session: Session, times: Sequence[int] | None, begin_ns: int, interval_n
 
 def interval_of(session: Session) -> int | None:
     """The time between two probes, as a session's last line implies; that counts whole milliseconds."""
-    if session.took_ns is None or session.sent is None or session.sent < 2:  # noqa: PLR2004
+    if session.took_ns is None or session.sent is None or session.sent < 2:
         return None
     return max(session.took_ns, LEAST_TOOK_NS) // (session.sent - 1)
 

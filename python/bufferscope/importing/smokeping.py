@@ -38,13 +38,13 @@ def read(content: Any) -> Reading:
     loss = columns.index(LOSS) if LOSS in columns else None
     rows: list[tuple[int, _Row]] = []
     for line in lines(content):
-        if row := _ROW.fullmatch(line.strip()):
-            values = row[2].split()
+        if found_row := _ROW.fullmatch(line.strip()):
+            values = found_row[2].split()
             if len(values) != len(columns):
-                raise Unusable(f"the row of {row[1]}: found {len(values)} values; expected {len(columns)}")
+                raise Unusable(f"the row of {found_row[1]}: found {len(values)} values; expected {len(columns)}")
             budget.current().records(len(pings))
             lost = None if loss is None else _number(values[loss], "pings")
-            rows.append((int(row[1]), _Row([_rtt_ns(values[place]) for place in pings], lost)))
+            rows.append((int(found_row[1]), _Row([_rtt_ns(values[place]) for place in pings], lost)))
     times = sorted(time for time, _ in rows)
     step_s = min((b - a for a, b in pairwise(times) if b > a), default=USUAL_STEP_S)
     step_ns = step_s * NANOSECONDS // max(1, len(pings))
@@ -121,4 +121,4 @@ def _number(value: str, unit: str) -> float | None:
         found = -1.0
     if found < 0 or found == float("inf"):
         raise Unusable(f"found {value!r:.40}; expected a number of {unit}")
-    return None if found != found else found  # noqa: PLR0124 - only NaN differs from itself
+    return None if found != found else found
