@@ -152,9 +152,13 @@ def _ping(scenario: Scenario, place: Place) -> dict[str, object] | None:
     """A ping across the port; None if the experiment has one."""
     if any(crosses(scenario, entry, place.port) for entry in traffic_named(scenario, "ping")):
         return None
+    return {"name": unused_name(scenario, PING), "kind": "ping", "from": place.sender, "to": place.receiver, "interval": "100ms"}
+
+
+def unused_name(scenario: Scenario, name: str) -> str:
+    """A name for further traffic: this one, or with a number if the scenario has it."""
     taken = {entry["name"] for entry in scenario["traffic"]}
-    name = next(name for name in (PING, *(f"{PING}-{number}" for number in range(2, 1002))) if name not in taken)
-    return {"name": name, "kind": "ping", "from": place.sender, "to": place.receiver, "interval": "100ms"}
+    return next(found for found in (name, *(f"{name}-{number}" for number in range(2, 1002))) if found not in taken)
 
 
 def _fixed(

@@ -101,13 +101,17 @@ def _inflation(found: Evidence, main: Sender) -> Iterator[Statement]:
     rows = found.run.flows.filter(pl.col("flow") == main.flow).drop_nulls("srtt_ns").sort("t_ns")
     times_s = rows["t_ns"].to_numpy() / NANOSECONDS
     added_s = rows["srtt_ns"].to_numpy() / NANOSECONDS - (main.least_rtt_s or 0)
-    onset_s, share = episodes(times_s, added_s) if len(times_s) > 1 else (None, 0.0)
-    if onset_s is not None:
+    longest_s, share = episodes(times_s, added_s) if len(times_s) > 1 else (None, 0.0)
+    if longest_s is not None:
+        begin_s, end_s = longest_s
+        lasts_s = float(times_s[-1] - times_s[0])
+        whole = f"the {words.length(lasts_s)} in which its round trips are known"
         sentence = (
-            f"Its round trips are longer by 5 ms or more since {words.instant(onset_s)}, "
-            f"for {words.share(share)} of its time."
+            f"Its round trips are longer than the least by 5 ms or more for {words.share(share)} of {whole}; the longest "
+            f"time without a break is from {words.instant(begin_s)} to {words.instant(end_s)}."
         )
-        yield Statement("since", sentence, {"onset_s": onset_s, "standing_share": share}, "rtt_window")
+        numbers: dict[str, Number] = {"onset_s": begin_s, "end_s": end_s, "known_s": lasts_s, "standing_share": share}
+        yield Statement("since", sentence, numbers, "rtt_window")
 
 
 def _flight(main: Sender) -> Iterator[Statement]:

@@ -1,0 +1,125 @@
+"""What makes a run bad although no queue stands: pings or calls lose packets, or a call is poor.
+
+Losses are those of `drops` where the simulator wrote them with their flow. A kernel counts drops without their flow, so
+there it cannot be told where a ping was lost.
+"""
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from bufferscope.explanation import words
+from bufferscope.explanation.datapath import along_data
+from bufferscope.explanation.effects import MANY_DISSATISFIED, measured_calls, mos
+from bufferscope.explanation.evidence import Evidence
+from bufferscope.explanation.losses import busiest, lost_packets, sees_flows
+from bufferscope.explanation.pings import Pings
+from bufferscope.explanation.standing import Standing
+from bufferscope.explanation.statement import Number
+from bufferscope.findings import LEAST_ADDED_MS
+from bufferscope.metrics.measuring import MetricError, metric
+from bufferscope.metrics.network import Port, path, traffic_ends, traffic_named
+
+LEAST_LOST = 0.02
+"""The share of lost pings that counts. ITU-T Y.1541 allows calls a tenth of a percent; a queue manager drops about one."""
+FEWEST_LOST = 3
+"""Fewer lost pings are chance."""
+MOST_OF = 0.5
+"""The share of the lost packets that must have been lost in the port that is named."""
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What is bad, in words, and what did it as far as that is known."""
+
+    sentence: str
+    """As in `5 % of the pings of ping are lost`."""
+    numbers: dict[str, Number]
+    port: str | None = None
+    """The port in which the packets were lost."""
+    on_wire: bool = False
+    """Whether they were lost outside of a queue."""
+    queue: Standing | None = None
+    """The queue that comes and goes, if it is the reason."""
+    is_path: bool = False
+    """Whether the empty path is as bad."""
+
+
+def harm(found: Evidence) -> Harm | None:
+    """The first harm in the records: lost pings, a call that was measured, a call as the pings show it."""
+    lost = [each for each in found.pings if is_lossy(each)]
+    if lost:
+        return _of_lost(found, max(lost, key=lambda each: each.lost_share))
+    poor = [(name, score) for name, score in measured_calls(found.run) if score < MANY_DISSATISFIED]
+    if poor:
+        return _of_call(found, *min(poor, key=lambda each: each[1]))
+    return next((bad for each in along_data(found) if (bad := _of_pings(found, each))), None)
+
+
+def is_lossy(each: Pings) -> bool:
+    """Whether so many pings are lost that it is neither chance nor harmless."""
+    return each.lost_share >= LEAST_LOST and each.rows["rtt_ns"].null_count() >= FEWEST_LOST
+
+
+def _of_lost(found: Evidence, pings: Pings) -> Harm:
+    sentence = f"{words.percent(pings.lost_share)} of the pings of {pings.name} are lost"
+    bad = Harm(sentence, {"lost_share": pings.lost_share})
+    return _located(found, bad, pings.name, pings.way)
+
+
+def _of_call(found: Evidence, name: str, score: float) -> Harm:
+    entry = next(entry for entry in traffic_named(found.run.scenario, "voip") if entry["name"] == name)
+    near, far = traffic_ends(found.run.scenario, entry)
+    way = (*path(found.run.scenario, near, far), *path(found.run.scenario, far, near))
+    bad = Harm(f"the call {name} scores {score:.3g}", {"mos": score})
+    try:
+        lost = metric(found.run, f"voip.{name}.loss_percent").number / 100
+    except MetricError:
+        lost = 0.0
+    if lost >= LEAST_LOST:
+        bad = replace(bad, sentence=f"{bad.sentence} and loses {words.percent(lost)} of its packets")
+        return _located(found, bad, name, way)
+    return _delayed(found, bad, way)
+
+
+def _of_pings(found: Evidence, pings: Pings) -> Harm | None:
+    score, _ = mos(pings)
+    if score >= MANY_DISSATISFIED:
+        return None
+    bad = Harm(f"a call would score {score:.3g}", {"mos": score})
+    idle = replace(pings, rows=pings.rows.with_columns(_idle(pings, name) for name in ("rtt_ns", *_WAYS)))
+    if mos(idle)[0] < MANY_DISSATISFIED:
+        return replace(bad, is_path=True)
+    return _delayed(found, bad, pings.way)
+
+
+_WAYS = ("owd_up_ns", "owd_down_ns")
+
+
+def _idle(pings: Pings, column: str) -> pl.Expr:
+    """A column of probes as on the empty path."""
+    delay_ns = round(pings.own_s * 1e9) // (2 if column in _WAYS else 1)
+    return pl.lit(delay_ns, dtype=pl.Int64).alias(column)
+
+
+def _located(found: Evidence, bad: Harm, name: str, way: tuple[Port, ...]) -> Harm:
+    """With the port that lost most of the packets of a prober or a call, if the records show it."""
+    if not sees_flows(found.run):
+        return bad
+    counts = lost_packets(found.run, found.window)
+    own = counts.filter(pl.col("flow").str.starts_with(f"{name}/") & pl.col("port").is_in([port.name for port in way]))
+    port = busiest(own)
+    there = own.filter(pl.col("port") == port)
+    if port is None or there["len"].sum() < MOST_OF * own["len"].sum():
+        return bad
+    on_wire = there.filter(pl.col("on_wire"))["len"].sum() >= MOST_OF * there["len"].sum()
+    return replace(bad, port=port, on_wire=bool(on_wire))
+
+
+def _delayed(found: Evidence, bad: Harm, way: tuple[Port, ...]) -> Harm:
+    """With the queue on the way that delays some packets, if there is one."""
+    queues = [found.queues[port.name] for port in way if port.name in found.queues]
+    worst = max(queues, key=lambda each: each.high_s, default=None)
+    if worst is None or 1e3 * worst.high_s < LEAST_ADDED_MS:
+        return bad
+    return replace(bad, queue=worst, port=worst.port)
