@@ -14,7 +14,7 @@ from bufferscope.explanation import Cause, Explanation, explain_run
 from bufferscope.explanation.cures import cures
 from bufferscope.explanation.effects import round_trips
 from bufferscope.explanation.places import does_nothing
-from bufferscope.explanation.standing import episodes
+from bufferscope.explanation.standing import episodes, spans
 from bufferscope.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 
@@ -194,8 +194,9 @@ def test_a_queue_stands_if_it_is_above_five_milliseconds_for_a_hundred() -> None
 
     times = np.arange(0, 1, 0.01)
     delays = np.where((times >= 0.295) & (times < 0.695), 0.02, 0.0)
-    longest, share = episodes(times, delays)
-    assert longest == pytest.approx((0.3, 0.7))
+    onset, share = episodes(times, delays)
+    assert onset == pytest.approx(0.3)
+    assert spans(times, delays) == [pytest.approx((0.3, 0.7))]
     assert share == pytest.approx(0.4 / 0.99, rel=0.05)
     assert episodes(times, np.where(np.arange(100) % 5 == 0, 0.0, 0.02)) == (None, 0.0), "it drains every 50 ms"
 

@@ -152,7 +152,8 @@ def _ping(scenario: Scenario, place: Place) -> dict[str, object] | None:
     """A ping across the port; None if the experiment has one."""
     if any(crosses(scenario, entry, place.port) for entry in traffic_named(scenario, "ping")):
         return None
-    return {"name": unused_name(scenario, PING), "kind": "ping", "from": place.sender, "to": place.receiver, "interval": "100ms"}
+    ends = {"from": place.sender, "to": place.receiver}
+    return {"name": unused_name(scenario, PING), "kind": "ping", **ends, "interval": "100ms"}
 
 
 def unused_name(scenario: Scenario, name: str) -> str:

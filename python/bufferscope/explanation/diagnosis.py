@@ -23,8 +23,8 @@ from bufferscope.explanation.pings import Pings
 from bufferscope.explanation.places import separates, wifi_name
 from bufferscope.explanation.standing import SLOWER, Standing
 from bufferscope.explanation.statement import Cause
-from bufferscope.metrics.network import traffic_of_flow
 from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE
+from bufferscope.metrics.network import traffic_of_flow
 
 LEAST_ADDED_S = LEAST_ADDED_MS / 1e3
 MUCH_ADDED_S = 0.05
@@ -42,6 +42,8 @@ LEAST_PART_S = 0.001
 """The least delay of a queue that counts together with others."""
 SPOILED = (Limit.RECEIVER, Limit.BUFFER, Limit.FIXED, Limit.LOSS, Limit.QUEUE)
 """Limits that a flow does not want."""
+YIELDS = (Cause.NONE, Cause.APPLICATION, Cause.UNKNOWN, Cause.SHALLOW)
+"""Causes from the flows that are not the main one where pings are lost or slow."""
 _CAUSES = {
     Limit.RECEIVER: Cause.WINDOW,
     Limit.BUFFER: Cause.WINDOW,
@@ -86,8 +88,10 @@ def diagnose(found: Evidence) -> Diagnosis:
     if unexplained:
         return Diagnosis(Cause.UNKNOWN, limits=limits, doubt=unexplained)
     by_flows = _of_flows(found, limits)
-    bad = harm(found) if by_flows.cause in (Cause.NONE, Cause.APPLICATION, Cause.UNKNOWN) else None
-    return _of_harm(found, bad, by_flows) if bad else by_flows
+    bad = harm(found) if by_flows.cause in YIELDS else None
+    if bad and (bad.queue or by_flows.cause is not Cause.SHALLOW):
+        return _of_harm(found, bad, by_flows)
+    return by_flows
 
 
 def _doubt(found: Evidence) -> str | None:

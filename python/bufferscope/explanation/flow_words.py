@@ -21,13 +21,13 @@ def flow_statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement
         together.setdefault(each.limit, []).append(each)
     for limit, alike in together.items():
         if len(diagnosis.limits) > MOST_FLOWS and len(alike) > 1:
-            yield _of_many(limit, alike)
+            yield _of_many(found, limit, alike)
         else:
             yield from (flow_statement(found, each) for each in alike)
 
 
-def _of_many(limit: Limit, alike: Sequence[Limited]) -> Statement:
-    total = sum(each.sender.goodput_bps for each in alike)
+def _of_many(found: Evidence, limit: Limit, alike: Sequence[Limited]) -> Statement:
+    total = sum(each.sender.goodput_bps * each.sender.seconds for each in alike) / found.window.seconds
     sentence = f"{len(alike)} flows, {words.rate(total)} together: limited by {_words(limit)}."
     return Statement("sender", sentence, {"limit": str(limit), "flows": len(alike), "goodput_bps": total}, "goodput")
 

@@ -1,4 +1,4 @@
-"""What makes a run bad although no queue stands: pings or calls lose packets, or a call is poor.
+"""What makes a run bad although no queue stands: pings or calls lose packets, a call is poor, or some pings are slow.
 
 Losses are those of `drops` where the simulator wrote them with their flow. A kernel counts drops without their flow, so
 there it cannot be told where a ping was lost.
@@ -10,7 +10,7 @@ import polars as pl
 
 from bufferscope.explanation import words
 from bufferscope.explanation.datapath import along_data
-from bufferscope.explanation.effects import MANY_DISSATISFIED, measured_calls, mos
+from bufferscope.explanation.effects import GAME_LIMITS_S, MANY_DISSATISFIED, measured_calls, mos
 from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.losses import busiest, lost_packets, sees_flows
 from bufferscope.explanation.pings import Pings
@@ -21,11 +21,12 @@ from bufferscope.metrics.measuring import MetricError, metric
 from bufferscope.metrics.network import Port, path, traffic_ends, traffic_named
 
 LEAST_LOST = 0.02
-"""The share of lost pings that counts. ITU-T Y.1541 allows calls a tenth of a percent; a queue manager drops about one."""
+"""The share of lost pings that counts.
+
+ITU-T Y.1541 allows calls a tenth of a percent; a queue manager drops about one percent.
+"""
 FEWEST_LOST = 3
 """Fewer lost pings are chance."""
-MOST_OF = 0.5
-"""The share of the lost packets that must have been lost in the port that is named."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,20 @@ class Harm:
     """The queue that comes and goes, if it is the reason."""
     is_path: bool = False
     """Whether the empty path is as bad."""
+    is_slow: bool = False
+    """Whether it is only that some pings are slow."""
 
 
 def harm(found: Evidence) -> Harm | None:
-    """The first harm in the records: lost pings, a call that was measured, a call as the pings show it."""
+    """The first harm in the records: lost pings, a call that was measured, a call as the pings show it, slow pings."""
     lost = [each for each in found.pings if is_lossy(each)]
     if lost:
         return _of_lost(found, max(lost, key=lambda each: each.lost_share))
     poor = [(name, score) for name, score in measured_calls(found.run) if score < MANY_DISSATISFIED]
     if poor:
         return _of_call(found, *min(poor, key=lambda each: each[1]))
-    return next((bad for each in along_data(found) if (bad := _of_pings(found, each))), None)
+    known = along_data(found)
+    return next((bad for each in known if (bad := _of_pings(found, each) or _of_slow(found, each))), None)
 
 
 def is_lossy(each: Pings) -> bool:
@@ -93,6 +97,16 @@ def _of_pings(found: Evidence, pings: Pings) -> Harm | None:
     return _delayed(found, bad, pings.way)
 
 
+def _of_slow(found: Evidence, pings: Pings) -> Harm | None:
+    """A twentieth of the pings that take so long that a game notices it on any path."""
+    added_s = pings.added_s(0.95)
+    if added_s < GAME_LIMITS_S[1]:
+        return None
+    longer = f"{words.time(added_s)} or more longer than on the idle path"
+    bad = Harm(f"a twentieth of the pings of {pings.name} take {longer}", {"added_p95_ms": 1e3 * added_s}, is_slow=True)
+    return _delayed(found, bad, pings.way)
+
+
 _WAYS = ("owd_up_ns", "owd_down_ns")
 
 
@@ -103,17 +117,19 @@ def _idle(pings: Pings, column: str) -> pl.Expr:
 
 
 def _located(found: Evidence, bad: Harm, name: str, way: tuple[Port, ...]) -> Harm:
-    """With the port that lost most of the packets of a prober or a call, if the records show it."""
+    """With the port that lost the most packets of a prober or a call, if the records show it."""
     if not sees_flows(found.run):
         return bad
     counts = lost_packets(found.run, found.window)
     own = counts.filter(pl.col("flow").str.starts_with(f"{name}/") & pl.col("port").is_in([port.name for port in way]))
     port = busiest(own)
-    there = own.filter(pl.col("port") == port)
-    if port is None or there["len"].sum() < MOST_OF * own["len"].sum():
+    if port is None:
         return bad
-    on_wire = there.filter(pl.col("on_wire"))["len"].sum() >= MOST_OF * there["len"].sum()
-    return replace(bad, port=port, on_wire=bool(on_wire))
+    there = own.filter(pl.col("port") == port)
+    on_wire = 2 * int(there.filter(pl.col("on_wire"))["len"].sum()) >= int(there["len"].sum())
+    queue = None if on_wire else found.queues.get(port)
+    is_long = queue is not None and queue.high_s >= GAME_LIMITS_S[1]
+    return replace(bad, port=port, on_wire=on_wire, queue=queue if is_long else None)
 
 
 def _delayed(found: Evidence, bad: Harm, way: tuple[Port, ...]) -> Harm:

@@ -12,6 +12,7 @@ from bufferscope.engines import ENGINES
 from bufferscope.explanation import words
 from bufferscope.explanation.effects import effects
 from bufferscope.explanation.evidence import Evidence
+from bufferscope.explanation.harm import LEAST_LOST
 from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import episodes
 from bufferscope.explanation.statement import Cause, Explanation, Number, Statement
@@ -80,6 +81,9 @@ def _of_pings(found: Evidence, has_load: bool) -> tuple[Statement, Cause]:
         return Statement("verdict", "Cannot tell: more than half of the pings have no answer."), Cause.UNKNOWN
     numbers["delay_ms"] = 1e3 * added_s
     least = f"half of the pings take {words.time(added_s)} longer than the fastest, {words.time(asked.own_s)}"
+    if asked.lost_share >= LEAST_LOST:
+        least += f", and {words.percent(asked.lost_share)} of them have no answer"
+        numbers["lost_share"] = asked.lost_share
     if _is_much(added_s, asked.own_s) and has_load:
         sentence = f"Under load, {least}: packets wait somewhere on the path."
         return Statement("verdict", sentence, numbers, "rtt", WHERE), Cause.QUEUE
@@ -101,17 +105,13 @@ def _inflation(found: Evidence, main: Sender) -> Iterator[Statement]:
     rows = found.run.flows.filter(pl.col("flow") == main.flow).drop_nulls("srtt_ns").sort("t_ns")
     times_s = rows["t_ns"].to_numpy() / NANOSECONDS
     added_s = rows["srtt_ns"].to_numpy() / NANOSECONDS - (main.least_rtt_s or 0)
-    longest_s, share = episodes(times_s, added_s) if len(times_s) > 1 else (None, 0.0)
-    if longest_s is not None:
-        begin_s, end_s = longest_s
-        lasts_s = float(times_s[-1] - times_s[0])
-        whole = f"the {words.length(lasts_s)} in which its round trips are known"
+    onset_s, share = episodes(times_s, added_s) if len(times_s) > 1 else (None, 0.0)
+    if onset_s is not None:
         sentence = (
-            f"Its round trips are longer than the least by 5 ms or more for {words.share(share)} of {whole}; the longest "
-            f"time without a break is from {words.instant(begin_s)} to {words.instant(end_s)}."
+            f"Its round trips are longer by 5 ms or more since {words.instant(onset_s)}, "
+            f"for {words.share(share)} of its time."
         )
-        numbers: dict[str, Number] = {"onset_s": begin_s, "end_s": end_s, "known_s": lasts_s, "standing_share": share}
-        yield Statement("since", sentence, numbers, "rtt_window")
+        yield Statement("since", sentence, {"onset_s": onset_s, "standing_share": share}, "rtt_window")
 
 
 def _flight(main: Sender) -> Iterator[Statement]:

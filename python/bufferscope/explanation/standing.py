@@ -154,8 +154,9 @@ def _port(port: str, layers: list[pl.DataFrame], window: Window, rate: _Rate) ->
     total = _total(measured)
     within = total.filter(pl.col("t_ns").is_between(window.start_ns, window.end_ns))
     least = min(share for _, share in measured)
-    longest_s, _ = episodes(*_series(total), FRAME_BITS / (rate_bps * least))
-    _, share = episodes(*_series(within), FRAME_BITS / (rate_bps * least))
+    packet_s = FRAME_BITS / (rate_bps * least)
+    longest_s = max(spans(*_series(total), packet_s), key=_lasts, default=None)
+    _, share = episodes(*_series(within), packet_s)
     median = float(np.median(within["delay_s"].to_numpy()))
     lowest = next((rows for rows in inside if rows["layer"][0] == "ring"), inside[0])
     utilization = _utilization(lowest)
@@ -217,22 +218,26 @@ def _series(total: pl.DataFrame) -> tuple[Series, Series]:
     return total["t_ns"].to_numpy() / NANOSECONDS, total["delay_s"].to_numpy()
 
 
-def episodes(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> tuple[tuple[float, float] | None, float]:
-    """Beginning and end of the longest time for which the queue stands, and the share of all the time in which it does.
+def episodes(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> tuple[float | None, float]:
+    """When the longest time began for which the queue stands, and the share of all the time in which it does."""
+    found = spans(times_s, delays_s, packet_s)
+    whole = float(times_s[-1] - times_s[0])
+    if not found or whole <= 0:
+        return None, 0.0
+    return max(found, key=_lasts)[0], sum(map(_lasts, found)) / whole
 
-    `packet_s` is the time of a full packet, in seconds like all the others.
-    """
+
+def spans(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> list[tuple[float, float]]:
+    """Beginning and end of each time for which the queue stands; `packet_s` is the time of a full packet."""
     above = delays_s > max(TARGET_S, packet_s)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], above.astype(np.int8), [0]))))
     starts, ends = edges[::2], np.minimum(edges[1::2], len(times_s) - 1)
-    lengths = times_s[ends] - times_s[starts]
-    stands = lengths >= INTERVAL_S
-    if not stands.any():
-        return None, 0.0
-    whole = float(times_s[-1] - times_s[0])
-    longest = int(np.argmax(np.where(stands, lengths, 0)))
-    span_s = float(times_s[starts[longest]]), float(times_s[ends[longest]])
-    return span_s, float(lengths[stands].sum()) / whole if whole > 0 else 0.0
+    found = zip(times_s[starts].tolist(), times_s[ends].tolist(), strict=True)
+    return [span for span in found if _lasts(span) >= INTERVAL_S]
+
+
+def _lasts(span: tuple[float, float]) -> float:
+    return span[1] - span[0]
 
 
 def by_delay(found: Mapping[str, Standing]) -> list[Standing]:

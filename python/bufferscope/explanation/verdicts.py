@@ -47,27 +47,28 @@ def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
 def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Statement:
     added = words.time(queue.delay_s)
     numbers: dict[str, Number] = {"delay_ms": 1e3 * queue.delay_s, "port": queue.port, "layer": str(diagnosis.layer)}
+    begin = f"A queue of {added} stands" if queue.longest_s else f"Packets wait {added}"
     port = found.ports[queue.port]
     if diagnosis.together > 1:
         sentence = _of_several(diagnosis, queue)
     elif queue.delay_s < LEAST_ADDED_S:
         sentence = _of_bursts(diagnosis, queue)
     elif diagnosis.cause is Cause.RING and wifi_name(found.run.scenario, queue.port):
-        sentence = f"A queue of {added} stands in the Wi-Fi driver of {queue.port}, below the queueing discipline."
+        sentence = f"{begin} in the Wi-Fi driver of {queue.port}, below the queueing discipline."
     elif diagnosis.cause is Cause.RING:
         bql = "" if _has_bql(found, queue.port) else ", which has no byte queue limits"
-        sentence = f"A queue of {added} stands in the driver's ring of {queue.port}{bql}."
+        sentence = f"{begin} in the driver's ring of {queue.port}{bql}."
     elif diagnosis.cause is Cause.SHAPER:
         rates = f"{words.rate(queue.service_bps)} of the wire's {words.rate(queue.rate_bps)}"
         sentence = (
-            f"A queue of {added} stands in {queue.port} in front of a shaper: {port.queue['qdisc']} passes on {rates}, "
+            f"{begin} in {queue.port} in front of a shaper: {port.queue['qdisc']} passes on {rates}, "
             "and more is sent to it."
         )
         numbers["service_bps"] = queue.service_bps
     else:
         kind = port.queue["qdisc"]
         does = "drops nothing until it is full" if kind in PURE_LIMITS else "does not keep it short"
-        sentence = f"A queue of {added} stands in {queue.port}, in the {LAYERS[str(diagnosis.layer)]}: {kind} {does}."
+        sentence = f"{begin} in {queue.port}, in the {LAYERS[str(diagnosis.layer)]}: {kind} {does}."
     return Statement("verdict", sentence, numbers, "queue_length")
 
 
@@ -78,7 +79,8 @@ def _of_several(diagnosis: Diagnosis, queue: Standing) -> str:
 
 def _of_bursts(diagnosis: Diagnosis, queue: Standing) -> str:
     """Of a queue that is short for half of the time or more."""
-    bad = f", and {diagnosis.harm.sentence}" if diagnosis.harm else ""
+    harm = diagnosis.harm
+    bad = f", and {harm.sentence}" if harm and not harm.is_slow else ""
     return (
         f"A queue comes and goes in {queue.port}: it stands for {words.percent(queue.standing_share)} of the time, "
         f"with {words.time(queue.high_s)} or more for a twentieth of it{bad}."
