@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-CAUSES = ("queue", "ring", "window", "application", "loss", "shaper", "none")
 LINKS = ("lan", "wan", "home")
 NODES = ("h1", "r1", "r2", "h2")
 CONTROLS = ("cubic", "cubic", "cubic", "reno", "reno", "westwood", "bbr")
@@ -26,7 +25,7 @@ class Planted:
     """A scenario with a cause, and the same without it."""
 
     kind: str
-    """The kind of scenario: one of `CAUSES`, or of those that `combining` draws."""
+    """The kind of scenario: a cause, or one of those that `combining` draws."""
     cause: str
     port: str | None
     """Where the cause is, if it is in a port."""

@@ -10,6 +10,7 @@ from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import FRAME_BITS, Standing
 from bufferscope.explanation.statement import Number, Statement
+from bufferscope.lengths import RULE
 
 LAYERS = {"qdisc": "queueing discipline", "ring": "driver's ring", "stacked": "stacked interface's discipline"}
 LEAST_TOLD_S = 0.001
@@ -181,8 +182,7 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
     numbers: dict[str, Number] = {"needed_packets": needed}
     if port.limit_packets is not None:
         numbers["limit_packets"] = port.limit_packets
-    unknown = "This is a rule, for flows that halve their windows; whether it keeps the goodput, a simulation shows."
-    yield Statement("limit", sentence, numbers, "queue_length", unknown)
+    yield Statement("limit", sentence, numbers, "queue_length", f"Whether it keeps the goodput, a run shows: {RULE}.")
 
 
 def _own_limit(needed: int, limit_packets: int | None, limit_bytes: int | None) -> str:
