@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from handmade import MS, MSS, PING, SECOND, TCP, HandmadeRun, probes, scenario
+from homes import HOME, simulated, told
 from laboratory import Answer
 
 import bufferscope as bs
@@ -16,46 +17,8 @@ from bufferscope.explanation.effects import round_trips
 from bufferscope.explanation.places import does_nothing
 from bufferscope.explanation.standing import episodes, spans
 from bufferscope.stepping import Simulation
-from bufferscope.store.memory import MemoryRun
 
 Cli = Callable[..., Answer]
-HOME = """\
-title = "A home"
-duration = "10s"
-warmup = "2s"
-[[link]]
-name = "lan"
-ends = ["h1", "r1"]
-delay = "5ms"
-rate = "100mbit"
-[[link]]
-name = "wan"
-ends = ["r1", "h2"]
-delay = "15ms"
-rate = "10mbit"
-queue = { qdisc = "pfifo", limit = "200p" }
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-interval = "97ms"
-"""
-
-
-def simulated(**overrides: object) -> MemoryRun:
-    """The home with other settings; `__` stands for the dot of a key."""
-    changes = {path.replace("__", "."): value for path, value in overrides.items()}
-    return Simulation(HOME, changes).finish()
-
-
-def told(run: Any, kind: str) -> str:
-    return " ".join(each.sentence for each in explain_run(run).of(kind))
 
 
 def test_a_deep_tail_drop_queue_is_named_with_its_port_and_its_flow() -> None:

@@ -199,7 +199,7 @@ def _of_flows(found: Evidence, limits: Sequence[Limited]) -> Diagnosis:
     greedy = [each for each in limits if each.limit is not Limit.APPLICATION]
     if greedy:
         main = max(greedy, key=lambda each: each.sender.goodput_bps)
-        if main.limit is Limit.UNKNOWN:
+        if main.limit is Limit.UNKNOWN and _used(found, main) < LEAST_USED:
             doubt = f"nothing in the records limits {main.sender.flow}"
             return Diagnosis(Cause.UNKNOWN, main=main, limits=tuple(limits), doubt=doubt)
         return Diagnosis(Cause.NONE, main=main, limits=tuple(limits))
@@ -227,8 +227,12 @@ def _is_spoiled(found: Evidence, each: Limited) -> bool:
     """Whether a limit leaves much of the path unused."""
     if full_port(found, each.sender):
         return False
-    used = [found.queues[port.name].used for port in each.sender.way.out if port.name in found.queues]
-    return each.limit is not Limit.QUEUE or max(used, default=0.0) < LEAST_USED
+    return each.limit is not Limit.QUEUE or _used(found, each) < LEAST_USED
+
+
+def _used(found: Evidence, each: Limited) -> float:
+    """The largest share of what a port on a flow's way can pass on that is sent."""
+    return max((found.queues[port.name].used for port in each.sender.way.out if port.name in found.queues), default=0.0)
 
 
 def _foregone(found: Evidence, each: Limited) -> float:

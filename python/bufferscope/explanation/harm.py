@@ -16,15 +16,10 @@ from bufferscope.explanation.losses import busiest, lost_packets, sees_flows
 from bufferscope.explanation.pings import Pings
 from bufferscope.explanation.standing import Standing
 from bufferscope.explanation.statement import Number
-from bufferscope.findings import LEAST_ADDED_MS
+from bufferscope.findings import LEAST_ADDED_MS, LEAST_LOST
 from bufferscope.metrics.measuring import MetricError, metric
 from bufferscope.metrics.network import Port, path, traffic_ends, traffic_named
 
-LEAST_LOST = 0.02
-"""The share of lost pings that counts.
-
-ITU-T Y.1541 allows calls a tenth of a percent; a queue manager drops about one percent.
-"""
 FEWEST_LOST = 3
 """Fewer lost pings are chance."""
 

@@ -12,11 +12,10 @@ from bufferscope.engines import ENGINES
 from bufferscope.explanation import words
 from bufferscope.explanation.effects import effects
 from bufferscope.explanation.evidence import Evidence
-from bufferscope.explanation.harm import LEAST_LOST
 from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import episodes
 from bufferscope.explanation.statement import Cause, Explanation, Number, Statement
-from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE
+from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
 

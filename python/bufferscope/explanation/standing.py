@@ -3,8 +3,7 @@
 A layer's delay at a sample is the time that it takes to pass on its content. Where it may pass on less than its wire
 could, as a shaper may, that rate is measured while it has a backlog: in the intervals in which it passes on less than
 what waited at their beginning. A backlog at both ends would not do, because an application may write in step with the
-samples. Where the backlog is never that long, as in cake's own shaper, the rate is the one that the discipline is set
-to.
+samples. Where the backlog is never that long, and for cake, the rate is the one that the discipline is set to.
 
 A queue *stands* where this delay stays above 5 ms for 100 ms or longer: CoDel's target and interval (RFC 8289, sections
 4.3 and 4.4). As in CoDel, the target is at least the time that a full packet takes.
@@ -135,9 +134,9 @@ class _Rate:
 
     def share(self, rows: pl.DataFrame) -> float:
         """What a layer passes on while it has a backlog, as a share of the wire's rate."""
-        if not self.is_measured or rows.is_empty():
+        if rows.is_empty():
             return 1.0
-        found = _service_share(rows)
+        found = _service_share(rows) if self.is_measured else 1.0
         if found < 1 or self.set_bps is None or rows["layer"][0] == "ring":
             return found
         share = self.set_bps / float(rows["rate_bps"].to_numpy().mean())

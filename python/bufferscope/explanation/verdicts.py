@@ -110,7 +110,7 @@ def _nothing(found: Evidence, diagnosis: Diagnosis) -> str:
         )
     if main and main.limit is Limit.START:
         return f"Nothing is wrong that this run shows: {main.sender.flow} is still in slow start, and no queue stands."
-    if main and main.limit is not Limit.LINK and main.limit is not Limit.UNKNOWN:
+    if main and main.limit is not Limit.LINK:
         return f"Nothing is wrong: no queue stands, and the path of {main.sender.flow} is nearly full."
     if main and main.port:
         return f"Nothing is wrong: {full(found, main.port)}, and no queue stands."
