@@ -20,8 +20,8 @@ from bufferscope.explanation import Cause, explain_run
 from kinds import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "explained.md"
-REPORTED = range(601, 841)
-"""The seeds of the page. Thresholds were chosen on seeds from 1000 on; earlier pages had the seeds below 601."""
+REPORTED = range(500_001, 500_241)
+"""The seeds of the page, by which nothing was chosen: other seeds found mistakes, as the page says."""
 LEAST_NAMED = 0.95
 NAMES = [str(cause) for cause in Cause]
 

@@ -130,12 +130,13 @@ def _counts(found: Evidence, queue: Standing) -> bool:
 
 
 def seen_s(found: Evidence, pings: Pings, queue: Standing) -> float:
-    """What pings wait, without what they wait in shared queues elsewhere if this one may keep them apart."""
+    """What pings wait; for a queue that may keep them apart, in its direction, and without shared queues there."""
     if not is_separate(found, queue):
         return pings.added_s(0.5)
-    names = {port.name for port in pings.way} - {queue.port}
+    names = {port.name for port in pings.towards(queue.port)} - {queue.port}
     others = [found.queues[name] for name in names if name in found.queues]
-    return pings.added_s(0.5) - sum(each.mean_s for each in others if not is_separate(found, each))
+    shared_s = sum(each.mean_s for each in others if not is_separate(found, each))
+    return pings.added_towards_s(queue.port, 0.5) - shared_s
 
 
 def is_separate(found: Evidence, queue: Standing) -> bool:
