@@ -1,4 +1,4 @@
-"""Outputs of ping in many languages and shapes, made by hand: three answers, one of them beside a duplicate, two losses."""
+"""Outputs of ping in many languages, made by hand: three answers, one of them beside a duplicate, and three losses."""
 
 from typing import NamedTuple
 

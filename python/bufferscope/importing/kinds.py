@@ -47,8 +47,8 @@ FORMATS: Mapping[str, Format] = {**JSON, **TEXT}
 def read(text: str, name: str | None = None) -> Reading:
     """What a content with a single test says; `name` is its format, by default the one that the content shows.
 
-    Raises `Unusable` for a damaged content, for several tests, and for one that is no known format, and `InputError` for
-    an unknown name.
+    Raises `Unusable` for a damaged content, for several tests, and for one that is no known format, and `InputError`
+    for an unknown name.
     """
     found = read_all(text, name)
     if len(found) > 1:

@@ -49,8 +49,8 @@ def mark(found: Reading) -> None:
         found.end_ns = loaded.end_ns
         until = f" to {end}"
     found.warnings.append(
-        f"the pings rise from {loaded.idle_ms:.4g} ms to {loaded.loaded_ms:.4g} ms (medians) from {begin}{until}, as under "
-        "load: metrics are of that time, and idle.* of the rest"
+        f"the pings rise from {loaded.idle_ms:.4g} ms to {loaded.loaded_ms:.4g} ms (medians) from {begin}{until}, as "
+        "under load: metrics are of that time, and idle.* of the rest"
     )
 
 

@@ -73,8 +73,8 @@ def test_load(scenario: Scenario) -> Window | None:
 def idle_times(scenario: Scenario) -> list[Window]:
     """The times, both ends included, at which a run with known load has none: before it and after it.
 
-    In a run that another program observed without its load, that is the time before the warm-up ends, and the time after
-    the duration, which then ends with the load.
+    In a run that another program observed without its load, that is the time before the warm-up ends, and the time
+    after the duration, which then ends with the load.
     """
     loaded, ends = test_load(scenario), scenario["duration_ns"]
     if loaded is None and _is_unknown(scenario):
