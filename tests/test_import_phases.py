@@ -87,7 +87,10 @@ def test_import_draws_a_page_and_says_what_to_type_next(
     Path("evening.txt").write_text(_log([(20, 10), (640, 10)]))
     shown = cli("import", "evening.txt").out.replace(NBSP, " ")
     assert shown.startswith("evening: The pings rise from 10 s on")
-    assert shown.rstrip().endswith("Next: bufferscope size --rate 20mbit --rtt 19.1ms, with the rate of your line")
-    assert Path("report/evening/index.html").is_file()
+    command = "bufferscope size --rate 20mbit --rtt 19.1ms"
+    assert f"Next: {command}\nPut the rate of your line in place of 20mbit" in shown
+    page = Path("report/evening/index.html").read_text().replace(NBSP, " ")
+    begin = page.index("The pings rise from 10 s on")
+    assert begin < page.index("idle.p50_ms") < page.index(command) < page.index("Round-trip time")
     assert "The page" not in cli("import", "evening.txt", "--no-report").out
     assert cli("import", "evening.txt", "--no-report", "--report", "page").status == 2

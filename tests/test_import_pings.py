@@ -69,7 +69,7 @@ def test_windows_over_ipv6_and_with_nothing_answered(language: str) -> None:
 
 def test_windows_counts_are_held_against_its_lines() -> None:
     cut = "".join(line for line in pinglogs.windows("English").splitlines(keepends=True) if "380" not in line)
-    assert "ping sent 4 probes to 192.0.2.1 and lost 1, but the file has lines of 3, 1 of them lost" in str(
+    assert "ping sent 4 probes to 192.0.2.1 and lost 1; the file has lines of 3, 1 of them lost" in str(
         read(cut).warnings
     )
 
@@ -137,6 +137,14 @@ def test_an_answer_without_time_is_neither_lost_nor_answered() -> None:
     found = read(_lines([1]) + "64 bytes from h: icmp_seq=2 ttl=57 (truncated)\n" + _lines([3]))
     assert _rtts(found) == [(1, 20), (3, 20)]
     assert "answers without a round-trip time, which are left out: 1" in found.warnings
+
+
+def test_probes_on_their_way_when_ping_was_stopped_are_named() -> None:
+    text = (
+        HEADER.format("192.0.2.1") + "\n" + _lines([1, 2], ms=640) + END.replace("900ms", "600ms").format(sent=4, got=2)
+    )
+    assert any("may have been on their way when ping was stopped" in warning for warning in read(text).warnings)
+    assert not any("on their way" in warning for warning in read(text.replace("640", "20")).warnings)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """`bufferscope import`."""
 
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,9 +10,6 @@ from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
-
-MOST_SHOWN = 4
-"""Of more runs than this, only the directories are printed."""
 
 
 def import_(
@@ -79,6 +75,7 @@ run. The page report/NAME/index.html shows them; with --json or --quiet, it is w
 
 
 def _page(runs: "list[Run]", directory: Path, *, silent: bool) -> Path:
+    from bufferscope.cli.imported import opening
     from bufferscope.cli.pages import page
     from bufferscope.report import build
     from bufferscope.result import Result
@@ -86,12 +83,14 @@ def _page(runs: "list[Run]", directory: Path, *, silent: bool) -> Path:
     names = dict.fromkeys(run.experiment for run in runs)
     results = [Result([run for run in runs if run.experiment == name]) for name in names]
     left = f"the runs are in {runs[0].path.parent.parent}/"
-    return page(directory, lambda path, step: build(results, path, step), silent=silent, left=left)
+    begin = opening(runs)
+    return page(directory, lambda path, step: build(results, path, step, opening=begin), silent=silent, left=left)
 
 
 def _print(runs: "list[Run]", page: Path | None) -> None:
     """The verdict and the table of each run, with its warnings; then what to type next."""
     from bufferscope.cli.explanations import print_explanation
+    from bufferscope.cli.imported import MOST_SHOWN, next_command
     from bufferscope.cli.tables import print_run
     from bufferscope.explanation import explain_run
 
@@ -103,17 +102,5 @@ def _print(runs: "list[Run]", page: Path | None) -> None:
             print(run.path)
     if page:
         print(f"The page: {page.resolve()}")
-    print(f"Next: {next_command(runs)}")
-
-
-def next_command(runs: "list[Run]") -> str:
-    """The command that suits what was imported."""
-    from bufferscope.explanation import Cause, explain_run
-
-    if len(runs) > 1:
-        return "bufferscope compare " + " ".join(dict.fromkeys(quote(str(run.path)) for run in runs[:MOST_SHOWN]))
-    found = explain_run(runs[0])
-    own_ms = found.statements[0].numbers.get("own_ms")
-    if found.cause is Cause.QUEUE and isinstance(own_ms, float) and own_ms:
-        return f"bufferscope size --rate 20mbit --rtt {own_ms:.3g}ms, with the rate of your line"
-    return f"bufferscope explain {quote(str(runs[0].path))}"
+    command, about = next_command(runs)
+    print(f"Next: {command}\n{about}")

@@ -1,9 +1,9 @@
 """What `ping` prints: of iputils in all of its languages, of BSD and macOS, of busybox, and of others like them.
 
 Words are translated, so lines are read by their form: `WORD=NUMBER` for the sequence number, the TTL, and the round
-trip with its unit, in this order. Whatever has a round trip or a TTL is an answer; any other line with a sequence number
-is about a lost probe, as are gaps in the numbers. A time stamp is when a line was printed: the answer had then just
-arrived. Without, probes are taken to have been sent at equal intervals: those that the last line implies
+trip with its unit, in this order. Whatever has a round trip or a TTL is an answer; any other line with a sequence
+number is about a lost probe, as are gaps in the numbers. A time stamp is when a line was printed: the answer had then
+just arrived. Without, probes are taken to have been sent at equal intervals: those that the last line implies
 (`time 410ms`), otherwise a second.
 """
 
@@ -234,6 +234,8 @@ def _warnings(found: _Lines, kept: Sequence[Session], times: Sequence[int] | Non
                 f"ping received {session.received} answers, but the file has {len(session.answers)} of them: the "
                 "others are not known, and neither is what was lost"
             )
+    if any(map(sessions.is_stopped, kept)):
+        made.append("the last probes count as lost, but may have been on their way when ping was stopped")
     counts = {
         "answers without a round-trip time, which are left out": sum(len(session.untimed) for session in kept),
         "duplicates, which are left out": found.doubles,

@@ -120,6 +120,16 @@ def interval_of(session: Session) -> int | None:
     return max(session.took_ns, LEAST_TOOK_NS) // (session.sent - 1)
 
 
+def is_stopped(session: Session) -> bool:
+    """Whether the last probes had less time to be answered than others needed, if the program ended right behind them."""
+    step_ns, answers = interval_of(session), session.answers
+    if step_ns is None or not answers or session.first is None or session.sent is None:
+        return False
+    unanswered = session.first + session.sent - 1 - max(answers)
+    longest_ns = max(each.rtt_ns or 0 for each in answers.values())
+    return unanswered > 0 and unanswered * step_ns <= longest_ns
+
+
 def smoothed(found: Sequence[Probe]) -> list[Probe]:
     """Probes whose time stamps are whole seconds, at equal intervals if there are several in a second."""
     if len(found) < 3:

@@ -2,8 +2,8 @@
 
 Smokeping sorts the round trips of a step, so the order of the probes in it is lost: they are taken to have been sent at
 equal intervals. It puts the lost ones at both ends of the row (`rrdupdate_string` of its probes/base.pm) and counts
-them in `loss`, also if all of them are lost. RRDtool computes a step from all rounds of pings that touch it: then `loss`
-is no whole number, and the values are means. The same holds for what is older than the finest archive.
+them in `loss`, also if all of them are lost. RRDtool computes a step from all rounds of pings that touch it: then
+`loss` is no whole number, and the values are means. The same holds for what is older than the finest archive.
 """
 
 import re

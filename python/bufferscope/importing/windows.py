@@ -157,8 +157,8 @@ def _warnings(found: _Lines, kept: list[_Session], *, has_times: bool) -> list[s
         lost = session.rtts.count(None)
         if len(session.counts) >= THREE_COUNTS and session.counts[0] != len(session.rtts):
             made.append(
-                f"ping sent {session.counts[0]} probes to {session.host or 'its target'} and lost {session.counts[2]}, "
-                f"but the file has lines of {len(session.rtts)}, {lost} of them lost: lines are missing, or are none of "
-                "ping's"
+                f"ping sent {session.counts[0]} probes to {session.host or 'a host'} and lost {session.counts[2]}; "
+                f"the file has lines of {len(session.rtts)}, {lost} of them lost: lines are missing, or are not of "
+                "ping"
             )
     return made
