@@ -75,6 +75,14 @@ def test_other_pings_have_no_phases(tmp_path: Path, levels: list[tuple[float, in
     assert explain_run(run).verdict.startswith("Cannot tell:")
 
 
+def test_all_targets_must_show_the_load(tmp_path: Path) -> None:
+    rising = [20.0] * 20 + [640.0] * 20
+    columns = {"192.0.2.1": rising, "192.0.2.2": rising, "192.0.2.3": [20.0] * 40}
+    lines = [f"{host} : {' '.join(map(str, rtts))}" for host, rtts in columns.items()]
+    assert _imported(tmp_path, "\n".join(lines[:2])).metrics["idle.sent"] == 40
+    assert "idle.sent" not in _imported(tmp_path, "\n".join(lines)).metrics
+
+
 def test_an_outage_is_no_load(tmp_path: Path) -> None:
     run = _imported(tmp_path, _log([(20, 60)], lost=range(20, 50)))
     assert (run.metrics["rtt.sent"], run.metrics["rtt.lost"]) == (60, 30)

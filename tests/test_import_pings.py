@@ -116,6 +116,12 @@ def test_lines_of_two_pings_at_once_belong_to_the_address_that_they_name() -> No
         assert _rtts(found, host) == [(1, 10), (2, 10), (3, None), (4, 10)]
 
 
+def test_lines_of_two_targets_without_their_first_lines_stay_apart() -> None:
+    found = read(_lines([1, 2]) + _lines([1, 2], host="192.0.2.2", ms=640))
+    assert _rtts(found, "192.0.2.1") == [(1, 20), (2, 20)]
+    assert _rtts(found, "192.0.2.2") == [(1, 640), (2, 640)]
+
+
 END = "\n--- 192.0.2.1 ping statistics ---\n{sent} packets transmitted, {got} received, 0% packet loss, time 900ms\n"
 
 

@@ -35,13 +35,13 @@ class Loaded:
 
 def mark(found: Reading) -> None:
     """Let the metrics of a file with nothing but pings begin and end with the load, and say so in a warning."""
-    if found.flows or found.loaded_ns is not None or len(found.probes) != 1:
+    if found.flows or found.loaded_ns is not None or not any(found.probes.values()):
         return
-    (probes,) = found.probes.values()
-    loaded = phase(probes)
+    loaded = _common([phase(probes) for probes in found.probes.values()])
     if loaded is None:
         return
-    first_ns, last_ns = probes[0].sent_ns, max(probe.sent_ns for probe in probes)
+    sent = [probe.sent_ns for probes in found.probes.values() for probe in probes]
+    first_ns, last_ns = min(sent), max(sent)
     found.loaded_ns = loaded.begin_ns
     begin, end = (f"{(time - first_ns) / 1e9:.4g} s" for time in (loaded.begin_ns, loaded.end_ns))
     until = ""
@@ -52,6 +52,18 @@ def mark(found: Reading) -> None:
         f"the pings rise from {loaded.idle_ms:.4g} ms to {loaded.loaded_ms:.4g} ms (medians) from {begin}{until}, as "
         "under load: metrics are of that time, and idle.* of the rest"
     )
+
+
+def _common(phases: Sequence[Loaded | None]) -> Loaded | None:
+    """The stretch of all targets, from the first begin to the last end; None unless each has one, at the same time."""
+    known = [each for each in phases if each]
+    if not known or len(known) < len(phases):
+        return None
+    begins, ends = [each.begin_ns for each in known], [each.end_ns for each in known]
+    if max(begins) >= min(ends):
+        return None
+    idle_ms, loaded_ms = median(each.idle_ms for each in known), median(each.loaded_ms for each in known)
+    return Loaded(min(begins), max(ends), idle_ms, loaded_ms)
 
 
 def phase(probes: Sequence[Probe]) -> Loaded | None:

@@ -39,6 +39,8 @@ _HEADER = re.compile(r"^(?:PING6?|ПІНГ)\b")
 _SIZE = re.compile(r"(?:\)|\s|^)(\d{1,5}) ?\(\d+\)|\b(\d{1,5}) (?:data\b|[^\W\d]+(?: \S+)?)")
 _OF_BSD = re.compile(r"\): \d|^PING6\(|: \(")
 _ADDRESS = re.compile(r"\(([0-9a-fA-F.:%\w]{2,60})\)")
+_SOURCE = re.compile(r"(?<![\w.:])(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,8})(?![\w.])")
+"""The address that an answer comes from."""
 _TOOK = re.compile(r"%.*\D(\d{1,12})\s?[^\W\d_]{1,10}\s*$")
 _COUNT = re.compile(r"(?<![\d.,+])\d{1,9}(?![\d]|[.,]\d)")
 UNITS_NS = {"us": 1000, "µs": 1000, "usec": 1000, "s": NANOSECONDS, "sec": NANOSECONDS}
@@ -142,12 +144,17 @@ class _Lines:
     def _session(self, text: str, seq: int, rtt_ns: int | None, is_noted: bool = False) -> tuple[Session, int]:
         """The session that a line is of, and the probe's number in it; a new one if it fits none."""
         session = self._of_address(text)
+        source = _SOURCE.search(text) if rtt_ns is not None else None
+        host = source[1].strip(":") if source else ""
+        if session and session.first is None and host and session.host not in ("", host):
+            session = None  # lines without the first one of their run, of another target
         if session:
+            session.host = session.host or host
             number = session.number(seq, rtt_ns)
             if number is not None and (number not in session.answers or is_noted or rtt_ns is None):
                 return session, number
-        self.sessions.append(Session(session.host if session else "", session.size if session else None))
-        self.addresses.append(self.addresses[self.sessions.index(session)] if session else "")
+        self.sessions.append(Session(session.host if session else host, session.size if session else None))
+        self.addresses.append(self.addresses[self.sessions.index(session)] if session else host)
         return self.sessions[-1], seq
 
     def _of_address(self, text: str) -> Session | None:

@@ -121,7 +121,7 @@ def interval_of(session: Session) -> int | None:
 
 
 def is_stopped(session: Session) -> bool:
-    """Whether the last probes had less time to be answered than others needed, if the program ended right behind them."""
+    """Whether the last probes had less time to be answered than others needed, if the program then ended."""
     step_ns, answers = interval_of(session), session.answers
     if step_ns is None or not answers or session.first is None or session.sent is None:
         return False
