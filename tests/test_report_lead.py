@@ -105,7 +105,8 @@ def test_a_time_out_is_no_longest_wait(tmp_path: Path) -> None:
     """With a time-out of a second, pings of more are lost; the longest answered one says nothing of them."""
     cut = run("50p")
     cut.rows["probes"] = probes([20.0, 990.0, None, None])
-    cut.scenario["traffic"][-1]["timeout_ns"] = 1_000_000_000
+    (ping,) = [entry for entry in cut.scenario["traffic"] if entry["kind"] == "ping"]
+    ping["timeout_ns"] = 1_000_000_000
     results = [result(tmp_path, cut, managed())]
     told = {tile.label: tile.value for tile in tiles.tiles(results, ["two-queues"], lead.find(results), NOTHING_SAID)}
     assert "of the longest wait remains with CoDel in place of tail drop" not in told
