@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from handmade import MS, TCP, HandmadeRun, scenario
 from homes import HOME, simulated, told
 
 from bufferscope.explanation import Cause, Explanation, explain_run
@@ -214,3 +215,22 @@ access_point = "r1"
 links = ["wan"]
 queueing = { kind = "fifo", queue = { qdisc = "fq_codel" } }
 """
+
+
+def test_a_kernel_s_count_of_filtered_acknowledgements_hides_no_losses_elsewhere() -> None:
+    """A kernel's rows have no flow: 5 segments sent again, and 50 acknowledgements of others filtered on their way."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        "drops": [{"t_ns": t * 10 * MS, "reason": "ack_filter"} for t in range(50)]
+    }
+    rows["flows"] = [
+        {
+            "t_ns": t * 10 * MS,
+            "flow": "bulk/1",
+            "retransmits": min(5, t),
+            "delivered_bytes": t * 12_500,
+            "cwnd_bytes": 9,
+        }
+        for t in range(201)
+    ]
+    losses = evidence(HandmadeRun(scenario({"bulk": TCP}, duration_s=2), rows=rows, engine="guest")).losses["bulk/1"]
+    assert (losses.on_wire, losses.in_queue, losses.is_derived) == (5, 0, True)

@@ -102,14 +102,13 @@ class _File:
         if point.scenario != run.scenario:
             raise NotSimulatedError("its experiment's file is not the same any more")
         try:
-            file = tomllib.loads(experiment.text)
+            file, sweep = tomllib.loads(experiment.text), experiment.values(point)
         except tomllib.TOMLDecodeError:
             raise NotSimulatedError("its file is not in TOML 1.0") from None
         document = {key: value for key, value in file.items() if key not in (*DROPPED, "record")}
         document["title"] = experiment.title
         if not along_data(evidence(run)) and run.scenario["traffic"]:
             document["traffic"] = [*document.get("traffic", []), _ping(run)]
-        sweep = {key: _value(experiment, key, label, file["sweep"][key]) for key, label in point.values.items()}
         return cls(experiment, document, sweep, run.seed)
 
     def is_changed_by(self, remedy: Remedy) -> bool:
@@ -133,13 +132,8 @@ class _File:
         document = {**self.document, **({"sweep": sweep} if sweep else {})}
         text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in document.items())
         name = self.experiment.path or self.experiment.name
-        made = Experiment(self.experiment.name, text.encode(), name, self.experiment.overrides, self.experiment.named)
+        made = Experiment(self.experiment.name, text.encode(), name, self.experiment.settings, self.experiment.named)
         return made.with_overrides(remedy.changes)
-
-
-def _value(experiment: Experiment, key: str, label: str, values: Any) -> dict[str, Any]:
-    """The value of a swept key, with its label."""
-    return {label: values[label] if isinstance(values, dict) else values[experiment.swept[key].index(label)]}
 
 
 def _overlap(key: str, changes: Mapping[str, object]) -> bool:

@@ -124,9 +124,10 @@ def _counts(found: Evidence, queue: Standing) -> bool:
     if not is_plain and not is_much(queue.delay_s, round_trip_s(found, queue.port)):
         return False
     seen = [seen_s(found, pings, queue) for pings in found.pings_across(queue.port)]
-    if seen:
-        return max(seen) >= AGREE * queue.delay_s
-    return not is_separate(found, queue)
+    if not seen:
+        return not is_separate(found, queue)
+    least_s = LEAST_ADDED_S if is_separate(found, queue) else 0.0
+    return max(seen) >= max(AGREE * queue.delay_s, least_s)
 
 
 def seen_s(found: Evidence, pings: Pings, queue: Standing) -> float:

@@ -16,12 +16,9 @@ from bufferscope.explanation.losses import busiest, lost_packets, sees_flows
 from bufferscope.explanation.pings import Pings
 from bufferscope.explanation.standing import Standing
 from bufferscope.explanation.statement import Number
-from bufferscope.findings import LEAST_ADDED_MS, LEAST_LOST
+from bufferscope.findings import LEAST_ADDED_MS, LEAST_LOST, is_lossy
 from bufferscope.metrics.measuring import MetricError, metric
 from bufferscope.metrics.network import Port, path, traffic_ends, traffic_named
-
-FEWEST_LOST = 3
-"""Fewer lost pings are chance."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Harm:
 
 def harm(found: Evidence) -> Harm | None:
     """The first harm in the records: lost pings, a call that was measured, a call as the pings show it, slow pings."""
-    lost = [each for each in found.pings if is_lossy(each)]
+    lost = [each for each in found.pings if is_lossy(each.rows["rtt_ns"].null_count(), each.rows.height)]
     if lost:
         return _of_lost(found, max(lost, key=lambda each: each.lost_share))
     poor = [(name, score) for name, score in measured_calls(found.run) if score < MANY_DISSATISFIED]
@@ -53,11 +50,6 @@ def harm(found: Evidence) -> Harm | None:
         return _of_call(found, *min(poor, key=lambda each: each[1]))
     known = along_data(found)
     return next((bad for each in known if (bad := _of_pings(found, each) or _of_slow(found, each))), None)
-
-
-def is_lossy(each: Pings) -> bool:
-    """Whether so many pings are lost that it is neither chance nor harmless."""
-    return each.lost_share >= LEAST_LOST and each.rows["rtt_ns"].null_count() >= FEWEST_LOST
 
 
 def _of_lost(found: Evidence, pings: Pings) -> Harm:

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bufferscope.figures.source import Point, engine, points
-from bufferscope.findings import LEAST_LOST, lost_share
+from bufferscope.findings import lost_share
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.network import ports
 from bufferscope.report import drawing
@@ -109,7 +109,7 @@ def _pairs(result: "Result") -> Iterator[Pair]:
 
 
 def _loses(point: Point) -> bool:
-    return any((lost_share(run) or 0.0) >= LEAST_LOST for run in point.runs)
+    return any(lost_share(run) for run in point.runs)
 
 
 def _but_for_queues(point: Point) -> str:

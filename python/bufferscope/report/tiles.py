@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bufferscope.figures.source import NoDataError, Point, points, probe_path
-from bufferscope.findings import lost_share
 from bufferscope.metrics.network import probers
 from bufferscope.report.lead import Pair, mean_of, rounded
 from bufferscope.report.reasons import Outcome
@@ -110,7 +109,9 @@ def _delay(result: "Result", point: Point) -> _Delay | None:
     if longest is None:
         return None
     timeouts_ms = [entry["timeout_ns"] / MS for entry in probers(point.first.scenario)]
-    at_least = longest >= NEAR_TIMEOUT * min(timeouts_ms) and any(lost_share(run) for run in point.runs)
+    at_least = longest >= NEAR_TIMEOUT * min(timeouts_ms) and any(
+        mean_of(Point("", (run,)), "rtt.lost") for run in point.runs
+    )
     return _Delay(longest - path_ms, path_ms, result, point, at_least)
 
 
