@@ -52,6 +52,7 @@ def content(
         "version": 4,
         "metadata": {
             "NAME": name,
+            "TITLE": "",
             "FLENT_VERSION": "2.1.1",
             "T0": "2026-01-01T00:00:00.000000Z",
             "STEP_SIZE": STEP_S,

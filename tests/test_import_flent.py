@@ -1,4 +1,4 @@
-"""Files of Flent: whatever a test is, each of its series is read as what it is, over the time that it was under load."""
+"""Files of Flent: whatever the test, each of its series is read as what it is, over the time under load."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -237,8 +237,17 @@ def test_hostile_values_do_not_run_away(tmp_path: Path) -> None:
     run = imported(tmp_path, content("\x1b]0;x\x07", series) | {"version": 3})
     assert run.metrics["goodput.total_mbit"] == pytest.approx(8, rel=1e-4)
     assert not any("\x1b" in word for word in [*run.warnings, run.meta["title"], *run.probes["probe"]])
+    for name, values in (
+        ("HTTP \x1b[31m", []),
+        ("TCP upload \x1b[31m", [{"t": START_S, "dur": 1e9, "val": 1e15}]),
+        ("TCP \x1b", 1),
+    ):
+        made = content("\x1b[2J", {}) | {"raw_values": {name: values}}
+        with pytest.raises(InputError) as refused:
+            imported(tmp_path, made)
+        assert "\x1b" not in str(refused.value)
     with pytest.raises(InputError, match="allowed: at most 2000"):
-        imported(tmp_path, content("rrul", {f"TCP upload::{n}": [] for n in range(1500)}))
+        imported(tmp_path, content("rrul", {f"TCP upload::{n}": [] for n in range(2500)}))
 
 
 def test_what_netperf_left_in_the_send_buffer_is_no_goodput(tmp_path: Path) -> None:

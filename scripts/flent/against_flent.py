@@ -5,8 +5,9 @@
 Every `.flent.gz` under DIRECTORY (or, with --most, as many of them, evenly spread) is imported, and given to
 `flent --format=summary`. Compared are the goodput of each entry and of all flows with Flent's averages of the same
 series, and, under load (`--data-cutoff`), the mean, the median and the 99th percentile of each series of round trips.
-(There, Flent's are of the answers that arrived under load, and so are these here; the metrics of bufferscope are of the
-probes that were sent under load.) Two values agree if they differ by at most 1 %, or by what Flent's two decimals leave open. --each prints the others.
+Flent's are of the answers that arrived under load, and so are these here; the metrics of bufferscope are of the probes
+that were sent under load. Two values agree if they differ by at most 1 %, or by what Flent's two decimals leave open.
+--each prints the others.
 """
 
 import argparse
@@ -100,7 +101,10 @@ def compare(file: Path, directory: Path) -> Compared:
     began_s = datetime.fromisoformat(run.meta["started"]).timestamp()
     start_s = began_s + (window.start_ns - whole.t0_ns) / 1e9
     cut = f"--data-cutoff={start_s:.6f},{start_s + window.seconds:.6f}"
-    pairs = [*_goodput(run, whole, summary(file)), *_round_trips(run, whole, summary(file, cut))]
+    printed = summary(file)
+    if not printed:
+        return Compared(file, kind, (), "Flent prints nothing of it")
+    pairs = [*_goodput(run, whole, printed), *_round_trips(run, whole, summary(file, cut))]
     return Compared(file, kind, [pair for pair in pairs if not math.isnan(pair.flents)])
 
 
@@ -142,7 +146,7 @@ QUANTITIES = ("goodput", "total", "mean", "median", "99th")
 def table(found: Sequence[Compared]) -> str:
     """How many pairs agree, by the kind of file, as Markdown."""
     lines = [
-        "| test, format | files | not imported | " + " | ".join(QUANTITIES) + " |",
+        "| test, format | files | not compared | " + " | ".join(QUANTITIES) + " |",
         "| --- | ---: | ---: | " + " | ".join("---:" for _ in QUANTITIES) + " |",
     ]
     kinds = Counter(each.kind for each in found)

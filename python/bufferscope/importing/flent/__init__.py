@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bufferscope.errors import printable
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.flent import series as naming
 from bufferscope.importing.flent.file import MOST_MSS_BYTES, DataFile, Series
@@ -93,6 +94,8 @@ class _Taker:
         self.file, self.own, self.test, self.found = file, own, test, found
         self.loads: dict[tuple[str, bool, str], list[tuple[Series, Sequence[Sample]]]] = {}
         self.left = _Left()
+        self.names: dict[str, int] = {}
+        """How many entries wanted each name."""
 
     def take(self) -> None:
         """All series, and what is to be said of them."""
@@ -172,13 +175,8 @@ class _Taker:
 
     def _free(self, name: str) -> str:
         """The name, or a similar one if it is taken."""
-        taken = {entry.name for entry in self.found.traffic}
-        number = 1
-        free = name
-        while free in taken:
-            number += 1
-            free = f"{name}-{number}"
-        return free
+        number = self.names[name] = self.names.get(name, 0) + 1
+        return name if number == 1 else self._free(f"{name}-{number}")
 
 
 def _warnings(left: _Left, found: Reading, *, own: bool) -> Iterable[str]:
@@ -212,5 +210,5 @@ def _described(series: Series) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:100] for name in names[:MOST_NAMED])
+    shown = ", ".join(printable(name)[:100] for name in names[:MOST_NAMED])
     return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"

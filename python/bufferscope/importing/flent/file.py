@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from bufferscope.errors import printable
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.values import (
     LARGEST,
@@ -63,16 +64,13 @@ class DataFile:
         self.x_values = [number(x) for x in sequence(whole_file.get("x_values"), "x_values")]
         self.results = mapping(whole_file.get("results"), "results")
         self._raw = mapping(whole_file.get("raw_values") or {}, "raw_values") or self._raw_of_metadata()
-        if len(self.results) + len(self._raw) > MOST_SERIES:
-            raise Unusable(f"found {len(self.results) + len(self._raw)} series; allowed: at most {MOST_SERIES}")
+        self.names = dict.fromkeys([*self.results, *self._raw])
+        """All series, those with results first."""
+        if len(self.names) > MOST_SERIES:
+            raise Unusable(f"found {len(self.names)} series; allowed: at most {MOST_SERIES}")
         self._sorted: dict[str, Raw] = {}
         self.step_ns = self._step_ns()
         self.t0_ns = self._t0_ns()
-
-    @property
-    def names(self) -> list[str]:
-        """All series, those with results first."""
-        return list(dict.fromkeys([*self.results, *self._raw]))
 
     def meta(self, name: str) -> Mapping[str, object]:
         """What the metadata has of a series."""
@@ -96,7 +94,7 @@ class DataFile:
         """The raw values of a series with their times, in order of time."""
         if name not in self._sorted:
             found: Raw = []
-            for each in mappings(self._raw.get(name) or [], f"raw_values.{name:.60}"):
+            for each in mappings(self._raw.get(name) or [], f"raw_values.{printable(name)[:60]}"):
                 t_ns = nanoseconds(each.get("t"))
                 if t_ns is not None:
                     found.append((t_ns, each))
@@ -105,7 +103,7 @@ class DataFile:
 
     def interpolated(self, name: str) -> Iterator[tuple[int, float]]:
         """The values of `results` with their times; what is missing is left out."""
-        values = sequence(self.results.get(name) or [], f"results.{name:.60}")
+        values = sequence(self.results.get(name) or [], f"results.{printable(name)[:60]}")
         for x, value in zip(self.x_values, values, strict=False):
             t_ns, known = nanoseconds(x), number(value)
             if t_ns is not None and known is not None:

@@ -125,7 +125,9 @@ def protocol(series: Series) -> str:
 def over_udp(series: Series) -> bool:
     """Whether round trips were measured over UDP."""
     ping = _PING.fullmatch(series.name)
-    return series.runner in OVER_UDP or (ping is not None and ping["part"].startswith("UDP"))
+    return (
+        series.runner in OVER_UDP or "UDP_RR" in series.command or (ping is not None and ping["part"].startswith("UDP"))
+    )
 
 
 def flow_name(series: Series, test: str, *, up: bool) -> str:

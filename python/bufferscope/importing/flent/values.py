@@ -8,6 +8,7 @@ arrived (download).
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bufferscope.errors import printable
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.flent.file import DataFile, Raw, Series
 from bufferscope.importing.flent.series import counts_transactions, counts_transactions_in_results
@@ -102,7 +103,7 @@ def samples(file: DataFile, series: Series, mss_bytes: int) -> list[Sample]:
                 found.append(Sample(max(0, t_ns - dur_ns), 0))
             total += max(0.0, rate) * MBIT_BYTES * min(dur_ns, LONGEST_NS) / NANOSECONDS
             if total > LARGEST:
-                raise Unusable(f"raw_values.{series.name:.60}: found {total:.3g} bytes")
+                raise Unusable(f"raw_values.{printable(series.name)[:60]}: found {total:.3g} bytes")
         state = _state(each, mss_bytes)
         if known is not None or state:
             found.append(Sample(t_ns, None if known is None else round(total), **state))
