@@ -25,7 +25,7 @@ class Pings:
     back: tuple[Port, ...]
     """The ports that its answer crosses."""
     own_s: float
-    """The round trip on the idle path; where nobody knows that, the least that was seen."""
+    """The round trip on the idle path; where nobody knows that, the least that was seen at any time of the run."""
     own_out_s: float
     """The part of it that the probe takes; 0 where nobody knows that."""
     rows: pl.DataFrame
