@@ -22,8 +22,8 @@ fn check(file: Vec<u8>) {
     let session = &inspected.session;
     let counts = &session.counts;
     let undecoded: u64 = counts.undecoded.iter().sum();
-    let decoded = counts.tcp + counts.udp + counts.echoes + counts.others;
-    assert_eq!(counts.packets, decoded + undecoded + counts.without_time);
+    let decoded = counts.tcp + counts.udp + counts.echoes + counts.others + counts.copies;
+    assert_eq!(counts.packets + counts.more_in_frames, decoded + undecoded + counts.without_time);
     assert_eq!(counts.packets, session.files.iter().map(|file| file.packets).sum::<u64>());
     assert!(counts.captured_bytes <= wire_bytes.max(1 << 22));
     let requests: u64 = session.pings.iter().map(|ping| ping.requests - ping.unknown).sum();

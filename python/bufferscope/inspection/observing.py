@@ -96,8 +96,11 @@ def _nothing(summary: Summary) -> str:
         "of UDP": counts["udp"],
         "not of the chosen hosts and ports": counts["not_chosen"],
         "without a time": counts["without_time"],
+        "captured more than once": counts["copies"],
         **counts["undecoded"],
     }
     told = ", ".join(f"{number:,} {what}" for what, number in kinds.items() if number)
+    looks = ", ".join(f"{number:,} seem to be {what}" for what, number in counts["guesses"].items())
+    told += f"; of UDP, {looks}" if looks else ""
     packets = f"{counts['packets']:,} packets" if counts["packets"] > 1 else "one packet"
     return f"{files}: found {packets} ({told or 'none of a known kind'}); needed: data of a TCP connection, or a ping"

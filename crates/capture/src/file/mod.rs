@@ -37,6 +37,8 @@ pub struct Interface {
     /// Packets that the interface received and that were dropped because the capture was too slow, as the file's
     /// statistics say. `None`: it has none.
     pub lost: Option<u64>,
+    /// Which section of a pcapng file it is of, from 1; 0 in pcap.
+    pub section: u32,
 }
 
 /// One captured packet.
