@@ -178,7 +178,7 @@ fn sections_that_were_captured_at_the_same_time_are_two_places() {
 
 #[test]
 fn interfaces_without_names_go_on_in_the_next_section_in_their_order() {
-    let half = |ms| {
+    let half = |ms: u64| {
         let mut file = section(false);
         file.extend(interface(false, 101, 0, &[]));
         file.extend(interface(false, 101, 0, &[]));

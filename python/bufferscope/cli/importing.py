@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import say
 from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,4 +74,4 @@ def _print(runs: "list[Run]") -> None:
         print_run(runs[0])
         return
     for run in runs:
-        print(run.path)
+        say(run.path)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bufferscope.inspection.quic import HIDDEN
 from bufferscope.inspection.reading import Summary
 
 MTU_BYTES = 1500
@@ -23,6 +24,7 @@ def warnings(summary: Summary) -> list[str]:
         *_of_packets(summary["counts"]),
         *_of_flows(summary),
         *_of_pings(summary),
+        *_of_quic(summary),
     ]
 
 
@@ -61,8 +63,8 @@ def _of_copies(summary: Summary) -> Iterator[str]:
         )
     if counts["before_first"]:
         yield (
-            f"{_many(counts['before_first'], 'packet')} with an earlier time than the first packet of the capture count "
-            "as captured with it: times and rates are wrong (sort it first: reordercap OLD NEW)"
+            f"{_many(counts['before_first'], 'packet')} with an earlier time than the first packet of the capture: "
+            "times and rates are wrong (sort it first: reordercap OLD NEW)"
         )
 
 
@@ -119,7 +121,7 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
     for layer, packets in counts["layers"].items():
         yield f"{_many(packets, 'packet')} in {layer}: what is inside is used"
     for what, packets in counts["guesses"].items():
-        if packets > RARE * counts["packets"]:
+        if packets > RARE * counts["packets"] and what != "QUIC":
             yield f"{_many(packets, 'UDP datagram')} seem to be {what}: what is inside is not used"
     for reason, packets in counts["undecoded"].items():
         if packets > RARE * counts["packets"]:
@@ -142,6 +144,17 @@ def _of_flows(summary: Summary) -> Iterator[str]:
         yield f"{_many(more, 'further flow')} in the records, but not in the table of connections"
     if summary["segments_left_out"]:
         yield f"{_many(summary['segments_left_out'], 'segment')} of further connections left out: too many at a time"
+
+
+def _of_quic(summary: Summary) -> Iterator[str]:
+    if summary["quic"]:
+        total = sum(sum(each["bytes"]) for each in summary["quic"])
+        yield (
+            f"{_many(len(summary['quic']), 'connection')} of QUIC ({total / 1e3:,.4g} kB) not in the records: "
+            f"{HIDDEN}. The table of `bufferscope inspect` has rates, and round-trip times by the spin bit if it turns"
+        )
+    if summary["quic_left_out"]:
+        yield f"{_many(summary['quic_left_out'], 'datagram')} of further connections of QUIC left out"
 
 
 def _some(names: Sequence[str]) -> str:

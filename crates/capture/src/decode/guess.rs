@@ -1,6 +1,8 @@
 //! What a datagram of UDP seems to carry, where that is not looked into: encrypted tunnels, and tunnels on ports that
 //! are not theirs.
 
+use super::quic::{self, Quic};
+
 macro_rules! guesses {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
         /// What a datagram seems to carry.
@@ -42,9 +44,10 @@ const HTTPS_PORT: u16 = 443;
 /// What the payload of a datagram seems to be.
 #[inline]
 pub(super) fn guess(ports: [u16; 2], payload: &[u8], payload_bytes: u32) -> Option<Guess> {
-    let first = *payload.first()?;
-    if is_quic(ports, first, payload) {
-        return Some(Guess::Quic);
+    match quic::header(payload) {
+        Some(Quic::Long { .. }) => return Some(Guess::Quic),
+        Some(Quic::Short { .. }) if ports.contains(&HTTPS_PORT) => return Some(Guess::Quic),
+        _ => {}
     }
     match payload {
         _ if is_wireguard(payload, payload_bytes) => Some(Guess::WireGuard),
@@ -64,19 +67,6 @@ pub(super) fn guess(ports: [u16; 2], payload: &[u8], payload_bytes: u32) -> Opti
         }
         _ => None,
     }
-}
-
-/// A long header of a version that is known, or what a short one looks like on the port of HTTP/3.
-fn is_quic(ports: [u16; 2], first: u8, payload: &[u8]) -> bool {
-    match payload {
-        [_, a, b, c, d, id_bytes, ..] if first & 0x80 != 0 => *id_bytes <= 20 && is_version([*a, *b, *c, *d]),
-        _ => first & 0xc0 == 0x40 && ports.contains(&HTTPS_PORT),
-    }
-}
-
-/// Versions 1 and 2, drafts, those that force a negotiation, and Google's.
-fn is_version(version: [u8; 4]) -> bool {
-    matches!(version, [0, 0, 0, 0 | 1] | [0x6b, 0x33, 0x43, 0xcf] | [0xff, 0, 0, _] | [b'Q' | b'T', b'0', ..])
 }
 
 /// The four messages, whose lengths are fixed or padded.

@@ -162,7 +162,7 @@ fn netfilter_log(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     cursor.take::<4>()?;
     loop {
         let header = cursor.rest().first_chunk::<4>().ok_or(Undecoded::Cut)?;
-        let is_big = header[2] != 0;
+        let is_big = header[2] == 0;
         let number = |bytes: [u8; 2]| if is_big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) };
         let (length, kind) = (number([header[0], header[1]]), number([header[2], header[3]]));
         if kind == PAYLOAD || kind.swap_bytes() == PAYLOAD {

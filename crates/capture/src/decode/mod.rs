@@ -15,6 +15,7 @@ mod guess;
 mod ip;
 mod link;
 mod origin;
+mod quic;
 mod transport;
 mod tunnel;
 mod wifi;
@@ -25,6 +26,7 @@ pub(crate) use digest::mixed;
 pub use guess::Guess;
 pub use link::link_name;
 pub use origin::{Origin, origin};
+pub use quic::{ConnectionId, Quic};
 pub use transport::{Echo, Tcp, Transport};
 
 use cursor::Cursor;

@@ -2,6 +2,7 @@
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::guess::{Guess, guess};
+use super::quic::{self, Quic};
 use super::{Decoded, Layers, Next, Undecoded, digest, tunnel};
 use crate::{Flags, Options};
 
@@ -20,6 +21,8 @@ pub enum Transport {
         payload_bytes: u32,
         /// What it seems to carry, if that is something that is not looked into.
         guess: Option<Guess>,
+        /// The header of QUIC that it begins with, if it has one. That of data looks like many other things.
+        quic: Option<Quic>,
     },
     /// An echo request or its reply, of ICMP or ICMPv6.
     Echo(Echo),
@@ -201,7 +204,7 @@ fn udp(packet: Decoded, cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<
     }
     let payload_bytes = cursor.wire_bytes();
     let guess = guess([from, to], cursor.rest(), payload_bytes);
-    let transport = Transport::Udp { from, to, payload_bytes, guess };
+    let transport = Transport::Udp { from, to, payload_bytes, guess, quic: quic::header(cursor.rest()) };
     Ok(Next::Done(Decoded { transport, digest: digest::of(&packet, UDP, start.rest()), ..packet }))
 }
 

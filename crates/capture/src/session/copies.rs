@@ -161,8 +161,8 @@ impl Copies {
         let back = self.directions.get(&other);
         let at_once_ns = if back.is_some() || other == 0 { AT_ONCE_NS } else { AT_ONCE_UNSEEN_NS };
         let again = Again {
-            since_first_ns: t_ns.saturating_sub(seen.first_ns),
-            is_at_once: t_ns.saturating_sub(seen.last_ns) < at_once_ns,
+            since_first_ns: t_ns.saturating_sub(seen.first_ns).saturating_abs(),
+            is_at_once: t_ns.saturating_sub(seen.last_ns).saturating_abs() < at_once_ns,
             times: seen.times,
             is_forwarded: packet.ttl < seen.ttl && seen.ttl - packet.ttl <= MOST_HOPS,
             has_identification: packet.ip_id.is_some_and(|id| id != 0),
@@ -197,6 +197,7 @@ impl Direction {
 /// A packet that was seen before, with the same digest.
 #[derive(Clone, Copy, Debug)]
 struct Again {
+    /// Without a sign: clocks go back a little, and copies come in any order.
     since_first_ns: i64,
     is_at_once: bool,
     times: u16,
@@ -208,9 +209,6 @@ struct Again {
 
 impl Again {
     fn is_copy(&self, packet: &Decoded, direction: &mut Direction) -> bool {
-        if self.since_first_ns < 0 {
-            return false;
-        }
         let in_time = self.since_first_ns <= FORWARDED_NS;
         match packet.transport {
             Transport::Tcp(tcp) => self.is_copy_of_segment(&tcp, direction),

@@ -7,6 +7,8 @@ mod directions;
 mod echoes;
 mod files;
 mod places;
+mod quic;
+mod spin;
 
 use std::ops::ControlFlow;
 
@@ -25,6 +27,9 @@ use files::Files;
 pub use files::{FileNotes, Source};
 pub use places::Place;
 use places::Places;
+use quic::Connections;
+pub use quic::QuicNotes;
+pub use spin::SpinNotes;
 
 /// The most files that are read together.
 pub const MOST_FILES: usize = 512;
@@ -79,6 +84,10 @@ pub struct Session {
     pub pings: Vec<EchoNotes>,
     /// The numbers of two files of one direction each, which are put together as if they had one clock.
     pub put_together: Option<[usize; 2]>,
+    /// Connections of QUIC, those with the most data first.
+    pub quic: Vec<QuicNotes>,
+    /// Datagrams of QUIC connections beyond the most that are followed.
+    pub quic_left_out: u64,
     /// Pings beyond the most that are followed.
     pub pings_left_out: u64,
     /// The time of the first packet, nanoseconds since 1970; `None`: there was none with a time.
@@ -105,6 +114,7 @@ pub fn read(
         counts: Counts::default(),
         echoes: Echoes::default(),
         copies: Copies::default(),
+        quic: Connections::default(),
         first_ns: None,
         last_ns: i64::MIN,
     };
@@ -128,6 +138,7 @@ struct Reading<'a, F> {
     counts: Counts,
     echoes: Echoes,
     copies: Copies,
+    quic: Connections,
     first_ns: Option<i64>,
     last_ns: i64,
 }
@@ -181,6 +192,10 @@ impl<F: Follower> Reading<'_, F> {
                 let t_ns = u64::try_from(at.t_ns.saturating_sub(at.first_ns)).unwrap_or(0);
                 self.echoes.seen(decoded, echo, t_ns, (at.place, at.file), self.follower);
             }
+            Transport::Udp { quic: Some(_), .. } => {
+                let t_ns = u64::try_from(at.t_ns.saturating_sub(at.first_ns)).unwrap_or(0);
+                self.quic.seen(decoded, t_ns, at.place);
+            }
             Transport::Udp { .. } | Transport::Other => {}
         }
     }
@@ -191,8 +206,11 @@ impl<F: Follower> Reading<'_, F> {
         let (pings, pings_left_out) = self.echoes.finish(end_ns, self.follower);
         let places = self.places.finish(&files);
         self.counts.doubtful_copies = self.copies.doubtful();
+        let (quic, quic_left_out) = self.quic.finish();
         Session {
             put_together: files.put_together(),
+            quic,
+            quic_left_out,
             files: files.finish(),
             places,
             counts: std::mem::take(&mut self.counts),
