@@ -71,7 +71,7 @@ def rows(path: Path, table: str) -> int:
 
     try:
         _check_columns(path, columns(table), pl.read_parquet_schema(path))
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, str(error)) from None
 
