@@ -170,7 +170,7 @@ fn a_segment_is_found_behind_the_headers_of_other_link_layers() {
     let frame = ethernet(0x0800, &ip);
     let open = wifi([0x08, 1], &[], &llc);
     let with_quality = wifi([0x88, 1], &[0, 0], &llc);
-    let mut tap = vec![0; 108];
+    let mut tap = [0; 108];
     tap[0] = 108;
     tap[8] = 1;
     tap[12..15].copy_from_slice(b"en0");

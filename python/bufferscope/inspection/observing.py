@@ -111,4 +111,5 @@ def _found_instead(summary: Summary) -> str:
     looks = ", ".join(f"{number:,} seem to be {what}" for what, number in counts["guesses"].items())
     told += f"; of UDP, {looks}" if looks else ""
     packets = f"{counts['packets']:,} packets" if counts["packets"] > 1 else "one packet"
-    return f"{files}: found {packets} ({told or 'none of a known kind'}); needed: data of a TCP connection, or a ping{hint}"
+    kinds_told = told or "none of a known kind"
+    return f"{files}: found {packets} ({kinds_told}); needed: data of a TCP connection, or a ping{hint}"

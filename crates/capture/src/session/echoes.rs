@@ -11,6 +11,9 @@ use crate::decode::{Decoded, Echo};
 /// The most pings that are followed.
 const MOST_PINGS: usize = 256;
 
+/// The most pairs of a ping and a place that sees it.
+const MOST_SIGHTINGS: usize = 1024;
+
 /// The most requests of a ping that wait for their replies. The one before counts as lost.
 const MOST_WAITING: usize = 4096;
 
@@ -113,8 +116,14 @@ impl Echoes {
             other.is_beside(key) && ping.file == file && ping.notes.place == other.place && ping.has_sent(seq, t_ns)
         };
         let Some(index) = self.indices.iter().find(is_sent).map(|(_, index)| *index) else { return false };
-        self.indices.insert(key, index);
+        self.remember(key, index);
         true
+    }
+
+    fn remember(&mut self, key: Key, index: usize) {
+        if self.indices.len() < MOST_SIGHTINGS {
+            self.indices.insert(key, index);
+        }
     }
 
     /// A reply where no requests are seen: of the interfaces of one file, one may see the requests and another the
@@ -126,7 +135,7 @@ impl Echoes {
         };
         let latest = self.indices.iter().filter(is_asked).map(|(_, index)| *index).max();
         if let Some(index) = latest {
-            self.indices.insert(key, index);
+            self.remember(key, index);
             self.pings[index].replied(echo.seq, t_ns, key.place);
         }
     }
