@@ -83,9 +83,9 @@ def test_no_part_of_an_import_controls_the_terminal(cli: Callable[..., Any], tmp
 
 
 def test_an_experiment_is_shown_without_its_control_characters(cli: Callable[..., Any], tmp_path: Path) -> None:
-    text = cli("list", "battling-rrul").out
+    text = cli("show", "battling-rrul").out
     (tmp_path / "x.toml").write_text(f"# \u202e \x9b[31m\n{text}", encoding="utf-8")
-    answer = cli("list", "x.toml")
+    answer = cli("show", "x.toml")
     assert answer.status == 0, answer.err
     assert _is_safe(answer.out + answer.err)
     assert answer.out.endswith(text)
