@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import dask
 import distributed
 from distributed.deploy.subprocess import SubprocessWorker
 
@@ -75,7 +76,10 @@ def _started(workers: int) -> Iterator[str]:
     alike = {"host": HERE, "dashboard": False}
     scheduler = {"cls": distributed.Scheduler, "options": {**alike, "port": 0, "dashboard_address": f"{HERE}:0"}}
     # Otherwise Dask leaves its directory `dask-scratch-space` behind, for other clusters of the user.
-    with tempfile.TemporaryDirectory(prefix="bufferscope-", ignore_cleanup_errors=True) as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="bufferscope-", ignore_cleanup_errors=True) as scratch,
+        dask.config.set({"temporary-directory": scratch}),
+    ):
         options = {
             **alike,
             "nthreads": 1,
