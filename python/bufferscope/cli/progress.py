@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bufferscope.cli.saying import note
 from bufferscope.executors import Unwatched, Watcher
 from bufferscope.job import Task
 
@@ -185,24 +186,25 @@ class _StepLines:
 @contextmanager
 def _bar(*, runs: bool) -> Iterator["Progress"]:
     """A display of rich on standard error that vanishes when all is done."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from bufferscope.cli.terminal import PlainConsole
 
     share = "{task.fields[done]} of {task.fields[runs]} runs" if runs else "{task.completed} of {task.total}"
     columns: tuple[ProgressColumn, ...] = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TextColumn(share),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=PlainConsole(stderr=True), transient=True) as progress:
         yield progress
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    note(line)
 
 
 def _duration(seconds: float) -> str:

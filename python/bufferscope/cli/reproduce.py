@@ -9,6 +9,7 @@ import typer
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 from bufferscope.cli.run import insist
+from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
     from bufferscope.job import Task
@@ -95,7 +96,7 @@ reason is told.
         print_warnings(results)
         if "guest" in others and not any(elsewhere.values()):
             print("A real kernel has not been run. To run it: bufferscope reproduce --engine guest")
-        print(f"The page: {drawn.resolve()}")
+        say(f"The page: {drawn.resolve()}")
     if any(each.failed for each in left_out):
         raise typer.Exit(1)
     if strict:

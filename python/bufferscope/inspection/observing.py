@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from bufferscope import _core
 from bufferscope.errors import InputError, printable
 from bufferscope.figures import NAMES
+from bufferscope.inspection.quic import OnlyQuicError, sentences
 from bufferscope.inspection.reading import Summary
 from bufferscope.inspection.telling import warnings
 from bufferscope.observed import Entry, Observation
@@ -22,6 +23,7 @@ FIGURES = {
     "flows": ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window"),
     "pings": ("rtt", "rtt_cdf"),
 }
+CUT = "cut off within the headers"
 NOT_IN_CAPTURES = ("transfers", "estimates")
 
 
@@ -29,7 +31,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
     """The run that captures show. Raises `InputError` if they show no connection and no ping."""
     entries = [*_flows(summary), *_pings(summary)]
     if not entries:
-        raise InputError(_nothing(summary))
+        raise _nothing(summary)
     hosts = list(dict.fromkeys(host for entry in entries for host in (entry.sender, entry.receiver)))
     if len(hosts) > MOST_HOSTS:
         hosts = ["near", "far"]
@@ -86,7 +88,12 @@ def _moment(first_ns: int | None) -> datetime | None:
         return None
 
 
-def _nothing(summary: Summary) -> str:
+def _nothing(summary: Summary) -> InputError:
+    found = _found_instead(summary)
+    return OnlyQuicError("; ".join([found, *sentences(summary)]), summary) if summary["quic"] else InputError(found)
+
+
+def _found_instead(summary: Summary) -> str:
     counts = summary["counts"]
     files = printable(", ".join(file["name"] for file in summary["files"]))
     if not counts["packets"]:
@@ -96,8 +103,13 @@ def _nothing(summary: Summary) -> str:
         "of UDP": counts["udp"],
         "not of the chosen hosts and ports": counts["not_chosen"],
         "without a time": counts["without_time"],
+        "captured more than once": counts["copies"],
         **counts["undecoded"],
     }
+    hint = " (cut off: capture more of each packet, tcpdump -s 0)" if counts["undecoded"].get(CUT) else ""
     told = ", ".join(f"{number:,} {what}" for what, number in kinds.items() if number)
+    looks = ", ".join(f"{number:,} seem to be {what}" for what, number in counts["guesses"].items())
+    told += f"; of UDP, {looks}" if looks else ""
     packets = f"{counts['packets']:,} packets" if counts["packets"] > 1 else "one packet"
-    return f"{files}: found {packets} ({told or 'none of a known kind'}); needed: data of a TCP connection, or a ping"
+    kinds_told = told or "none of a known kind"
+    return f"{files}: found {packets} ({kinds_told}); needed: data of a TCP connection, or a ping{hint}"

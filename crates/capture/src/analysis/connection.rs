@@ -256,6 +256,9 @@ impl Connection {
     /// By how much the second place's clock is faster than the first's; `None`: not known.
     fn find_skew(&self) -> Option<f64> {
         let pairs = self.pairs.as_ref()?;
+        if self.views[0].from.has_the_clock_of(&self.views[1].from) {
+            return None;
+        }
         let mut ways = [Vec::new(), Vec::new()];
         for direction in [0, 1] {
             // What passes the first place first goes towards the second.
