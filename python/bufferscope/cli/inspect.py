@@ -179,16 +179,18 @@ def _print_connections(found: "list[Connection]") -> None:
     table = plain_table("Connections, by direction of the data")
     for heading in ("Flow", "From", "To"):
         table.add_column(heading, overflow="fold")
-    for heading in ("kB", "Mbit/s", "RTT min", "median", "p95 (ms)", "In flight (kB)", "CE marks", "Sent again"):
+    for heading in ("kB", "Mbit/s", "RTT min", "median", "p95 (ms)", "RTT from", "In flight (kB)", "CE marks", "Sent again"):
         table.add_column(heading, justify="right")
-    names = ("delivered_kb", "goodput_mbit", "rtt_min_ms", "rtt_median_ms", "rtt_p95_ms", "inflight_max_kb", "marks")
+    before = ("delivered_kb", "goodput_mbit", "rtt_min_ms", "rtt_median_ms", "rtt_p95_ms")
+    after = ("inflight_max_kb", "marks")
     for each in found[:MOST_ROWS]:
         again = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in each.retransmissions.items())
-        cells = [_cell(each.facts[name]) for name in names]
-        table.add_row(each.flow, each.sender, each.receiver, *cells, again or "0")
+        numbers, more = ([_cell(each.facts[name]) for name in names] for names in (before, after))
+        source = each.round_trips.source if each.round_trips else "-"
+        table.add_row(each.flow, each.sender, each.receiver, *numbers, source, *more, again or "0")
     console().print(table)
-    if (more := len(found) - MOST_ROWS) > 0:
-        print(f"Connections not shown: {more}. --json has all of them.")
+    if (hidden := len(found) - MOST_ROWS) > 0:
+        print(f"Connections not shown: {hidden}. --json has all of them.")
 
 
 def _cell(value: float | None) -> str:
