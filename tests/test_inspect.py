@@ -33,8 +33,8 @@ def test_a_download_is_seen_with_its_delay_its_window_and_its_goodput(tmp_path: 
     (flow,) = connections(found.run, found.summary)
     assert (flow.sender, flow.receiver) == ("203.0.113.5:443", "192.0.2.1:50000")
     assert flow.facts["rtt_median_ms"] == pytest.approx(WINDOW * PACKET_BYTES * 8 / 10_000, rel=0.01)
-    # The first packet waits for nobody: its own 1.2 ms on the wire, and the path.
-    assert flow.facts["rtt_min_ms"] == pytest.approx(20 + 1.2, abs=0.2)
+    # The handshake waits for nobody.
+    assert flow.facts["rtt_min_ms"] == pytest.approx(20, abs=0.01)
     assert flow.facts["inflight_max_kb"] == pytest.approx(WINDOW * 1.46, rel=0.02)
     assert flow.facts["goodput_mbit"] == pytest.approx(10 * 1460 / 1500, rel=0.02)
     assert flow.facts["delivered_kb"] == pytest.approx(3000 * 1.46)
