@@ -259,7 +259,7 @@ def _measured(evaluated: Evaluated) -> str:
     """The mean; with repetitions, also half the width of its 95 % confidence interval."""
     if evaluated.measured is None:
         return "-"
-    chance = "" if evaluated.reach is None else f"{NBSP}±{NBSP}{margin(evaluated.reach)}"
+    chance = "" if evaluated.reach is None else f"{NBSP}±{NBSP}{margin(evaluated.reach, evaluated.measured)}"
     return number(evaluated.measured) + chance
 
 

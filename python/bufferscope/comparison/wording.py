@@ -53,7 +53,7 @@ def _cell(point: PointComparison, metric: str, side: str, difference: Difference
     told = wording.difference(compared, unit)
     if not math.isnan(compared.reach):
         absolute, bracket, share = told.partition(" (")
-        told = f"{absolute} ±{NBSP}{margin(compared.reach)}{bracket}{share}"
+        told = f"{absolute} ±{NBSP}{margin(compared.reach, compared.reference.mean)}{bracket}{share}"
     return Cell(side, value, told, BEYOND[None if within is None else not within], within is False)
 
 

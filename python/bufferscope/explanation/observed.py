@@ -14,7 +14,7 @@ from bufferscope.explanation.seen import SEEN_FROM, Seen, seen
 from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import episodes
 from bufferscope.explanation.statement import Cause, Explanation, Number, Statement
-from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE
+from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
 from bufferscope.metrics.network import OVER_TCP
 from bufferscope.metrics.records import RunRecords
 
@@ -80,6 +80,9 @@ def _of_pings(found: Evidence, has_load: bool) -> tuple[Statement, Cause]:
         return Statement("verdict", "Cannot tell: more than half of the pings have no answer."), Cause.UNKNOWN
     numbers["delay_ms"] = 1e3 * added_s
     least = f"half of the pings take {words.time(added_s)} longer than the fastest, {words.time(asked.own_s)}"
+    if asked.lost_share >= LEAST_LOST:
+        least += f", and {words.percent(asked.lost_share)} of them have no answer"
+        numbers["lost_share"] = asked.lost_share
     if _is_much(added_s, asked.own_s) and has_load:
         sentence = f"Under load, {least}: packets wait somewhere on the path."
         return Statement("verdict", sentence, numbers, "rtt", WHERE), Cause.QUEUE
