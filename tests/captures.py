@@ -128,11 +128,11 @@ def growing(
     down, up = (server, 443, client, 50_000), (client, 50_000, server, 443)
     mss = 1448
 
-    def stamped(t_ns: int, echo: int) -> bytes:
-        return b"\x01\x01\x08\x0a" + struct.pack(">II", 1 + (t_ns + 10_000 * MS) // tick_ns, echo)
-
     def clock(t_ns: int) -> int:
         return 1 + (t_ns + 10_000 * MS) // tick_ns
+
+    def stamped(t_ns: int, echo: int) -> bytes:
+        return b"\x01\x01\x08\x0a" + struct.pack(">II", clock(t_ns), echo)
 
     packets = []
     if handshake:
@@ -157,7 +157,8 @@ def growing(
         echo = clock(passed[-1]) if passed else clock(to_sender_ns + to_receiver_ns)
         answers.append(t_ns + to_receiver_ns)
         packets.append(tcp(t_ns, down, 1000 + number * mss, 100, ACK, mss, stamped(t_ns, echo), ident=1 + number))
-        packets.append(tcp(answers[-1], up, 100, 1000 + (number + 1) * mss, ACK, options=stamped(answers[-1], clock(t_ns))))
+        answer = stamped(answers[-1], clock(t_ns))
+        packets.append(tcp(answers[-1], up, 100, 1000 + (number + 1) * mss, ACK, options=answer))
     if close:
         end, end_ns = 1000 + segments * mss, answers[-1] + 500 * MS
         packets.append(tcp(end_ns, up, 100, end, FIN | ACK, options=stamped(end_ns, clock(end_ns - MS))))

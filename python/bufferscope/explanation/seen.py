@@ -98,6 +98,6 @@ def _shut_share(run: RunRecords, sender: Sender) -> float:
     )
     if known["accounted"].any():
         return sender.receiver_share
-    whole = known["lasts"].sum()
-    shut = known.filter(pl.col("shut"))["lasts"].sum()
-    return max(sender.receiver_share, shut / whole if whole else 0.0)
+    whole_ns = int(known["lasts"].sum() or 0)
+    shut_ns = int(known.filter(pl.col("shut"))["lasts"].sum() or 0)
+    return max(sender.receiver_share, shut_ns / whole_ns if whole_ns else 0.0)

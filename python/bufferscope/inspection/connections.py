@@ -14,6 +14,25 @@ if TYPE_CHECKING:
 MS, KB, MBIT = 1e6, 1e3, 1e6
 
 
+SERVICES = {
+    20: "ftp",
+    22: "ssh",
+    25: "smtp",
+    53: "dns",
+    80: "http",
+    143: "imap",
+    443: "https",
+    445: "smb",
+    853: "dns",
+    873: "rsync",
+    993: "imap",
+    2049: "nfs",
+    5001: "iperf",
+    5201: "iperf3",
+    8080: "http",
+    12865: "netperf",
+}
+"""Services by their ports, for the names of connections."""
 HALVES = {
     RECEIVER: "from here to the receiver and back: the capture was made at the sender, or shows no more",
     SENDER: "from here to the sender and back: the capture was made at the receiver",
@@ -50,6 +69,8 @@ class Connection:
     """One direction of a connection that carried data."""
 
     flow: str
+    name: str
+    """What it is to a reader: the service and its host, as far as the ports tell."""
     sender: str
     """Address and port."""
     receiver: str
@@ -68,6 +89,7 @@ def connections(run: Run, summary: Summary) -> list[Connection]:
     found = [
         Connection(
             flow["name"],
+            connection_name(flow["from"], flow["to"]),
             _end(flow["from"]),
             _end(flow["to"]),
             _facts(flow, rtt.get(flow["name"]), windows.get(flow["name"])),
@@ -84,6 +106,7 @@ def document(found: Sequence[Connection]) -> list[dict[str, object]]:
     return [
         {
             "flow": each.flow,
+            "name": each.name,
             "from": each.sender,
             "to": each.receiver,
             **{name: None if value is None else round(value, 4) for name, value in each.facts.items()},
@@ -94,6 +117,20 @@ def document(found: Sequence[Connection]) -> list[dict[str, object]]:
         }
         for each in found
     ]
+
+
+def connection_name(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:
+    """A name for a direction of a connection. The end with the known port, or else the lower one, is the server.
+
+    >>> connection_name({"address": "203.0.113.5", "port": 443}, {"address": "192.0.2.1", "port": 50000})
+    'https from 203.0.113.5'
+    >>> connection_name({"address": "2001:db8::1", "port": 40000}, {"address": "2001:db8:1::2", "port": 5201})
+    'iperf3 to 2001:db8:1::2'
+    """
+    is_from = (sender["port"] not in SERVICES, sender["port"]) < (receiver["port"] not in SERVICES, receiver["port"])
+    server = sender if is_from else receiver
+    service = SERVICES.get(server["port"], f"port {server['port']}")
+    return f"{service} {'from' if is_from else 'to'} {server['address']}"
 
 
 def _windows(run: Run) -> "pl.DataFrame":

@@ -60,7 +60,9 @@ def _named(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     if len(nodes) > MOST_HOSTS:
         return [replace(entry, sender=NEAR, receiver=FAR) for entry in entries], [NEAR, FAR]
     ends = [names[entry.sender, entry.receiver] for entry in entries]
-    return [replace(entry, sender=one, receiver=other) for entry, (one, other) in zip(entries, ends, strict=True)], nodes
+    return [
+        replace(entry, sender=one, receiver=other) for entry, (one, other) in zip(entries, ends, strict=True)
+    ], nodes
 
 
 def _figures(summary: Summary) -> list[str]:

@@ -140,7 +140,10 @@ impl Connection {
         let samples = [(Method::Acknowledgement, acknowledged), (Method::Timestamp, echoed)];
         for (method, rtt_ns) in samples {
             if let Some(rtt_ns) = rtt_ns {
-                self.round_trip(RoundTrip { view: index, direction: back, t_ns: segment.t_ns, method, rtt_ns }, context);
+                self.round_trip(
+                    RoundTrip { view: index, direction: back, t_ns: segment.t_ns, method, rtt_ns },
+                    context,
+                );
             }
         }
         for direction in [0, 1] {

@@ -53,11 +53,8 @@ impl Halves {
 
     /// The path's round trip; `None`: not known, or not yet.
     pub(super) fn path(&self, at_end: bool) -> Option<Path> {
-        let path = |each: &Estimate, at_sender| Path {
-            least_ns: each.least_ns,
-            smoothed_ns: each.smoothed_ns,
-            at_sender,
-        };
+        let path =
+            |each: &Estimate, at_sender| Path { least_ns: each.least_ns, smoothed_ns: each.smoothed_ns, at_sender };
         match [self.best(Half::Receiver), self.best(Half::Sender)] {
             [None, None] => None,
             [Some(to_receiver), None] => (at_end || to_receiver.count >= FEW).then(|| path(&to_receiver, true)),

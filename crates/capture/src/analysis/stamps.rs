@@ -111,7 +111,8 @@ impl Stamp {
             // New data that no data asked for: it left at the latest before the next value came, and the value came after
             // the segment before it had left.
             None => {
-                let waits = [next_ns.map(|next_ns| next_ns - self.first_ns), before_ns.map(|before_ns| t_ns - before_ns)];
+                let waits =
+                    [next_ns.map(|next_ns| next_ns - self.first_ns), before_ns.map(|before_ns| t_ns - before_ns)];
                 let wait_ns = waits.into_iter().flatten().min()?;
                 (wait_ns <= (t_ns - self.first_ns) / WAIT_PART).then_some(self.first_ns)
             }

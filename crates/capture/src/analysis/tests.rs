@@ -216,7 +216,12 @@ fn a_syn_sent_twice_tells_no_round_trip_time() {
     for t_ms in [0, 1000] {
         capture.show(Segment { flags: Flags(Flags::SYN), seq: ISN, ..data(t_ms, 0, 0) });
     }
-    capture.show(Segment { flags: Flags(Flags::SYN | Flags::ACK), seq: 5000, ack: ISN.wrapping_add(1), ..ack(1030, 0) });
+    capture.show(Segment {
+        flags: Flags(Flags::SYN | Flags::ACK),
+        seq: 5000,
+        ack: ISN.wrapping_add(1),
+        ..ack(1030, 0)
+    });
     capture.data(1050, [0]);
     let (_, sink) = capture.finish();
     assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), []);
