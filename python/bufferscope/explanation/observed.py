@@ -12,7 +12,7 @@ from bufferscope.explanation.effects import effects
 from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.seen import SEEN_FROM, Seen, seen
 from bufferscope.explanation.senders import Sender
-from bufferscope.explanation.standing import episodes
+from bufferscope.explanation.standing import episodes, spans
 from bufferscope.explanation.statement import Cause, Explanation, Number, Statement
 from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
 from bufferscope.metrics.network import OVER_TCP
@@ -97,13 +97,18 @@ def _is_much(added_s: float, own_s: float) -> bool:
 def _inflation(main: Seen) -> Iterator[Statement]:
     """Since when the round trips are longer, and where they were seen."""
     added_s = main.smoothed_s - main.least_s
-    onset_s, share = episodes(main.times_s, added_s) if len(main.times_s) > 1 else (None, 0.0)
-    if onset_s is not None:
+    known_s = float(main.times_s[-1] - main.times_s[0]) if len(main.times_s) > 1 else 0.0
+    found = spans(main.times_s, added_s) if known_s else []
+    if found:
+        begin_s, end_s = max(found, key=lambda span: span[1] - span[0])
+        _, share = episodes(main.times_s, added_s)
         sentence = (
-            f"Its round trips are longer by 5 ms or more since {words.instant(onset_s)}, "
-            f"for {words.share(share)} of its time."
+            f"Its round trips are longer than the least by 5 ms or more for {words.share(share)} of the "
+            f"{words.length(known_s)} in which they are known; the longest time without a break is from "
+            f"{words.instant(begin_s)} to {words.instant(end_s)}."
         )
-        yield Statement("since", sentence, {"onset_s": onset_s, "standing_share": share}, "rtt_window")
+        numbers: dict[str, Number] = {"onset_s": begin_s, "end_s": end_s, "known_s": known_s, "standing_share": share}
+        yield Statement("since", sentence, numbers, "rtt_window")
     if main.half in SEEN_FROM:
         yield Statement("where", SEEN_FROM[main.half], {"half": main.half}, "round_trips")
 
