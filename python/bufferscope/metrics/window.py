@@ -17,6 +17,9 @@ from bufferscope.scenario import SIDES, Scenario
 if TYPE_CHECKING:
     from bufferscope.metrics.batch import Batch
 
+ENDLESS = 2**62
+"""Later than any time of a run."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -70,13 +73,15 @@ def test_load(scenario: Scenario) -> Window | None:
 def idle_times(scenario: Scenario) -> list[Window]:
     """The times, both ends included, at which a run with known load has none: before it and after it.
 
-    In a run that another program observed without its load, that is the time before the warm-up ends.
+    In a run that another program observed without its load, that is the time before the warm-up ends, and the time
+    after the duration, which then ends with the load.
     """
-    loaded = test_load(scenario)
-    if loaded is None:
-        begins = scenario["warmup_ns"] if _is_unknown(scenario) else 0
-        loaded = Window(begins, scenario["duration_ns"])
-    parts = [Window(0, loaded.start_ns - 1), Window(loaded.end_ns + 1, scenario["duration_ns"])]
+    loaded, ends = test_load(scenario), scenario["duration_ns"]
+    if loaded is None and _is_unknown(scenario):
+        loaded, ends = Window(scenario["warmup_ns"], ends), ENDLESS
+    elif loaded is None:
+        loaded = Window(0, ends)
+    parts = [Window(0, loaded.start_ns - 1), Window(loaded.end_ns + 1, ends)]
     return [part for part in parts if part.end_ns >= part.start_ns]
 
 
