@@ -119,12 +119,16 @@ def _progress(captures: list[str], *, silent: bool) -> Iterator[Callable[[int], 
 
 def _page(inspection: "Inspection", directory: Path, *, silent: bool) -> Path:
     from bufferscope.cli.pages import page
+    from bufferscope.explanation import explain_run
+    from bufferscope.inspection.connections import connections
+    from bufferscope.inspection.opening import opening
     from bufferscope.report import build
     from bufferscope.result import Result
 
     left = f"the run is in {inspection.run.path}/"
     result = Result([inspection.run])
-    return page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
+    begin = opening(inspection, connections(inspection.run, inspection.summary), explain_run(inspection.run))
+    return page(directory, lambda path, step: build([result], path, step, opening=begin), silent=silent, left=left)
 
 
 def _print_document(inspection: "Inspection", page: Path | None) -> None:
@@ -153,6 +157,7 @@ def _print(inspection: "Inspection", page: Path | None) -> None:
     from bufferscope.cli.terminal import console
     from bufferscope.explanation import explain_run
     from bufferscope.inspection.connections import connections
+    from bufferscope.inspection.opening import next_command
     from bufferscope.result import Result
 
     console().print(Text(_about(inspection.summary)))
@@ -161,11 +166,13 @@ def _print(inspection: "Inspection", page: Path | None) -> None:
     _print_quic(inspection.summary)
     if inspection.summary["pings"]:
         _print_pings(inspection)
-    print_explanation(inspection.run, explain_run(inspection.run), many=False)
+    explained = explain_run(inspection.run)
+    print_explanation(inspection.run, explained, many=False)
     print_warnings([Result([inspection.run])])
     say(f"Stored in {inspection.run.path}/")
     if page:
         say(f"The page: {page.resolve()}")
+    say(f"Next: {next_command(inspection, found, explained)[0]}")
 
 
 def _show_only_quic(found: "OnlyQuicError", *, json: bool, quiet: bool) -> None:
@@ -240,16 +247,28 @@ def _print_connections(found: "list[Connection]") -> None:
     table = plain_table("Connections, by direction of the data")
     for heading in ("Flow", "From", "To"):
         table.add_column(heading, overflow="fold")
-    for heading in ("kB", "Mbit/s", "RTT min", "median", "p95 (ms)", "In flight (kB)", "CE marks", "Sent again"):
+    for heading in (
+        "kB",
+        "Mbit/s",
+        "RTT min",
+        "median",
+        "p95 (ms)",
+        "RTT from",
+        "In flight (kB)",
+        "CE marks",
+        "Sent again",
+    ):
         table.add_column(heading, justify="right")
-    names = ("delivered_kb", "goodput_mbit", "rtt_min_ms", "rtt_median_ms", "rtt_p95_ms", "inflight_max_kb", "marks")
+    before = ("delivered_kb", "goodput_mbit", "rtt_min_ms", "rtt_median_ms", "rtt_p95_ms")
+    after = ("inflight_max_kb", "marks")
     for each in found[:MOST_ROWS]:
         again = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in each.retransmissions.items())
-        cells = [_cell(each.facts[name]) for name in names]
-        table.add_row(each.flow, each.sender, each.receiver, *cells, again or "0")
+        numbers, more = ([_cell(each.facts[name]) for name in names] for names in (before, after))
+        source = each.round_trips.source if each.round_trips else "-"
+        table.add_row(each.flow, each.sender, each.receiver, *numbers, source, *more, again or "0")
     console().print(table)
-    if (more := len(found) - MOST_ROWS) > 0:
-        print(f"Connections not shown: {more}. --json has all of them.")
+    if (hidden := len(found) - MOST_ROWS) > 0:
+        print(f"Connections not shown: {hidden}. --json has all of them.")
 
 
 def _cell(value: float | None) -> str:

@@ -1,7 +1,7 @@
 """What was captured, as a run that somebody observed.
 
 The names of flows and pings come from the core: a flow is `<traffic>/<number>`, a ping `ping`, `ping-2`, ... An entry
-of the traffic is made for each of these names. The ends are named by their addresses as long as these are few.
+of the traffic is made for each of these names. The ends are named after their addresses as long as these are few.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from bufferscope import _core
 from bufferscope.errors import InputError, printable
 from bufferscope.figures import NAMES
+from bufferscope.inspection.nodes import node_names
 from bufferscope.inspection.quic import OnlyQuicError, sentences
 from bufferscope.inspection.reading import Summary
 from bufferscope.inspection.telling import warnings
@@ -18,7 +19,8 @@ from bufferscope.observed import Entry, Observation
 from bufferscope.store.metadata import Source
 
 MOST_HOSTS = 12
-"""With more addresses, the ends are called `near` and `far`."""
+"""With more nodes, the ends are called `near` and `far`."""
+NEAR, FAR = "near", "far"
 FIGURES = {
     "flows": ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window"),
     "pings": ("rtt", "rtt_cdf"),
@@ -32,10 +34,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
     entries = [*_flows(summary), *_pings(summary)]
     if not entries:
         raise _nothing(summary)
-    hosts = list(dict.fromkeys(host for entry in entries for host in (entry.sender, entry.receiver)))
-    if len(hosts) > MOST_HOSTS:
-        hosts = ["near", "far"]
-        entries = [replace(entry, sender="near", receiver="far") for entry in entries]
+    entries, hosts = _named(entries)
     files = ", ".join(file["name"] for file in summary["files"])
     return Observation(
         name=name,
@@ -54,6 +53,18 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
         warnings=warnings(summary),
         figures=_figures(summary),
     )
+
+
+def _named(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+    """Entries whose ends are addresses, with the names of nodes instead, and these nodes."""
+    names = node_names((entry.sender, entry.receiver) for entry in entries)
+    nodes = list(dict.fromkeys(node for pair in names.values() for node in pair))
+    if len(nodes) > MOST_HOSTS:
+        return [replace(entry, sender=NEAR, receiver=FAR) for entry in entries], [NEAR, FAR]
+    ends = [names[entry.sender, entry.receiver] for entry in entries]
+    return [
+        replace(entry, sender=one, receiver=other) for entry, (one, other) in zip(entries, ends, strict=True)
+    ], nodes
 
 
 def _figures(summary: Summary) -> list[str]:

@@ -19,7 +19,7 @@ def cwnd(result: ResultRecords) -> alt.LayerChart:
     """
     frame = over_time(result, _samples)
     if frame.is_empty():
-        raise NoDataError("cwnd: no samples of a TCP connection")
+        raise NoDataError("cwnd: no sample of a TCP connection has a congestion window")
     x, y = axes.time_axis(result), alt.Y("packets:Q", title="window (packets)")
     layers = _medians(result, frame, x, y) if repetitions.are_many(result) else _connections(result, frame, x, y)
     together = "All connections of a point together." if repetitions.are_many(result) and _several(frame) else ""
@@ -70,7 +70,8 @@ def _samples(run: RunRecords) -> pl.DataFrame:
     bulk = [entry["name"] for entry in traffic_named(run.scenario, "tcp")]
     shown = bulk or [entry["name"] for entry in traffic_named(run.scenario, "web")]
     threshold = (pl.col("ssthresh_bytes") / int(run.meta["mss_bytes"])).alias("ssthresh_packets")
-    return run.flows.filter(traffic_of_flow().is_in(shown)).select("t_ns", "flow", cwnd_packets(run), threshold)
+    known = run.flows.filter(traffic_of_flow().is_in(shown)).drop_nulls("cwnd_bytes")
+    return known.select("t_ns", "flow", cwnd_packets(run), threshold)
 
 
 def _description(result: ResultRecords, frame: pl.DataFrame) -> str:
