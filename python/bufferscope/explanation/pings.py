@@ -25,7 +25,7 @@ class Pings:
     back: tuple[Port, ...]
     """The ports that its answer crosses."""
     own_s: float
-    """The round trip on the idle path; where nobody knows that, the least that was seen."""
+    """The round trip on the idle path; where nobody knows that, the least that was seen at any time of the run."""
     own_out_s: float
     """The part of it that the probe takes; 0 where nobody knows that."""
     rows: pl.DataFrame
@@ -76,7 +76,7 @@ def pings(run: RunRecords, window: Window) -> list[Pings]:
         sent = run.probes.filter(pl.col("probe") == entry["name"])
         rows = window.rows(sent, "sent_ns").select("sent_ns", "rtt_ns", "owd_up_ns", "owd_down_ns")
         if rows.height:
-            own_s, own_out_s = _least_s(rows), 0.0
+            own_s, own_out_s = _least_s(sent), 0.0
             if run.meta["engine"] in ENGINES:
                 ip_bytes = entry["payload_bytes"] + HEADER_BYTES
                 own_out_s = transit_s(out, capacity, ip_bytes, window)
