@@ -6,6 +6,8 @@ path, and goodput times that for what the path holds. From one end nobody can te
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from bufferscope.engines import ENGINES
 from bufferscope.explanation import words
 from bufferscope.explanation.effects import effects
@@ -15,7 +17,7 @@ from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import episodes
 from bufferscope.explanation.statement import Cause, Explanation, Number, Statement
 from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
-from bufferscope.metrics.network import OVER_TCP
+from bufferscope.metrics.network import NANOSECONDS, OVER_TCP
 from bufferscope.metrics.records import RunRecords
 
 MUCH_ADDED_S = 0.05
