@@ -60,20 +60,20 @@ def data_of(spec: Spec, layer: Spec) -> pl.DataFrame:
 
 
 def essentials(spec: Spec) -> list[tuple[str, dict[str, str]]]:
-    """Mark and encoded fields of each layer except the crosshair."""
+    """Mark and encoded fields of each layer except the crosshair and the shade of a drag."""
     return [
         (
             layer["mark"]["type"],
             {channel: code["field"] for channel, code in layer["encoding"].items() if "field" in code},
         )
         for layer in spec["layer"]
-        if layer.get("name") != "crosshair"
+        if layer.get("name") not in ("drag", "crosshair")
     ]
 
 
 def layers(spec: Spec, mark: str) -> list[Spec]:
     """The layers of a mark, except those for the pointer."""
-    seen = [layer for layer in spec["layer"] if layer.get("name") not in ("hover", "crosshair")]
+    seen = [layer for layer in spec["layer"] if layer.get("name") not in ("hover", "drag", "crosshair")]
     return [layer for layer in seen if layer["mark"]["type"] == mark]
 
 

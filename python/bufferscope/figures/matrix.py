@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from bufferscope.figures import parts
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.statistics import Estimate, estimate
@@ -41,7 +42,7 @@ class Look:
     scale: alt.Scale
 
 
-def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
+def matrix(result: ResultRecords, value: Value, look: Look) -> LayerFigure:
     """One cell per point, in the order of the sweep, with the point's value as colour and number.
 
     With repetitions, half the width of the mean's 95 % confidence interval is shown below the number. If `value`

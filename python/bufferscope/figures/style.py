@@ -82,6 +82,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "style": {
             "limit": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.9},
             "capacity": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "bound": {"strokeDash": [5, 4], "strokeWidth": 1.25},
             "claimed": {"strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.8},
             "smoke": {"color": theme.muted, "opacity": 0.28},
             "lost": {"strokeWidth": 1.5, "opacity": 0.9},
@@ -95,6 +96,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "number": {"color": theme.ink, "fontSize": 13},
             "interval": {"color": theme.ink, "fontSize": 11},
             "names": {"fontSize": 13, "fontWeight": 600},
+            "drag": {"color": theme.muted},
             "crosshair": {"color": theme.muted, "strokeWidth": 1},
         },
         "title": {

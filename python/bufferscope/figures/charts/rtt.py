@@ -3,7 +3,8 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, ends, parts, pointer, repetitions
+from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points, probe_path
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.rtt import echoes
@@ -11,7 +12,7 @@ from bufferscope.metrics.rtt import echoes
 MS = 1e6
 
 
-def rtt(result: ResultRecords) -> alt.LayerChart:
+def rtt(result: ResultRecords) -> Figure:
     """Round-trip times in ms, one line per point; lines have gaps where probes were lost, and marks above for these."""
     probe_path(result.runs[0])
     frame = over_time(result, _probes)
@@ -28,7 +29,7 @@ def rtt(result: ResultRecords) -> alt.LayerChart:
     layers += parts.lanes(result, lost, "lost")
     logarithmic = "Logarithmic scale." if axes.is_wide(answered["rtt_ms"]) else ""
     subtitle = parts.sentence(_loss_note(result, frame), logarithmic, repetitions.note(result))
-    chart = parts.framed(layers, "Round-trip time", subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, "Round-trip time", subtitle, _description(result, frame))
     return pointer.over_time(chart, result)
 
 
