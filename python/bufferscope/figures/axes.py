@@ -22,7 +22,8 @@ WIDE = 50
 COLOURS = 8
 """The most series that have a colour each."""
 DASHES = ([1, 0], [6, 3], [2, 3], [8, 3, 2, 3])
-"""The dashes of the first eight series, of the next eight, and so on."""
+SHAPES = ("circle", "triangle-up", "square", "cross")
+"""The dashes and the marks of the first eight series, of the next eight, and so on."""
 MOST_NAMES = 4
 """The most lines that get names beside the plot; for more lines, the legend is quicker to read."""
 LONGEST_NAME = 18
@@ -105,6 +106,15 @@ def series_dash(names: Sequence[str], title: str | None, legend: alt.Legend | No
     dashes = [DASHES[place // COLOURS % len(DASHES)] for place in range(len(names))]
     scale = alt.Scale(domain=list(names), range=dashes)
     return alt.StrokeDash("series:N", title=title, sort=None, scale=scale, legend=legend)
+
+
+def series_shape(names: Sequence[str], title: str | None, legend: alt.Legend | None) -> Optional[alt.Shape]:
+    """The same as `series_dash` for marks without lines: a shape for each eight series."""
+    if len(names) <= COLOURS:
+        return alt.Undefined
+    shapes = [SHAPES[place // COLOURS % len(SHAPES)] for place in range(len(names))]
+    scale = alt.Scale(domain=list(names), range=shapes)
+    return alt.Shape("series:N", title=title, sort=None, scale=scale, legend=legend)
 
 
 def dot_color(result: ResultRecords) -> Optional[alt.Color]:

@@ -24,6 +24,10 @@ class _Figure:
         end_s = specification.get("usermeta", {}).get("end_s")
         if end_s is not None:
             specification["params"] = [*specification.get("params", ()), *zooming.parameters(end_s)]
+        else:
+            for plot in specification.get("concat", [specification]):
+                for layer in plot.get("layer", ()):
+                    layer["encoding"] = zooming.whole(layer.get("encoding", {}))
         if "config" in specification:
             specification["config"].setdefault("legend", {}).update(legends.layout(specification))
         return specification

@@ -17,7 +17,7 @@ PANEL_HEIGHT = 110
 """Height in pixels of a panel in figures with one panel per point (`multiples.py`)."""
 ROW = 44
 """Height in pixels of a row in figures that compare points."""
-MOST_COUNTS = 8
+MOST_COUNTS = 12
 """The most points whose counts are named in an explanation."""
 MOST_ROWS = 5000
 """The most rows of a table in a chart: Altair refuses more, and more rows would make pages large."""

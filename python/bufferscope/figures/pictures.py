@@ -16,7 +16,7 @@ PPI, CSS_PPI = 144, 72
 
 def still(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The specification without hovering, zooming and descriptions of marks; its picture has a tenth of the size."""
-    kept = {**spec, "params": zooming.fixed()}
+    kept = {key: value for key, value in spec.items() if key != "params"}
     if "layer" in kept:
         kept["layer"] = _seen(kept["layer"])
     if "concat" in kept:
@@ -34,7 +34,7 @@ def _seen(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _settled(layer: dict[str, Any]) -> dict[str, Any]:
     """A layer whose encodings don't depend on the choice of series, but are those with all series chosen."""
-    encoding = {channel: _chosen(code) for channel, code in layer.get("encoding", {}).items()}
+    encoding = {channel: _chosen(code) for channel, code in zooming.whole(layer.get("encoding", {})).items()}
     return {key: value for key, value in layer.items() if key != "params"} | {"encoding": encoding}
 
 

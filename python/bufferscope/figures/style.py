@@ -88,7 +88,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "lost": {"strokeWidth": 1.5, "opacity": 0.9},
             "note": {"color": theme.muted, "fontSize": 13},
             "guide": {"color": theme.muted},
-            "label": {"fontSize": 12},
+            "label": {"color": theme.ink, "fontSize": 12},
             "leader": {"color": theme.muted, "strokeWidth": 0.75, "opacity": 0.8},
             "median": {"color": theme.background, "opacity": 1},
             "predicted": {"color": theme.ink, "opacity": 1},

@@ -29,9 +29,14 @@ def domain(end_s: float) -> list[alt.ExprRef]:
     return [alt.ExprRef(f"{PERIOD} ? {PERIOD}[{place}] : {end:.10g}") for place, end in enumerate((0.0, end_s))]
 
 
-def fixed() -> list[dict[str, Any]]:
-    """The parameters of a picture, which shows the whole run."""
-    return [{"name": PERIOD, "value": None}]
+def whole(encoding: dict[str, Any]) -> dict[str, Any]:
+    """A layer's encoding with the whole run on its time axis, for charts without the parameters."""
+    scale = encoding.get("x", {}).get("scale") or {}
+    ends = scale.get("domain")
+    if not isinstance(ends, list) or not any(isinstance(end, dict) for end in ends):
+        return encoding
+    domain = [float(end["expr"].rpartition(" : ")[2]) for end in ends]
+    return encoding | {"x": encoding["x"] | {"scale": scale | {"domain": domain}}}
 
 
 def parameters(end_s: float) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ def cwnd(result: ResultRecords) -> Figure:
     layers = _medians(result, frame, x, y) if repetitions.are_many(result) else _connections(result, frame, x, y)
     together = "All connections of a point together." if repetitions.are_many(result) and _several(frame) else ""
     subtitle = parts.sentence(repetitions.note(result), together)
-    chart = multiples.framed(result, layers, "Congestion window", subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, ("Congestion window", subtitle), _description(result, frame))
     return pointer.over_time(chart, result)
 
 
@@ -33,7 +33,7 @@ def _connections(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y)
     """One line per connection, with its threshold."""
     lines = repetitions.drawn(result, _windows(frame), "packets", ["point", "flow", "what"])
     dashes = alt.Scale(domain=[CWND, SSTHRESH], range=[[1, 0], [2, 4]])
-    dash = alt.StrokeDash("what:N", title=None, scale=dashes)
+    dash = alt.StrokeDash("what:N", title=None, scale=dashes, legend=alt.Legend(symbolOpacity=1))
     color = axes.point_color(result)
     layers = repetitions.layers(lines, x, y, color, ["flow:N"], dash, opacity=0.6 if _several(frame) else 1)
     if not _several(frame):

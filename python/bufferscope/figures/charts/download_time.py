@@ -51,7 +51,7 @@ def download_time(result: ResultRecords) -> Figure:
     ]
     mean = "Dashed: mean of the repetitions; band: its 95 % confidence interval." if repeated else "Dashed: mean."
     subtitle = parts.sentence(repetitions.pooled_note(result), mean, _unfinished_note(result, unfinished))
-    chart = multiples.framed(result, layers, "Download time", subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, ("Download time", subtitle), _description(result, frame))
     return pointer.over_time(chart, result)
 
 

@@ -45,7 +45,7 @@ def goodput(result: ResultRecords) -> Figure:
     names = by_traffic["traffic"].unique(maintain_order=True).to_list()
     if not compares_points and len(names) > axes.COLOURS:
         return multiples.panels(layers, names, "traffic", heading, description)
-    return pointer.over_time(multiples.framed(result, layers, *heading, description), result)
+    return pointer.over_time(multiples.framed(result, layers, heading, description), result)
 
 
 def _layers(

@@ -13,6 +13,7 @@ LOOK = Look(
     quantity="goodput (Mbit/s)",
     format=".2f",
     scale=alt.Scale(range=style.BETTER, interpolate="rgb"),
+    least_ratio=1,
 )
 
 

@@ -31,7 +31,7 @@ def queue_length(result: ResultRecords, port: str | None = None) -> Figure:
     layers += ends.layers(result, lines.strong, y, color, top)
     layers.append(pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines)))
     subtitle = parts.sentence(_limit_note(limits, drawn), repetitions.note(result))
-    chart = multiples.framed(result, layers, f"Queue at {name}", subtitle, _description(result, frame, name))
+    chart = multiples.framed(result, layers, (f"Queue at {name}", subtitle), _description(result, frame, name))
     return pointer.over_time(chart, result)
 
 

@@ -41,7 +41,7 @@ def receive_window(result: ResultRecords) -> Figure:
         pointer.hover(thinned, x, y, color, result, [alt.Tooltip("flow:N")]),
     ]
     note = "One line per connection." if several else ""
-    return multiples.framed(result, layers, "Advertised receive window", note, _description(result, frame))
+    return multiples.framed(result, layers, ("Advertised receive window", note), _description(result, frame))
 
 
 def _samples(run: RunRecords) -> pl.DataFrame:

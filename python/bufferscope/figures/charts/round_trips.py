@@ -35,7 +35,8 @@ def round_trips(result: ResultRecords) -> Figure:
     y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", frame["rtt_ms"], parts.headroom(result, again))
     ways = [way for way in WAYS.values() if way in frame["way"]]
     dashes = alt.Scale(domain=ways, range=[[1, 0], [2, 4]][: len(ways)])
-    dash = alt.StrokeDash("way:N", title=None, scale=dashes) if len(ways) > 1 else alt.Undefined
+    legend = alt.Legend(symbolOpacity=1)
+    dash = alt.StrokeDash("way:N", title=None, scale=dashes, legend=legend) if len(ways) > 1 else alt.Undefined
     several = frame.n_unique(by) > frame.n_unique(["point"])
     layers = repetitions.layers(lines, x, y, color, ["flow:N", "way:N"], dash, opacity=0.6 if several else 1)
     tips = [alt.Tooltip("flow:N"), *([alt.Tooltip("way:N")] if len(ways) > 1 else [])]
@@ -43,7 +44,7 @@ def round_trips(result: ResultRecords) -> Figure:
     layers += parts.lanes(result, again, "sent again")
     subtitle = parts.sentence(_again_note(result, again), repetitions.note(result))
     title = "Round-trip time of the connections"
-    chart = multiples.framed(result, layers, title, subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, (title, subtitle), _description(result, frame))
     return pointer.over_time(chart, result)
 
 

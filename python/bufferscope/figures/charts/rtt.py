@@ -29,7 +29,7 @@ def rtt(result: ResultRecords) -> Figure:
     layers += parts.lanes(result, lost, "lost")
     logarithmic = "Logarithmic scale." if axes.is_wide(answered["rtt_ms"]) else ""
     subtitle = parts.sentence(_loss_note(result, frame), logarithmic, repetitions.note(result))
-    chart = multiples.framed(result, layers, "Round-trip time", subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, ("Round-trip time", subtitle), _description(result, frame))
     return pointer.over_time(chart, result)
 
 

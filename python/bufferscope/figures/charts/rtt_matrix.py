@@ -13,6 +13,7 @@ LOOK = Look(
     quantity="median round-trip time (ms)",
     format=",.0f",
     scale=alt.Scale(type="log", range=style.WORSE, interpolate="rgb"),
+    least_ratio=10,
 )
 
 

@@ -39,7 +39,7 @@ def rtt_members(result: ResultRecords) -> Figure:
         pointer.hover(frame, x, y, color, result),
     ]
     subtitle = "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else ""
-    return multiples.framed(result, layers, "The delay of the population", subtitle, _description(found))
+    return multiples.framed(result, layers, ("The delay of the population", subtitle), _description(found))
 
 
 def _values(runs: Sequence[RunRecords]) -> Samples:

@@ -45,7 +45,7 @@ def throughput_delay(result: ResultRecords) -> PanelFigure:
         *([_lines(result, frame.drop_nulls("rtt_ms"), x, "rtt_ms", DELAY)] if frame["rtt_ms"].count() else []),
     ]
     heading = ("Throughput and delay against the packets in flight", _subtitle(result, frame))
-    color, _ = _series(result, frame["series"].unique(maintain_order=True).to_list())
+    color, *_ = _series(result, frame["series"].unique(maintain_order=True).to_list())
     return stacked(panels, [HEIGHT] * len(panels), [""] * len(panels), heading, _description(frame), color)
 
 
@@ -77,22 +77,24 @@ def _lines(result: ResultRecords, frame: pl.DataFrame, x: alt.X, value: str, tit
     """A line with marks for each series; marks alone if no window is swept."""
     y = alt.Y(f"{value}:Q", title=title, scale=alt.Scale(zero=True))
     series = frame["series"].unique(maintain_order=True).to_list()
-    color, dash = _series(result, series)
+    color, dash, shape = _series(result, series)
     tips = [*axes.point_tooltip(result), axes.tooltip(x)]
     tips += [alt.Tooltip(f"{name}:Q", title=told, format=",.4~g") for name, told in SHOWN.items()]
     base = alt.Chart(frame).encode(x=x, y=y, color=color, opacity=pointer.dimmed(pointer.isolating(color)))
     joined = [base.mark_line(clip=True).encode(order="in_flight:Q", strokeDash=dash)] if _is_swept(result) else []
-    return [*joined, base.mark_point(size=40, clip=True).encode(tooltip=tips)]
+    return [*joined, base.mark_point(size=40, clip=True).encode(tooltip=tips, shape=shape)]
 
 
-def _series(result: ResultRecords, names: Sequence[str]) -> tuple[Any, Any]:
-    """Colour and dash of the series; none for a single one."""
+def _series(result: ResultRecords, names: Sequence[str]) -> tuple[Any, Any, Any]:
+    """Colour, dash and shape of the series; none for a single one."""
     if len(names) < 2:
-        return alt.Undefined, alt.Undefined
+        return alt.Undefined, alt.Undefined, alt.Undefined
     said = ", ".join(dict.fromkeys(key_title(key) for key in _others(result))) or "point"
     legend = alt.Legend(symbolOpacity=1)
-    dash = axes.series_dash(names, said, legend) if _is_swept(result) else alt.Undefined
-    return axes.series_color(names, said, legend), dash
+    color = axes.series_color(names, said, legend)
+    if _is_swept(result):
+        return color, axes.series_dash(names, said, legend), alt.Undefined
+    return color, alt.Undefined, axes.series_shape(names, said, legend)
 
 
 def _is_swept(result: ResultRecords) -> bool:
