@@ -91,8 +91,15 @@ def point_color(result: ResultRecords, *, legend: bool = True) -> Optional[alt.C
     return alt.Color("point:N", title=sweep_title(result), sort=None, scale=alt.Scale(domain=labels), legend=key)
 
 
-def series_color(names: Sequence[str], title: str | None, legend: alt.Legend | None, field: str = "series") -> alt.Color:
-    """Colour by the name of a series; from the ninth on, colours come again, with another dash (`series_dash`)."""
+def series_color(
+    names: Sequence[str], title: str | None, legend: alt.Legend | None, field: str = "series"
+) -> Optional[alt.Color]:
+    """Colour by the name of a series; from the ninth on, colours come again, with another dash (`series_dash`).
+
+    None for more series than there are colours with different dashes.
+    """
+    if len(names) > COLOURS * len(DASHES):
+        return alt.Undefined
     return alt.Color(f"{field}:N", title=title, sort=None, scale=alt.Scale(domain=list(names)), legend=legend)
 
 
@@ -101,7 +108,7 @@ def series_dash(names: Sequence[str], title: str | None, legend: alt.Legend | No
 
     It has the same names and title as the colour, so that both share a legend.
     """
-    if len(names) <= COLOURS:
+    if not COLOURS < len(names) <= COLOURS * len(DASHES):
         return alt.Undefined
     dashes = [DASHES[place // COLOURS % len(DASHES)] for place in range(len(names))]
     scale = alt.Scale(domain=list(names), range=dashes)
@@ -110,7 +117,7 @@ def series_dash(names: Sequence[str], title: str | None, legend: alt.Legend | No
 
 def series_shape(names: Sequence[str], title: str | None, legend: alt.Legend | None) -> Optional[alt.Shape]:
     """The same as `series_dash` for marks without lines: a shape for each eight series."""
-    if len(names) <= COLOURS:
+    if not COLOURS < len(names) <= COLOURS * len(SHAPES):
         return alt.Undefined
     shapes = [SHAPES[place // COLOURS % len(SHAPES)] for place in range(len(names))]
     scale = alt.Scale(domain=list(names), range=shapes)

@@ -65,7 +65,7 @@ def by_size(result: ResultRecords, value: Value, look: Look) -> LayerFigure:
         tips.append(alt.Tooltip("sem:Q", title="standard error", format=",.3~g"))
     base = alt.Chart(frame).encode(x=x, color=color, opacity=opacity)
     marks: list[parts.Layer] = [
-        base.mark_line(strokeWidth=1.25).encode(y=y, strokeDash=dash),
+        base.mark_line(strokeWidth=1.25).encode(y=y, strokeDash=dash, detail="series:N"),
         base.mark_rule(strokeWidth=1.75).encode(y=alt.Y("low:Q", title=look.quantity), y2="high:Q"),
         base.mark_point(size=55).encode(y=y, tooltip=tips),
     ]

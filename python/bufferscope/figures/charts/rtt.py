@@ -43,8 +43,9 @@ def _loss_note(result: ResultRecords, frame: pl.DataFrame) -> str:
     lost = {point.label: frame.filter(point=point.label)["rtt_ms"].null_count() for point in points(result)}
     if not any(lost.values()):
         return "No probe was lost."
+    each = " each" if len(lost) > 1 else ""
     together = " of all repetitions" if repetitions.most(result) > 1 else ""
-    return f"Marks at the top: lost probes{together} ({parts.counts_note(lost)} of {frame.height // len(lost)})."
+    return f"Marks at the top: lost probes{together} ({parts.counts_note(lost)} of {frame.height // len(lost)}{each})."
 
 
 def _description(result: ResultRecords, frame: pl.DataFrame) -> str:

@@ -68,7 +68,7 @@ def _panel(number: int, panel: str, frame: pl.DataFrame, width: int, said: str) 
     tips = [*([alt.Tooltip("series:N", title=said)] if said else []), axes.tooltip(x), axes.tooltip(y)]
     base = alt.Chart(own).encode(x=x, y=y, color=color)
     line = base.mark_line(interpolate="step-after")
-    line = line.encode(strokeDash=dash, opacity=pointer.dimmed(pointer.isolating(color)))
+    line = line.encode(strokeDash=dash, detail="series:N", opacity=pointer.dimmed(pointer.isolating(color)))
     unseen = base.mark_point(size=60, opacity=0, aria=False).encode(tooltip=tips)
     unseen.name = f"{pointer.HOVER}_{number}"
     chart = alt.LayerChart(layer=pointer.clickable([line, unseen], *([] if number else [color])))

@@ -267,7 +267,7 @@ def _span_of_times(spots: Sequence[Spot]) -> tuple[float, float]:
     times = [spot.rtt.mean for spot in spots]
     low, high = min(times), max(times)
     if high / low < 4:
-        middle = math.sqrt(high * low)
+        middle = math.sqrt(high) * math.sqrt(low)
         low, high = min(low, middle / 2), max(high, middle * 2)
     return float(f"{low * (low / high) ** 0.1:.3g}"), float(f"{high * (high / low) ** 0.06:.3g}")
 
