@@ -219,7 +219,7 @@ def _wifi() -> list[Definition]:
 
 def _sojourns() -> list[Definition]:
     source = "sojourns: sojourn_ns, packets (layer qdisc); seconds that begin in the window"
-    meaning = "Percentile of the time that packets spent in the qdisc."
+    meaning = "Percentile of the time that packets spent in the qdisc, to within 0.05 %."
     return [Definition("sojourn.<port>.p<N>_ms", "ms", meaning, source)]
 
 
