@@ -1,4 +1,4 @@
-"""The rate of the bottleneck in figures of goodput, and the traffic that it bounds: what crosses it in its direction."""
+"""The rate of the bottleneck in figures of goodput, and the traffic that it bounds: what crosses it that way."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,10 +80,11 @@ def layer(known: Bound, result: ResultRecords, x: alt.X, y: alt.Y) -> alt.Chart:
     """The rate as a step line to the end of the time axis; one for each point, in its colour, if the rates differ."""
     if known.is_common:
         steps = _steps(next(iter(known.capacities.values())), result)
-        return alt.Chart(steps).mark_line(style="capacity", interpolate="step-after", clip=True).encode(x=x, y=y)
+        line: alt.Chart = alt.Chart(steps).mark_line(style="capacity", interpolate="step-after", clip=True)
+        return line.encode(x=x, y=y)
     rows = [_steps(each, result).with_columns(point=pl.lit(label)) for label, each in known.capacities.items()]
     color = axes.point_color(result)
-    drawn = alt.Chart(pl.concat(rows)).mark_line(style="bound", interpolate="step-after", clip=True)
+    drawn: alt.Chart = alt.Chart(pl.concat(rows)).mark_line(style="bound", interpolate="step-after", clip=True)
     return drawn.encode(x=x, y=y, color=color, opacity=pointer.dimmed(pointer.isolating(color), 0.7))
 
 

@@ -51,11 +51,11 @@ class _Figure:
             _write(fp, drawn)
 
 
-class LayerFigure(_Figure, alt.LayerChart):
+class LayerFigure(_Figure, alt.LayerChart):  # type: ignore[misc]
     """A figure of layers."""
 
 
-class PanelFigure(_Figure, alt.ConcatChart):
+class PanelFigure(_Figure, alt.ConcatChart):  # type: ignore[misc]
     """A figure of panels."""
 
 

@@ -105,7 +105,7 @@ def layers(
 
     `channels` are the plot's axes and its colour, which is by `kind`; `opacity` is that of the words.
     """
-    x, y, color = channels
+    x, y, _ = channels
     fields = axes.written(x)["field"], axes.written(y)["field"]
     places = [plane.place(mark.x, mark.y) for mark in marks]
     found = placed(marks, plane, kinds, around or Surroundings())

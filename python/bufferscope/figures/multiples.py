@@ -54,7 +54,9 @@ def panels(
             "rtt_by_point, trade_offs, rtt_matrix"
         )
     width = (WIDTH - (LAYOUT.columns - 1) * LAYOUT.between) // LAYOUT.columns - LAYOUT.beside
-    rows = [[own for layer in layers for own in _of(layer, name, field, number)] for number, name in enumerate(names)]
+    rows: list[list[Layer]] = [
+        [own for layer in layers for own in _of(layer, name, field, number)] for number, name in enumerate(names)
+    ]
     found = [(name, own) for name, own in zip(names, rows, strict=True) if own]
     found[:1] = [(name, pointer.clickable(own, alt.Undefined, _dash(layers))) for name, own in found[:1]]
     drawn = [_panel(name, own).properties(width=width) for name, own in found]

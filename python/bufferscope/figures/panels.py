@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
@@ -27,7 +27,11 @@ class Layout:
 
 
 def arranged(
-    drawn: Sequence[alt.LayerChart], layout: Layout, heading: tuple[str, str], description: str, **resolved: str
+    drawn: Sequence[alt.LayerChart],
+    layout: Layout,
+    heading: tuple[str, str],
+    description: str,
+    **resolved: Literal["shared"],
 ) -> PanelFigure:
     """The plots as one figure with a title, an explanation and a description.
 

@@ -7,9 +7,12 @@ import altair as alt
 import polars as pl
 
 from bufferscope.figures import axes, pointer, style
-from bufferscope.figures.chart import Layer, LayerFigure
+from bufferscope.figures import chart as charts
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.decimate import decimate
 from bufferscope.figures.source import ResultRecords, duration_s, points
+
+Layer = charts.Layer
 
 LANE = 9
 """Height in pixels of the strip in which one point's lost probes are marked."""

@@ -51,10 +51,8 @@ def svg(spec: Mapping[str, Any]) -> str:
     return lettering.settled(vl_convert.vegalite_to_svg(still(spec)))
 
 
-def drawn(
-    spec: Mapping[str, Any], kind: str, *, ppi: float | None = None, scale_factor: float = 1, **_: Any
-) -> bytes:
-    """A specification drawn as `svg`, `png` or `pdf`; a PNG has 144 pixels per inch unless one of the options is set."""
+def drawn(spec: Mapping[str, Any], kind: str, *, ppi: float | None = None, scale_factor: float = 1, **_: Any) -> bytes:
+    """A specification drawn as `svg`, `png` or `pdf`; a PNG has 144 pixels per inch unless an option is set."""
     if kind == "svg":
         return svg(spec).encode("utf-8")
     if kind == "pdf":

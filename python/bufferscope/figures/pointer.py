@@ -85,10 +85,10 @@ def isolating(*channels: Any) -> Choices:
     Each click adds or removes one entry; if none is chosen, all are shown. `clickable` gives the choices to the layers;
     `dimmed` makes layers follow them.
     """
-    found = [(name, written["field"]) for name, written in zip(CHOICES, map(_with_legend, channels)) if written]
-    return tuple(
-        alt.selection_point(name=name, fields=[field], bind="legend", toggle="true") for name, field in found
-    )
+    found = [
+        (name, written["field"]) for name, written in zip(CHOICES, map(_with_legend, channels), strict=False) if written
+    ]
+    return tuple(alt.selection_point(name=name, fields=[field], bind="legend", toggle="true") for name, field in found)
 
 
 def _with_legend(channel: Any) -> dict[str, Any] | None:
@@ -108,7 +108,7 @@ def clickable(layers: Sequence[Layer], *channels: Any) -> list[Layer]:
     for choice, channel in _owners(channels):
         name, field = channel._encoding_name, axes.written(channel)["field"]
         for place, layer in enumerate(found):
-            own = getattr(layer.encoding, name, alt.Undefined) if isinstance(layer, alt.Chart) else alt.Undefined
+            own: Any = getattr(layer.encoding, name, alt.Undefined) if isinstance(layer, alt.Chart) else alt.Undefined
             if own is not alt.Undefined and axes.written(own).get("field") == field:
                 found[place] = layer.add_params(choice)
                 break

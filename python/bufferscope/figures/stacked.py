@@ -30,7 +30,7 @@ def stacked(
     """
     clickable = [pointer.clickable(panels[0], legend), *panels[1:]]
     drawn = [
-        alt.layer(*layers).properties(
+        alt.LayerChart(layer=list(layers)).properties(
             width=style.WIDTH, height=height, **({"title": alt.TitleParams(title, fontSize=14)} if title else {})
         )
         for layers, height, title in zip(clickable, heights, titles, strict=True)

@@ -1,7 +1,5 @@
 """Figure: the mean round-trip time against a swept size, such as that of a ring or of a queue."""
 
-import altair as alt
-
 from bufferscope.figures.by_size import Look, by_size
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import mean_metric

@@ -40,7 +40,9 @@ def rtt_cdf(result: ResultRecords) -> Figure:
     subtitle = parts.sentence(
         repetitions.pooled_note(result), _loss_note(ends), "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else ""
     )
-    return multiples.framed(result, layers, ("Distribution of the round-trip time", subtitle), _description(result, rtts))
+    return multiples.framed(
+        result, layers, ("Distribution of the round-trip time", subtitle), _description(result, rtts)
+    )
 
 
 def curve(label: str, rtts: Samples, steps: int) -> pl.DataFrame:

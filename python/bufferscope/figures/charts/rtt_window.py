@@ -37,7 +37,9 @@ def rtt_window(result: ResultRecords) -> Figure:
         "On a straight line through the origin, more in flight only waits longer; its slope is the rate.",
         repetitions.pooled_note(result),
     )
-    return multiples.framed(result, layers, ("Round-trip time against data in flight", subtitle), _description(result, samples))
+    return multiples.framed(
+        result, layers, ("Round-trip time against data in flight", subtitle), _description(result, samples)
+    )
 
 
 def _axis(channel: type[axes.Channel], name: str, title: str, frame: pl.DataFrame) -> axes.Channel:

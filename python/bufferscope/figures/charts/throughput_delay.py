@@ -81,7 +81,11 @@ def _lines(result: ResultRecords, frame: pl.DataFrame, x: alt.X, value: str, tit
     tips = [*axes.point_tooltip(result), axes.tooltip(x)]
     tips += [alt.Tooltip(f"{name}:Q", title=told, format=",.4~g") for name, told in SHOWN.items()]
     base = alt.Chart(frame).encode(x=x, y=y, color=color, opacity=pointer.dimmed(pointer.isolating(color)))
-    joined = [base.mark_line(clip=True).encode(order="in_flight:Q", detail="series:N", strokeDash=dash)] if _is_swept(result) else []
+    joined = (
+        [base.mark_line(clip=True).encode(order="in_flight:Q", detail="series:N", strokeDash=dash)]
+        if _is_swept(result)
+        else []
+    )
     return [*joined, base.mark_point(size=40, clip=True).encode(tooltip=tips, shape=shape)]
 
 

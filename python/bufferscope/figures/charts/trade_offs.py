@@ -114,9 +114,7 @@ def trade_offs(result: ResultRecords) -> PanelFigure:
         _panel(
             panel,
             [spot for spot in spots if spot.panel == panel],
-            replace(
-                frame, is_first=number == 0, goodput=TCP_GOODPUT if panel in without_datagrams else GOODPUT
-            ),
+            replace(frame, is_first=number == 0, goodput=TCP_GOODPUT if panel in without_datagrams else GOODPUT),
         )
         for number, panel in enumerate(panels)
     ]
@@ -213,7 +211,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
         layers.append(outline.encode(opacity=pointer.dimmed(isolated)))
     plane = Plane(Axis.of(x, LEAST_WIDTH), Axis.of(y, HEIGHT))
     outlines = [plane.place(vertex["rtt_ms"], vertex["mbit"]) for vertex in ellipses.iter_rows(named=True)]
-    named = [Mark(spot.rtt.mean, spot.rate.mean, spot.series, spot.kind) for spot in spots]
+    names = [Mark(spot.rtt.mean, spot.rate.mean, spot.series, spot.kind) for spot in spots]
     around = Surroundings([CORNER], outlines)
     corner = alt.Chart(pl.DataFrame({"words": ["better"]})).encode(x=alt.value(14), y=alt.value(13))
     marks = alt.Chart(rows).mark_point(size=60).encode(x=x, y=y, color=color, tooltip=tips)
@@ -224,7 +222,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
             shape=alt.Shape("kind:N", scale=alt.Scale(domain=list(frame.kinds), range=shapes), legend=legend)
         )
     layers += [
-        *labelled.layers(named, plane, (x, y, color), frame.kinds, around, pointer.dimmed(isolated)),
+        *labelled.layers(names, plane, (x, y, color), frame.kinds, around, pointer.dimmed(isolated)),
         marks,
         corner.mark_point(style="guide", shape="arrow", angle=315, size=180, aria=False),
         corner.mark_text(style="note", align="left", dx=10, aria=False).encode(text="words:N"),
