@@ -94,7 +94,8 @@ def _moved(entry: Entry, found: Reading, started_ns: int, ended_ns: int) -> Entr
         if flow.rpartition("/")[0] == entry.name
         for sample in samples
     ]
-    start_ns, stop_ns = min(times, default=started_ns), max(times, default=ended_ns)
+    last_ns = ended_ns if found.unloaded_ns is None else found.unloaded_ns
+    start_ns, stop_ns = min(times, default=started_ns), min(last_ns, max(times, default=ended_ns))
     return replace(entry, start_ns=start_ns - started_ns, stop_ns=stop_ns - started_ns)
 
 
