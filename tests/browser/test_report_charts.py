@@ -318,15 +318,36 @@ def test_dragging_and_the_wheel_move_and_zoom_all_figures_over_time(desktop: Pag
     zoomed = signals(desktop, TIMES)
     assert zoomed == [zoomed[0]] * len(OVER_TIME)
     assert zoomed[0][1] - zoomed[0][0] < 1.9
-    desktop.mouse.down()
-    desktop.mouse.move(x - 100, y, steps=4)
-    desktop.mouse.up()
+    desktop.keyboard.down("Shift")
+    drag(desktop, (x, y), (x - 100, y))
     moved = signals(desktop, TIMES)
     assert moved == [moved[0]] * len(OVER_TIME)
     assert moved[0][0] > zoomed[0][0]
+    drag(desktop, (x, y), (x + 3 * width, y))
+    desktop.keyboard.up("Shift")
+    start, end = signals(desktop, TIMES)[0]
+    assert (start, end) == pytest.approx((0, zoomed[0][1] - zoomed[0][0])), "no time before the run"
     desktop.locator("#two-queues .whole button").click()
     assert signals(desktop, TIMES) == [None] * len(OVER_TIME)
     assert desktop.locator("#two-queues .whole button").is_hidden()
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=4)
+    page.mouse.up()
+
+
+def test_dragging_over_a_period_shows_it_in_all_figures_over_time(desktop: Page) -> None:
+    left, top, width, height = canvas_box(desktop, "two-queues-rtt")
+    y = top + height / 2
+    drag(desktop, (left + width / 2, y), (left + width * 0.75, y))
+    chosen = signals(desktop, TIMES)
+    assert chosen == [chosen[0]] * len(OVER_TIME)
+    assert 0.7 < chosen[0][0] < chosen[0][1] < 2
+    desktop.mouse.dblclick(left + width / 2, y)
+    assert signals(desktop, TIMES) == [None] * len(OVER_TIME)
 
 
 def test_a_name_in_a_legend_isolates_its_series_in_all_figures_over_time(desktop: Page) -> None:
