@@ -57,6 +57,10 @@ def page(page_path: Path) -> Page:
     return Page(page_path.read_text(encoding="utf-8"))
 
 
+def refused(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
 def spaced(words: str) -> str:
     """Words with single ordinary spaces."""
     return re.sub(r"\s+", " ", words)
@@ -173,11 +177,14 @@ def test_every_figure_is_drawn_described_and_saved(page_path: Path, page: Page) 
 
 
 def test_the_data_in_the_page_is_valid_json(page_path: Path) -> None:
-    found = re.findall(
-        r'<script type="application/json"[^>]*>(.*?)</script>', page_path.read_text(encoding="utf-8"), re.S
-    )
-    assert len(found) == len(DRAWN) + 1  # the figures and the colours
-    assert all(isinstance(json.loads(text), dict) for text in found)
+    text = page_path.read_text(encoding="utf-8")
+    found = re.findall(r'<script type="application/json"([^>]*)>(.*?)</script>', text, re.S)
+    assert sum('class="spec"' in about for about, _ in found) == len(DRAWN)
+    assert all(isinstance(json.loads(content, parse_constant=refused), dict) for _, content in found)
+    names = [about for about, _ in found if 'class="data"' in about]
+    assert len(names) == len(set(names)), "data that several figures share are there once"
+    used = set(re.findall(r'"data":\{"name":"([^"]+)"', text))
+    assert {f' class="data" data-name="{name}"' for name in used} == set(names)
 
 
 def test_the_page_has_a_reasonable_size(page_path: Path) -> None:
@@ -268,7 +275,8 @@ def test_nothing_in_an_experiment_file_can_act(tmp_path: Path) -> None:
     drawn = [name for name in DRAWN if not name.endswith("_by_size")]
     assert len(page.all("img", "src")) == len(drawn)
     assert {link for link in page.all("a", "href") if ":" in link} == {"http://e.org/i.png"}  # a link, not a picture
-    assert len([tag for tag, _ in page.elements if tag == "script"]) == len(drawn) + 3
+    data = [attributes for _, attributes in page.elements if attributes.get("class") == "data"]
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == len(drawn) + len(data) + 3
     assert len([tag for tag, _ in page.elements if tag == "title"]) == 1
 
 

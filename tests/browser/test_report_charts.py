@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import draw_all
 from playwright.sync_api import Browser, Page, ViewportSize
 from reports import DRAWN, LABELS, document, run, stored
 from test_figures_matrix import COLOURS, result_of, typical
@@ -15,7 +16,6 @@ from bufferscope import report
 
 pytestmark = pytest.mark.browser
 
-DRAWN_MS = 60_000
 TOLD_MS = 5_000
 OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput", "download_time", "round_trips")
 LIMIT, TIME, RTT = "queue limit", "time (s)", "round-trip time (ms)"
@@ -148,7 +148,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(browser: Browser, path: Path, **options: Any) -> Page:
     page = browser.new_context(offline=True, **options).new_page()
     page.goto(path.as_uri())
-    page.wait_for_selector("html[data-drawn]", timeout=DRAWN_MS)
+    draw_all(page)
     return page
 
 

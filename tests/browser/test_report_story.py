@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsers import DRAWN_MS
 from handmade import probes
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 from pypdf import PdfReader
@@ -17,7 +18,6 @@ pytestmark = pytest.mark.browser
 
 DESKTOP = ViewportSize(width=1400, height=900)
 PHONE = ViewportSize(width=400, height=840)
-DRAWN_MS = 60_000
 METRICS = "#two-queues-metrics"
 A4_POINTS = (595, 842)
 

@@ -1,6 +1,6 @@
 """A result's figures for the page: as pictures in files beside it, and as data for the interactive charts in it."""
 
-import json
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +10,8 @@ from urllib.parse import quote
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from bufferscope import figures
-from bufferscope.report import printing
+from bufferscope import figures, strict_json
+from bufferscope.report import datasets, printing
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
@@ -33,6 +33,8 @@ class FigureView:
     """Whether its x axis is time; such figures of an experiment stand below one another and share the axis."""
     spec: Markup
     """The chart for vega-embed as JSON that is safe inside a script element; the page sets its size and colours."""
+    data: Mapping[str, Markup]
+    """The data that `spec` names, as JSON that is safe inside a script element."""
     drawn: Future[str]
     """The chart as an SVG without its heading, available once it is drawn."""
     svg: str
@@ -61,7 +63,7 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     try:
         # Altair would check each part against Vega-Lite's schema, which takes a fifth of a page's time; tests do that.
         with schemapi.debug_mode(False):
-            spec = figures.draw(result, name).to_dict(validate=False)
+            spec = strict_json.finite(figures.draw(result, name).to_dict(validate=False))
     except figures.NoDataError as error:
         return Missing(name, str(error).removeprefix(f"{name}: "))
     directory = page.parent / DIRECTORY
@@ -69,6 +71,7 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     stem = f"{anchor}-{name}"
     drawn = printing.draw(spec, directory / f"{stem}.svg")
     heading = spec.pop("title")
+    without_data, data = datasets.divided(_for_the_page(spec))
     return FigureView(
         name=name,
         title=heading["text"],
@@ -76,7 +79,8 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
         alt=spec["description"],
         wide=spec.get("usermeta", {}).get("wide", False),
         over_time=spec.get("usermeta", {}).get("over") == "time",
-        spec=script_json(_for_the_page(spec)),
+        spec=script_json(without_data),
+        data={name: _in_script(text) for name, text in data.items()},
         drawn=drawn,
         svg=quote(f"{DIRECTORY}/{stem}.svg"),
         png=quote(f"{DIRECTORY}/{stem}.png"),
@@ -84,8 +88,13 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
 
 
 def script_json(value: object) -> Markup:
-    """JSON that is safe in a script element, whatever text it has: no `<` can end the element or open a comment."""
-    return Markup(json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))
+    """JSON that is safe in a script element, whatever text it has."""
+    return _in_script(strict_json.dumps(value))
+
+
+def _in_script(json: str) -> Markup:
+    """The same JSON without a `<`, which could end the element or open a comment."""
+    return Markup(json.replace("<", "\\u003c"))
 
 
 def data_url(svg: str) -> str:

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from bufferscope.figures import style
 from bufferscope.report import printing
+from bufferscope.report.datasets import once
 from bufferscope.report.drawing import script_json
 from bufferscope.report.plotting import LANES
 from bufferscope.report.verdicts import GAUGE
@@ -30,6 +31,7 @@ def render(page: object, template: str, package: str = PACKAGE) -> str:
             charts=_chart_library(),
             themes=script_json({"light": _theme(style.LIGHT), "dark": _theme(style.DARK)}),
             gauge_width=GAUGE,
+            is_new=once(),
         )
     )
 
