@@ -25,14 +25,16 @@ def build(
     path: str | PathLike[str],
     step: Callable[[int, int], None] | None = None,
     elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
+    brief: Mapping[str, str] | None = None,
 ) -> Path:
     """Write `index.html` and `figures/` to the directory `path`, which is made if needed; returns the page's path.
 
     The page contains everything it needs, its scripts included. It links to the runs' directories by relative paths, so
-    the links keep working if the page and the runs are moved together. `step` is called before each figure and each run
-    with the number that are done and the total number. `elsewhere` has further measurements of the experiments'
-    expectations, by the experiments' names, which are shown beside those of the results. Raises `InputError` if a
-    result has more points than a page can show.
+    the links keep working if the page and the runs are moved together. `step` is called again and again with the work
+    that is done and the total work, in the same unit. `elsewhere` has further measurements of the experiments'
+    expectations, by the experiments' names, which are shown beside those of the results; `brief` has, also by name,
+    what part of an experiment was run if not all of it was. Raises `InputError` if a result has more points than a page
+    can show.
     """
     from bufferscope.figures.source import MOST_POINTS, size
     from bufferscope.report import printing
@@ -46,5 +48,5 @@ def build(
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():
-        page.write_text(render(page_view(results, page, step, elsewhere), "page.html.jinja"), encoding="utf-8")
+        page.write_text(render(page_view(results, page, step, elsewhere, brief), "page.html.jinja"), encoding="utf-8")
     return page

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from bufferscope import figures, strict_json
 from bufferscope.report import datasets, printing
+from bufferscope.report.slimming import slim
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
@@ -44,7 +45,7 @@ class FigureView:
     @property
     def still(self) -> str:
         """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts."""
-        return data_url(self.drawn.result())
+        return data_url(slim(self.drawn.result()))
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ def _in_script(json: str) -> Markup:
 
 def data_url(svg: str) -> str:
     """An SVG as a URL: plain text, which is smaller than base64."""
+    if "'" not in svg:  # which needs no escape
+        svg = svg.replace('"', "'")
     return "data:image/svg+xml," + quote(svg, safe=" ~()*!.'/:?@,;=&+$-_|^`{}[]")
 
 

@@ -4,7 +4,6 @@ Each check also tells its JSON Schema, so a format is written down once. The sch
 what it accepts may still be refused, because of nesting, characters, or values that do not fit each other.
 """
 
-import math
 import re
 import reprlib
 import unicodedata
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 Schema = Mapping[str, object]
 """A JSON Schema, draft 2020-12."""
@@ -39,6 +39,8 @@ DEEPEST = 40
 """The most levels of nesting that are allowed; a run's metadata has 8."""
 LARGEST = 2**63 - 1
 """The largest integer of the records."""
+LIMIT = 2.0**64
+"""Numbers are smaller than this."""
 
 
 class Mismatch(ValueError):
@@ -91,30 +93,27 @@ def _plain(value: object, where: str) -> None:
         _find_mismatch(value, where)
 
 
-def _is_plain(value: object) -> bool:
+def _is_plain(value: Any) -> bool:
     """Whether a value is plain; level by level, without the places of its parts, which only an error needs."""
     passed = _passed.get()
-    level: list[object] = [value]
+    level: list[Any] = [value]
     texts: set[str] = set()
     for _ in range(DEEPEST + 1):
-        inner: list[object] = []
+        inner: list[Any] = []
         for each in level:
             kind = type(each)
             if kind is str:
-                texts.add(each)  # type: ignore[arg-type]
+                texts.add(each)
             elif kind is dict or kind is list:
                 if passed is not None:
                     if (mark := (0, id(each))) in passed:
                         continue
                     passed.add(mark)
                 if kind is dict:
-                    texts.update(each)  # type: ignore[call-overload]
-                    inner += each.values()  # type: ignore[attr-defined]
-                else:
-                    inner += each  # type: ignore[call-overload, operator]
-            elif kind is int or kind is float:
-                if not -(2.0**64) < each < 2.0**64:  # type: ignore[operator]
-                    return False
+                    texts.update(each)
+                inner += each.values() if kind is dict else each
+            elif kind in (int, float) and not -LIMIT < each < LIMIT:
+                return False
         if not inner:
             return all(map(str.isprintable, texts)) or not any(map(_unsafe, texts))
         level = inner
@@ -128,7 +127,7 @@ def _find_mismatch(value: object, where: str, depth: int = 0) -> None:
     if isinstance(value, str):
         _check_characters(value, where)
     elif isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) >= 2**64:
+        if not -LIMIT < value < LIMIT:  # NaN is not, either
             raise Mismatch(where, value, "a number of at most 64 bits")
     elif isinstance(value, dict):
         for key, inner in value.items():
