@@ -1,5 +1,7 @@
 """A result's figures for the page: as pictures in files beside it, and as data for the interactive charts in it."""
 
+import zlib
+from base64 import b64encode
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -32,10 +34,10 @@ class FigureView:
     """Whether it takes the page's whole width."""
     over_time: bool
     """Whether its x axis is time; such figures of an experiment stand below one another and share the axis."""
-    spec: Markup
-    """The chart for vega-embed as JSON that is safe inside a script element; the page sets its size and colours."""
-    data: Mapping[str, Markup]
-    """The data that `spec` names, as JSON that is safe inside a script element."""
+    spec: str
+    """The chart for vega-embed as `compressed` JSON; the page sets its size and colours."""
+    data: Mapping[str, str]
+    """The data that `spec` names, as `compressed` JSON (`datasets`)."""
     drawn: Future[str]
     """The chart as an SVG without its heading, available once it is drawn."""
     svg: str
@@ -80,8 +82,8 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
         alt=spec["description"],
         wide=spec.get("usermeta", {}).get("wide", False),
         over_time=spec.get("usermeta", {}).get("over") == "time",
-        spec=script_json(without_data),
-        data={name: _in_script(text) for name, text in data.items()},
+        spec=compressed(strict_json.dumps(without_data)),
+        data={name: compressed(text) for name, text in data.items()},
         drawn=drawn,
         svg=quote(f"{DIRECTORY}/{stem}.svg"),
         png=quote(f"{DIRECTORY}/{stem}.png"),
@@ -89,13 +91,13 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
 
 
 def script_json(value: object) -> Markup:
-    """JSON that is safe in a script element, whatever text it has."""
-    return _in_script(strict_json.dumps(value))
+    """JSON that is safe in a script element, whatever text it has: no `<` can end the element or open a comment."""
+    return Markup(strict_json.dumps(value).replace("<", "\\u003c"))
 
 
-def _in_script(json: str) -> Markup:
-    """The same JSON without a `<`, which could end the element or open a comment."""
-    return Markup(json.replace("<", "\\u003c"))
+def compressed(text: str) -> str:
+    """A text in the zlib format (RFC 1950) and base64; browsers call the format `deflate`."""
+    return b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def data_url(svg: str) -> str:

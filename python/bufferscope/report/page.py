@@ -81,7 +81,8 @@ class PageView:
     tiles: tuple[tiles.Tile, ...]
     groups: tuple[verdicts.Group, ...]
     """The expectations of the experiments that have any."""
-    reasons: tuple[reasons.Reason, ...]
+    reasons: Mapping[str, tuple[reasons.Reason, ...]]
+    """Why measurements differ, by the experiments' anchors."""
     experiments: tuple[ExperimentView, ...]
     meanings: tuple[tuple[str, str, str], ...]
     """What the page's metrics mean: name, unit and meaning."""
@@ -148,13 +149,13 @@ def page_view(
 
     The other arguments are those of `report.build`.
     """
-    results = sorted(results, key=lambda result: teaching_position(result.experiment))
+    results = _in_order(results)
     names = anchors(result.experiment for result in results)
     progress = _Progress(results, step)
     drawn = _drawn(results, names, page, progress)
     evaluated = [[*result.expectations, *(elsewhere or {}).get(result.experiment, ())] for result in results]
-    why = reasons.reason_anchors([each for own in evaluated for each in own])
-    numbers = count(1)
+    numbers, reason_numbers = count(1), count(1)
+    why = [reasons.reason_anchors(own, reason_numbers) for own in evaluated]
     experiments = tuple(
         _experiment(
             result,
@@ -162,16 +163,17 @@ def page_view(
             page,
             figures,
             own,
-            why,
+            texts,
             numbers,
             (brief or {}).get(result.experiment, ""),
             progress,
         )
-        for result, name, figures, own in zip(results, names, drawn, evaluated, strict=True)
+        for result, name, figures, own, texts in zip(results, names, drawn, evaluated, why, strict=True)
     )
     groups = verdicts.by_document([view.verdicts for view in experiments if view.verdicts])
     outcome = reasons.outcome(groups)
-    explained = reasons.reasons(groups, why)
+    texts_of = dict(zip(names, why, strict=True))
+    explained = {each.name: reasons.reasons(each, texts_of[each.name], reason_numbers) for each in groups}
     pair = lead.find(results)
     runs = sum(view.runs.number for view in experiments)
     return PageView(
@@ -185,7 +187,7 @@ def page_view(
         reasons=explained,
         experiments=experiments,
         meanings=metrics_table.meanings(view.metrics for view in experiments),
-        contents=contents(experiments, has_verdicts=bool(groups), has_reasons=bool(explained)),
+        contents=contents(experiments, [_document(result) for result in results], has_verdicts=bool(groups)),
     )
 
 
@@ -205,9 +207,27 @@ def _drawn(
     return drawn
 
 
+def _in_order(results: Sequence["Result"]) -> list["Result"]:
+    """In teaching order, but for the experiments of a document, which are together with the first of them."""
+    ordered = sorted(results, key=lambda result: teaching_position(result.experiment))
+    documents = [_document(result) for result in ordered]
+    place = {
+        id(result): documents.index(name) if name else at
+        for at, (result, name) in enumerate(zip(ordered, documents, strict=True))
+    }
+    return sorted(ordered, key=lambda result: place[id(result)])
+
+
+def _document(result: "Result") -> str:
+    return result.document["document"] or ""
+
+
 def _title(experiments: Sequence[ExperimentView]) -> str:
+    """What was run; with `--set`, also what was changed."""
     if len(experiments) == 1:
-        return experiments[0].title
+        (alone,) = experiments
+        changed = " and ".join(alone.overrides)
+        return f"{alone.title}, with {changed}" if changed else alone.title
     return "Bufferbloat: what the documents say, and what was measured"
 
 

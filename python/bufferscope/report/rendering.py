@@ -9,7 +9,7 @@ from markupsafe import Markup
 from bufferscope.figures import style
 from bufferscope.report import printing
 from bufferscope.report.datasets import once
-from bufferscope.report.drawing import script_json
+from bufferscope.report.drawing import compressed, script_json
 from bufferscope.report.plotting import LANES
 from bufferscope.report.verdicts import GAUGE
 
@@ -69,9 +69,9 @@ def _lanes() -> Markup:
 
 
 @cache
-def _chart_library() -> Markup:
-    """The library for charts in a browser, escaped so that no `</script` in it ends the script element."""
-    return Markup(printing.chart_library().replace("</script", "<\\/script"))
+def _chart_library() -> str:
+    """The library for charts in a browser, compressed."""
+    return compressed(printing.chart_library())
 
 
 def _theme(theme: style.Theme) -> dict[str, object]:

@@ -23,7 +23,7 @@ UNLESS_SAID = "sim"
 """The engine that a command uses if it names none."""
 MOST_RUNS = 1000
 """The most runs that a page lists at one place: a population may have many more."""
-MOST_OF_MANY = 24
+MOST_OF_MANY = 12
 """The same for each experiment of a page of several."""
 
 

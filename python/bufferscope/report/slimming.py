@@ -15,15 +15,16 @@ Style = tuple[tuple[str, str], ...]
 
 TOLERANCE = 0.5
 """How far a line may move, in pixels."""
+DENSE = 60
+"""A line with so many vertices is drawn through whole pixels."""
 _RUN = re.compile(r"(?:<(?:path|line) [^>]*/>)+")
 _ELEMENT = re.compile(r"<(path|line) ([^>]*)/>")
 _ATTRIBUTE = re.compile(r'([\w:-]+)="([^"]*)"')
 _PLACE = re.compile(r"translate\((-?[\d.e-]+),(-?[\d.e-]+)\)")
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
-_STRAIGHT = re.compile(r"[ML\d., e-]+")
+_STRAIGHT = re.compile(r"[MLZ\d.,e-]+")
 _CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0")
 _BOX = re.compile(r"M([\d.-]+),[\d.-]+h([\d.]+)v[\d.-]+h-[\d.]+Z")
-_FONT = re.compile(r' font-family="([^"]*)"')
 _IDLE = re.compile(r' (?:aria-[\w-]+|role|class|pointer-events)="[^"]*"')
 _UNSEEN = re.compile(r'<path[^>]*(?: d="(?:M0,0h0v0h0Z)?"|display="none")[^>]*/>')
 
@@ -33,7 +34,7 @@ def slim(svg: str) -> str:
     svg = _UNSEEN.sub("", _IDLE.sub("", svg))
     svg = _RUN.sub(lambda run: "".join(_together(run[0])), svg)
     svg = re.sub(r"translate\([^)]*\)", lambda found: _short(found[0]), svg)
-    return _with_one_font(svg).replace("<g></g>", "")
+    return _with_one(_with_one(svg, "font-family"), "font-size").replace(' opacity="1"', "").replace("<g></g>", "")
 
 
 def _together(run: str) -> Iterator[str]:
@@ -80,7 +81,7 @@ def _shape(kind: str, attributes: dict[str, str]) -> tuple[Style, bool, str]:
         drawn = {"stroke": attributes.pop("fill", "none"), **attributes, "fill": "none", "stroke-linecap": "round"}
         drawn["stroke-width"] = _1(2 * float(circle[1]))
         return tuple(drawn.items()), True, f"M{_1(x)} {_1(y)}h0"
-    if "stroke" in attributes and _STRAIGHT.fullmatch(path) and not (x or y):
+    if _STRAIGHT.fullmatch(path) and not (x or y):
         return tuple(attributes.items()), False, "".join(map(_line, path.split("M")[1:]))
     if x or y:
         attributes["transform"] = f"translate({_1(x)},{_1(y)})"
@@ -95,12 +96,16 @@ def _place(transform: str) -> tuple[str, str]:
 
 def _line(text: str) -> str:
     """A line through absolute places, without those that it does not need; steps are relative."""
+    closes = "z" if text.endswith("Z") and "L" in text else ""
+    text = text.removesuffix("Z")
     places = [(float(x), float(y)) for x, y in (pair.split(",") for pair in text.split("L"))]
-    kept = [(round(x, 1), round(y, 1)) for x, y in simplified(places)]
+    kept = simplified(places)
+    decimals = 1 if len(kept) < DENSE else None
+    kept = [(round(x, decimals), round(y, decimals)) for x, y in kept]
     steps = [
         f"{_1(after[0] - before[0])},{_1(after[1] - before[1])}" for before, after in pairwise(kept) if after != before
     ]
-    path = f"M{_1(kept[0][0])},{_1(kept[0][1])}" + ("l" + " ".join(steps) if steps else "h0")
+    path = f"M{_1(kept[0][0])},{_1(kept[0][1])}" + ("l" + " ".join(steps) if steps else "h0") + closes
     return path.replace(",-", "-").replace(" -", "-")
 
 
@@ -127,12 +132,12 @@ def simplified(places: Sequence[Vertex]) -> list[Vertex]:
     return [places[number] for number in sorted(keep)]
 
 
-def _with_one_font(svg: str) -> str:
-    """The font that most texts have stands at the picture itself."""
-    fonts = _FONT.findall(svg)
-    if not fonts:
+def _with_one(svg: str, attribute: str) -> str:
+    """The value of an attribute that most texts have is that of the picture itself, and they inherit it."""
+    values = re.findall(rf' {attribute}="([^"]*)"', svg)
+    if not values:
         return svg
-    usual = f' font-family="{max(set(fonts), key=fonts.count)}"'
+    usual = f' {attribute}="{max(set(values), key=values.count)}"'
     return svg.replace(usual, "").replace("<svg", f"<svg{usual}", 1)
 
 
@@ -143,6 +148,8 @@ def _short(text: str) -> str:
 def _1(value: float) -> str:
     """A number with one decimal."""
     text = f"{value:.1f}".removesuffix(".0")
+    if text.startswith(("0.", "-0.")):
+        return text.replace("0.", ".", 1)
     return "0" if text == "-0" else text
 
 

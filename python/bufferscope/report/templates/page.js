@@ -22,15 +22,31 @@
   // A signal that is set from outside is not computed again.
   const AS_IT_IS = { skip: true };
 
-  // A figure's chart as JSON has it, with rows of data; `report/datasets.py` says how the data are written.
-  function written(figure) {
-    const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+  // The content of a script element, which is compressed.
+  function inflated(element) {
+    const bytes = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
+  }
+  const read = (element) => inflated(element).json();
+
+  // The library that draws charts, which is not run before there is one to draw.
+  let library;
+  async function embed(...chart) {
+    library ??= inflated(document.getElementById("charts")).text().then((code) => (0, eval)(code));
+    await library;
+    return vegaEmbed(...chart);
+  }
+
+  // A figure's chart with rows of data; `report/datasets.py` says how the data are written.
+  async function written(figure) {
+    const spec = await read(figure.querySelector("script.spec"));
     const used = new Set();
     JSON.stringify(spec, (key, value) => {
       if (key === "data" && datasets.has(value?.name)) used.add(value.name);
       return value;
     });
-    spec.datasets = Object.fromEntries([...used].map((name) => [name, rows(JSON.parse(datasets.get(name).textContent))]));
+    spec.datasets = {};
+    for (const name of used) spec.datasets[name] = rows(await read(datasets.get(name)));
     return spec;
   }
 
@@ -78,8 +94,8 @@
 
   // Among figures that share a time axis, only the lowest names it. On a phone, there is no room for names beside a
   // plot.
-  function specification(figure) {
-    const spec = written(figure);
+  async function specification(figure) {
+    const spec = await written(figure);
     if (spec.concat) return panels(spec, figure.clientWidth);
     if (figure.clientWidth < NARROW) {
       spec.layer = spec.layer.filter(({ name }) => name !== "names");
@@ -105,14 +121,14 @@
 
   async function draw(figure) {
     try {
-      const spec = specification(figure);
+      const spec = await specification(figure);
       const target = figure.querySelector(".live");
       figure.drawnWidth = spec.concat && figure.clientWidth;
       figure.classList.add("is-live");
       figure.view?.finalize();
       const options = { mode: "vega-lite", actions: false, renderer: "canvas", config: configuration(figure, spec) };
       options.tooltip = { theme: dark.matches ? "dark" : "light" };
-      figure.view = (await vegaEmbed(target, spec, options)).view;
+      figure.view = (await embed(target, spec, options)).view;
       stacks.get(figure.parentElement)?.join(figure);
       figure.dataset.drawn = "";
       delete figure.dataset.failed;
