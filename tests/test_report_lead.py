@@ -74,7 +74,7 @@ def test_answers_do_not_lead_if_many_pings_have_none(tmp_path: Path) -> None:
     assert lead.find([lossy]) is None
     some = answered()
     some.rows["probes"] = probes([20, 30, 40, 50, 60, 20, 30, 40, 50, 60, 40, None])
-    told = found([result(tmp_path, some, managed())])
+    told = found([result(tmp_path / "some", some, managed())])
     assert told.lost == (1 / 12, 0)
     text = report.build([told.result], tmp_path / "report").read_text(encoding="utf-8")
     assert "the pings that were lost, 8.3\N{NO-BREAK SPACE}% with tail drop and 0\N{NO-BREAK SPACE}% with CoDel" in text

@@ -34,7 +34,8 @@ def slim(svg: str) -> str:
     svg = _UNSEEN.sub("", _IDLE.sub("", svg))
     svg = _RUN.sub(lambda run: "".join(_together(run[0])), svg)
     svg = re.sub(r"translate\([^)]*\)", lambda found: _short(found[0]), svg)
-    return _with_one(_with_one(svg, "font-family"), "font-size").replace(' opacity="1"', "").replace("<g></g>", "")
+    svg = _with_one(_with_one(svg, "font-family"), "font-size").replace(' opacity="1"', "").replace("<g></g>", "")
+    return svg.replace("'", "&apos;").replace('"', "'")  # which needs no escape in a URL
 
 
 def _together(run: str) -> Iterator[str]:
