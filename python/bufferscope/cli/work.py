@@ -21,9 +21,20 @@ class _Cost:
     done: float = 0.0
     """Of finished runs."""
     timed: float = 0.0
-    """Of finished runs whose time is known."""
+    """Of the parts of finished runs whose time is known."""
     took_s: float = 0.0
     """How long those took."""
+
+
+@dataclass
+class _Run:
+    """A run that is under way, between its first report and its last: runs that are stored together end together."""
+
+    first: float
+    """The share that was done at the first report."""
+    began_s: float
+    share: float
+    last_s: float
 
 
 class Work:
@@ -41,8 +52,7 @@ class Work:
         self._lock = threading.Lock()
         self._expected: dict[object, float] = {}
         self._costs: dict[object, _Cost] = defaultdict(_Cost)
-        self._under_way: dict[Task, tuple[float, float]] = {}
-        """The share of each that is done, and when it began."""
+        self._under_way: dict[Task, _Run] = {}
         for task in tasks:
             self._costs[_kind(task)].total += self._expects(task)
         self._total = sum(cost.total for cost in self._costs.values())
@@ -50,8 +60,9 @@ class Work:
     def advance(self, task: Task, now_ns: int) -> None:
         """The run has reached this simulated time."""
         with self._lock:
-            _, began_s = self._under_way.get(task, (0.0, self._clock()))
-            self._under_way[task] = min(now_ns / task.duration_ns, 1.0), began_s
+            share, now_s = min(now_ns / task.duration_ns, 1.0), self._clock()
+            run = self._under_way.setdefault(task, _Run(share, now_s, share, now_s))
+            run.share, run.last_s = share, now_s
 
     def finish(self, task: Task) -> None:
         """The run is stored."""
@@ -59,16 +70,16 @@ class Work:
             cost, expected = self._costs[_kind(task)], self._expects(task)
             cost.done += expected
             self.done_runs += 1
-            if begun := self._under_way.pop(task, None):
-                cost.timed += expected
-                cost.took_s += self._clock() - begun[1]
+            if run := self._under_way.pop(task, None):
+                cost.timed += expected * (run.share - run.first)
+                cost.took_s += run.last_s - run.began_s
 
     @property
     def share(self) -> float:
         """How much of the runs is done, from 0 to 1."""
         with self._lock:
             done = sum(cost.done for cost in self._costs.values())
-            done += sum(share * self._expects(task) for task, (share, _) in self._under_way.items())
+            done += sum(run.share * self._expects(task) for task, run in self._under_way.items())
             return min(done / self._total, 1.0)
 
     def left_s(self) -> float | None:
@@ -79,8 +90,8 @@ class Work:
             for kind, cost in self._costs.items():
                 done += cost.done * slowness[kind]
                 left += (cost.total - cost.done) * slowness[kind]
-            for task, (share, _) in self._under_way.items():
-                part = share * self._expects(task) * slowness[_kind(task)]
+            for task, run in self._under_way.items():
+                part = run.share * self._expects(task) * slowness[_kind(task)]
                 done, left = done + part, left - part
             if not done:
                 return None
@@ -89,11 +100,11 @@ class Work:
 
     def _slowness(self) -> dict[object, float]:
         """For each kind of run, and for None all together, the seconds that one expected second took."""
-        now_s = self._clock()
         timed = {kind: (cost.timed, cost.took_s) for kind, cost in self._costs.items()}
-        for task, (share, began_s) in self._under_way.items():
-            kind = _kind(task)
-            timed[kind] = timed[kind][0] + share * self._expects(task), timed[kind][1] + now_s - began_s
+        for task, run in self._under_way.items():
+            known, took_s = timed[_kind(task)]
+            known += (run.share - run.first) * self._expects(task)
+            timed[_kind(task)] = known, took_s + run.last_s - run.began_s
         known, took_s = (sum(each) for each in zip(*timed.values(), strict=True))
         usual = took_s / known if known else 1.0
         own = {kind: took / expected if expected > LEAST_S else usual for kind, (expected, took) in timed.items()}
