@@ -14,10 +14,16 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 # The Python to make the environment from; empty: the first suitable one in PATH.
 PYTHON ?=
-# Arguments for `make reproduce`, `make agreement`, `make battling`, `make explaining` and pytest, as in `make reproduce ARGS="ucas-reproduce --seed 2"`.
+# Arguments for `make reproduce`, `make agreement`, `make battling`, `make explaining`, `make bench` and pytest, as in
+# `make reproduce ARGS="ucas-reproduce --seed 2"`.
 ARGS   ?=
-# Processes beside `make test-busy`.
+# Processes beside `make test-busy`, and the target that they disturb.
 BUSY   ?= 8
+DISTURBED ?= test
+# How `make test-properties` tests: crates, cases of each property, and seconds of each fuzz target.
+CRATES ?= --workspace
+CASES  ?= 2000
+FUZZ_SECONDS ?= 120
 
 EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
     $(shell find crates -name Cargo.toml -o -path 'crates/*/src/*' -name '*.rs')
@@ -28,7 +34,8 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce agreement battling explaining test test-rust test-python test-slow test-busy lint fmt bench agent wheel docs reference pictures lock clean
+.PHONY: help reproduce agreement battling explaining test test-rust test-python test-slow test-properties test-busy \
+    test-targets lint fmt bench agent wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -63,12 +70,18 @@ test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
 	@scripts/ensure-system-packages.sh host guest tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 $(ARGS)
 
-test-slow: test ## Run every test, the property tests longer, and fuzz the loader where cargo-fuzz is installed
-	PROPTEST_CASES=2000 cargo test --workspace --locked --release --quiet
-	scripts/fuzz.sh 120
+test-slow: test test-properties ## Run every test, and those of test-properties
+
+test-properties: $(STAMPS)/run ## Run the property tests longer (CASES), and fuzz the readers where cargo-fuzz is installed
+	@scripts/check-rust.sh
+	PROPTEST_CASES=$(CASES) cargo test $(CRATES) --locked --quiet
+	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 test-busy: ## Run every test beside BUSY processes (8) that take CPU time from it: none may depend on a fast machine
-	scripts/busy.sh $(BUSY) $(MAKE) --no-print-directory test
+	scripts/busy.sh $(BUSY) $(MAKE) --no-print-directory $(DISTURBED)
+
+test-targets: ## Try every other target of this file, the slow ones in a short form
+	scripts/every-target.sh
 
 # A macro declares these modules, and cargo fmt does not see into macros.
 DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/*.rs)
@@ -89,10 +102,11 @@ fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMPS)/extension ## Measure speed and memory: against flows and samples, of many short runs, and of ns-3 if installed
+bench: $(STAMPS)/extension ## Measure speed and memory: of the simulator (and ns-3 if installed), many short runs, and captures
 	@scripts/check-rust.sh
-	$(BIN)/python benches/speed.py
-	$(BIN)/python benches/sweep.py
+	$(BIN)/python benches/speed.py $(ARGS)
+	$(BIN)/python benches/sweep.py $(ARGS)
+	$(BIN)/python benches/inspecting.py $(ARGS)
 
 agent: $(STAMPS)/agent ## Build the agent for the host and guest engines as one static file
 

@@ -9,7 +9,9 @@ import argparse
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,6 @@ FAIR = ["fq_codel", "fq_pie", "sfq", "fq", "cake"]
 """Those that tell flows apart, whose cost may therefore depend on how many there are."""
 OF_BOTH = ["pfifo", "codel"]
 """The disciplines that the program for ns-3 knows, too."""
-CASES = [(qdisc, flows) for qdisc in DISCIPLINES for flows in (1, 30)]
-COMPARED_SECONDS = "60"
-"""For how many simulated seconds the simulators are compared."""
 WITHOUT_FLOWS = json.dumps([table for table in _core.TABLES if table != "flows"])
 SAMPLES: Mapping[str, list[str]] = {
     "every 10 ms": [],
@@ -38,11 +37,26 @@ SAMPLES: Mapping[str, list[str]] = {
     "not recorded": [f"record={WITHOUT_FLOWS}"],
 }
 """How often flows are sampled, and the overrides that say so."""
-SECONDS: Mapping[int, int] = {1: 100, 10: 100, 30: 100, 100: 100, 1_000: 30, 10_000: 10}
-"""Numbers of flows, and for how many simulated seconds each is measured. That takes a quarter of a second or more,
-because the kernel may count CPU time in ticks of 4 ms."""
-REPEATED = 3
-"""How often each is measured; the fastest counts, because other programs can only make a run slower."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    compared_seconds: int
+    """For how many simulated seconds the simulators are compared."""
+    compared_flows: Sequence[int]
+    """With how many flows they are."""
+    seconds: Mapping[int, int]
+    """Numbers of flows, and for how many simulated seconds each is measured."""
+    repeated: int
+    """How often each is measured; the fastest counts, because other programs can only make a run slower."""
+
+
+WHOLE = Extent(60, (1, 30), {1: 100, 10: 100, 30: 100, 100: 100, 1_000: 30, 10_000: 10}, repeated=3)
+"""A measurement takes a quarter of a second or more, because the kernel may count CPU time in ticks of 4 ms."""
+SHORT = Extent(2, (1,), {1: 1, 30: 1}, repeated=1)
+"""Enough to see that everything works, but not to measure anything."""
 CHART = ROOT / "target" / "speed-against-flows.svg"
 CHARTS_OF_DISCIPLINES = {kind: ROOT / "target" / f"speed-of-disciplines-{kind}.svg" for kind in ("tcp", "udp")}
 """By the flows that are queued. TCP reacts to what a discipline drops; UDP makes the same work for all of them."""
@@ -56,40 +70,43 @@ def main() -> None:
     parts = {"simulators": compare, "samples": by_samples, "disciplines": by_discipline}
     parser = argparse.ArgumentParser(description="Measures the simulator's speed and memory.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all by default")
-    chosen = parser.parse_args().parts or list(parts)
+    parser.add_argument("--short", action="store_true", help="try everything in some seconds, without a useful result")
+    options = parser.parse_args()
+    extent, chosen = SHORT if options.short else WHOLE, options.parts or list(parts)
     if unknown := set(chosen) - set(parts):
         parser.error(f"unknown: {', '.join(sorted(unknown))}. Parts: {', '.join(parts)}")
     for part in chosen:
-        parts[part]()
+        parts[part](extent)
 
 
-def by_samples() -> None:
+def by_samples(extent: Extent) -> None:
     """Print and draw the speed against the number of flows, with more and fewer samples of them."""
     series = {name: ["pfifo", *how] for name, how in SAMPLES.items()}
-    _ = against_flows("TCP over pfifo, by samples of the flows", CHART, series)
+    _ = against_flows("TCP over pfifo, by samples of the flows", CHART, series, extent)
 
 
-def by_discipline() -> None:
+def by_discipline(extent: Extent) -> None:
     """Print and draw the speed against the number of flows, with one discipline or another."""
     names = ["pfifo", "codel", *FAIR]
     for kind, path in CHARTS_OF_DISCIPLINES.items():
         series = {qdisc: [qdisc, kind, *SAMPLES["every second"]] for qdisc in names}
-        speeds = against_flows(f"{kind.upper()} by discipline, flows sampled every second", path, series)
+        speeds = against_flows(f"{kind.upper()} by discipline, flows sampled every second", path, series, extent)
         print("\nIn per cent of pfifo with as many flows\n")
         print_beside_pfifo(speeds, lambda speed, pfifo: 100 * speed / pfifo)
         print("\nNanoseconds that a hop takes longer than with pfifo\n")
         print_beside_pfifo(speeds, lambda speed, pfifo: 1e9 / speed - 1e9 / pfifo)
 
 
-def compare() -> None:
+def compare(extent: Extent) -> None:
     """Print the speed and the memory of both simulators."""
     with_ns3 = build_ns3()
     print("qdisc    flows  simulator          hops     events    CPU s  hops/CPU s    MiB")
-    for qdisc, flows in CASES:
-        ours = measure([*OURS, qdisc, str(flows), COMPARED_SECONDS])
+    seconds = extent.compared_seconds
+    for qdisc, flows in product(DISCIPLINES, extent.compared_flows):
+        ours = measure([*OURS, qdisc, str(flows), str(seconds)])
         show("bufferscope", ours)
         if with_ns3 and qdisc in OF_BOTH:
-            theirs = measure([str(NS3), f"--qdisc={qdisc}", f"--flows={flows}", f"--seconds={COMPARED_SECONDS}"])
+            theirs = measure([str(NS3), f"--qdisc={qdisc}", f"--flows={flows}", f"--seconds={seconds}"])
             show("ns-3", theirs)
             print(f"{'':16}{ours['hops_per_cpu_s'] / theirs['hops_per_cpu_s']:.0f} times as many hops per CPU second")
     print("MiB: growth of the largest resident set during the run.")
@@ -122,7 +139,9 @@ def show(simulator: str, m: Measured) -> None:
     )
 
 
-def against_flows(subject: str, path: Path, series: Mapping[str, list[str]]) -> dict[int, dict[str, int]]:
+def against_flows(
+    subject: str, path: Path, series: Mapping[str, list[str]], extent: Extent
+) -> dict[int, dict[str, int]]:
     """Print and draw the hops per CPU second against the number of flows, and return them by flows and series.
 
     Each series is a discipline with overrides.
@@ -130,11 +149,11 @@ def against_flows(subject: str, path: Path, series: Mapping[str, list[str]]) -> 
     print(f"\nMillion hops per CPU second ({subject})\n")
     print_header(series)
     speeds = {}
-    for flows, seconds in SECONDS.items():
+    for flows, seconds in extent.seconds.items():
         commands = {
             name: [*OURS, qdisc, str(flows), str(seconds), *overrides] for name, (qdisc, *overrides) in series.items()
         }
-        speeds[flows] = fastest(commands)
+        speeds[flows] = fastest(commands, extent.repeated)
         print_row(flows, [f"{speed / 1e6:.2f}" for speed in speeds[flows].values()])
     rows = [
         {"flows": flows, "series": name, "speed": speed / 1e6}
@@ -165,10 +184,10 @@ def print_row(flows: int, cells: Iterable[str]) -> None:
     print(f"| {flows:,} | {' | '.join(cells)} |", flush=True)
 
 
-def fastest(commands: Mapping[str, list[str]]) -> dict[str, int]:
+def fastest(commands: Mapping[str, list[str]], repeated: int) -> dict[str, int]:
     """The hops per CPU second of the fastest of a few runs each, which alternate."""
     speeds = dict.fromkeys(commands, 0)
-    for _ in range(REPEATED):
+    for _ in range(repeated):
         for name, command in commands.items():
             speeds[name] = max(speeds[name], int(measure(command)["hops_per_cpu_s"]))
     return speeds
@@ -177,7 +196,8 @@ def fastest(commands: Mapping[str, list[str]]) -> dict[str, int]:
 def chart(rows: list[dict[str, Any]], subject: str, order: list[str]) -> alt.Chart:
     """One line for each series."""
     title = alt.Title("Speed of the simulator against the number of flows", subtitle=f"100 Mbit/s; {subject}")
-    x = alt.X("flows:Q", scale=alt.Scale(type="log"), title="flows", axis=alt.Axis(values=list(SECONDS), format="~s"))
+    flows = sorted({row["flows"] for row in rows})
+    x = alt.X("flows:Q", scale=alt.Scale(type="log"), title="flows", axis=alt.Axis(values=flows, format="~s"))
     y = alt.Y("speed:Q", title="million hops per CPU second")
     color = alt.Color("series:N", sort=order, title=None)
     drawn: alt.Chart = alt.Chart(pl.DataFrame(rows)).mark_line(point=True).encode(x=x, y=y, color=color)

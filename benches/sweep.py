@@ -19,6 +19,8 @@ import bufferscope as bs
 
 CASES = [(1_000, 10, "single"), (1_000, 10, "sweep"), (10_000, 1, "sweep")]
 """Runs, simulated seconds of each, and how they are stored."""
+SHORT = [(10, 1, "single"), (10, 1, "sweep")]
+"""The cases of `--short`: enough to see that everything works."""
 POINTS = [8, 16, 32, 64, 128]
 """The lengths of the queue, in packets."""
 EXPERIMENT = f"""\
@@ -57,13 +59,14 @@ interval = "100ms"
 
 def main() -> None:
     """Print a line for each case as soon as it is there."""
-    if sys.argv[1:]:
+    short = sys.argv[1:] == ["--short"]
+    if sys.argv[1:] and not short:
         runs, seconds, layout = sys.argv[1:]
         print(json.dumps(measured(int(runs), int(seconds), layout)))
         return
     print("\nMany short runs: one flow and a ping over 2 Mbit/s, on one core; CPU time in ms for each run")
     print("  runs  seconds  stored    simulate   store    load  metrics     sum    files     MB  peak MiB")
-    for case in CASES:
+    for case in SHORT if short else CASES:
         # One thread: polars takes CPU time to keep more threads busy than this work needs.
         command = [sys.executable, __file__, *map(str, case)]
         printed = subprocess.run(

@@ -53,6 +53,17 @@ def test_equal_engines_agree_but_for_chance(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("second_engine")
+def test_only_the_chosen_points_are_compared(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL + SWEEP)
+    chosen = ("--point", "link.line.queue.limit=10p", "--point", "link.line.queue.limit=40p")
+    document = json.loads(cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "1", *chosen, "--json").out)
+    assert [point["point"]["link.line.queue.limit"] for point in document["points"]] == ["10p", "40p"]
+    assert len(document["runs"]) == 2 * 2
+    unknown = cli("agree", "lab.toml", "--engines", "sim,twin", "--point", "link.line.queue.limit=11p")
+    assert (unknown.status, unknown.err.count("\n")) == (2, 1), unknown.err
+
+
+@pytest.mark.usefixtures("second_engine")
 def test_the_terminal_shows_both_and_what_is_aimed_at(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, LONGER)
     answer = cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "1")

@@ -1,6 +1,7 @@
 """Runs on the workers of a real cluster give the same bytes as local runs, whatever happens to a worker."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any, Literal
 
@@ -327,8 +329,11 @@ def test_without_dask_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "distributed.py").write_text("raise ModuleNotFoundError(name='distributed')")
     process = start(["run", "lab.toml", "--cluster", "local"], tmp_path)
     out, err = process.communicate(timeout=PATIENCE_S)
-    said = "--cluster needs Dask, which is not installed here: pip install 'bufferscope[cluster]'"
+    said = "--cluster needs Dask, which is not installed here: python -m pip install 'distributed>=2025.9'"
     assert (process.returncode, out, err) == (2, "", f"bufferscope: {said}\n")
+    assert any(need.startswith("distributed>=2025.9 ;") for need in requires("bufferscope") or []), (
+        "as in pyproject.toml"
+    )
 
 
 def test_a_script_may_start_workers_here(tmp_path: Path) -> None:
@@ -337,5 +342,8 @@ def test_a_script_may_start_workers_here(tmp_path: Path) -> None:
     script = "import bufferscope as bs\nprint(len(bs.run('lab.toml', cluster='local:1').runs))\n"
     (tmp_path / "script.py").write_text(script)
     command = [sys.executable, "-W", "error", "script.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    (scratch := tmp_path / "scratch").mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+    assert list(scratch.iterdir()) == [], "what the workers needed is gone with them"

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from handmade import MS, PING, TCP, HandmadeRun, pfifo, probes, scenario
-from laboratory import TABLES, Answer, files
+from laboratory import SMALL, TABLES, Answer, files, write
 
 import bufferscope as bs
 from bufferscope.exporting import FORMATS, export
@@ -103,3 +105,34 @@ def test_what_cannot_be_exported_is_refused(cli: Cli, tmp_path: Path, arguments:
     assert answer.status == 2
     assert words in answer.err
     assert not (tmp_path / "export").exists()
+
+
+@pytest.mark.parametrize("name", ["g[1]", "a*b", "q?x", "{a,b}", "%20", " b ", "#c", "~d", "qu'ote", "-e"])
+def test_any_name_of_a_directory_is_a_name_and_no_pattern(cli: Cli, tmp_path: Path, name: str) -> None:
+    write(tmp_path, SMALL)
+    assert cli("run", "lab.toml", "--out", f"./{name}", "--no-report", "--quiet").status == 0
+    for command in (["show"], ["explain", "--no-cures"], ["export", "--format", "parquet", "--out", f"./to-{name}"]):
+        answer = cli(command[0], f"./{name}/lab", *command[1:])
+        assert (answer.status, "damaged" in answer.err) == (0, False), answer.err
+    assert pl.read_parquet(tmp_path / f"to-{name}" / "probes.parquet", glob=False).height > 0
+
+
+LIMITED = """
+import resource, signal, sys
+from bufferscope.cli import run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+sys.exit(run(sys.argv[1:]))
+"""
+"""The command line where no file can have more than 300 bytes: writing fails as on a full disk."""
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet", "flent"])
+def test_a_full_disk_is_one_line_and_leaves_nothing(cli: Cli, tmp_path: Path, kind: str) -> None:
+    write(tmp_path, SMALL)
+    assert cli("run", "lab.toml", "--no-report", "--quiet").status == 0
+    command = [sys.executable, "-c", LIMITED, "export", "results/lab", "--format", kind, "--out", "to"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.startswith("bufferscope: to: "), done.stderr
+    assert list((tmp_path / "to").iterdir()) == []

@@ -56,6 +56,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "CSV with a word": (b"time,rtt_ms\n1,soon\n", "line 2: found the round trip 'soon'; expected a number"),
     "CSV with another time": (b"time,rtt_ms\nnoon,1\n", "line 2: found the time 'noon'; expected seconds"),
     "Smokeping with a short row": (b"ping1 ping2\n\n100: 0.1\n", "the row of 100: found 1 values; expected 2"),
+    "pings of the year 11476": (
+        b"PING a (1.2.3.4) 56(84) bytes of data.\n"
+        b"[300000000000.1] 64 bytes from 1.2.3.4: icmp_seq=1 ttl=64 time=1.0 ms\n",
+        "found times before 1970 or after 2096",
+    ),
     "times that are a century apart": (b"time,rtt_ms\n1,1\n3200000000,1\n", "more than a year apart"),
 }
 

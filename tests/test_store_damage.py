@@ -134,6 +134,13 @@ def test_a_foreign_table_cut_anywhere_is_refused(foreign: Path) -> None:
         assert "probes.parquet: not readable" in refusal(foreign)
 
 
+@pytest.mark.parametrize(("table", "column"), [("queues", "layer"), ("sojourns", "layer"), ("flows", "state")])
+def test_a_word_that_a_foreign_table_cannot_have_is_named(table: str, column: str, foreign: Path) -> None:
+    file = foreign / f"{table}.parquet"
+    pl.read_parquet(file).with_columns(pl.lit("radio").alias(column)).write_parquet(file)
+    assert f"{table}.parquet: not readable (column {column}: found 'radio'; allowed: " in refusal(foreign)
+
+
 def test_a_byte_changed_in_the_metadata_is_refused_or_read(run: Path) -> None:
     file = run / "run.json"
     good = file.read_bytes()

@@ -14,6 +14,9 @@ __version__: str
 TABLES: dict[str, list[str]]
 """The records' tables, each with its columns in order."""
 
+WORDS: dict[str, dict[str, list[str]]]
+"""For each table, its columns that hold only certain words, each with these words."""
+
 QDISCS: dict[str, tuple[str, bool]]
 """The queueing disciplines, each with the part of the kernel that it is in, and whether that can be a module."""
 

@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bufferscope.arguments import EXPERIMENT, FLAG, NAME, NAMES, OVERRIDES, PATH, STRINGS, WATCHER, checked, optional
 from bufferscope.engines import engines, one_engine
 from bufferscope.executors import Watcher
 from bufferscope.experiment import load as load_experiment
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from bufferscope.comparison.inputs import What
 
 
+_OF_RUNS = {
+    "name_or_path": EXPERIMENT,
+    "overrides": OVERRIDES,
+    "out": PATH,
+    "kernel": optional(NAME),
+    "reuse": FLAG,
+    "watcher": WATCHER,
+    "cluster": optional(NAME),
+}
+"""The arguments of everything that runs an experiment; numbers are checked where they are used."""
+
+
+@checked(**_OF_RUNS, engine=NAMES, capture=FLAG, layout=NAME)
 def run(
     name_or_path: str | PathLike[str],
     overrides: Overrides = (),
@@ -58,6 +72,7 @@ def run(
     return Result(execute(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout=layout))
 
 
+@checked(**_OF_RUNS, engine=NAME, link=optional(NAME), point=STRINGS)
 def choose(
     name_or_path: str | PathLike[str],
     overrides: Overrides = (),
@@ -94,6 +109,7 @@ def choose(
     return Choice(study, Result(runs))
 
 
+@checked(path=PATH, overrides=optional(OVERRIDES), newest=FLAG)
 def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newest: bool = False) -> Result:
     """Load stored runs: one run's directory, or an experiment's directory of runs, as in `results/ucas-reproduce`.
 
@@ -106,6 +122,7 @@ def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newes
     return Result(find(Path(path), None if overrides is None else as_texts(overrides), newest=newest))
 
 
+@checked(labels=optional(STRINGS), baseline=optional(NAME))
 def compare(
     *what: "What | Mapping[str, What]", labels: Sequence[str] | None = None, baseline: str | None = None
 ) -> "Comparison":

@@ -3,6 +3,7 @@
 import difflib
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -11,7 +12,7 @@ from importlib.resources.abc import Traversable
 from os import PathLike, fspath
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from bufferscope import _core, reading
 from bufferscope.errors import ExperimentError, InputError, printable
@@ -206,6 +207,24 @@ class Experiment:
         """The swept keys' paths, each with the labels of its values."""
         return {path: list(labels) for path, labels in self.document["sweep"].items()}
 
+    def values(self, point: Point) -> dict[str, dict[str, Any]]:
+        """The point's value of each swept key, in TOML's types, with its label: a sweep that leaves only this point."""
+        sweep: dict[str, Any] = dict(tomllib.loads(self.text).get("sweep", {}))
+        for path, value in map(_sweep_override, self.overrides):
+            if path in point.values:
+                sweep[path] = value
+        found = {}
+        for path, label in point.values.items():
+            values = sweep[path]
+            value = values[label] if isinstance(values, dict) else values[self.swept[path].index(label)]
+            found[path] = {label: value}
+        return found
+
+    @property
+    def settings(self) -> list[str]:
+        """The overrides without those of the sweep: what `values` needs beside it to make the same point again."""
+        return [override for override in self.overrides if not _sweep_override(override)[0]]
+
     @property
     def choices(self) -> str:
         """The swept keys with their values, for people: `PATH=A or B or C`."""
@@ -264,6 +283,15 @@ class Experiment:
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, {len(self.points)} point{'s' * (len(self.points) != 1)})"
+
+
+def _sweep_override(override: str) -> tuple[str, Any]:
+    """The swept path and the values of `sweep.PATH=VALUE`; an empty path for another override."""
+    written, _, value = override.partition("=")
+    head, _, path = written.strip().partition(".")
+    if head != "sweep":
+        return "", None
+    return path.strip().strip("\"'"), tomllib.loads(f"value = {value}")["value"]
 
 
 def catalogue() -> list[str]:

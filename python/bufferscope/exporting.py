@@ -4,6 +4,7 @@ Files are written under temporary names and renamed together when all are comple
 runs, so that memory does not grow with the number of runs.
 """
 
+import errno
 import json
 import secrets
 import shutil
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FORMATS = ("csv", "parquet", "json")
 PER_RUN = ("flent",)
 """The formats with a file for each run."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a directory that was named correctly."""
 METRICS, RUNS = "metrics", "runs"
 NAMES = (RUNS, METRICS, *TABLES)
 """The files that can be written: the list of runs, the metrics, and the tables of the records."""
@@ -37,7 +40,8 @@ def export(
 ) -> list[Path]:
     """Write one file per table into a directory; returns their paths.
 
-    Raises `InputError` for unknown formats and tables, and if a file already exists, unless `force` is set.
+    Raises `InputError` for unknown formats and tables, and if a file already exists, unless `force` is set; and
+    `OSError` if the disk is full.
     """
     _check(kind, tables)
     files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(tables)}
@@ -82,6 +86,9 @@ def _staging(files: Sequence[Path], directory: Path, force: bool) -> Iterator[Pa
         for file in files:
             (place / file.name).replace(file)
     except OSError as error:
+        number = error.errno or errno.EIO  # polars gives none
+        if number in FULL:
+            raise OSError(number, error.strerror or str(error), str(directory)) from None
         raise InputError(f"{error.filename or directory}: cannot write here: {error.strerror}") from None
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -191,10 +198,13 @@ def _write_parquet(frames: Iterator["pl.DataFrame"], file: Path) -> None:
     parts = file.with_suffix(".parts")
     parts.mkdir()
     names = []
-    for number, frame in enumerate(frames):
-        names.append(parts / f"{number}.parquet")
-        frame.write_parquet(names[-1])
-    pl.scan_parquet(names).sink_parquet(file)
+    try:
+        for number, frame in enumerate(frames):
+            names.append(parts / f"{number}.parquet")
+            frame.write_parquet(names[-1])
+        pl.scan_parquet(names, glob=False).sink_parquet(file)
+    except pl.exceptions.ComputeError as error:  # as polars reports what the system refuses, without its number
+        raise OSError(errno.EIO, str(error).partition("\n")[0], str(file)) from None
     shutil.rmtree(parts)
 
 

@@ -1,7 +1,7 @@
 """Changes to an experiment: `PATH=VALUE` texts, as on the command line, or Python values by path."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 
 from bufferscope.errors import InputError
@@ -24,7 +24,7 @@ def as_texts(overrides: Overrides) -> list[str]:
     """
     if isinstance(overrides, Mapping):
         return [_override(path, value) for path, value in overrides.items()]
-    if isinstance(overrides, str | bytes):
+    if isinstance(overrides, str | bytes) or not isinstance(overrides, Iterable):
         raise InputError(f"overrides: found {overrides!r}; allowed: a list of PATH=VALUE texts, or a dict")
     texts = list(overrides)
     for text in texts:

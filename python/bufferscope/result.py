@@ -46,7 +46,8 @@ class Result:
     def document(self) -> "Document":
         """The texts of the experiment's file: `title`, `description`, ...; its `sweep` has only these runs' values."""
         meta = self.runs[0].meta
-        sweep = {path: list(dict.fromkeys(run.point.get(path, "") for run in self.runs)) for path in self.runs[0].point}
+        swept = dict.fromkeys(path for run in self.runs for path in run.point)
+        sweep = {path: list(dict.fromkeys(run.point[path] for run in self.runs if path in run.point)) for path in swept}
         words = meta["document"]
         return {
             "title": words.get("title") or meta["title"],

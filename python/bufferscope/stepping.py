@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from bufferscope import _core, machine
+from bufferscope.arguments import EXPERIMENT, OVERRIDES, Kind, checked
 from bufferscope.engines import ENGINES, sim
 from bufferscope.errors import EngineError, ExperimentError, InputError, check_number
 from bufferscope.experiment import Experiment, load
@@ -136,6 +137,10 @@ class UnknownTableError(InputError, KeyError):
         return str(self.args[0])
 
 
+def _is_experiment(value: object) -> bool:
+    return isinstance(value, Experiment) or EXPERIMENT.fits(value)
+
+
 class Simulation:
     """A simulation in steps.
 
@@ -150,6 +155,7 @@ class Simulation:
     >>> simulation.finish().metrics["rtt.p95_ms"]                                               # doctest: +SKIP
     """
 
+    @checked(experiment=Kind(f"an Experiment, {EXPERIMENT.words}", _is_experiment), overrides=OVERRIDES)
     def __init__(
         self, experiment: str | PathLike[str] | Experiment, overrides: Overrides = (), *, seed: int = 1, point: int = 0
     ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bufferscope.agreement import Comparison, PointAgreement, compare
 from bufferscope.engines import Engine, engines
+from bufferscope.errors import InputError
 from bufferscope.expectations import Evaluated, concerning
 from bufferscope.experiment import load
 from bufferscope.job import Task
@@ -23,7 +24,7 @@ from bufferscope.result import Result
 from bufferscope.running import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
-from making import DOCS, carried_out, parser, runs_of, template, write
+from making import DOCS, add_changes, carried_out, parsed, parser, runs_of, template, write
 from page import provenance, told
 
 PAGE = DOCS / "battling.md"
@@ -85,13 +86,19 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.add_argument(
         "--stored", action="store_true", help="take stored runs, whichever build made them; run nothing"
     )
-    return options.parse_args(arguments)
+    add_changes(options, "only the experiments")
+    chosen = parsed(options, arguments)
+    if chosen.only and chosen.page == PAGE:
+        options.error("--only needs --page: docs/ has the page on all experiments")
+    return chosen
 
 
 def _results(options: argparse.Namespace) -> list[Result]:
     """The experiments on both engines."""
     chosen = _, reference = engines(options.engines)
-    plans = [_tasks(name, chosen, options) for name in NUMBERS]
+    plans = [_tasks(name, chosen, options) for name in NUMBERS if options.only in name]
+    if not plans:
+        raise InputError(f"no experiment has {options.only!r} in its name; there are: {', '.join(NUMBERS)}")
     if options.stored:
         return [Result([Run(task.directory) for task in tasks if is_run(task.directory)]) for tasks in plans]
     tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: (task.engine is reference, task.seed))
@@ -100,7 +107,7 @@ def _results(options: argparse.Namespace) -> list[Result]:
 
 
 def _tasks(name: str, chosen: Sequence[Engine], options: argparse.Namespace) -> list[Task]:
-    experiment, (judged, reference) = load(name), chosen
+    experiment, (judged, reference) = load(name, options.settings), chosen
     tasks = [
         *plan(experiment, [judged], options.out, reuse=True),
         *plan(experiment, [reference], options.out, repeat=options.repeat, reuse=True),

@@ -25,6 +25,22 @@ def parser(target: str, about: str | None) -> argparse.ArgumentParser:
     return found
 
 
+def add_changes(options: argparse.ArgumentParser, what: str) -> None:
+    """Add `--only` and `--set`: a part of the runs, perhaps with other settings."""
+    options.add_argument("--only", default="", help=f"{what} with this in their name")
+    options.add_argument(
+        "--set", action="append", default=[], dest="settings", metavar="KEY=VALUE", help="with --only: change a setting"
+    )
+
+
+def parsed(options: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments, if they fit together."""
+    chosen = options.parse_args(arguments)
+    if chosen.settings and not chosen.only:
+        options.error("--set needs --only: the page has the scenarios as they are")
+    return chosen
+
+
 def carried_out(command: Callable[[], int]) -> int:
     """The command's exit status. If it is interrupted or fails, the reason is printed."""
     try:

@@ -22,7 +22,7 @@ from bufferscope.running import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 from causes import Cause, causes
-from making import DOCS, carried_out, parser, runs_of, write
+from making import DOCS, add_changes, carried_out, parsed, parser, runs_of, write
 from page import differences, page, told, unneeded, verdict
 
 
@@ -77,17 +77,10 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.add_argument(
         "--keep-reference", action="store_true", help="take the reference's stored runs, whichever build made them"
     )
-    options.add_argument("--only", default="", help="print only scenarios with this in their name, and write no page")
-    options.add_argument(
-        "--set", action="append", default=[], dest="settings", metavar="KEY=VALUE",
-        help="with --only: change a setting of the scenarios",
-    )  # fmt: skip
+    add_changes(options, "write no page, and print only the scenarios")
     options.add_argument("--matrix", type=Path, help="the scenarios (default: both matrix.toml and devices.toml)")
     options.add_argument("--pages", type=Path, default=DOCS, help="where pages are written (default: docs/)")
-    chosen = options.parse_args(arguments)
-    if chosen.settings and not chosen.only:
-        options.error("--set needs --only: the page has the scenarios as they are")
-    return chosen
+    return parsed(options, arguments)
 
 
 def _results(

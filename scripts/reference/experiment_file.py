@@ -72,14 +72,14 @@ class Sections:
         self.titles: dict[str, list[str]] = {}
         """For each definition that gets a section, the keys that refer to it."""
 
-    def referred(self) -> Iterator[str]:
+    def referred(self, level: int = 2) -> Iterator[str]:
         """The sections of the definitions referred to so far, and of those to which they refer in turn."""
         done: set[str] = set()
         while waiting := [name for name in self.titles if name not in done]:
             name = waiting[0]
             done.add(name)
             title = self.titles[name][0]
-            yield self.section(2, f"`{title}`", self.definitions[name], title.strip("[]"))
+            yield self.section(level, f"`{title}`", self.definitions[name], title.strip("[]"))
 
     def section(self, level: int, title: str, node: Node, path: str = "") -> str:
         """A heading, what the table is, and its keys."""
@@ -130,7 +130,14 @@ class Sections:
         if not self._is_table(name):
             return self.value(self.definitions[name], path)
         self.titles.setdefault(name, []).append(path)
-        return f"table, [below](#{re.sub(r'[^a-z_-]', '', self.titles[name][0].lower())})"
+        return f"table, [below](#{self._anchor(name)})"
+
+    def _anchor(self, name: str) -> str:
+        """The anchor of a definition's heading, as MyST makes it: headings alike are numbered from the second on."""
+        title = self.titles[name][0]
+        alike = [other for other, (first, *_) in self.titles.items() if first == title]
+        number = alike.index(name)
+        return re.sub(r"[^a-z0-9_-]", "", title.lower()) + (f"-{number}" if number else "")
 
     def _is_table(self, name: str) -> bool:
         definition = self.definitions.get(name, {})

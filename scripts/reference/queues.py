@@ -24,25 +24,39 @@ use?](../which-queue.md) helps to choose.
 def page() -> str:
     """The whole page."""
     schema: Mapping[str, Any] = json.loads(_core.schema())
-    sections = Sections(schema)
     variants = schema["$defs"]["Queue"]["oneOf"]
     names = [variant["properties"]["qdisc"]["const"] for variant in variants]
     rows = ((f"[`{name}`](#{name})", _core.PURPOSES[name]) for name in names)
     overview = table(["discipline", "what it is for"], rows)
-    return INTRODUCTION + overview + "".join(_section(sections, variant) for variant in variants).rstrip() + "\n"
+    return INTRODUCTION + overview + "".join(_section(schema, variant) for variant in variants).rstrip() + "\n"
 
 
-def _section(sections: Sections, variant: Mapping[str, Any]) -> str:
+class _QueueSections(Sections):
+    """The tables of one discipline; a discipline inside it is any of this page."""
+
+    def _reference(self, name: str, path: str) -> str:
+        if name == "Queue":
+            return "table, a discipline of this page"
+        return super()._reference(name, path)
+
+
+def _section(schema: Mapping[str, Any], variant: Mapping[str, Any]) -> str:
+    sections = _QueueSections(schema)
     name = variant["properties"]["qdisc"]["const"]
     text = heading(2, name) + f"{told(variant)}\n\nSource: {_source(_core.SOURCES[name])}.\n\n"
     own = {key: node for key, node in variant["properties"].items() if key != "qdisc"}
     if not own:
         return text + "No parameters.\n\n"
     rows = (
-        (f"`{key}`", default(key, node, variant["required"]), sections.value(node, key), sections.meaning(node))
+        (
+            f"`{key}`",
+            default(key, node, variant["required"]),
+            sections.value(node, f"{name}.{key}"),
+            sections.meaning(node),
+        )
         for key, node in own.items()
     )
-    return text + table(["parameter", "default", "range", "meaning"], rows)
+    return text + table(["parameter", "default", "range", "meaning"], rows) + "".join(sections.referred(level=3))
 
 
 def _source(text: str) -> str:

@@ -5,9 +5,14 @@ from pathlib import Path
 import pytest
 
 import bufferscope as bs
-from bufferscope import metrics
+from bufferscope import expectations, metrics
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def verdicts(name: str, out: Path) -> list[expectations.Verdict]:
+    """What the measurements say about an example's expectations."""
+    return [evaluated.verdict for evaluated in bs.run(EXAMPLES / f"{name}.toml", out=out).expectations]
 
 
 def by_labels(name: str, out: Path, *overrides: str) -> dict[tuple[str, ...], metrics.Metrics]:
@@ -105,3 +110,16 @@ def test_packets_in_flight_add_throughput_up_to_what_the_path_holds_and_then_onl
         assert propagation_ms + waits_ms < measured["rtt.p50_ms"] < propagation_ms + waits_ms + 2 * frame_ms
         assert measured["drops.r1>h2"] == 0
     assert len(found) == 14
+
+
+def test_a_published_lab_is_met_within_a_few_per_cent(tmp_path: Path) -> None:
+    assert verdicts("published-lab", tmp_path) == [expectations.Verdict.REPRODUCED] * 10
+
+
+def test_a_step_above_a_frames_time_decides_who_wins_on_a_slow_link(tmp_path: Path) -> None:
+    found = by_labels("dualpi2-step", tmp_path)
+    now, then = found["Linux 6.17",], found["2020",]
+    assert now["goodput.cubic_mbit"] > 2 * now["goodput.prague_mbit"]
+    # The published shares are 3.28 and 5.93 Mbit/s.
+    assert then["goodput.cubic_mbit"] == pytest.approx(3.28, rel=0.2)
+    assert then["goodput.prague_mbit"] == pytest.approx(5.93, rel=0.2)

@@ -67,6 +67,7 @@ mod _core {
         module.add("PROTOCOL", PROTOCOL)?;
         module.add("MSS_BYTES", sizes::MSS_BYTES)?;
         module.add("TABLES", tables(module.py())?)?;
+        module.add("WORDS", words_of_columns(module.py())?)?;
         module.add("QDISCS", qdiscs(module.py())?)?;
         module.add("PURPOSES", words(module.py(), |kind| kind.purpose)?)?;
         module.add("SOURCES", words(module.py(), |kind| kind.source)?)?;
@@ -98,6 +99,19 @@ mod _core {
             reasons.set_item(reason.word, reason.marks)?;
         }
         Ok(reasons)
+    }
+
+    /// For each table, its columns that hold only certain words, each with these words.
+    fn words_of_columns(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let tables = PyDict::new(py);
+        for table in Table::ALL {
+            let columns = PyDict::new(py);
+            for (column, words) in bufferscope_records::words(table) {
+                columns.set_item(column, words)?;
+            }
+            tables.set_item(table.name(), columns)?;
+        }
+        Ok(tables)
     }
 
     fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

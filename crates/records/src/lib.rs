@@ -38,6 +38,6 @@ pub use rows::{
     CapacityRow, Datagrams, DropRow, EstimateRow, FlowRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow,
     RoundTripRow, SojournRow, TransferRow,
 };
-pub use schema::schema;
+pub use schema::{schema, words};
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
 pub use value::{Direction, DropReason, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Way};

@@ -12,6 +12,8 @@ pub(crate) trait Row: Copy {
     const TABLE: Table;
 
     fn fields() -> Vec<Field>;
+    /// The columns that hold only certain words, and these.
+    fn words() -> Vec<(&'static str, &'static [&'static str])>;
     fn columns(rows: &[Self], names: &Names) -> Vec<ArrayRef>;
 }
 
@@ -32,6 +34,13 @@ macro_rules! row {
 
             fn fields() -> Vec<Field> {
                 vec![$(Field::new(stringify!($field), <$kind>::DATA_TYPE, <$kind>::NULLABLE)),*]
+            }
+
+            fn words() -> Vec<(&'static str, &'static [&'static str])> {
+                [$((stringify!($field), <$kind>::WORDS)),*]
+                    .into_iter()
+                    .filter_map(|(column, words)| Some((column, words?)))
+                    .collect()
             }
 
             fn columns(rows: &[Self], names: &Names) -> Vec<ArrayRef> {

@@ -10,21 +10,32 @@ use crate::rows::{
     SojournRow, TransferRow,
 };
 
+/// Calls a function of a table's type of row.
+macro_rules! of_table {
+    ($table:ident, $function:ident) => {
+        match $table {
+            Table::Probes => ProbeRow::$function(),
+            Table::Flows => FlowRow::$function(),
+            Table::Queues => QueueRow::$function(),
+            Table::Drops => DropRow::$function(),
+            Table::Transfers => TransferRow::$function(),
+            Table::Sojourns => SojournRow::$function(),
+            Table::Capacity => CapacityRow::$function(),
+            Table::Estimates => EstimateRow::$function(),
+            Table::RoundTrips => RoundTripRow::$function(),
+            Table::Retransmissions => RetransmissionRow::$function(),
+            Table::OneWay => OneWayRow::$function(),
+        }
+    };
+}
+
 /// The columns of a table. Integers are `Int64`, texts are `Utf8`. A column is nullable exactly if the field of the row
 /// is an `Option`.
 pub fn schema(table: Table) -> SchemaRef {
-    let fields = match table {
-        Table::Probes => ProbeRow::fields(),
-        Table::Flows => FlowRow::fields(),
-        Table::Queues => QueueRow::fields(),
-        Table::Drops => DropRow::fields(),
-        Table::Transfers => TransferRow::fields(),
-        Table::Sojourns => SojournRow::fields(),
-        Table::Capacity => CapacityRow::fields(),
-        Table::Estimates => EstimateRow::fields(),
-        Table::RoundTrips => RoundTripRow::fields(),
-        Table::Retransmissions => RetransmissionRow::fields(),
-        Table::OneWay => OneWayRow::fields(),
-    };
-    Arc::new(Schema::new(fields))
+    Arc::new(Schema::new(of_table!(table, fields)))
+}
+
+/// The columns of a table that hold only certain words, each with these words.
+pub fn words(table: Table) -> Vec<(&'static str, &'static [&'static str])> {
+    of_table!(table, words)
 }

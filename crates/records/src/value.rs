@@ -12,6 +12,8 @@ use crate::names::{Name, Names};
 pub(crate) trait Value: Copy {
     const DATA_TYPE: DataType;
     const NULLABLE: bool;
+    /// The words of a column that has only these.
+    const WORDS: Option<&'static [&'static str]> = None;
 
     fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef;
 }
@@ -105,6 +107,7 @@ macro_rules! words {
         impl Value for $name {
             const DATA_TYPE: DataType = DataType::Utf8;
             const NULLABLE: bool = false;
+            const WORDS: Option<&'static [&'static str]> = Some(&[$($word),*]);
 
             fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
                 Arc::new(StringArray::from_iter_values(values.map(Self::as_str)))
@@ -114,6 +117,7 @@ macro_rules! words {
         impl Value for Option<$name> {
             const DATA_TYPE: DataType = DataType::Utf8;
             const NULLABLE: bool = true;
+            const WORDS: Option<&'static [&'static str]> = <$name>::WORDS;
 
             fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
                 Arc::new(values.map(|value| value.map($name::as_str)).collect::<StringArray>())

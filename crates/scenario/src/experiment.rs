@@ -11,7 +11,7 @@ use crate::error::{ExperimentError, Problem, Problems, shorten};
 use crate::expect::{self, Expectation};
 use crate::file::{About, Setup, Study};
 use crate::files::{Known, ReadFile, Traces, no_files};
-use crate::model::Scenario;
+use crate::model::{Link, Scenario};
 use crate::notes::Notes;
 use crate::overrides::Changes;
 use crate::path::count_values;
@@ -365,8 +365,10 @@ fn scenario(
 ) -> Result<(Scenario, Notes), Problems> {
     axes.apply(choice, &mut setup)?;
     changes.apply_to_setup(&mut setup)?;
-    let (setup, notes): (Setup, Notes) = check::SETUP.read_completed(setup, inherit_tcp)?;
-    resolve(&setup, traces).map(|scenario| (scenario, notes))
+    let (setup, mut notes): (Setup, Notes) = check::SETUP.read_completed(setup, inherit_tcp)?;
+    let scenario = resolve(&setup, traces)?;
+    scenario.links.iter().flat_map(Link::cautions).for_each(|caution| notes.add(caution));
+    Ok((scenario, notes))
 }
 
 impl Problems {

@@ -96,7 +96,7 @@ impl Scenario {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SojournDetail {
-    /// A histogram with 1 % wide buckets for each port layer and second.
+    /// A histogram with 0.1 % wide buckets for each port layer and second.
     Histogram,
     /// One row per packet.
     Packets,
@@ -155,6 +155,18 @@ pub struct Link {
     pub forward: Port,
     /// The port from `ends[1]` to `ends[0]`.
     pub reverse: Port,
+}
+
+impl Link {
+    /// What a user should know about the disciplines of its ports, although all keys are valid.
+    pub(crate) fn cautions(&self) -> impl Iterator<Item = String> {
+        let ports = [("forward", &self.forward), ("reverse", &self.reverse)];
+        ports.into_iter().filter(|(_, port)| port.rate.is_some()).flat_map(|(direction, port)| {
+            let path = ["link", &self.name, direction, "queue"].join(".");
+            let found: Vec<String> = port.queue.all().iter().filter_map(|qdisc| qdisc.caution(port)).collect();
+            found.into_iter().map(move |caution| format!("{path}: {caution}"))
+        })
+    }
 }
 
 /// The sending side of one direction of a link: queueing discipline, ring, then wire.

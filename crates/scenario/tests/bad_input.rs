@@ -130,7 +130,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ),
     ("an unknown link layer", "\"10mbit\"", "\"10mbit\"\noverhead = \"docsys\""),
     ("a link layer that is only a part", "\"10mbit\"", "\"10mbit\"\noverhead = \"ether-vlan\""),
-    ("overhead as a list", "\"10mbit\"", "\"10mbit\"\noverhead = [\"docsis\"]"),
+    ("overhead as a list", "\"10mbit\"", "\"10mbit\"\noverhead = [\"docsys\"]"),
     (
         "overheads that add up to too much",
         "\"10mbit\"",

@@ -432,6 +432,10 @@ fn an_overhead_is_a_number_a_word_or_a_table() {
     assert_eq!(read("\"pppoe-ptm\""), (30, 0, Cells::Ptm));
     assert_eq!(read("{ framing = [\"pppoe-ptm\", \"ether-vlan\"], atm = \"noatm\" }"), (34, 0, Cells::None));
     assert_eq!(read("{ framing = [\"docsis\"], bytes = 20 }"), (20, 64, Cells::None));
+    assert_eq!(read("{ framing = \"docsis\" }"), (18, 64, Cells::None));
+    assert_eq!(read("[\"docsis\", \"ether-vlan\"]"), (22, 64, Cells::None));
+    assert_eq!(read("[\"pppoe-ptm\", \"noatm\"]"), (30, 0, Cells::None));
+    assert_eq!(read("\"raw\""), (14, 0, Cells::None));
     assert_eq!(read("{ bytes = \"40b\", atm = \"atm\" }"), (40, 0, Cells::Atm));
     assert_eq!(read("{ mpu = 64 }"), (14, 64, Cells::None));
     assert_eq!(read("{}"), (14, 0, Cells::None));

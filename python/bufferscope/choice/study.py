@@ -1,7 +1,7 @@
 """The experiment that compares queues: the user's own, with a sweep over the candidates at one port."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,7 +58,7 @@ def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str |
         notes.append(
             f"a ping from {place.sender} to {place.receiver} is added; the experiment has none across {place.port.name}"
         )
-    fixed = dict(_fixed(experiment, point, place, file.get("sweep", {})))
+    fixed = _fixed(experiment, point, place)
     own_queue = written(place.port.queue)
     own = Candidate(OWN, own_queue, is_size=own_queue["qdisc"] == "pfifo", is_own=True)
     try:
@@ -157,15 +157,11 @@ def _ping(scenario: Scenario, place: Place) -> dict[str, object] | None:
     return {"name": name, "kind": "ping", "from": place.sender, "to": place.receiver, "interval": "100ms"}
 
 
-def _fixed(
-    experiment: Experiment, point: Point, place: Place, sweep: Mapping[str, Any]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _fixed(experiment: Experiment, point: Point, place: Place) -> dict[str, dict[str, Any]]:
     """The swept keys with the point's values; without the keys of the queue that this command varies."""
     either = f"link.{place.port.link}.queue"
-    for path, values in sweep.items():
-        is_queue = any(f"{path}.".startswith(f"{key}.") for key in (place.key, either))
-        if path not in point.values or is_queue:
-            continue
-        label = point.values[path]
-        value = values[label] if isinstance(values, dict) else values[experiment.swept[path].index(label)]
-        yield path, {label: value}
+    return {
+        path: value
+        for path, value in experiment.values(point).items()
+        if not any(f"{path}.".startswith(f"{key}.") for key in (place.key, either))
+    }

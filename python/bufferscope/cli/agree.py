@@ -31,6 +31,7 @@ def agree(
         Path, typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False)
     ] = Path("agreement"),
     overrides: options.Set = None,
+    point: options.SomePoints = None,
     seed: options.Seed = 1,
     repeat: options.Repeat = 3,
     jobs: options.Jobs = None,
@@ -52,6 +53,8 @@ aims). A page shows both engines' series in the same charts.
 
       bufferscope agree ucas-reproduce --set traffic.bulk.congestion=cubic --repeat 5
 
+      bufferscope agree ucas-queue-sizes --point link.bottleneck.queue.limit=100p
+
       bufferscope agree mininet-buffer-size --engines guest,host
 
       bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
@@ -65,7 +68,7 @@ aims). A page shows both engines' series in the same charts.
     chosen = pair(engines, kernel, here=cluster is None)
     silent, left = quiet or json, f"the runs are in {out}/"
     loaded = read([experiment], overrides)
-    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster)
+    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=point or ())
     if not silent:
         measure(result, left)
     drawn = page(report, lambda path, step: agreement.build(result, path, step), silent=silent, left=left)

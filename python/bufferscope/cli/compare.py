@@ -30,7 +30,8 @@ def compare(
         typer.Option(
             "--baseline",
             metavar="NAME",
-            help="The side that all others are compared with. Default: the first.",
+            help="What all others are compared with. Default: the first that is named; of a directory or a "
+            "pattern, the experiment without overrides, or the first point of its file.",
             show_default=False,
         ),
     ] = None,

@@ -4,6 +4,7 @@ It runs while the user is typing, so it must be quick, and on any error it offer
 file end up on a command line, so anything that the shell could interpret is quoted or left out.
 """
 
+import glob
 import os
 import re
 import shlex
@@ -72,7 +73,7 @@ def complete_experiment(context: typer.Context, incomplete: str) -> Iterator[str
     from bufferscope.experiment import catalogue
 
     yield from (name for name in catalogue() if name.startswith(incomplete))
-    for path in sorted(Path().glob(f"{incomplete}*")):
+    for path in sorted(Path().glob(f"{glob.escape(incomplete)}*")):
         if path.is_dir():
             yield f"{path}/"
         elif path.suffix == ".toml":

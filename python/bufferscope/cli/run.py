@@ -33,7 +33,9 @@ def run(
 ) -> None:
     """Run one experiment and show the measurements beside what its document says.
 
-    Every point of the experiment's sweep is run with every seed. A run is stored as a directory of Parquet tables; \
+    Every point of the experiment's sweep is run with every seed. --set changes a key of the file; \
+--set sweep.KEY=[...] sweeps it, in place of the file's values for this key or beside the other keys that the file \
+sweeps; and --set KEY=VALUE of a swept key ends its sweep. A run is stored as a directory of Parquet tables; \
 200 or more short runs are stored together (--layout). The page report/EXPERIMENT/index.html shows the figures that \
 the experiment names, or those that suit its traffic. With --json or --quiet, it is written only if --report is given. \
 No page is written for more than 500 points.
@@ -47,6 +49,8 @@ No page is written for more than 500 points.
       bufferscope run ucas-reproduce --set traffic.bulk.congestion=cubic --repeat 5
 
       bufferscope run ucas-queue-sizes --point link.bottleneck.queue.limit=20p
+
+      bufferscope run ucas-reproduce --set 'sweep.link.bottleneck.queue.limit=["20p", "100p", "500p"]'
 
       bufferscope run ucas-reproduce --engine guest --kernel 6.12
 

@@ -14,7 +14,8 @@ from bufferscope.errors import InputError
 if TYPE_CHECKING:
     from bufferscope.cluster.executor import Dask
 
-INSTALL = "pip install 'bufferscope[cluster]'"
+INSTALL = "python -m pip install 'distributed>=2025.9'"
+"""As in the extra `cluster` of pyproject.toml: the package itself is in no index that pip could ask for it."""
 
 
 @contextmanager

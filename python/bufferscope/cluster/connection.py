@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import dask
 import distributed
 from distributed.deploy.subprocess import SubprocessWorker
 
@@ -72,14 +74,25 @@ async def _kind(address: str) -> str:
 def _started(workers: int) -> Iterator[str]:
     """The address of a new scheduler in this process, with worker processes that end with it."""
     alike = {"host": HERE, "dashboard": False}
-    options = {**alike, "nthreads": 1, "memory_limit": 0, "silence_logs": logging.CRITICAL}
-    # Dask's default worker processes may run the script that called us again; workers in subprocesses never do.
-    worker = {"cls": SubprocessWorker, "options": {"worker_class": "distributed.Worker", "worker_kwargs": options}}
     scheduler = {"cls": distributed.Scheduler, "options": {**alike, "port": 0, "dashboard_address": f"{HERE}:0"}}
-    with distributed.SpecCluster(
-        scheduler=scheduler, workers=dict.fromkeys(range(workers), worker), silence_logs=logging.CRITICAL
-    ) as cluster:
-        yield cluster.scheduler_address
+    # Otherwise Dask leaves its directory `dask-scratch-space` behind, for other clusters of the user.
+    with (
+        tempfile.TemporaryDirectory(prefix="bufferscope-", ignore_cleanup_errors=True) as scratch,
+        dask.config.set({"temporary-directory": scratch}),
+    ):
+        options = {
+            **alike,
+            "nthreads": 1,
+            "memory_limit": 0,
+            "silence_logs": logging.CRITICAL,
+            "local_directory": scratch,
+        }
+        # Dask's default worker processes may run the script that called us again; workers in subprocesses never do.
+        worker = {"cls": SubprocessWorker, "options": {"worker_class": "distributed.Worker", "worker_kwargs": options}}
+        with distributed.SpecCluster(
+            scheduler=scheduler, workers=dict.fromkeys(range(workers), worker), silence_logs=logging.CRITICAL
+        ) as cluster:
+            yield cluster.scheduler_address
 
 
 def _wait_for_workers(client: distributed.Client, number: int, patience_s: float) -> None:

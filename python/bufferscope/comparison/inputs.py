@@ -1,14 +1,15 @@
 """The inputs of a comparison: runs, directories of runs and results, each with the user's name for it, if any."""
 
 import glob
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 
 from bufferscope.errors import InputError, StoreError
 from bufferscope.result import Result
-from bufferscope.store.finding import find_anywhere
+from bufferscope.store.finding import find_anywhere, in_order
 from bufferscope.store.run import Run
 
 What = str | PathLike[str] | Run | Result | Sequence[Run]
@@ -33,18 +34,20 @@ def of(what: What, name: str = "") -> Input:
     if isinstance(what, Result):
         return Input(name, str(what.runs[0].shelf), what.runs)
     if isinstance(what, str | PathLike):
-        runs = [run for path in paths(fspath(what)) for run in find_anywhere(path)]
-        return Input(name, fspath(what), tuple(runs))
-    runs = list(what)
-    if not runs:
-        raise StoreError("nothing to compare: found a list without runs")
+        matching = paths(fspath(what))
+        runs = [run for path in matching for run in find_anywhere(path)]
+        # A pattern's paths come in the order of the alphabet, which has nothing to do with that of the points.
+        return Input(name, fspath(what), tuple(in_order(runs) if len(matching) > 1 else runs))
+    runs = list(what) if isinstance(what, Iterable) else []
+    if not runs or not all(isinstance(run, Run) for run in runs):
+        raise InputError(f"nothing to compare: found {what!r:.60}; allowed: a result, a run, runs, or a path")
     return Input(name, str(runs[0].shelf), tuple(runs))
 
 
 def written(text: str) -> Input:
     """An input as written on the command line: a path, or `NAME=PATH`."""
     name, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
+    if not equals or os.path.lexists(text):
         return of(text)
     if not (name.strip() and path):
         raise InputError(f"found {text!r}; allowed: a path, or NAME=PATH")
@@ -72,7 +75,11 @@ def named(inputs: Sequence[Input], labels: Sequence[str] | None) -> list[Input]:
 
 def paths(text: str) -> list[Path]:
     """The paths that match a pattern (`*`, `?`, `[...]`), or the path itself."""
-    if Path(text).exists() or not glob.has_magic(text):
+    try:
+        exists = Path(text).exists()
+    except (OSError, ValueError) as error:  # too long for a path, or with a null character
+        raise StoreError(f"{text[:60]!r}: not a path: {getattr(error, 'strerror', error)}") from None
+    if exists or not glob.has_magic(text):
         return [Path(text)]
     found = sorted(glob.glob(text))  # noqa: PTH207  # Path.glob takes no pattern that begins at the root
     if not found:

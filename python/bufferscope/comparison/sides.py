@@ -55,6 +55,8 @@ def meetings(inputs: Sequence[Input]) -> list[Meeting]:
     """The points at which sides meet, in the order of the runs; raises `InputError` if there is only one side."""
     inputs = _without_doubles(inputs)
     runs = [run for each in inputs for run in each.runs]
+    if not runs:
+        raise InputError("nothing to compare: found no runs; allowed: results, runs, or paths of stored runs")
     found = _split(runs, _names(inputs, runs))
     if len({side.label for meeting in found for side in meeting.sides}) < 2 and len(inputs) > 1:
         found = _split(runs, _by_source(inputs))

@@ -95,14 +95,13 @@ class _File:
         if point.scenario != run.scenario:
             raise NotSimulatedError("its experiment's file is not the same any more")
         try:
-            file = tomllib.loads(experiment.text)
+            file, sweep = tomllib.loads(experiment.text), experiment.values(point)
         except tomllib.TOMLDecodeError:
             raise NotSimulatedError("its file is not in TOML 1.0") from None
         document = {key: value for key, value in file.items() if key not in (*DROPPED, "record", "warmup")}
         document["title"] = experiment.title
         if not probers(run.scenario):
             document["traffic"] = [*document.get("traffic", []), _ping(run)]
-        sweep = {key: _value(experiment, key, label, file["sweep"][key]) for key, label in point.values.items()}
         return cls(experiment, document, sweep, run.seed)
 
     def tried(self, remedy: Remedy) -> Tried:
@@ -113,17 +112,12 @@ class _File:
         name = self.experiment.path or self.experiment.name
         try:
             made = Experiment(
-                self.experiment.name, text.encode(), name, self.experiment.overrides, self.experiment.named
+                self.experiment.name, text.encode(), name, self.experiment.settings, self.experiment.named
             )
             run = Simulation(made.with_overrides(remedy.changes), seed=self.seed).finish()
         except (ExperimentError, InputError, EngineError) as error:
             raise NotSimulatedError(str(error).splitlines()[0]) from None
         return _tried(evidence(run))
-
-
-def _value(experiment: Experiment, key: str, label: str, values: Any) -> dict[str, Any]:
-    """The value of a swept key, with its label."""
-    return {label: values[label] if isinstance(values, dict) else values[experiment.swept[key].index(label)]}
 
 
 def _overlap(key: str, changes: Mapping[str, object]) -> bool:

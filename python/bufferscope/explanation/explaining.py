@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
+from bufferscope.errors import InputError
 from bufferscope.explanation.diagnosis import Diagnosis, diagnose
 from bufferscope.explanation.effects import effects
 from bufferscope.explanation.evidence import Evidence, evidence
@@ -22,7 +23,12 @@ def explain(what: RunRecords) -> Explanation: ...
 @overload
 def explain(what: "ResultRecords") -> list[Explanation]: ...
 def explain(what: "RunRecords | ResultRecords") -> Explanation | list[Explanation]:
-    """The explanation of a run, or those of all runs of a result, in their order. Nothing is simulated."""
+    """The explanation of a run, or those of all runs of a result, in their order. Nothing is simulated.
+
+    Raises `InputError` for anything else.
+    """
+    if not hasattr(what, "runs") and not hasattr(what, "scenario"):
+        raise InputError(f"found {what!r:.60}; allowed: a run or a result, as bufferscope.load returns it")
     runs: Sequence[RunRecords] | None = getattr(what, "runs", None)
     return explain_run(what) if runs is None else [explain_run(run) for run in runs]  # type: ignore[arg-type]
 

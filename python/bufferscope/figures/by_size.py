@@ -14,7 +14,7 @@ import polars as pl
 
 from bufferscope.figures import axes, parts
 from bufferscope.figures.matrix import Value
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, variation
+from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, shared_keys, variation
 from bufferscope.metrics.statistics import Estimate
 
 NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)(?: (.+))?", re.IGNORECASE)
@@ -73,11 +73,11 @@ def by_size(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
 
 def _size_key(result: ResultRecords) -> tuple[str, str]:
     """The first swept key with values that are sizes, and their unit in words."""
-    runs = result.runs
-    for key in runs[0].point if runs else ():
-        found = [NUMBER.fullmatch(run.point.get(key, "")) for run in runs]
-        units = {match[2].lower() if match else None for match in found}
-        if len(units) == 1 and (unit := units.pop()) is not None and len({run.point[key] for run in runs}) > 1:
+    found = points(result)
+    for key in shared_keys(found):
+        values = {point.first.point[key] for point in found}
+        units = {match[2].lower() if (match := NUMBER.fullmatch(value)) else None for value in values}
+        if len(units) == 1 and (unit := units.pop()) is not None and len(values) > 1:
             return key, UNITS.get(unit, unit)
     raise NoDataError("no swept key has several sizes as values, such as 80p")
 

@@ -1,14 +1,14 @@
 """Figures with a cell for each combination of swept values: rows for the first swept key, columns for all others."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
 
 from bufferscope.figures import parts
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points
+from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points, shared_keys
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.statistics import Estimate, estimate
 
@@ -46,12 +46,15 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
 
     With repetitions, half the width of the mean's 95 % confidence interval is shown below the number. If `value`
     returns None, the point has no cell, and rows and columns without any value are left out. Raises `NoDataError` if
-    nothing is swept or no point has a value.
+    no key is swept at every point or if no point has a value.
     """
-    keys = list(result.runs[0].point) if result.runs else []
-    if not keys:
-        raise NoDataError("nothing is swept, so there is nothing to compare")
-    frame = pl.DataFrame([cell for point in points(result) if (cell := _cell(result, point, value))])
+    found = points(result)
+    shared = shared_keys(found)
+    if not shared:
+        is_swept = any(point.first.point for point in found)
+        raise NoDataError("no key is swept at every point" if is_swept else "nothing is swept, so there is no matrix")
+    keys = list(dict.fromkeys([shared[0], *(key for point in found for key in point.first.point)]))
+    frame = pl.DataFrame([cell for point in found if (cell := _cell(result, point, keys, value))])
     if frame.is_empty():
         raise NoDataError(f"no point of the sweep has {look.quantity}")
     across = keys[1:]
@@ -109,11 +112,12 @@ def interval(known: Estimate, digits: int = 6) -> dict[str, float | None]:
     return {name: float(f"{end:.{digits}g}") if math.isfinite(end) else None for name, end in ends.items()}
 
 
-def _cell(result: ResultRecords, point: Point, value: Value) -> dict[str, object] | None:
+def _cell(result: ResultRecords, point: Point, keys: Sequence[str], value: Value) -> dict[str, object] | None:
     known = value(point)
     if known is None:
         return None
-    row, *rest = point.first.point.values()
+    swept = point.first.point
+    row, *rest = (swept[key] for key in keys if key in swept)
     column = BETWEEN.join([*rest, *others(result, point.first)])
     return {"row": row, "column": column, "value": float(f"{known.mean:.6g}")} | interval(known)
 

@@ -72,6 +72,12 @@ def points(result: ResultRecords) -> list[Point]:
     return [Point(label, tuple(sorted(runs, key=lambda run: run.seed))) for label, runs in grouped.items()]
 
 
+def shared_keys(points: Sequence[Point]) -> list[str]:
+    """The swept keys that all of these points have, in the order of the first; runs may have swept different keys."""
+    first, *rest = (point.first.point for point in points)
+    return [key for key in first if all(key in other for other in rest)]
+
+
 def variation(result: ResultRecords) -> Variation:
     """What differs among the runs; taken from the result if it has that already."""
     known: Variation | None = getattr(result, "variation", None)

@@ -12,7 +12,7 @@ from bufferscope.errors import InputError, printable
 from bufferscope.importing import content, kinds
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.result import Reading
-from bufferscope.importing.values import LONGEST_NS
+from bufferscope.importing.values import LATEST_S, LONGEST_NS, NANOSECONDS
 from bufferscope.observed import Entry, Observation
 from bufferscope.store import tables
 from bufferscope.store.run import Run
@@ -69,16 +69,18 @@ def _name(path: Path) -> str:
 
 
 def _span(found: Reading) -> tuple[int, int]:
-    """The times of the first and of the last observation; raises `Unusable` if there is none."""
+    """The times of the first and of the last observation; raises `Unusable` without one, or for impossible years."""
     sent = [probe.sent_ns for probes in found.probes.values() for probe in probes]
     ends = [probe.sent_ns + (probe.rtt_ns or 0) for probes in found.probes.values() for probe in probes]
     sampled = [sample.t_ns for samples in found.flows.values() for sample in samples]
     if not sent and not sampled:
         raise Unusable(f"a file of {found.tool} without any result; was the test cut short?")
     first, last = min(chain(sent, sampled)), max(chain(ends, sampled))
-    return min(
-        first, first if found.begin_ns is None else found.begin_ns
-    ), last if found.end_ns is None else found.end_ns
+    begin = min(first, first if found.begin_ns is None else found.begin_ns)
+    end = last if found.end_ns is None else found.end_ns
+    if begin < 0 or max(begin, end) > LATEST_S * NANOSECONDS:
+        raise Unusable("found times before 1970 or after 2096; expected seconds since 1970, or since the start")
+    return begin, end
 
 
 def _moved(entry: Entry, found: Reading, started_ns: int, ended_ns: int) -> Entry:
@@ -92,7 +94,8 @@ def _moved(entry: Entry, found: Reading, started_ns: int, ended_ns: int) -> Entr
         if flow.rpartition("/")[0] == entry.name
         for sample in samples
     ]
-    start_ns, stop_ns = min(times, default=started_ns), max(times, default=ended_ns)
+    last_ns = ended_ns if found.unloaded_ns is None else found.unloaded_ns
+    start_ns, stop_ns = min(times, default=started_ns), min(last_ns, max(times, default=ended_ns))
     return replace(entry, start_ns=start_ns - started_ns, stop_ns=stop_ns - started_ns)
 
 

@@ -53,6 +53,8 @@ class Reading:
     """By their name: that of the entry, a slash, and a number from 1."""
     loaded_ns: int | None = None
     """When the load began, if the test waited before it: metrics begin then."""
+    unloaded_ns: int | None = None
+    """When the load ended, if the test went on without it: metrics end then."""
     begin_ns: int | None = None
     end_ns: int | None = None
     """When the run began and ended, if the file says so; otherwise with the first and the last observation."""

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bufferscope.figures.source import Point
+from bufferscope.figures.source import Point, shared_keys
 from bufferscope.metrics.network import NANOSECONDS, LinkLayer, Port, ports, traffic_ends
 from bufferscope.metrics.recorded import recorded, unrecorded
+from bufferscope.metrics.window import described, test_load
 from bufferscope.report.words import number, quantity, setting
 from bufferscope.scenario import Scenario
 
@@ -40,6 +41,8 @@ def tables(points: Sequence[Point]) -> list[Table]:
 def _general(scenario: Scenario) -> Iterable[tuple[str, ...]]:
     yield "duration", quantity(scenario["duration_ns"], "ns")
     yield "warm-up, left out of the metrics", quantity(scenario["warmup_ns"], "ns")
+    if test_load(scenario):
+        yield "time that metrics measure", described(scenario)
     yield "time between samples", _intervals(scenario)
     if unrecorded(scenario):
         yield "recorded", ", ".join(recorded(scenario))
@@ -163,8 +166,11 @@ def _cell(variants: Sequence[tuple[Point, str]]) -> Cell:
 
 
 def _shortest_name(variants: Sequence[tuple[Point, str]]) -> Callable[[Point], str]:
-    """How to name points: by the value of one swept key if it alone decides the text, otherwise by their labels."""
-    for key in variants[0][0].first.point:
+    """How to name points: by the value of one swept key if it alone decides the text, otherwise by their labels.
+
+    Only keys that every point sweeps can name them all: runs of one directory may have swept different keys.
+    """
+    for key in shared_keys([point for point, _ in variants]):
         decided: dict[str, set[str]] = {}
         for point, text in variants:
             decided.setdefault(point.first.point[key], set()).add(text)

@@ -5,6 +5,7 @@ from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 
+from bufferscope.arguments import FLAG, NAME, PATH, WATCHER, checked, optional
 from bufferscope.engines import one_engine
 from bufferscope.executors import Watcher
 from bufferscope.experiment import Experiment
@@ -58,6 +59,10 @@ def sizing(line: Line, carry: Carry | None) -> Sizing:
     return Sizing(line, search(line, partial(carried, line, carry)), tuple(notes))
 
 
+@checked(
+    rate=NAME, rtt=NAME, target=NAME, packet=NAME, buffer=optional(NAME), congestion=NAME, simulate=FLAG, out=PATH,
+    reuse=FLAG, watcher=WATCHER,
+)  # fmt: skip
 def size(
     rate: str,
     rtt: str,

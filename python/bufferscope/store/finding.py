@@ -9,6 +9,8 @@ from bufferscope.store.partition import Partition, is_partition
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 
+ENGINES = ("sim", "guest", "host")
+"""The order of the engines of one point; other sources of runs come after them."""
 EXPECTED = "expected a run directory, or an experiment's directory in results/"
 
 
@@ -25,14 +27,14 @@ def find(path: Path, overrides: Sequence[str] | None = None, *, newest: bool = F
     runs = Run.all_in(Partition(path)) if is_partition(path) else _inside(path)
     if not runs:
         raise StoreError(f"{path}: no run here; {EXPECTED}")
-    return _in_order(_of_one_variant(runs, overrides, newest, path))
+    return in_order(_of_one_variant(runs, overrides, newest, path))
 
 
 def find_anywhere(path: Path) -> list[Run]:
     """Like `find`; the path may also be a directory of experiments' directories, such as `results/`."""
     if is_run(path) or not path.is_dir() or is_partition(path) or _inside(path):
         return find(path)
-    runs = [run for entry in _directories(path) for run in _in_order(_inside(entry))]
+    runs = [run for entry in _directories(path) for run in in_order(_inside(entry))]
     if not runs:
         raise StoreError(f"{path}: no run here; {EXPECTED}, or results/ itself")
     return runs
@@ -76,6 +78,22 @@ def _of_one_variant(runs: Sequence[Run], overrides: Sequence[str] | None, newest
     return [run for run in wanted if all(run.meta.get(key) == last.meta.get(key) for key in same)]
 
 
-def _in_order(runs: Sequence[Run]) -> list[Run]:
-    """Sort by variant, runs without overrides first, then by point in the sweep's order, by engine and by seed."""
-    return sorted(runs, key=lambda run: (run.meta["overrides"], run.position, run.engine, run.seed, run.id))
+def in_order(runs: Sequence[Run]) -> list[Run]:
+    """Sort runs by experiment, variant, point, engine and seed.
+
+    Experiments come in the order of their first runs here; of their variants, the one without overrides comes first,
+    and the others in the order in which they were first made. Points are in the sweep's order.
+    """
+    experiments = {name: index for index, name in enumerate(dict.fromkeys(run.experiment for run in runs))}
+    begun: dict[tuple[str, ...], str] = {}
+    for run in runs:
+        variant = (run.experiment, *run.meta["overrides"])
+        begun[variant] = min(begun.get(variant, run.meta["started"]), run.meta["started"])
+
+    def key(run: Run) -> tuple[object, ...]:
+        overrides = run.meta["overrides"]
+        variant = (bool(overrides), begun[(run.experiment, *overrides)], overrides)
+        engine = ENGINES.index(run.engine) if run.engine in ENGINES else len(ENGINES)
+        return experiments[run.experiment], *variant, run.position, engine, run.engine, run.seed, run.id
+
+    return sorted(runs, key=key)

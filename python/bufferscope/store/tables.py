@@ -71,7 +71,7 @@ def rows(path: Path, table: str) -> int:
 
     try:
         _check_columns(path, columns(table), pl.read_parquet_schema(path))
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise unreadable(path, str(error)) from None
 
@@ -95,13 +95,29 @@ def damage(directory: Path, metadata: Metadata) -> str | None:
 
 
 def undecodable(directory: Path, metadata: Metadata) -> dict[str, str]:
-    """The tables without a checksum that can't be decoded, each with the reason.
+    """The tables without a checksum that can't be decoded, or hold unknown words, each with the reason.
 
     This takes a moment if any table has no checksum.
     """
     files = {table: file_of(directory, table) for table in _core.TABLES if table not in metadata["files"]}
-    failed = failures([file for file in files.values() if file.is_file()])
-    return {table: failed[file] for table, file in files.items() if file in failed}
+    files = {table: file for table, file in files.items() if file.is_file()}
+    failed = failures(list(files.values()))
+    found = {table: failed.get(file) or _unknown_word(file, table) for table, file in files.items()}
+    return {table: why for table, why in found.items() if why}
+
+
+def _unknown_word(path: Path, table: str) -> str | None:
+    """The first word of a table's file that its column cannot have, in a message; None if there is none."""
+    import polars as pl
+
+    for column, words in _core.WORDS[table].items():
+        try:
+            unknown = pl.scan_parquet(path).filter(~pl.col(column).is_in(words)).select(column).head(1).collect()
+        except (OSError, pl.exceptions.PolarsError):
+            return None  # `scan` says which column is missing or of another type
+        if unknown.height:
+            return f"column {column}: found {unknown.item()!r:.40}; allowed: {', '.join(words)}"
+    return None
 
 
 def read(directory: Path, run: str, table: str, columns: Sequence[str], metadata: Metadata) -> "pl.DataFrame":

@@ -163,7 +163,7 @@ pub(crate) struct Study {
 #[derive(Clone, Copy, Debug, Default, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Sojourns {
-    /// A histogram per second and port, with buckets 1 % wide.
+    /// A histogram per second and port, with buckets 0.1 % wide.
     #[default]
     Histogram,
     /// Every packet.

@@ -4,18 +4,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::qdisc::{Cells, Framing};
+use crate::qdisc::{Cells, Framing, FramingWords};
 use crate::quantity::{Quantity, Sizes};
 
 /// Bytes that a link layer adds to an IP packet, or the length of the shortest packet.
 pub(crate) type LinkBytes = Quantity<Sizes, 0, 1000>;
 
-/// Bytes, a word of tc-cake(8), or a table of both and more.
+/// Bytes, words of tc-cake(8), or a table of both and more.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Overhead {
     Bytes(LinkBytes),
     Word(Framing),
+    Words(Vec<Framing>),
     Link(OverheadKeys),
 }
 
@@ -23,10 +24,10 @@ pub(crate) enum Overhead {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct OverheadKeys {
-    /// The link's framing by words of tc-cake(8), in order, such as pppoe-ptm and ether-vlan.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The link's framing by a word of tc-cake(8), or by several in order, such as pppoe-ptm and ether-vlan.
+    #[serde(default, skip_serializing_if = "FramingWords::is_empty")]
     #[schemars(example = json!(["pppoe-ptm", "ether-vlan"]))]
-    pub(crate) framing: Vec<Framing>,
+    pub(crate) framing: FramingWords,
     /// Bytes that the link layer adds to each IP packet. Default: as framing says, or 14.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"40b")]

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::is_default;
 use crate::qdisc::Cells;
+use crate::sizes::{ETHERNET_HEADER_BYTES, MTU_BYTES};
+
+/// A full packet, and acknowledgements with and without timestamps.
+const SAMPLE_BYTES: [u32; 3] = [MTU_BYTES, 52, 40];
 
 /// How long IP packets are on a link. Wire and queue both count them so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +32,23 @@ impl Encapsulation {
     #[inline]
     pub fn only_adds(&self) -> bool {
         self.mpu_bytes == 0 && self.cells == Cells::None
+    }
+
+    /// A note for the user if a discipline at this link counts other lengths than the link has, because both have an
+    /// overhead of their own. `counted` is how many bytes it counts for a frame.
+    pub(crate) fn counted_otherwise(&self, discipline: &str, counted: impl Fn(u32) -> u64) -> Option<String> {
+        if *self == Self::adding(ETHERNET_HEADER_BYTES) {
+            return None;
+        }
+        let lengths = SAMPLE_BYTES.map(|ip_bytes| (ip_bytes, self.frame_bytes(ip_bytes)));
+        let (ip_bytes, link_bytes) = lengths.into_iter().find(|(_, bytes)| counted(*bytes) != u64::from(*bytes))?;
+        Some(format!(
+            "{discipline} counts {} bytes for an IP packet of {ip_bytes} bytes, which has {link_bytes} bytes on this \
+             link: the link's overhead and that of {discipline} both apply. If this link is the line itself, leave \
+             out the overhead of {discipline}; if {discipline} is in front of a modem, give the overhead to the \
+             modem's link",
+            counted(link_bytes),
+        ))
     }
 
     /// The length of an IP packet on the link.

@@ -6,10 +6,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{Counts, Discipline, Limit, Reason, Setting, Shaper, counted};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
+use crate::model::Port;
 use crate::path::join;
 use crate::quantity::{Quantity, Sizes, Times};
 use crate::sizes::{ETHERNET_HEADER_BYTES, FRAME_BYTES};
@@ -20,6 +22,7 @@ mod stats;
 mod words;
 
 pub use framing::Framing;
+pub(crate) use framing::FramingWords;
 pub use words::{AckFilter, Cells, Diffserv, FlowMode, LinkLayer, Preset};
 
 /// Round-trip time, which is COBALT's interval.
@@ -75,21 +78,32 @@ pub(crate) struct Keys {
     /// 10240 full packets.
     #[schemars(example = &"1mb")]
     memlimit: Option<Memory>,
-    /// The link's framing by words of tc, in order, such as pppoe-ptm and ether-vlan.
+    /// The framing of the line behind this port by a word of tc, or by several in order, such as pppoe-ptm and
+    /// ether-vlan. Where the port's own link has an overhead, the queue and this count it already.
     #[serde(default)]
-    framing: Vec<Framing>,
-    /// Count the lengths that Linux counts instead of those of IP packets. Default: only without framing and overhead.
+    #[schemars(example = &"docsis", example = json!(["pppoe-ptm", "ether-vlan"]))]
+    framing: FramingWords,
+    /// Count the lengths that Linux counts instead of those of IP packets. Default: only without framing and overhead,
+    /// or with the word raw.
     #[schemars(example = false)]
     raw: Option<bool>,
-    /// Bytes that the link adds to each packet. Default: as framing says, or 0.
-    #[schemars(range(min = -64, max = 256), example = 18)]
-    overhead: Option<i16>,
+    /// Bytes that the link adds to each packet, or one more word of framing. Default: as framing says, or 0.
+    #[schemars(example = 18, example = &"docsis")]
+    overhead: Option<OverheadKey>,
     /// The cells of the link. Default: as framing says, or noatm.
     #[schemars(example = &"ptm")]
     atm: Option<Cells>,
     /// The shortest packet on the link, overhead included. Default: as framing says, or 0.
     #[schemars(range(min = 0, max = 256), example = 64)]
     mpu: Option<u16>,
+}
+
+/// Bytes, or a word.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum OverheadKey {
+    Bytes(#[schemars(range(min = -64, max = 256))] i16),
+    Word(Framing),
 }
 
 fn split_gso() -> bool {
@@ -212,17 +226,11 @@ impl Discipline for Cake {
                 return None;
             }
         };
-        let raw = keys.raw.unwrap_or(keys.overhead.is_none() && keys.framing.is_empty());
-        let mut link_layer = LinkLayer { raw, ..LinkLayer::default() };
-        let overhead = Framing::apply(&keys.framing, &mut link_layer);
-        let Some(overhead_bytes) = keys.overhead.or(overhead) else {
+        let Some(link_layer) = link_layer(keys) else {
             let found = "an overhead of more than 256 bytes";
             problems.add(|| Problem::new(join(path, "framing"), found, "an overhead from -64 to 256 bytes"));
             return None;
         };
-        link_layer.overhead_bytes = overhead_bytes;
-        link_layer.cells = keys.atm.unwrap_or(link_layer.cells);
-        link_layer.mpu_bytes = keys.mpu.unwrap_or(link_layer.mpu_bytes);
         Some(Self {
             bandwidth_bps: keys.bandwidth.map(|rate| rate.get()),
             autorate_ingress: keys.autorate_ingress,
@@ -242,6 +250,14 @@ impl Discipline for Cake {
     /// Of memory. Packets take more of it than they have bytes.
     fn limit(&self) -> Limit {
         Limit::Bytes(self.buffer_limit(self.bytes_per_second()))
+    }
+
+    fn caution(&self, port: &Port) -> Option<String> {
+        let shapes = self.bandwidth_bps.is_some() || self.autorate_ingress;
+        let counted = |frame_bytes| self.link_layer.counted_bytes(frame_bytes).into();
+        (shapes && self.link_layer != LinkLayer::default())
+            .then(|| port.encapsulation.counted_otherwise("cake", counted))
+            .flatten()
     }
 
     /// Not if the shaper counts fewer bytes than a frame has, or follows the arrivals.
@@ -331,6 +347,32 @@ impl Discipline for Cake {
         keys.extend(self.memlimit_bytes.map(|bytes| ("memlimit", size(bytes))));
         keys
     }
+}
+
+/// The link layer as the keys say, in which a word that is an `overhead` comes after those of `framing`; `None` if the
+/// words add up to too much.
+fn link_layer(keys: &Keys) -> Option<LinkLayer> {
+    let mut words = keys.framing.as_slice().to_vec();
+    let bytes = match keys.overhead {
+        Some(OverheadKey::Bytes(bytes)) => Some(bytes),
+        Some(OverheadKey::Word(word)) => {
+            words.push(word);
+            None
+        }
+        None => None,
+    };
+    let framed = match Framing::read(&words) {
+        Some(framed) => framed,
+        None if bytes.is_some() => Framing::read(&[])?,
+        None => return None,
+    };
+    let overhead_bytes = bytes.or(framed.overhead_bytes);
+    Some(LinkLayer {
+        raw: keys.raw.unwrap_or(framed.raw || overhead_bytes.is_none()),
+        overhead_bytes: overhead_bytes.unwrap_or(0),
+        cells: keys.atm.or(framed.cells).unwrap_or(Cells::None),
+        mpu_bytes: keys.mpu.or(framed.mpu_bytes).unwrap_or(0),
+    })
 }
 
 #[cfg(test)]

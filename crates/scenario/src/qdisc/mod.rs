@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Problem, Problems};
+use crate::model::Port;
 use crate::quantity::{Packets, Quantity, Sizes};
 use crate::sizes::FRAME_BYTES;
 use crate::units::GB;
@@ -19,6 +20,7 @@ mod setting;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use cake::FramingWords;
 pub use cake::{AckFilter, Cells, Diffserv, FlowMode, Framing, LinkLayer, Preset};
 pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
@@ -89,6 +91,11 @@ pub(crate) trait Discipline: Sized {
 
     /// The key that is given, but may not be if the discipline is inside another one.
     fn outermost_key(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What a user should know about it at this port, although its keys are valid.
+    fn caution(&self, _port: &Port) -> Option<String> {
         None
     }
 
@@ -218,6 +225,13 @@ macro_rules! disciplines {
             fn outermost_key(&self) -> Option<&'static str> {
                 match self {
                     $(Self::$name(discipline) => discipline.outermost_key(),)+
+                }
+            }
+
+            /// What a user should know about it at this port.
+            pub(crate) fn caution(&self, port: &Port) -> Option<String> {
+                match self {
+                    $(Self::$name(discipline) => discipline.caution(port),)+
                 }
             }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counts, Discipline, Limit, Match, Part, Qdisc, Reason, Setting, counted};
 use crate::error::Problems;
+use crate::model::Port;
 
 mod keys;
 #[cfg(feature = "testing")]
@@ -83,6 +84,19 @@ pub struct NetemRate {
     pub cell_bytes: u32,
     /// Bytes that each cell takes beyond its own.
     pub cell_overhead_bytes: i32,
+}
+
+impl NetemRate {
+    /// Bytes that it counts for a frame of this many (`packet_time_ns`).
+    #[inline]
+    pub fn counted_bytes(&self, frame_bytes: u32) -> u64 {
+        let bytes = (i64::from(frame_bytes) + i64::from(self.packet_overhead_bytes)).max(0) as u64;
+        if self.cell_bytes == 0 {
+            return bytes;
+        }
+        let cell_bytes = (i64::from(self.cell_bytes) + i64::from(self.cell_overhead_bytes)).max(1) as u64;
+        bytes.div_ceil(self.cell_bytes.into()) * cell_bytes
+    }
 }
 
 /// The slots of `netem`.
@@ -163,6 +177,11 @@ impl Discipline for Netem {
 
     fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
         self.inner.iter_mut().for_each(|inner| inner.each_match(visit));
+    }
+
+    fn caution(&self, port: &Port) -> Option<String> {
+        let rate = self.rate.filter(|rate| rate.packet_overhead_bytes != 0 || rate.cell_bytes != 0)?;
+        port.encapsulation.counted_otherwise("netem", |frame_bytes| rate.counted_bytes(frame_bytes))
     }
 
     fn settings(&self) -> Vec<(&'static str, Setting)> {

@@ -6,13 +6,14 @@ use crate::error::{Problem, Problems};
 use crate::file::{Overhead, OverheadKeys};
 use crate::model::Encapsulation;
 use crate::path::join;
-use crate::qdisc::{Framing, LinkLayer};
+use crate::qdisc::{Cells, Framing};
 use crate::sizes::ETHERNET_HEADER_BYTES;
 
 pub(super) fn resolve(overhead: &Overhead, path: &str, problems: &mut Problems) -> Option<Encapsulation> {
     match overhead {
         Overhead::Bytes(bytes) => Some(Encapsulation::adding(bytes.get_u32())),
         Overhead::Word(word) => of_words(slice::from_ref(word), path, problems),
+        Overhead::Words(words) => of_words(words, path, problems),
         Overhead::Link(keys) => {
             let OverheadKeys { framing, bytes, mpu, atm } = keys;
             let link = match framing.as_slice() {
@@ -37,12 +38,15 @@ fn of_words(words: &[Framing], path: &str, problems: &mut Problems) -> Option<En
         problems.add(|| Problem::new(path, found, "a word for a link, such as \"docsis\"").hint(hint));
         return None;
     }
-    let mut layer = LinkLayer::default();
-    let bytes = Framing::apply(words, &mut layer).and_then(|bytes| u32::try_from(bytes).ok());
-    let Some(overhead_bytes) = bytes else {
+    let Some(framed) = Framing::read(words) else {
         problems
             .add(|| Problem::new(path, "an overhead of more than 256 bytes", "words that add up to at most 256 bytes"));
         return None;
     };
-    Some(Encapsulation { overhead_bytes, mpu_bytes: layer.mpu_bytes.into(), cells: layer.cells })
+    let header_bytes = if framed.raw { ETHERNET_HEADER_BYTES } else { 0 };
+    Some(Encapsulation {
+        overhead_bytes: header_bytes + u32::from(framed.overhead_bytes.unwrap_or(0).unsigned_abs()),
+        mpu_bytes: framed.mpu_bytes.unwrap_or(0).into(),
+        cells: framed.cells.unwrap_or(Cells::None),
+    })
 }

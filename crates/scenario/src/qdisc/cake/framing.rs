@@ -1,9 +1,11 @@
 //! The words of tc-cake(8) for the overhead of common links.
 
+use std::slice;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::words::{Cells, LinkLayer, words};
+use super::words::{Cells, words};
 
 /// Largest overhead that `tc` accepts.
 const MOST_BYTES: i16 = 256;
@@ -41,13 +43,63 @@ words! {
         EtherVlan = "ether-vlan",
         /// 18 bytes, and 64 at least.
         Docsis = "docsis",
+        /// The lengths that Linux counts, without overhead and cells. It replaces what came before.
+        Raw = "raw",
+        /// Cells of 53 bytes with 48 bytes of payload.
+        Atm = "atm",
+        /// 65 bytes for every 64.
+        Ptm = "ptm",
+        /// No cells.
+        Noatm = "noatm",
     }
 }
 
-impl Framing {
-    /// The overhead, and the cells if the word says anything about them.
-    fn overhead(self) -> (i16, Option<Cells>) {
+/// One word, or several in order.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum FramingWords {
+    One(Framing),
+    Several(Vec<Framing>),
+}
+
+impl Default for FramingWords {
+    fn default() -> Self {
+        Self::Several(Vec::new())
+    }
+}
+
+impl FramingWords {
+    pub(crate) fn as_slice(&self) -> &[Framing] {
         match self {
+            Self::One(word) => slice::from_ref(word),
+            Self::Several(words) => words,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.as_slice().is_empty()
+    }
+}
+
+/// What words say together. `None` is what they leave open.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Framed {
+    /// `raw` is among them.
+    pub(crate) raw: bool,
+    pub(crate) overhead_bytes: Option<i16>,
+    pub(crate) cells: Option<Cells>,
+    pub(crate) mpu_bytes: Option<u16>,
+}
+
+impl Framing {
+    /// The overhead and the cells, if the word says anything about them.
+    fn overhead(self) -> (Option<i16>, Option<Cells>) {
+        let (bytes, cells) = match self {
+            Self::ViaEthernet => return (None, None),
+            Self::Noatm => return (None, Some(Cells::None)),
+            Self::Atm => return (None, Some(Cells::Atm)),
+            Self::Ptm => return (None, Some(Cells::Ptm)),
+            Self::Raw => (0, Some(Cells::None)),
             Self::Conservative => (48, Some(Cells::Atm)),
             Self::IpoaVcmux => (8, Some(Cells::Atm)),
             Self::IpoaLlcsnap => (16, Some(Cells::Atm)),
@@ -58,32 +110,42 @@ impl Framing {
             Self::PppoeLlcsnap => (40, Some(Cells::Atm)),
             Self::PppoePtm => (30, Some(Cells::Ptm)),
             Self::BridgedPtm => (22, Some(Cells::Ptm)),
-            Self::ViaEthernet => (0, None),
             Self::Ethernet => (38, None),
             Self::EtherVlan => (4, None),
             Self::Docsis => (18, Some(Cells::None)),
+        };
+        (Some(bytes), cells)
+    }
+
+    /// The shortest packet, if the word says anything about it.
+    fn mpu_bytes(self) -> Option<u16> {
+        match self {
+            Self::Ethernet => Some(84),
+            Self::Docsis => Some(64),
+            _ => None,
         }
     }
 
     /// Whether the word stands for a part of a link layer that others complete.
     pub(crate) fn only_adds(self) -> bool {
-        matches!(self, Self::ViaEthernet | Self::EtherVlan)
+        matches!(self, Self::ViaEthernet | Self::EtherVlan | Self::Atm | Self::Ptm | Self::Noatm)
     }
 
-    /// Applies words in order as `tc` does: overheads add up, except that `conservative` replaces what came before.
-    /// Returns the overhead; `None` if it is too large.
-    pub(crate) fn apply(words: &[Self], layer: &mut LinkLayer) -> Option<i16> {
-        let mut sum = 0_i16;
+    /// Reads words in order as `tc` does: overheads add up, except that `conservative` and `raw` replace what came
+    /// before. `None` if the overhead is too large.
+    pub(crate) fn read(words: &[Self]) -> Option<Framed> {
+        let mut framed = Framed::default();
         for word in words {
             let (bytes, cells) = word.overhead();
-            sum = if *word == Self::Conservative { bytes } else { sum.saturating_add(bytes) };
-            layer.cells = cells.unwrap_or(layer.cells);
-            match word {
-                Self::Ethernet => layer.mpu_bytes = 84,
-                Self::Docsis => layer.mpu_bytes = 64,
-                _ => {}
+            if let Some(bytes) = bytes {
+                let replaces = matches!(word, Self::Conservative | Self::Raw);
+                let before = if replaces { 0 } else { framed.overhead_bytes.unwrap_or(0) };
+                framed.overhead_bytes = Some(before.saturating_add(bytes));
             }
+            framed.raw |= *word == Self::Raw;
+            framed.cells = cells.or(framed.cells);
+            framed.mpu_bytes = word.mpu_bytes().or(framed.mpu_bytes);
         }
-        (sum <= MOST_BYTES).then_some(sum)
+        framed.overhead_bytes.is_none_or(|sum| sum <= MOST_BYTES).then_some(framed)
     }
 }

@@ -84,7 +84,7 @@ fn framings_add_up_and_overhead_replaces_their_sum() {
     assert_eq!(layer("framing = [\"docsis\"]\noverhead = 20\nmpu = 0"), (false, 20, Cells::None, 0));
     assert_eq!(layer("overhead = 0"), (false, 0, Cells::None, 0));
     assert_eq!(layer("raw = true\noverhead = 4"), (true, 4, Cells::None, 0));
-    assert_eq!(layer("framing = [\"via-ethernet\"]\natm = \"ptm\""), (false, 0, Cells::Ptm, 0));
+    assert_eq!(layer("framing = [\"via-ethernet\"]\natm = \"ptm\""), (true, 0, Cells::Ptm, 0));
 }
 
 /// `tc/q_cake.c`.
@@ -108,6 +108,35 @@ fn overheads_of_framings_are_those_of_tc() {
     for (word, bytes) in [(PppoePtm, 30), (BridgedPtm, 22)] {
         assert_eq!(layer(&format!("framing = [{:?}]", word.word())), (false, bytes, Cells::Ptm, 0), "{word:?}");
     }
+}
+
+/// `tc/q_cake.c`: `via-ethernet` is ignored, `raw` resets and lasts, and words for cells say nothing about the overhead.
+#[test]
+fn words_that_are_no_overhead_are_those_of_tc() {
+    assert_eq!(layer("framing = 'via-ethernet'"), (true, 0, Cells::None, 0));
+    assert_eq!(layer("framing = 'ptm'"), (true, 0, Cells::Ptm, 0));
+    assert_eq!(layer("framing = ['pppoe-ptm', 'noatm']"), (false, 30, Cells::None, 0));
+    assert_eq!(layer("framing = ['noatm', 'pppoe-ptm']"), (false, 30, Cells::Ptm, 0));
+    assert_eq!(layer("framing = ['docsis', 'raw']"), (true, 0, Cells::None, 64));
+    assert_eq!(layer("framing = ['raw', 'ether-vlan', 'atm']"), (true, 4, Cells::Atm, 0));
+    assert_eq!(layer("framing = ['pppoe-ptm', 'conservative']"), (false, 48, Cells::Atm, 0));
+    assert_eq!(layer("framing = ['conservative', 'ether-vlan', 'ether-vlan']"), (false, 56, Cells::Atm, 0));
+}
+
+#[test]
+fn one_word_needs_no_brackets_and_may_be_the_overhead() {
+    let docsis = layer("framing = ['docsis']");
+    assert_eq!(docsis, (false, 18, Cells::None, 64));
+    for keys in ["framing = 'docsis'", "overhead = 'docsis'", "framing = 'docsis'\nraw = false"] {
+        assert_eq!(layer(keys), docsis, "{keys}");
+    }
+    for word in Framing::ALL.map(Framing::word) {
+        assert_eq!(layer(&format!("overhead = '{word}'")), layer(&format!("framing = ['{word}']")), "{word}");
+    }
+    assert_eq!(layer("framing = 'ether-vlan'\noverhead = 'docsis'"), (false, 22, Cells::None, 64));
+    assert_eq!(layer("overhead = 'raw'"), layer(""));
+    assert_eq!(layer("framing = 'docsis'\noverhead = 22"), (false, 22, Cells::None, 64));
+    assert_eq!(layer("overhead = 'docsis'\nmpu = 0\natm = 'ptm'"), (false, 18, Cells::Ptm, 0));
 }
 
 #[test]

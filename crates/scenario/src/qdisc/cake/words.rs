@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::qdisc::Setting;
+use crate::sizes::ETHERNET_HEADER_BYTES;
 use crate::units::{MS, SECOND, US};
 
 /// Declares an enum over words of `tc`, the first of which is the default.
@@ -199,6 +200,14 @@ impl Default for LinkLayer {
 }
 
 impl LinkLayer {
+    /// Bytes that the shaper counts for a frame of this many (`cake_calc_overhead`).
+    #[inline]
+    pub fn counted_bytes(&self, frame_bytes: u32) -> u32 {
+        let header_bytes = if self.raw { 0 } else { ETHERNET_HEADER_BYTES as i32 };
+        let bytes = frame_bytes as i32 - header_bytes + i32::from(self.overhead_bytes);
+        self.cells.link_bytes(bytes.max(i32::from(self.mpu_bytes)) as u32)
+    }
+
     /// For `tc`, in which `raw` comes first: it sets the overhead to 0.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static str, Setting)> {
         let raw = self.raw.then_some(("raw", Setting::Flag));
@@ -206,5 +215,41 @@ impl LinkLayer {
         let overhead = (!self.raw || self.overhead_bytes != 0).then_some(overhead);
         let mpu = (self.mpu_bytes > 0).then_some(("mpu", Setting::Number(self.mpu_bytes.into())));
         [raw, overhead, Some((self.cells.word(), Setting::Flag)), mpu].into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(raw: bool, overhead_bytes: i16, cells: Cells, mpu_bytes: u16) -> LinkLayer {
+        LinkLayer { raw, overhead_bytes, cells, mpu_bytes }
+    }
+
+    #[test]
+    fn raw_counts_the_ethernet_header_and_overhead_does_not() {
+        assert_eq!(layer(true, 0, Cells::None, 0).counted_bytes(1514), 1514);
+        assert_eq!(layer(true, 4, Cells::None, 0).counted_bytes(1514), 1518);
+        assert_eq!(layer(false, 0, Cells::None, 0).counted_bytes(1514), 1500);
+        assert_eq!(layer(false, 38, Cells::None, 84).counted_bytes(1514), 1538);
+        assert_eq!(layer(false, -20, Cells::None, 0).counted_bytes(1514), 1480);
+        assert_eq!(layer(false, 18, Cells::None, 64).counted_bytes(66), 70);
+        assert_eq!(layer(false, 18, Cells::None, 64).counted_bytes(54), 64);
+    }
+
+    /// An acknowledgement of 40 bytes of IP over PPPoE and LLC takes two cells, a full packet 33 (1540 / 48 = 32.1).
+    #[test]
+    fn cells_are_whole() {
+        let atm = layer(false, 40, Cells::Atm, 0);
+        assert_eq!([54, 22, 70, 71, 1514].map(|bytes| atm.counted_bytes(bytes)), [106, 53, 106, 159, 1749]);
+        let ptm = layer(false, 30, Cells::Ptm, 0);
+        assert_eq!([1514, 48, 49].map(|bytes| ptm.counted_bytes(bytes)), [1530 + 24, 64 + 1, 65 + 2]);
+    }
+
+    /// Fewer bytes than nothing count as the shortest packet.
+    #[test]
+    fn a_negative_length_is_that_of_the_shortest_packet() {
+        assert_eq!(layer(false, -64, Cells::None, 0).counted_bytes(54), 0);
+        assert_eq!(layer(false, -64, Cells::Atm, 10).counted_bytes(54), 53);
     }
 }

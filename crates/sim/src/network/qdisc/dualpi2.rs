@@ -7,7 +7,8 @@
 //!   marked with p², decided by two draws, and those of the L queue with k·p. Above k·p = 1, the overload, packets of
 //!   both queues are dropped with p², and those of the L queue that are not are marked;
 //! - the larger of the two queues' delays is controlled, which is the time for which the first packet has waited;
-//! - the native signal of the L queue is a step and no ramp, and comes on top of the coupled one;
+//! - the native signal of the L queue is a step and no ramp, and comes on top of the coupled one. With `min_qlen_step = 0`,
+//!   the default, it also applies to a packet that found the L queue empty, which the RFC exempts (`Th_len`);
 //! - a weighted round robin serves the two queues, and no time-shifted FIFO;
 //! - packets are neither marked nor dropped while less than two full frames wait.
 //!

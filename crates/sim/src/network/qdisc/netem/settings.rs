@@ -101,10 +101,5 @@ impl Reorder {
 
 /// How long a packet takes at a rate (`packet_time_ns`).
 pub(super) fn duration_ns(rate: &NetemRate, frame_bytes: u32) -> u64 {
-    let mut bytes = (i64::from(frame_bytes) + i64::from(rate.packet_overhead_bytes)).max(0) as u64;
-    if rate.cell_bytes > 0 {
-        let cell_bytes = (i64::from(rate.cell_bytes) + i64::from(rate.cell_overhead_bytes)).max(1) as u64;
-        bytes = bytes.div_ceil(rate.cell_bytes.into()) * cell_bytes;
-    }
-    bytes * NS_PER_S / (rate.rate_bps / 8).max(1)
+    rate.counted_bytes(frame_bytes) * NS_PER_S / (rate.rate_bps / 8).max(1)
 }

@@ -1,7 +1,7 @@
 """Measures how fast captures are read: 1 GB of a few connections, of many, and of packets cut to their headers.
 
 The captures are made in a temporary directory, which needs room for one of them. Each is read once before, so that the
-file is in the page cache. Usage: `python benches/inspect.py [MEGABYTES]`.
+file is in the page cache. Usage: `python benches/inspecting.py [MEGABYTES | --short]`.
 """
 
 import json
@@ -34,7 +34,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--read"]:
         print(json.dumps(read(Path(sys.argv[2]))))
         return
-    megabytes = int(sys.argv[1]) if sys.argv[1:] else 1000
+    megabytes = 1 if sys.argv[1:] == ["--short"] else int(sys.argv[1]) if sys.argv[1:] else 1000
     for name, (captured, connections) in CASES.items():
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory) / "bench.pcap"

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# every-target.sh: runs every target of Makefile, the slow ones in a short form, so that none breaks unnoticed. What they
+# write into the repository is put back afterwards; there must be no uncommitted changes, which would be lost.
+set -euo pipefail
+# shellcheck source=scripts/messages.sh
+. "${BASH_SOURCE%/*}/messages.sh"
+cd "${BASH_SOURCE%/*}/.."
+
+if [ -n "$(git status --porcelain)" ]; then
+    fail "there are uncommitted changes, which this would overwrite" "commit or stash them"
+fi
+scratch=$(mktemp -d)
+readonly scratch
+finish() {
+    rm -rf "$scratch"
+    git checkout --quiet -- .
+}
+trap finish EXIT
+
+try() {
+    say "make $*"
+    make --no-print-directory "$@" >"$scratch/output" 2>&1 || {
+        cat "$scratch/output" >&2
+        fail "make $* failed" "its output is above"
+    }
+}
+
+readonly short="--repeat 1 --out $scratch/results"
+try help
+try fmt
+try agent
+try wheel
+try docs
+try reference
+try pictures
+try lock
+try bench ARGS=--short
+try reproduce ARGS="ucas-reproduce --set duration=5s --out $scratch/results --report $scratch/report"
+try agreement ARGS="--only 'pfifo 100' --set duration=5s $short"
+try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
+try explaining ARGS="--seeds 4 --page $scratch/explained.md"
+try test-properties CRATES="--package bufferscope-programs" CASES=20 FUZZ_SECONDS=1
+try test-busy BUSY=1 DISTURBED=agent
+# Without a reason to build anything again, as the stamps and cargo's files are there.
+for target in test-rust test-python test-slow test test-targets lint clean; do
+    say "make --dry-run $target"
+    make --dry-run "$target" >/dev/null
+done

@@ -1,0 +1,20 @@
+"""Every target of Makefile is run by continuous integration, the slow ones in a short form."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE)) | set(
+    re.findall(r"^([a-z-]+):(?! *=)", MAKEFILE, re.MULTILINE)
+)
+SCRIPT = (ROOT / "scripts" / "every-target.sh").read_text(encoding="utf-8")
+
+
+def test_no_target_is_left_out() -> None:
+    tried = set(re.findall(r"^try ([a-z-]+)", SCRIPT, re.MULTILINE))
+    run_by_ci = set(re.findall(r"^make ([a-z-]+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE))
+    (listed,) = re.findall(r"^for target in (.*); do$", SCRIPT, re.MULTILINE)
+    assert {"test", "lint", "test-targets"} <= run_by_ci
+    assert tried | run_by_ci | set(listed.split()) == TARGETS
+    assert set(listed.split()) - run_by_ci == {"test-rust", "test-python", "test-slow", "clean"}, "part of others"
