@@ -27,15 +27,16 @@ def build(
     step: Callable[[int, int], None] | None = None,
     elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
     opening: "Opening | None" = None,
+    brief: Mapping[str, str] | None = None,
 ) -> Path:
     """Write `index.html` and `figures/` to the directory `path`, which is made if needed; returns the page's path.
 
     The page contains everything it needs, its scripts included. It links to the runs' directories by relative paths, so
-    the links keep working if the page and the runs are moved together. `step` is called before each figure and each run
-    with the number that are done and the total number. `elsewhere` has further measurements of the experiments'
-    expectations, by the experiments' names, which are shown beside those of the results. `opening` is an answer with
-    which the page begins. Raises `InputError` if a
-    result has more points than a page can show.
+    the links keep working if the page and the runs are moved together. `step` is called again and again with the work
+    that is done and the total work, in the same unit. `elsewhere` has further measurements of the experiments'
+    expectations, by the experiments' names, which are shown beside those of the results; `brief` has, also by name,
+    what part of an experiment was run if not all of it was. `opening` is an answer with which the page begins. Raises
+    `InputError` if a result has more points than a page can show.
     """
     from bufferscope.figures.source import MOST_POINTS, size
     from bufferscope.report import printing
@@ -49,5 +50,6 @@ def build(
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():
-        page.write_text(render(page_view(results, page, step, elsewhere, opening), "page.html.jinja"), encoding="utf-8")
+        view = page_view(results, page, step, elsewhere, opening, brief)
+        page.write_text(render(view, "page.html.jinja"), encoding="utf-8")
     return page
