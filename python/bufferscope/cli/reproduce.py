@@ -103,7 +103,9 @@ and points, as long as that changes no verdict; the page says which, and --full 
         for each in experiments
     }
     left = f"the runs are in {out}/"
-    drawn = page(report, lambda path, step: build(results, path, step, elsewhere, brief=brief), silent=silent, left=left)
+    drawn = page(
+        report, lambda path, step: build(results, path, step, elsewhere, brief=brief), silent=silent, left=left
+    )
     if json:
         from bufferscope.cli.documents import print_document, result_document
 
