@@ -26,13 +26,34 @@ def build(
     step: Callable[[int, int], None] | None = None,
     elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
 ) -> Path:
-    """Write `index.html` and `figures/` to the directory `path`, which is made if needed; returns the page's path.
+    """Write results as one page that works offline.
 
     The page contains everything it needs, its scripts included. It links to the runs' directories by relative paths, so
-    the links keep working if the page and the runs are moved together. `step` is called before each figure and each run
-    with the number that are done and the total number. `elsewhere` has further measurements of the experiments'
-    expectations, by the experiments' names, which are shown beside those of the results. Raises `InputError` if a
-    result has more points than a page can show.
+    the links keep working if the page and the runs are moved together.
+
+    Parameters
+    ----------
+    results
+        At least one result; each becomes a section.
+    path
+        The directory for `index.html` and `figures/`, which is made if needed.
+    step
+        Called before each figure and each run with the number that are done and the total number.
+    elsewhere
+        Further measurements of the experiments' expectations, by the experiments' names, which are shown beside those
+        of the results.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
+
+    Raises
+    ------
+    InputError
+        A result has more points than a page can show.
+    ValueError
+        There are no results.
     """
     from bufferscope.figures.source import MOST_POINTS, size
     from bufferscope.report import printing
