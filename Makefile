@@ -124,6 +124,7 @@ reference: $(STAMPS)/extension ## Write the reference pages that are made from t
 
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
 	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/gallery.py
 
 lock: $(STAMPS)/check ## Update the locked requirements/*.txt from pyproject.toml
 	scripts/lock.sh $(BIN)/uv
