@@ -55,7 +55,7 @@ battling: $(STAMPS)/extension $(STAMPS)/agent ## Hold one document's disciplines
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/battling.py $(ARGS)
 
-explaining: $(STAMPS)/extension ## Plant causes in 200 scenarios, hold `bufferscope explain` to them, and write docs/explained.md
+explaining: $(STAMPS)/extension ## Plant causes in 240 scenarios, hold `bufferscope explain` to them, and write docs/explained.md
 	$(BIN)/python scripts/explaining/explained.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser

@@ -196,7 +196,9 @@ def test_each_candidate_is_what_tc_gets(tmp_path: Path) -> None:
         queue = point.scenario["links"][0]["forward"]["queue"]
         assert queue["qdisc"] == candidate.queue["qdisc"] == tc.split()[0]
     commands = dict(zip((candidate.name for candidate in study.candidates), study.commands, strict=True))
-    assert commands["codel"] == "codel limit 1000 target 5ms interval 100ms noecn"
+    assert commands["codel"] == "codel"
+    assert commands["cake"] == "cake"
+    assert commands["bfifo"].startswith("bfifo limit ")
     assert commands["pfifo 17"] == "pfifo limit 17"  # 10 Mbit/s for 20 ms are 16.5 packets of 1514 bytes
 
 
@@ -207,7 +209,7 @@ def test_the_queue_of_the_file_is_tried_and_marked(tmp_path: Path) -> None:
     quick = SMALL.replace('{ qdisc = "pfifo", limit = "20p" }', '{ qdisc = "codel", target = "2ms" }')
     study = study_of(tmp_path, quick)
     assert [each.name for each in study.candidates if each.is_own] == ["codel own"]
-    assert "codel limit 1000 target 2ms interval 100ms noecn" in study.commands
+    assert "codel target 2ms" in study.commands
 
 
 @pytest.mark.parametrize("kind", list(_core.QDISCS))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from handmade import MS, MSS, PING, SECOND, TCP, HandmadeRun, probes, scenario
+from homes import HOME, simulated, told
 from laboratory import Answer
 
 import bufferscope as bs
@@ -14,48 +15,10 @@ from bufferscope.explanation import Cause, Explanation, explain_run
 from bufferscope.explanation.cures import cures
 from bufferscope.explanation.effects import round_trips
 from bufferscope.explanation.places import does_nothing
-from bufferscope.explanation.standing import episodes
+from bufferscope.explanation.standing import episodes, spans
 from bufferscope.stepping import Simulation
-from bufferscope.store.memory import MemoryRun
 
 Cli = Callable[..., Answer]
-HOME = """\
-title = "A home"
-duration = "10s"
-warmup = "2s"
-[[link]]
-name = "lan"
-ends = ["h1", "r1"]
-delay = "5ms"
-rate = "100mbit"
-[[link]]
-name = "wan"
-ends = ["r1", "h2"]
-delay = "15ms"
-rate = "10mbit"
-queue = { qdisc = "pfifo", limit = "200p" }
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-interval = "97ms"
-"""
-
-
-def simulated(**overrides: object) -> MemoryRun:
-    """The home with other settings; `__` stands for the dot of a key."""
-    changes = {path.replace("__", "."): value for path, value in overrides.items()}
-    return Simulation(HOME, changes).finish()
-
-
-def told(run: Any, kind: str) -> str:
-    return " ".join(each.sentence for each in explain_run(run).of(kind))
 
 
 def test_a_deep_tail_drop_queue_is_named_with_its_port_and_its_flow() -> None:
@@ -196,6 +159,7 @@ def test_a_queue_stands_if_it_is_above_five_milliseconds_for_a_hundred() -> None
     delays = np.where((times >= 0.295) & (times < 0.695), 0.02, 0.0)
     onset, share = episodes(times, delays)
     assert onset == pytest.approx(0.3)
+    assert spans(times, delays) == [pytest.approx((0.3, 0.7))]
     assert share == pytest.approx(0.4 / 0.99, rel=0.05)
     assert episodes(times, np.where(np.arange(100) % 5 == 0, 0.0, 0.02)) == (None, 0.0), "it drains every 50 ms"
 

@@ -6,9 +6,10 @@ import pytest
 
 import explained
 from acting import acting
-from planting import CAUSES, LINKS, planted
+from kinds import KINDS, planted
+from planting import LINKS
 
-SOME = range(2000, 2000 + len(CAUSES))
+SOME = range(2000, 2000 + len(KINDS))
 """One seed for each cause; neither those of the page nor those on which thresholds were chosen."""
 
 
@@ -18,7 +19,7 @@ def test_the_planted_cause_is_named_where_it_is(seed: int) -> None:
     assert judged.is_hit, judged
 
 
-@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("cause", KINDS)
 def test_equal_seeds_plant_the_same(cause: str) -> None:
     first, second = (planted(cause, random.Random(5)) for _ in range(2))
     assert first == second
@@ -36,7 +37,7 @@ def test_a_cause_that_does_not_act_is_drawn_again() -> None:
 
 
 def judged(planted: str, named: str) -> explained.Judged:
-    return explained.Judged(1, planted, "", "words", "outcome", 1, named, "", planted == named, "verdict")
+    return explained.Judged(1, planted, planted, "", "words", "outcome", 1, named, "", planted == named, "verdict")
 
 
 def test_one_cause_invented_on_a_healthy_run_fails() -> None:
@@ -46,8 +47,8 @@ def test_one_cause_invented_on_a_healthy_run_fails() -> None:
 
 
 def test_the_page_counts_confusions() -> None:
-    rows = [judged(cause, cause) for cause in CAUSES]
+    rows = [judged(kind, kind) for kind in KINDS]
     text = explained.page([*rows, judged("loss", "queue")])
-    assert "in 7 of 8 scenarios (87.5 %)" in text
+    assert "in 12 of 13 scenarios (92.3 %)" in text
     assert "| **loss** | 1 |" in text
     assert "1 of 2 |" in text

@@ -14,6 +14,7 @@ from handmade import MS, PING, TCP, HandmadeRun, pfifo, probes, scenario
 from laboratory import SMALL, TABLES, Answer, files, write
 
 import bufferscope as bs
+from bufferscope import exporting
 from bufferscope.exporting import FORMATS, export
 from bufferscope.store.finding import find_anywhere
 
@@ -136,3 +137,24 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(cli: Cli, tmp_path: Path, ki
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert done.stderr.startswith("bufferscope: to: "), done.stderr
     assert list((tmp_path / "to").iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-cmd", "@SUM(1)", "\t=1", "\r=1"])
+def test_no_text_of_a_csv_file_is_a_formula(tmp_path: Path, text: str) -> None:
+    """A title comes from other people's files; spreadsheets compute cells that begin like this."""
+    HandmadeRun(scenario({"ping": PING}), {"probes": probes([1.0])}, document={"title": text}).write(
+        tmp_path / "results"
+    )
+    runs = find_anywhere(tmp_path / "results")
+    export(runs, tmp_path / "csv", "csv", tables=["runs"])
+    export(runs, tmp_path / "json", "json", tables=["runs"])
+    with (tmp_path / "csv" / "runs.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["title"] == f"'{text}"
+    assert read(tmp_path / "json" / "runs.json")[0]["title"] == text
+
+
+def test_numbers_with_a_sign_stay_numbers(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"number": [-1.5, 2.0], "text": ["-5", "+1.5e3"], "=name": ["plain", None]})
+    exporting._write_csv(iter([frame]), tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_text() == "number,text,'=name\n-1.5,-5,plain\n2.0,+1.5e3,\n"

@@ -44,6 +44,13 @@ def test_the_share_is_that_of_the_ping_s_way() -> None:
     assert found.added_ms == pytest.approx(90, abs=0.01)
 
 
+def test_lost_pings_are_said_beside_the_median() -> None:
+    rtts: list[float | None] = [110.16] * 16 + [None] * 4
+    (sentence,) = told([Point("", (run(rtts, queue(75)),))])
+    assert sentence.endswith(f"all of it in r1>h2; 20{NBSP}% of the pings are lost.")
+    assert "lost" not in told([Point("", (run([110.16] * 20, queue(75)),))])[0]
+
+
 SILENT = {
     "no ping": run([], queue(75), bulk=TCP),
     "two pings": run([110.0] * 20, queue(75), ping=PING, another=PING),

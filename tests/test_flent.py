@@ -13,6 +13,7 @@ import pytest
 from laboratory import Answer
 
 import bufferscope as bs
+from against_flent import parsed
 from bufferscope.errors import InputError
 from bufferscope.exporting import export_each
 from bufferscope.importing.conversion import import_file
@@ -133,6 +134,20 @@ def test_flent_finds_the_rates_and_round_trips_of_the_run(runs: dict[str, Run], 
     assert sum(rates) / len(rates) == pytest.approx(runs["tcp_download"].metrics["goodput.down_mbit"], rel=0.05)
 
 
+@pytest.mark.parametrize("name", ["rrul", "rrul_be"])
+def test_flents_totals_are_those_of_the_run(runs: dict[str, Run], tmp_path: Path, name: str) -> None:
+    """The load is on for 12 of 16 s; both are of that time, in Flent's summary and in the values that it plots."""
+    run, file = runs[name], _exported(runs[name], tmp_path)
+    printed = parsed(_flent(tmp_path, "-i", str(file), "-f", "summary"))
+    assert printed["TCP totals"][0] == pytest.approx(run.metrics["goodput.total_mbit"], abs=0.005)
+    for way in ("up", "down"):
+        ours = run.metrics[f"goodput.{name}.{way}_mbit"]
+        assert printed[f"TCP {way}load sum"][0] == pytest.approx(ours, abs=0.005)
+    assert printed["Ping (ms) avg"][0] == pytest.approx(run.metrics["rtt.mean_ms"], abs=0.005)
+    plotted = [value for value in _content(file)["results"]["TCP totals"] if value is not None]
+    assert sum(plotted) / len(plotted) == pytest.approx(run.metrics["goodput.total_mbit"], rel=0.01)
+
+
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_importing_it_gives_the_same_metrics(runs: dict[str, Run], tmp_path: Path, name: str) -> None:
     """Windows are sampled less often in Flent's files; all else is the same to a thousandth."""
@@ -140,7 +155,7 @@ def test_importing_it_gives_the_same_metrics(runs: dict[str, Run], tmp_path: Pat
     wanted = {
         metric: value
         for metric, value in runs[name].metrics.items()
-        if metric.split(".")[0] in ("rtt", "answered", "goodput", "retransmits")
+        if metric.split(".")[0] in ("rtt", "answered", "idle", "goodput", "retransmits")
     }
     assert {metric: again[metric] for metric in wanted} == pytest.approx(wanted, rel=1e-3)
     assert not {metric for metric in again if metric.split(".")[0] in ("queue", "utilization", "drops")}

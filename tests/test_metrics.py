@@ -384,6 +384,8 @@ def test_every_computed_metric_is_defined_and_every_definition_is_computed() -> 
     run = _run_with_everything()
     computed = set(metrics.compute(run))
     assert {re.sub(r"\.p\d+_", ".p<N>_", name) for name in computed} <= set(metrics.names(run.scenario))
+    idle = scenario({"t.up": TCP | {"start_ns": SECOND, "stop_ns": 2 * SECOND}, "t.ping": PING}, duration_s=3)
+    computed |= set(metrics.compute(HandmadeRun(idle, {"probes": probes([10])})))
     for definition in DEFINITIONS:
         assert any(definition.fits(name) for name in computed), definition.name
 
@@ -485,3 +487,21 @@ def _run_with_everything() -> HandmadeRun:
             "round_trips": [_round_trip(0, 20)],
         },
     )
+
+
+def test_a_load_test_is_measured_under_its_load_and_its_idle_probes_are_a_row_of_their_own() -> None:
+    """A test of 10 s with probes all the time and 1 MB from 2 to 8 s; the warm-up, if it is longer, still counts."""
+    flow = TCP | {"start_ns": 2 * SECOND, "stop_ns": 8 * SECOND}
+    rtts_ms: list[float | None] = [40 if 20 <= n <= 80 else 10 for n in range(100)]
+    rows = {
+        "probes": probes([*rtts_ms[:90], None, *rtts_ms[91:]]),
+        "flows": _samples("t.up/1", [0, 0, 0, 250_000, 500_000, 750_000] + [1_000_000] * 5, 1000),
+    }
+    found = metrics.compute(HandmadeRun(scenario({"t.up": flow, "ping": PING}), rows))
+    assert found["goodput.total_mbit"] == pytest.approx(8 / 6)
+    assert (found["rtt.p5_ms"], found["rtt.max_ms"], found["rtt.sent"]) == (40, 40, 61)
+    assert (found["idle.p50_ms"], found["idle.max_ms"], found["idle.sent"], found["idle.lost"]) == (10, 10, 39, 1)
+    warm = metrics.compute(HandmadeRun(scenario({"t.up": flow, "ping": PING}, warmup_s=4), rows))
+    assert (warm["rtt.sent"], warm["idle.sent"]) == (41, 39)
+    plain = metrics.compute(HandmadeRun(scenario({"up": flow, "ping": PING}), rows))
+    assert (plain["rtt.sent"], "idle.sent" in plain) == (100, False)

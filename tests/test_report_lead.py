@@ -89,3 +89,27 @@ def test_a_page_of_one_experiment_does_not_show_the_same_figure_twice(tmp_path: 
     assert 'id="lead-title"' in text
     assert "lead-rtt" not in text
     assert not list((page.parent / "figures").glob("lead-*"))
+
+
+def test_pairs_that_lose_a_fifth_of_the_pings_make_no_lead(tmp_path: Path) -> None:
+    """The means of what was answered leave out the worst."""
+    lossy = run("50p")
+    lossy.rows["probes"] = probes([20.0, 30.0, None, 50.0, 60.0] * 4)
+    assert lead.find([result(tmp_path / "before", lossy, managed())]) is None
+    after = managed()
+    after.rows["probes"] = probes([22.0, None, 24.0, 26.0] * 4)
+    assert lead.find([result(tmp_path / "after", run("50p"), after)]) is None
+
+
+def test_a_time_out_is_no_longest_wait(tmp_path: Path) -> None:
+    """With a time-out of a second, pings of more are lost; the longest answered one says nothing of them."""
+    cut = run("50p")
+    cut.rows["probes"] = probes([20.0, 990.0, None, None])
+    (ping,) = [entry for entry in cut.scenario["traffic"] if entry["kind"] == "ping"]
+    ping["timeout_ns"] = 1_000_000_000
+    results = [result(tmp_path, cut, managed())]
+    told = {tile.label: tile.value for tile in tiles.tiles(results, ["two-queues"], lead.find(results), NOTHING_SAID)}
+    assert "of the longest wait remains with CoDel in place of tail drop" not in told
+    assert [value for label, value in told.items() if "longer waits ended in a time-out" in label] == [
+        "at least\N{NO-BREAK SPACE}970\N{NO-BREAK SPACE}ms"
+    ]

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from bufferscope.report.parameters import settings
-from bufferscope.report.words import NBSP, THIN, band, number, plural, quantity, setting, with_unit
+from bufferscope.report.words import NBSP, THIN, band, margin, number, plural, quantity, setting, with_unit
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,22 @@ def test_a_table_among_the_settings_is_told_key_by_key() -> None:
     turns = {"on_ns": 2_000_000_000, "off_ns": 500_000_000, "periods": "fixed"}
     told = settings({"rate_bps": 2_000_000, "on_off": turns, "bytes": None})
     assert told == f"rate 2{NBSP}Mbit/s, on 2{NBSP}s, off 500{NBSP}ms, periods fixed"
+
+
+@pytest.mark.parametrize(
+    ("reach", "mean", "text"),
+    [
+        (14.2, 424.8, "14"),
+        (0.0163, 1.779, "0.016"),
+        (0.066, 36.53, "0.07"),
+        (0.00055, 1.822, "<0.001"),
+        (1.1e-14, 9.556, "0"),
+        (0.0, 9.556, "0"),
+        (183.0, 4174.0, "180"),
+        (0.31, 4174.0, "<1"),
+        (2.345, 0.0, "2.3"),
+        (0.4, 5.0, "0.4"),
+    ],
+)
+def test_a_margin_has_no_digits_beyond_those_of_its_mean(reach: float, mean: float, text: str) -> None:
+    assert margin(reach, mean) == text

@@ -191,6 +191,42 @@ def test_the_json_has_the_smallest_and_the_size_below(cli: Cli, tmp_path: Path) 
     assert {each["name"] for each in document["managed"]} == {"fq_codel", "cake", "codel", "pie"}
 
 
+def test_a_rate_in_bytes_gets_the_note_that_files_get(cli: Cli) -> None:
+    answer = cli("size", "--rate", "20mbps", "--rtt", "40ms", "--no-simulate")
+    assert '--rate: "20mbps" is 160 Mbit/s: in tc' in answer.out.replace("\n", " ")
+    assert "Note" not in cli("size", "--rate", "20mbit", "--rtt", "40ms", "--no-simulate").out
+    assert sizing(read_line("10gbps", "100ms"), _never).notes[0].startswith('--rate: "10gbps" is 80 Gbit/s')
+
+
+def test_the_commands_leave_out_what_is_the_default(cli: Cli) -> None:
+    document = json.loads(cli("size", "--rate", "10mbit", "--rtt", "40ms", "--no-simulate", "--json").out)
+    commands = {each["name"]: each["command"].partition(" root ")[2] for each in document["settings"]}
+    assert commands["fq_codel"] == "fq_codel"
+    assert commands["cake"] == "cake"
+    assert commands["pfifo"] == "pfifo limit 34"
+    document = json.loads(cli("size", "--rate", "1mbit", "--rtt", "600ms", "--no-simulate", "--json").out)
+    commands = {each["name"]: each["command"].partition(" root ")[2] for each in document["settings"]}
+    assert commands["codel"] == "codel target 30ms interval 600ms"
+    assert commands["cake"] == "cake rtt 600ms"
+
+
+def test_the_page_begins_with_the_size_the_table_and_the_lines_to_type(cli: Cli, tmp_path: Path) -> None:
+    line = ("--rate", "1mbit", "--rtt", "40ms", "--repeat", "1", "--target", "90%")
+    answer = cli("size", *line, "--out", str(tmp_path / "out"), "--report", str(tmp_path / "page"))
+    assert "The page: " in answer.out
+    assert "explain gives the bandwidth-delay product" in " ".join(answer.out.split())
+    page = (tmp_path / "page" / "index.html").read_text()
+    main = page[page.index("<main>") :]
+    parts = (
+        ">The smallest queue that keeps 90 %",
+        '<table class="answer">',
+        "tc qdisc replace dev DEV root pfifo",
+        "<h3>Network",
+    )
+    order = [main.index(part) for part in parts]
+    assert order == sorted(order)
+
+
 def test_no_wrong_text_is_taken_for_another_error() -> None:
     with pytest.raises(InputError, match=r"--rate: found"):
         read_line('10mbit"\n[x]\ud800', "40ms")

@@ -114,8 +114,10 @@ def load(content: bytes, file: str, overrides: list[str], read: Callable[[str], 
 def commands(point: Point, about: list[str]) -> str:
     """A shell script that builds the point's network by hand; it begins with the lines `about`. Raises `PlanError`."""
 
-def queue_arguments(point: Point, port: str) -> str:
+def queue_arguments(point: Point, port: str, defaults: Point | None = None) -> str:
     """The queueing discipline of the port of this name, as arguments of `tc qdisc add`.
+
+    Parameters that the port has in the point `defaults` are left out.
 
     Raises `PlanError`, and `ValueError` if there is no such port.
     """

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
+from bufferscope.report.words import margin
+
 if TYPE_CHECKING:
     from bufferscope.metrics import Estimate, MetricError, Value
     from bufferscope.store.run import Run
@@ -358,7 +360,7 @@ def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[
     known = definition(expectation.metric)
     has_unit = expectation.relative_to is None and expectation.share_in is None
     unit = f" {known.unit}" if known and known.unit and has_unit else ""
-    chance = "" if measured.known_reach is None else f" ± {measured.known_reach:.2g}"
+    chance = "" if measured.known_reach is None else f" ± {margin(measured.known_reach, measured.value)}"
     return f"{', '.join(points[elsewhere['point']].values.values())}: {measured.value:.4g}{chance}{unit}"
 
 

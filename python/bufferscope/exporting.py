@@ -6,6 +6,7 @@ runs, so that memory does not grow with the number of runs.
 
 import errno
 import json
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ PER_RUN = ("flent",)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of a directory that was named correctly."""
 METRICS, RUNS = "metrics", "runs"
+FORMULA, NUMBER = r"^[=+@\t\r-]", r"^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$"
+"""Texts that spreadsheets take for formulas (OWASP, *CSV Injection*), and the numbers among them."""
 NAMES = (RUNS, METRICS, *TABLES)
 """The files that can be written: the list of runs, the metrics, and the tables of the records."""
 
@@ -166,10 +169,28 @@ def _about(run: Run) -> Mapping[str, object]:
 
 
 def _write_csv(frames: Iterator["pl.DataFrame"], file: Path) -> None:
-    """Comma-separated, in UTF-8, with a line of names; a null is an empty cell."""
+    """Comma-separated, in UTF-8, with a line of names; a null is an empty cell, and no text is a formula."""
+    import polars as pl
+
     with file.open("wb") as out:
         for number, frame in enumerate(frames):
-            frame.write_csv(out, include_header=number == 0)
+            plain = frame.with_columns(
+                _without_formulas(name) for name in frame.columns if frame[name].dtype == pl.String
+            )
+            plain.rename(_plain_name).write_csv(out, include_header=number == 0)
+
+
+def _without_formulas(name: str) -> "pl.Expr":
+    """A column of texts, with an apostrophe before those that a spreadsheet would compute; numbers stay as they are."""
+    import polars as pl
+
+    text = pl.col(name)
+    is_formula = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
+    return pl.when(is_formula).then(pl.concat_str(pl.lit("'"), text)).otherwise(text).alias(name)
+
+
+def _plain_name(name: str) -> str:
+    return f"'{name}" if re.match(FORMULA, name) else name
 
 
 def _write_json(frames: Iterator["pl.DataFrame"], file: Path) -> None:

@@ -32,6 +32,10 @@ LEAST_SHARE = 0.8
 """Share of the queueing delay on the ping's path, in one port."""
 EXPLAINED = (0.5, 2)
 """The median may differ from the mean over time; beyond these bounds, something other than the queue contributes."""
+LEAST_LOST = 0.02
+"""The share of lost pings from which on it is said. ITU-T Y.1541 allows calls a tenth of a percent."""
+FEWEST_LOST = 3
+"""Fewer lost pings are chance."""
 MOST_POINTS = 6
 """If there are more, only those with the least and the most delay are shown."""
 HEADER_BYTES = 28
@@ -52,6 +56,8 @@ class Finding:
     """Share of the queueing delay on the ping's path that arises in this port."""
     ring_share: float | None = None
     """The part of that which arises in the driver's ring; None without a ring."""
+    lost_share: float = 0.0
+    """The share of the pings without an answer, of which the median says nothing; 0 if that is too little to count."""
 
 
 def told(points: Sequence[Point]) -> list[str]:
@@ -71,7 +77,8 @@ def sentence(label: str, finding: Finding) -> str:
     share = _percent(finding.share)
     begin = f"{label}: the" if label else "The"
     ring = "" if finding.ring_share is None else f", {_percent(finding.ring_share)} of that in the driver's ring"
-    return f"{begin} queue adds {added} to the path's {own} (median); {share} of it in {finding.port}{ring}."
+    lost = f"; {_percent(finding.lost_share)} of the pings are lost" if finding.lost_share else ""
+    return f"{begin} queue adds {added} to the path's {own} (median); {share} of it in {finding.port}{ring}{lost}."
 
 
 def _percent(share: float) -> str:
@@ -94,6 +101,7 @@ def _of_point(runs: Sequence[tuple[RunRecords, Mapping[str, float]]]) -> Finding
         found[0].port,
         fmean(finding.share for finding in found),
         _mean([finding.ring_share for finding in found]),
+        fmean(finding.lost_share for finding in found),
     )
 
 
@@ -131,4 +139,18 @@ def _find(run: RunRecords, delays_s: Mapping[str, float]) -> Finding | None:
         in_ring = metric(run, f"ring_share.{port}").number
     except MetricError:
         in_ring = None
-    return Finding(added, own, port, share, in_ring)
+    return Finding(added, own, port, share, in_ring, lost_share(run))
+
+
+def lost_share(run: RunRecords) -> float:
+    """The share of a run's pings without an answer; 0 if that is too little to count, or if the run has no pings."""
+    try:
+        sent, lost = (metric(run, f"rtt.{name}").number for name in ("sent", "lost"))
+    except MetricError:
+        return 0.0
+    return lost / sent if is_lossy(lost, sent) else 0.0
+
+
+def is_lossy(lost: float, sent: float) -> bool:
+    """Whether so many pings are lost that it is neither chance nor harmless."""
+    return lost >= FEWEST_LOST and lost >= LEAST_LOST * sent

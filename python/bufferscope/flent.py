@@ -19,6 +19,7 @@ from bufferscope import _core
 from bufferscope.errors import InputError
 from bufferscope.metrics.network import NANOSECONDS, probers, traffic_named
 from bufferscope.metrics.statistics import jain_index
+from bufferscope.metrics.window import Window, window
 from bufferscope.scenario import Scenario, TcpTraffic
 from bufferscope.store.run import BaseRun
 
@@ -161,16 +162,14 @@ def _content(run: BaseRun, test: Test) -> dict[str, object]:
     results |= _computed(test.name, results)
     return {
         "version": FORMAT,
-        "metadata": _metadata(run, test, started, raw),
+        "metadata": _metadata(run, test, started, list(results)),
         "x_values": [t_ns / NANOSECONDS for t_ns in grid_ns],
         "results": results,
         "raw_values": raw,
     }
 
 
-def _metadata(
-    run: BaseRun, test: Test, started: datetime, raw: Mapping[str, Sequence[Mapping[str, object]]]
-) -> dict[str, object]:
+def _metadata(run: BaseRun, test: Test, started: datetime, series: Sequence[str]) -> dict[str, object]:
     seconds = run.scenario["duration_ns"] / NANOSECONDS
     moment = started.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
     streams = {f"{way}load_streams": str(sum(name.startswith(f"TCP {way}") for name in test.tcp)) for way in WAYS}
@@ -192,13 +191,14 @@ def _metadata(
         "FLENT_VERSION": f"bufferscope {_core.__version__}",
         "DATA_FILENAME": file_name(run),
         "TEST_PARAMETERS": {name: count for name, count in streams.items() if count != "0"},
-        "SERIES_META": {name: _series_meta(name, values) for name, values in raw.items()},
+        "SERIES_META": _series_meta(run, test, series),
         "BUFFERSCOPE": {
             "experiment": run.experiment,
             "run": run.id,
             "engine": run.engine,
             "warmup_ns": run.scenario["warmup_ns"],
             "duration_ns": run.scenario["duration_ns"],
+            "unloaded_ns": window(run.scenario).end_ns,
             "mss_bytes": run.meta["mss_bytes"],
             "series": {**test.tcp, **test.probes},
         },
@@ -211,10 +211,41 @@ def _title(run: BaseRun) -> str:
     return ", ".join([*(run.point.values() or [run.experiment]), *others, run.engine])
 
 
-def _series_meta(name: str, values: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    known = [value for each in values if isinstance(value := each.get("val"), float)]
-    mean = sum(known) / len(known) if known else None
-    return {"UNITS": "ms" if name.startswith("Ping") else "Mbits/s", "MEAN_VALUE": mean}
+def _series_meta(run: BaseRun, test: Test, series: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Units, and the means that Flent prints: those of the run's metrics, so of the time that they measure."""
+    means = {**_mean_rates(run, test), **_mean_round_trips(run, test)}
+    for way in WAYS:
+        own = [value for name, value in means.items() if name.startswith(f"TCP {way}load")]
+        means |= {f"TCP {way}load sum": sum(own), f"TCP {way}load avg": sum(own) / len(own)} if own else {}
+        means |= {f"TCP {way}load fairness": jain_index(own)} if sum(own) else {}
+    return {
+        name: {"UNITS": "ms" if name.startswith("Ping") else "Mbits/s", "MEAN_VALUE": means.get(name)}
+        for name in series
+    }
+
+
+def _mean_rates(run: BaseRun, test: Test) -> dict[str, float]:
+    """The goodput of each connection, and of all together."""
+    from bufferscope.metrics.batch import Batch
+    from bufferscope.metrics.goodput import gains
+
+    seconds = window(run.scenario).seconds
+    if not seconds:
+        return {}
+    gained = dict(gains(Batch([run])).select("flow", "delivered_bytes").collect().iter_rows())
+    rates = {name: (gained.get(flow) or 0) / MBIT_BYTES / seconds for name, flow in test.tcp.items()}
+    return {**rates, "TCP totals": sum(rates.values())}
+
+
+def _mean_round_trips(run: BaseRun, test: Test) -> dict[str, float]:
+    """The mean round trip of each probe, and of all together."""
+    import polars as pl
+
+    own = Window.of(run).rows(run.probes, "sent_ns").drop_nulls("rtt_ns").with_columns(ms=pl.col("rtt_ns") / MS)
+    means = dict(own.group_by("probe").agg(pl.col("ms").mean()).iter_rows())
+    found = {name: means[probe] for name, probe in test.probes.items() if probe in means}
+    together = own.filter(pl.col("probe").is_in(list(test.probes.values())))["ms"]
+    return {**found, **({"Ping (ms) avg": float(together.sum()) / len(together)} if len(together) else {})}
 
 
 def _rates(run: BaseRun, flow: str, grid_ns: range, t0_s: float) -> tuple[list[float | None], list[dict[str, object]]]:

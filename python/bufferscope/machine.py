@@ -2,6 +2,8 @@
 
 import os
 import platform
+import resource
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -27,10 +29,10 @@ def cpus() -> int:
 
 
 def available_bytes() -> int | None:
-    """Memory that the system and the control group leave for this process; None if neither reports it."""
+    """Memory that the system, the control group and the limits of the process leave; None if none reports it."""
     group = Path("/sys/fs/cgroup")
     limit, used = _number(group / "memory.max"), _number(group / "memory.current")
-    free = [_available_in_system(), None if limit is None or used is None else limit - used]
+    free = [_available_in_system(), None if limit is None or used is None else limit - used, *_left_by_limits()]
     known = [max(0, each) for each in free if each is not None]
     return min(known, default=None)
 
@@ -47,6 +49,19 @@ def _available_in_system() -> int | None:
         return None
     found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
     return next((1024 * int(kib) for kib in found), None)
+
+
+def _left_by_limits() -> Iterator[int]:
+    """What the limits of the process (`ulimit -v` and `-d`) leave of its address space."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return
+    sizes = {line.partition(":")[0]: 1024 * int(line.split()[1]) for line in lines if line.startswith("Vm")}
+    for limit, used in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        most, _ = resource.getrlimit(limit)
+        if most != resource.RLIM_INFINITY and used in sizes:
+            yield most - sizes[used]
 
 
 def _number(path: Path) -> int | None:

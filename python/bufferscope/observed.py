@@ -85,6 +85,8 @@ class Observation:
     """The files that it was read from."""
     duration_ns: int
     traffic: Sequence[Entry]
+    part: int = 0
+    """Which of the tests in its files it is, from 1 on; 0 if there is only one."""
     hosts: Sequence[str] = ("near", "far")
     """The names of the ends: two of them are joined by a link, more of them by links to a router."""
     warmup_ns: int = 0
@@ -139,6 +141,8 @@ def store(observation: Observation, records: "Mapping[str, pl.DataFrame] | Path"
     clock = time.perf_counter(), time.process_time()
     scenario = _scenario(observation)
     digest = {**scenario, "observed": [each["sha256"] for each in observation.sources]}
+    if observation.part:
+        digest["part"] = observation.part
     directory = out / observation.name / directory_name({}, observation.engine, 0, digest)
     prepare(directory.parent)
     try:

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-CAUSES = ("queue", "ring", "window", "application", "loss", "shaper", "none")
 LINKS = ("lan", "wan", "home")
 NODES = ("h1", "r1", "r2", "h2")
 CONTROLS = ("cubic", "cubic", "cubic", "reno", "reno", "westwood", "bbr")
@@ -25,6 +24,8 @@ Document = dict[str, Any]
 class Planted:
     """A scenario with a cause, and the same without it."""
 
+    kind: str
+    """The kind of scenario: a cause, or one of those that `combining` draws."""
     cause: str
     port: str | None
     """Where the cause is, if it is in a port."""
@@ -49,15 +50,15 @@ class Draw:
     def __init__(self, dice: random.Random) -> None:
         """Draw everything but the cause."""
         self.dice = dice
-        self.rate_bps = round(_log(dice, 2e6, 50e6), -3)
-        self.delays_ms = self._delays(_log(dice, 10, 120))
+        self.rate_bps = round(logarithmic(dice, 2e6, 50e6), -3)
+        self.delays_ms = self._delays(logarithmic(dice, 10, 120))
         self.slow = dice.choice(LINKS)
         self.is_download = dice.random() < 0.5
-        self.side = "forward" if self.is_download else "reverse"
+        self.side, self.other_side = ("forward", "reverse") if self.is_download else ("reverse", "forward")
         self.flows = dice.choice((1, 1, 1, 2, 3, 4))
         self.control = dice.choice(CONTROLS)
         self.has_ping = dice.random() < 0.8
-        self.others = {name: round(self.rate_bps * _log(dice, 4, 20), -3) for name in LINKS}
+        self.others = {name: round(self.rate_bps * logarithmic(dice, 4, 20), -3) for name in LINKS}
 
     def _delays(self, round_trip_ms: float) -> dict[str, float]:
         parts = [self.dice.random() + 0.05 for _ in LINKS]
@@ -82,7 +83,7 @@ class Draw:
 
     def packets(self, least: float, most: float) -> int:
         """A number of packets, in bandwidth-delay products."""
-        return max(4, round(self.held_packets * _log(self.dice, least, most)))
+        return max(4, round(self.held_packets * logarithmic(self.dice, least, most)))
 
     def document(self, slow: Mapping[str, Any], bulk: Mapping[str, Any]) -> Document:
         """The experiment with these settings of the slowest port and of the bulk traffic."""
@@ -119,12 +120,7 @@ class Draw:
         return {**document, "traffic": [*document["traffic"], *chosen]}
 
 
-def planted(cause: str, dice: random.Random) -> Planted:
-    """A scenario with this cause."""
-    return _PLANTERS[cause](Draw(dice))
-
-
-def _log(dice: random.Random, least: float, most: float) -> float:
+def logarithmic(dice: random.Random, least: float, most: float) -> float:
     """Uniform on a logarithmic scale."""
     return float(least * (most / least) ** dice.random())
 
@@ -135,8 +131,8 @@ def _queue(draw: Draw) -> Planted:
     limit = f"{packets}p" if kind == "pfifo" else f"{packets * 1514}b"
     bulk = {"flows": draw.flows}
     document = draw.with_cross_traffic(draw.document({"queue": {"qdisc": kind, "limit": limit}}, bulk))
-    cured = _setting(document, draw, queue={"qdisc": "fq_codel"})
-    return _made("queue", draw, document, cured, f"{kind} of {packets} packets", "qdisc")
+    cured = setting(document, draw, queue={"qdisc": "fq_codel"})
+    return made("queue", "queue", draw, document, cured, f"{kind} of {packets} packets", layer="qdisc")
 
 
 def _ring(draw: Draw) -> Planted:
@@ -145,12 +141,12 @@ def _ring(draw: Draw) -> Planted:
     ring = {"size": f"{size}p", "bql": False}
     bulk = {"flows": draw.flows}
     document = draw.with_cross_traffic(draw.document({"queue": queue, "ring": ring}, bulk))
-    cured = _setting(document, draw, ring={**ring, "bql": True})
-    return _made("ring", draw, document, cured, f"ring of {size} under {queue['qdisc']}", "ring")
+    cured = setting(document, draw, ring={**ring, "bql": True})
+    return made("ring", "ring", draw, document, cured, f"ring of {size} under {queue['qdisc']}", layer="ring")
 
 
 def _window(draw: Draw) -> Planted:
-    part = _log(draw.dice, 0.1, 0.6)
+    part = logarithmic(draw.dice, 0.1, 0.6)
     packets = draw.held_packets * part / draw.flows
     kind = draw.dice.choice(("rmem_max", "wmem_max", "fixed"))
     bulk: Document = {"flows": draw.flows}
@@ -166,20 +162,20 @@ def _window(draw: Draw) -> Planted:
         size = f"{max(4096, round(packets * 1448 * 2))}b"
         memory = {kind: size, kind.replace("max", "default"): size}
         document["host"] = [{"name": host, "tcp": memory}]
-    return _made("window", draw, document, without, f"{kind} for {part:.2f} BDP", None)
+    return made("window", "window", draw, document, without, f"{kind} for {part:.2f} BDP")
 
 
 def _application(draw: Draw) -> Planted:
-    part = _log(draw.dice, 0.1, 0.6)
+    part = logarithmic(draw.dice, 0.1, 0.6)
     bulk: Document = {"flows": draw.flows, "rate": f"{round(draw.rate_bps * part / draw.flows)}bit"}
     document = draw.with_cross_traffic(draw.document({"queue": _short(draw)}, bulk))
     without = deepcopy(document)
     del without["traffic"][0]["rate"]
-    return _made("application", draw, document, without, f"writes {part:.2f} of the rate", None)
+    return made("application", "application", draw, document, without, f"writes {part:.2f} of the rate")
 
 
 def _loss(draw: Draw) -> Planted:
-    share = _log(draw.dice, 0.002, 0.05)
+    share = logarithmic(draw.dice, 0.002, 0.05)
     lossy = draw.dice.choice(LINKS)
     wire: Document = {"loss": share}
     if draw.dice.random() < 0.3:
@@ -189,7 +185,7 @@ def _loss(draw: Draw) -> Planted:
     link = document["link"][LINKS.index(lossy)]
     link.setdefault(draw.side, {})["wire"] = wire
     ends = link["ends"] if draw.is_download else link["ends"][::-1]
-    return _made("loss", draw, document, without, f"{100 * share:.2g} % lost", None, ">".join(ends))
+    return made("loss", "loss", draw, document, without, f"{100 * share:.2g} % lost", port=">".join(ends))
 
 
 def _shaper(draw: Draw) -> Planted:
@@ -203,10 +199,10 @@ def _shaper(draw: Draw) -> Planted:
         leaf = {"rate": rate, "inner": {"qdisc": "pfifo", "limit": f"{packets}p"}}
         queue = {"qdisc": "htb", "default": "all", "class": {"all": leaf}}
         cured = {**queue, "class": {"all": {**leaf, "inner": {"qdisc": "fq_codel"}}}}
-    wire = {"rate": f"{round(draw.rate_bps * _log(draw.dice, 1.5, 10))}bit"}
+    wire = {"rate": f"{round(draw.rate_bps * logarithmic(draw.dice, 1.5, 10))}bit"}
     document = draw.with_cross_traffic(draw.document({"queue": queue, **wire}, bulk))
-    without = _setting(document, draw, queue=cured)
-    return _made("shaper", draw, document, without, f"{queue['qdisc']} with {packets} packets", "qdisc")
+    without = setting(document, draw, queue=cured)
+    return made("shaper", "shaper", draw, document, without, f"{queue['qdisc']} with {packets} packets", layer="qdisc")
 
 
 def _none(draw: Draw) -> Planted:
@@ -217,11 +213,11 @@ def _none(draw: Draw) -> Planted:
     if is_light:
         document["traffic"] = document["traffic"][1:]
         words = "light traffic"
-    found = _made("none", draw, document, document, words, None)
+    found = made("none", "none", draw, document, document, words)
     return replace(found, full_mbit=0.0) if is_light else found
 
 
-_PLANTERS = {
+PLANTERS = {
     "queue": _queue,
     "ring": _ring,
     "window": _window,
@@ -238,24 +234,27 @@ def _short(draw: Draw) -> Document:
     return draw.dice.choice(({"qdisc": "fq_codel"}, {"qdisc": "cake"}, {"qdisc": "pfifo", "limit": limit}))
 
 
-def _setting(document: Document, draw: Draw, **settings: Mapping[str, Any]) -> Document:
+def setting(document: Document, draw: Draw, **settings: Mapping[str, Any]) -> Document:
     """The experiment with other settings of the slowest port."""
     changed = deepcopy(document)
     changed["link"][LINKS.index(draw.slow)][draw.side].update(settings)
     return changed
 
 
-def _made(
+def made(
+    kind: str,
     cause: str,
     draw: Draw,
     document: Document,
     without: Document,
     words: str,
-    layer: str | None,
+    *,
+    layer: str | None = None,
     port: str | None = None,
 ) -> Planted:
-    """The scenario; a queue is at the slowest port."""
+    """The scenario; a queue is at the slowest port, unless another one is named."""
     return Planted(
+        kind,
         cause,
         port or (draw.port if layer else None),
         layer,

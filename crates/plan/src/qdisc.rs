@@ -94,10 +94,15 @@ fn matches(chosen: &Match) -> Vec<String> {
     }
 }
 
-/// The name and the parameters of a discipline as `tc qdisc add` takes them, without what it holds; `port` is for error
-/// messages.
-pub fn own_arguments(qdisc: &Qdisc, port: &str) -> Result<String, PlanError> {
-    arguments(qdisc.kind(), qdisc.settings(), port)
+/// The name and the parameters of a discipline as `tc qdisc add` takes them, without what it holds, and without what is
+/// set alike in `defaults`; `port` is for error messages.
+pub fn own_arguments(qdisc: &Qdisc, defaults: Option<&Qdisc>, port: &str) -> Result<String, PlanError> {
+    let mut settings = qdisc.settings();
+    if let Some(defaults) = defaults.filter(|defaults| defaults.kind().name == qdisc.kind().name) {
+        let known = defaults.settings();
+        settings.retain(|setting| !known.contains(setting));
+    }
+    arguments(qdisc.kind(), settings, port)
 }
 
 /// The name of a discipline and parameters of it or of its class; `port` is for error messages.

@@ -1,6 +1,7 @@
 //! What is needed to build a point's network on Linux: by hand, or in a virtual machine.
 
 use bufferscope_plan::{Cards, Clock, DelayBy, Kernel, Plan, Script, qdisc_arguments};
+use bufferscope_scenario::{Qdisc, Scenario};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -14,16 +15,27 @@ pub(crate) fn commands(point: &Bound<'_, Point>, about: Vec<String>) -> PyResult
     script.map(|script| script.to_string()).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
-/// The queueing discipline of the port of this name, as arguments of `tc qdisc add`.
+/// The queueing discipline of the port of this name, as arguments of `tc qdisc add`; without the parameters that the
+/// same port has in `defaults`.
 #[pyfunction]
-pub(crate) fn queue_arguments(point: &Bound<'_, Point>, port: &str) -> PyResult<String> {
-    let scenario = &point.get().inner().scenario;
+#[pyo3(signature = (point, port, defaults=None))]
+pub(crate) fn queue_arguments(
+    point: &Bound<'_, Point>,
+    port: &str,
+    defaults: Option<&Bound<'_, Point>>,
+) -> PyResult<String> {
+    let known = defaults.map(|point| queue_of(&point.get().inner().scenario, port)).transpose()?;
+    let queue = queue_of(&point.get().inner().scenario, port)?;
+    qdisc_arguments(queue, known, port).map_err(|error| PlanError::new_err(error.to_string()))
+}
+
+fn queue_of<'a>(scenario: &'a Scenario, port: &str) -> PyResult<&'a Qdisc> {
     let ports = scenario.links.iter().flat_map(|link| link.port_names(&scenario.nodes).into_iter().zip(link.ports()));
     let (_, found) = ports
         .into_iter()
         .find(|(name, _)| name == port)
         .ok_or_else(|| PyValueError::new_err(format!("no port is called {port:?}")))?;
-    qdisc_arguments(&found.queue, port).map_err(|error| PlanError::new_err(error.to_string()))
+    Ok(&found.queue)
 }
 
 /// Raises `PlanError` if no released kernel can run the point.

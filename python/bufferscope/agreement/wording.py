@@ -73,7 +73,7 @@ def estimate(value: Estimate) -> str:
         return CENSORED if math.isinf(value.median) else f"median{NBSP}{number(value.median)}"
     if math.isnan(value.sem):
         return number(value.mean)
-    return f"{number(value.mean)}{NBSP}±{NBSP}{margin(value.reach)}"
+    return f"{number(value.mean)}{NBSP}±{NBSP}{margin(value.reach, value.mean)}"
 
 
 def difference(comparison: Comparison, unit: str) -> str:
@@ -89,7 +89,11 @@ def difference(comparison: Comparison, unit: str) -> str:
 def spread(comparison: Comparison) -> str:
     """Whether chance can explain the difference, and how large a difference it can explain."""
     told = SPREADS[comparison.within_spread]
-    return told if math.isnan(comparison.reach) else f"{told}, ±{NBSP}{margin(comparison.reach)}"
+    return (
+        told
+        if math.isnan(comparison.reach)
+        else f"{told}, ±{NBSP}{margin(comparison.reach, comparison.reference.mean)}"
+    )
 
 
 def _rounded(comparison: Comparison) -> float:

@@ -11,7 +11,7 @@ from bufferscope.agreement.spread import reach
 from bufferscope.choice.candidates import FIFOS, Candidate
 from bufferscope.choice.place import Place
 from bufferscope.choice.study import Study
-from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.network import probers, traffic_named
 from bufferscope.metrics.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
@@ -39,9 +39,11 @@ class Measured:
     rtt_p50_ms: Estimate
     """The median of the pings; infinite if losses hide it."""
     rtt_p95_ms: Estimate
-    """Of the pings; infinite if losses hide it."""
+    """Of the pings that cross the port; infinite if losses hide it."""
     call_mos: Estimate | None = None
     """The mean opinion score of the worst call; None without a call."""
+    elsewhere_mbit: Estimate | None = None
+    """The goodput of all other traffic, such as that of the other direction; None without any."""
 
     @property
     def name(self) -> str:
@@ -102,6 +104,9 @@ class Verdict:
     """In what the candidates were compared, the most important first."""
     most_mbit: float
     """The largest goodput of all candidates."""
+    most_elsewhere_mbit: float
+    """The largest goodput of the traffic that does not cross the port, with the candidates that keep the former; 0
+    without such traffic."""
 
 
 def judge(measured: Sequence[Measured]) -> Verdict:
@@ -109,26 +114,32 @@ def judge(measured: Sequence[Measured]) -> Verdict:
 
     Only those compete that keep nine tenths of the largest goodput. Disciplines that only limit the queue's length must
     keep 98 % of it, and of the sizes of tail drop only the smallest that does competes: the shorter such a queue is,
-    the lower are latency and goodput, without end. The others are compared by their calls, if there are any, and those
-    with calls alike by the 95th percentile of the round-trip times; if losses hide that of all candidates, by the
-    median.
+    the lower are latency and goodput, without end. None may cost the traffic that does not cross the port a tenth of
+    its goodput: acknowledgements that wait or are dropped slow down the other direction. The others are compared by
+    their calls, if there are any, and those with calls alike by the 95th percentile of the round-trip times; if losses
+    hide that of all candidates, by the median.
     """
     most = max(each.goodput_mbit.mean for each in measured)
     sizes = [each for each in measured if each.candidate.is_size]
-    keeping = [each for each in sizes if each.goodput_mbit.mean >= KEPT * most]
-    smallest = min(keeping, key=_limit, default=None)
-    rivals = [
-        each
-        for each in measured
-        if each is smallest or (not each.candidate.is_size and each.goodput_mbit.mean >= _asked(each) * most)
-    ] or list(measured)
+    keeping = [each for each in measured if each.goodput_mbit.mean >= _asked(each) * most] or list(measured)
+    most_elsewhere = max(map(_elsewhere, keeping))
+    keeping = [each for each in keeping if _elsewhere(each) >= LEAST * most_elsewhere]
+    enough = [each for each in sizes if each in keeping and each.goodput_mbit.mean >= KEPT * most]
+    smallest = min(enough, key=_limit, default=None)
+    rivals = [each for each in keeping if each is smallest or not each.candidate.is_size] or keeping
     times = TAIL if any(math.isfinite(TAIL.badness(each)) for each in rivals) else MEDIAN
     criteria = (CALL, times) if any(each.call_mos for each in measured) else (times,)
     left, best = rivals, rivals[0]
     for criterion in criteria:
         best = min(left, key=criterion.badness)
         left = [each for each in left if criterion.alike(each, best)]
-    return Verdict(smallest, best, tuple(each for each in left if each is not best), tuple(rivals), criteria, most)
+    return Verdict(
+        smallest, best, tuple(each for each in left if each is not best), tuple(rivals), criteria, most, most_elsewhere
+    )
+
+
+def _elsewhere(measured: Measured) -> float:
+    return measured.elsewhere_mbit.mean if measured.elsewhere_mbit else 0.0
 
 
 def _asked(measured: Measured) -> float:
@@ -221,7 +232,10 @@ class Choice:
         pathlib.Path
             The page.
         """
-        return self.result.report(path)
+        from bufferscope.choice.wording import opening
+        from bufferscope.report import build
+
+        return build([self.result], path, opening=opening(self))
 
     def _runs(self, candidate: Candidate) -> "list[Run]":
         return [run for run in self.result.runs if run.point[self.place.key] == candidate.name]
@@ -231,19 +245,29 @@ class Choice:
 
 
 def _measured(candidate: Candidate, tc: str, runs: "Sequence[Run]", place: Place) -> Measured:
-    carried = [f"goodput.{name}_mbit" for name in place.carried]
     calls = [f"voip.{entry['name']}.mos" for entry in traffic_named(runs[0].scenario, "voip")]
     worst = [min(known) for run in runs if (known := [run.metrics[name] for name in calls if name in run.metrics])]
     return Measured(
         candidate,
         tc,
-        estimate([sum(run.metrics.get(name, 0.0) for name in carried) for run in runs]),
-        _estimate(runs, "rtt.p50_ms"),
-        _estimate(runs, "rtt.p95_ms"),
+        _goodput(runs, place.carried),
+        _round_trip(runs, place, "p50_ms"),
+        _round_trip(runs, place, "p95_ms"),
         estimate(worst) if worst else None,
+        _goodput(runs, place.elsewhere) if place.elsewhere else None,
     )
 
 
-def _estimate(runs: "Sequence[Run]", name: str) -> Estimate:
-    """A time; infinite if no ping was answered."""
-    return estimate([run.metrics.get(name, math.inf) for run in runs])
+def _goodput(runs: "Sequence[Run]", traffic: Sequence[str]) -> Estimate:
+    """The goodput of these entries together."""
+    return estimate([sum(run.metrics.get(f"goodput.{name}_mbit", 0.0) for name in traffic) for run in runs])
+
+
+def _round_trip(runs: "Sequence[Run]", place: Place, what: str) -> Estimate:
+    """The longest such time of the pings that cross the port; infinite if one of them has no answer.
+
+    Pings that go elsewhere, as to the gateway, do not wait in the queue that is chosen.
+    """
+    is_alone = len(probers(runs[0].scenario)) == 1
+    names = [f"rtt.{what}"] if is_alone else [f"rtt.{name}.{what}" for name in place.probers]
+    return estimate([max(run.metrics.get(name, math.inf) for name in names) for run in runs])

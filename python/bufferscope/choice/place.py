@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bufferscope.errors import InputError
-from bufferscope.metrics.network import CARRYING, Port, path, ports, traffic_ends, traffic_named
+from bufferscope.metrics.network import CARRYING, Port, path, ports, probers, traffic_ends, traffic_named
 from bufferscope.names import closest
 from bufferscope.scenario import SIDES, Scenario, Side, Traffic
 
@@ -26,6 +26,10 @@ class Place:
     """The longest round trip of the data that crosses it, without queues."""
     carried: tuple[str, ...]
     """The traffic whose data crosses it."""
+    elsewhere: tuple[str, ...] = ()
+    """The traffic whose data does not cross it, such as that of the other direction."""
+    probers: tuple[str, ...] = ()
+    """The pings that cross it, in either direction."""
     others: tuple[str, ...] = ()
     """The directions, `LINK.SIDE`, of other ports that are the bottleneck of some traffic."""
 
@@ -94,7 +98,9 @@ def _place(scenario: Scenario, carrying: list[Traffic], port: Port, others: tupl
     sender, receiver = traffic_ends(scenario, across[0])
     round_trip_ns = max(sum(each.delay_ns for each in _both_ways(scenario, entry)) for entry in across)
     carried = tuple(entry["name"] for entry in across)
-    return Place(port, _side(scenario, port), sender, receiver, round_trip_ns, carried, others)
+    elsewhere = tuple(entry["name"] for entry in carrying if entry not in across)
+    crossing = tuple(entry["name"] for entry in probers(scenario) if crosses(scenario, entry, port))
+    return Place(port, _side(scenario, port), sender, receiver, round_trip_ns, carried, elsewhere, crossing, others)
 
 
 def crosses(scenario: Scenario, entry: Traffic, port: Port) -> bool:

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bufferscope import _core
 from bufferscope.availability import lacking
-from bufferscope.choice.candidates import Candidate, candidates, written
-from bufferscope.choice.place import Place, crosses, find
+from bufferscope.choice.candidates import Candidate, Queue, candidates, written
+from bufferscope.choice.command import arguments, bare
+from bufferscope.choice.place import Place, find
 from bufferscope.engines import Engine
 from bufferscope.errors import ExperimentError, InputError
 from bufferscope.experiment import Experiment, Point
-from bufferscope.metrics.network import ports, traffic_named
+from bufferscope.metrics.network import ports
 from bufferscope.overrides import toml
 from bufferscope.scenario import Scenario
 
@@ -55,6 +55,7 @@ def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str |
         document["record"] = list(dict.fromkeys([*document["record"], *NEEDED]))
     if added := _ping(point.scenario, place):
         document["traffic"] = [*document.get("traffic", []), added]
+        place = replace(place, probers=(str(added["name"]),))
         notes.append(
             f"a ping from {place.sender} to {place.receiver} is added; the experiment has none across {place.port.name}"
         )
@@ -116,24 +117,19 @@ def _study(
     tried: Sequence[Candidate],
     notes: Sequence[str],
 ) -> Study:
-    sweep = {**fixed, place.key: {candidate.name: dict(candidate.queue) for candidate in tried}}
-    text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in {**document, "sweep": sweep}.items())
-    made = Experiment(
-        f"{experiment.name}-choose"[:80],
-        text.encode(),
-        f"{experiment.name}, changed",
-        experiment.overrides,
-        experiment.named,
+    def varied(queues: Mapping[str, Queue]) -> Experiment:
+        sweep = {**fixed, place.key: {name: dict(queue) for name, queue in queues.items()}}
+        text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in {**document, "sweep": sweep}.items())
+        name, file = f"{experiment.name}-choose"[:80], f"{experiment.name}, changed"
+        return Experiment(name, text.encode(), file, experiment.overrides, experiment.named)
+
+    made = varied({candidate.name: candidate.queue for candidate in tried})
+    defaults = dict(zip(bare(), varied(bare()).points, strict=True))
+    commands = tuple(
+        arguments(point, place.port.name, candidate.queue, defaults)
+        for point, candidate in zip(made.points, tried, strict=True)
     )
-    commands = tuple(_arguments(point, place) for point in made.points)
     return Study(made, place, tuple(tried), commands, tuple(notes))
-
-
-def _arguments(point: Point, place: Place) -> str:
-    try:
-        return _core.queue_arguments(point.core, place.port.name)
-    except _core.PlanError:
-        return ""
 
 
 def _check(overrides: Sequence[str], place: Place) -> None:
@@ -150,11 +146,16 @@ def _check(overrides: Sequence[str], place: Place) -> None:
 
 def _ping(scenario: Scenario, place: Place) -> dict[str, object] | None:
     """A ping across the port; None if the experiment has one."""
-    if any(crosses(scenario, entry, place.port) for entry in traffic_named(scenario, "ping")):
+    if place.probers:
         return None
+    ends = {"from": place.sender, "to": place.receiver}
+    return {"name": unused_name(scenario, PING), "kind": "ping", **ends, "interval": "100ms"}
+
+
+def unused_name(scenario: Scenario, name: str) -> str:
+    """A name for further traffic: this one, or with a number if the scenario has it."""
     taken = {entry["name"] for entry in scenario["traffic"]}
-    name = next(name for name in (PING, *(f"{PING}-{number}" for number in range(2, 1002))) if name not in taken)
-    return {"name": name, "kind": "ping", "from": place.sender, "to": place.receiver, "interval": "100ms"}
+    return next(found for found in (name, *(f"{name}-{number}" for number in range(2, 1002))) if found not in taken)
 
 
 def _fixed(experiment: Experiment, point: Point, place: Place) -> dict[str, dict[str, Any]]:

@@ -56,6 +56,7 @@ The page shows goodput against latency for every queue.
       bufferscope choose my-home.toml --json | jq -r .command
     """
     from bufferscope.choice import Choice, plan_study
+    from bufferscope.choice.wording import opening
     from bufferscope.cli.carrying import carry_out, measure, read
     from bufferscope.cli.choosing import one_point
     from bufferscope.cli.interruption import at_once
@@ -73,8 +74,11 @@ The page shows goodput against latency for every queue.
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     if not silent:
         measure(result, left)
-    drawn = directory and page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
-    at_once("comparing the queues", lambda: _print(Choice(study, result), drawn, json, quiet), left)
+    choice = Choice(study, result)
+    drawn = directory and page(
+        directory, lambda path, step: build([result], path, step, opening=opening(choice)), silent=silent, left=left
+    )
+    at_once("comparing the queues", lambda: _print(choice, drawn, json, quiet), left)
 
 
 def _print(choice: "Choice", page: Path | None, json: bool, quiet: bool) -> None:

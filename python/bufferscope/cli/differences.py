@@ -4,7 +4,7 @@ from rich.text import Text
 
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.comparison import Comparison, PointComparison
-from bufferscope.comparison.wording import metric_view, repetitions, unmatched
+from bufferscope.comparison.wording import measured, metric_view, repetitions, unmatched
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -13,6 +13,8 @@ def print_comparison(comparison: Comparison) -> None:
         _print_point(comparison, point)
     for words in unmatched(comparison):
         console().print(Text(f"Not compared, {words}"))
+    if times := measured(comparison):
+        console().print(Text(times))
     console().print(Text(repetitions(comparison)))
     for warning in dict.fromkeys(warning for run in comparison.runs for warning in run.warnings):
         console().print(Text(f"Warning: {warning}"))

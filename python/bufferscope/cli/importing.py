@@ -21,7 +21,7 @@ def import_(
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="flent, irtt, iperf3, ping, fping, smokeping or csv. Default: what the content shows.",
+            help="flent, irtt, iperf3, ping, windows, fping, smokeping or csv. Default: what the content shows.",
             show_default=False,
         ),
     ] = None,
@@ -35,14 +35,17 @@ def import_(
         ),
     ] = None,
     out: options.Out = Path("results"),
+    report: options.Report = None,
+    no_report: options.NoReport = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Import what other programs measured: their files become runs, which every other command takes.
 
-    Flent's data files (.flent.gz), the JSON of irtt and iperf3, and the output of ping and fping are recognised by \
-their content, also if they are compressed with gzip. Their pings become probes and their transfers flows; what they \
-don't say is not made up.
+    Flent's data files (.flent.gz), the JSON of irtt and iperf3, and the output of ping (in any language, also of \
+Windows), fping and Smokeping are recognised by their content, also if they are compressed with gzip. Their pings \
+become probes and their transfers flows; what they don't say is not made up. Each test of a file with several is a \
+run. The page report/NAME/index.html shows them; with --json or --quiet, it is written only if --report is given.
 
     [bold]Examples[/bold]
 
@@ -52,25 +55,52 @@ don't say is not made up.
 
       bufferscope compare simulated=results/battling-rrul measured=results/rrul-2026-01-31T120000
     """
-    from bufferscope.importing.conversion import import_file
+    from bufferscope.importing.conversion import import_all
     from bufferscope.observed import experiment_name
 
     if name is not None and experiment_name(name) != name:
         raise InputError(f"--name: found {name!r:.100}; allowed: letters, digits, '.', '_' and '-', as in home-evening")
-    runs = [import_file(file, out, kind, name) for file in files]
+    silent = quiet or json
+    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything is read
+    runs = [run for file in files for run in import_all(file, out, kind, name)]
+    directory = options.page(report, no_report, silent, Path("report") / runs[0].experiment)
+    drawn = _page(runs, directory, silent=silent) if directory else None
     if json:
         from bufferscope.cli.documents import print_document, run_document
 
-        print_document({"runs": [{"experiment": run.experiment, **run_document(run)} for run in runs]})
+        document = {"runs": [{"experiment": run.experiment, **run_document(run)} for run in runs]}
+        print_document(document | ({"report": str(drawn)} if drawn else {}))
     elif not quiet:
-        _print(runs)
+        _print(runs, drawn)
 
 
-def _print(runs: "list[Run]") -> None:
+def _page(runs: "list[Run]", directory: Path, *, silent: bool) -> Path:
+    from bufferscope.cli.imported import opening
+    from bufferscope.cli.pages import page
+    from bufferscope.report import build
+    from bufferscope.result import Result
+
+    names = dict.fromkeys(run.experiment for run in runs)
+    results = [Result([run for run in runs if run.experiment == name]) for name in names]
+    left = f"the runs are in {runs[0].path.parent.parent}/"
+    begin = opening(runs)
+    return page(directory, lambda path, step: build(results, path, step, opening=begin), silent=silent, left=left)
+
+
+def _print(runs: "list[Run]", page: Path | None) -> None:
+    """The verdict and the table of each run, with its warnings; then what to type next."""
+    from bufferscope.cli.explanations import print_explanation
+    from bufferscope.cli.imported import MOST_SHOWN, next_command
     from bufferscope.cli.tables import print_run
+    from bufferscope.explanation import explain_run
 
-    if len(runs) == 1:
-        print_run(runs[0])
-        return
     for run in runs:
-        print(run.path)
+        if len(runs) <= MOST_SHOWN:
+            print_explanation(run, explain_run(run), many=len(runs) > 1)
+            print_run(run)
+        else:
+            print(run.path)
+    if page:
+        print(f"The page: {page.resolve()}")
+    command, about = next_command(runs)
+    print(f"Next: {command}\n{about}")

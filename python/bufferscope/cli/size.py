@@ -37,13 +37,16 @@ def size(
     repeat: options.Repeat = 3,
     jobs: options.Jobs = None,
     reuse: options.Reuse = False,
+    report: options.Report = None,
+    no_report: options.NoReport = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Size the buffer of a line: the documents' equations, each with its source, checked by simulations.
 
     The simulations look for the smallest tail-drop queue that keeps the goodput (98 % of a very long queue's), and \
-try fq_codel, cake, codel and pie on the same load. Their runs are stored like those of any experiment.
+try fq_codel, cake, codel and pie on the same load. Their runs are stored like those of any experiment. The page \
+begins with the answer, the table and the lines to type.
 
     [bold]Examples[/bold]
 
@@ -56,28 +59,41 @@ try fq_codel, cake, codel and pie on the same load. Their runs are stored like t
       bufferscope size --rate 10mbit --rtt 40ms --json | jq .smallest.limit_packets
     """
     from bufferscope.cli.carrying import carry_out, measure
+    from bufferscope.cli.pages import is_drawable, page
     from bufferscope.cli.sizes import document, print_sizing
     from bufferscope.engines import one_engine
     from bufferscope.experiment import Experiment
+    from bufferscope.report import build
     from bufferscope.result import Result
     from bufferscope.sizing import read_line
     from bufferscope.sizing.sizing import sizing
+    from bufferscope.sizing.wording import opening
+    from bufferscope.store.run import Run
 
     if no_simulate and reuse:
         raise InputError("--no-simulate and --reuse exclude one another")
     line = read_line(rate, rtt, flows=flows, target=target, packet=packet, buffer=buffer, congestion=congestion)
     silent, engine = quiet or json, one_engine("sim", None)
+    directory = options.page(report, no_report, silent, Path("report") / "size")
+    runs: list[Run] = []
 
     def carry(experiment: Experiment) -> Result:
         (result,) = carry_out([experiment], [engine], out, seed, repeat, jobs, silent, reuse, None, "single")
         if not silent:
             measure(result, f"the runs are in {out}/")
+        runs.extend(result.runs)
         return result
 
     sized = sizing(line, None if no_simulate else carry)
+    drawn = None
+    if directory and sized.found and is_drawable(made := Result(runs)):
+        begin = opening(sized, sized.found)
+        drawn = page(directory, lambda path, step: build([made], path, step, opening=begin), silent=silent)
     if json:
         from bufferscope.cli.documents import print_document
 
-        print_document(document(sized))
+        print_document(document(sized) | ({"report": str(drawn)} if drawn else {}))
     elif not quiet:
         print_sizing(sized, out)
+        if drawn:
+            print(f"The page: {drawn.resolve()}")

@@ -5,19 +5,15 @@ from pathlib import Path
 
 from rich.text import Text
 
-from bufferscope.agreement.wording import estimate
 from bufferscope.cli.documents import estimate_values
-from bufferscope.cli.tables import number
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.report.words import quantity
-from bufferscope.sizing import Answer, Found, Measured, Sizing
+from bufferscope.sizing import Answer, Found, Measured, Sizing, wording
 
 
 def print_sizing(sized: Sizing, out: Path) -> None:
     """The equations, what the simulations found, and the commands."""
-    line = sized.line
-    flows = f"{line.flows} {'flow' if line.flows == 1 else 'flows'} of {line.congestion}"
-    _say(f"{quantity(line.rate_bps, 'bps')}, {quantity(line.rtt_ns, 'ns')} without queues, {flows}")
+    _say(wording.about(sized.line))
     _say("")
     for answer in sized.answers:
         _say(f"{answer.name}: {_value(answer)}")
@@ -31,35 +27,22 @@ def print_sizing(sized: Sizing, out: Path) -> None:
     for setting, command in sized.settings:
         _say(f"  {command}")
         _say(f"      {setting.reason}")
-    _say("(DEV is the device towards the bottleneck, where the queue is.)")
-    for note in sized.notes:
-        _say(f"Note: {note}.")
+    _say(f"({wording.WHERE})")
+    for note in wording.notes(sized):
+        _say(note)
 
 
 def _print_found(sized: Sizing, found: Found) -> None:
     table = plain_table("Checked by simulation")
     table.add_column("Queue")
-    for heading in ("goodput (Mbit/s)", "share", "RTT p95 (ms)", "in the queue p95 (ms)"):
+    for heading in wording.HEADINGS:
         table.add_column(heading, justify="right")
     table.add_column("")
     for each in (*found.sizes, *found.managed):
-        values = [estimate(each.goodput_mbit), f"{100 * found.share(each):.1f} %", estimate(each.rtt_p95_ms)]
-        row = [each.name, *values, estimate(each.sojourn_p95_ms), _remark(found, each)]
-        table.add_row(*map(Text, row), style="bold" if each is found.smallest else None)
+        table.add_row(*map(Text, wording.row(found, each)), style="bold" if each is found.smallest else None)
     console().print(table)
-    smallest, target = found.smallest, f"{100 * sized.line.target:.4g} %"
-    _say(
-        f"The smallest queue that keeps {target} of the very long queue's goodput is {smallest.name} "
-        f"({100 * found.share(smallest):.2f} %). A packet is in it for {number(smallest.sojourn_p95_ms.mean)} ms (p95)."
-    )
-    if found.below:
-        _say(f"One packet less keeps {100 * found.share(found.below):.2f} %.")
-
-
-def _remark(found: Found, each: Measured) -> str:
-    if each is found.smallest:
-        return "smallest that keeps the goodput"
-    return "the very long queue: 100 %" if each is found.longest else ""
+    for sentence in wording.answer(sized, found):
+        _say(sentence)
 
 
 def _value(answer: Answer) -> str:

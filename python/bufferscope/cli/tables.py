@@ -8,6 +8,7 @@ from rich.text import Text
 
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.expectations import Evaluated, Verdict
+from bufferscope.metrics.window import described
 from bufferscope.report.words import NBSP, margin
 from bufferscope.reproduction import LeftOut
 from bufferscope.result import Result
@@ -122,6 +123,7 @@ def _about(run: Run) -> dict[str, str]:
     return {
         "Experiment": f"{run.experiment}: {meta['title']}",
         "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s",
+        "Measured": described(run.scenario),
         **made,
         "Rows": ", ".join(f"{table} {rows}" for table, rows in meta["tables"].items()),
         "Warnings": "; ".join(run.warnings) or "none",
@@ -259,7 +261,7 @@ def _measured(evaluated: Evaluated) -> str:
     """The mean; with repetitions, also half the width of its 95 % confidence interval."""
     if evaluated.measured is None:
         return "-"
-    chance = "" if evaluated.reach is None else f"{NBSP}±{NBSP}{margin(evaluated.reach)}"
+    chance = "" if evaluated.reach is None else f"{NBSP}±{NBSP}{margin(evaluated.reach, evaluated.measured)}"
     return number(evaluated.measured) + chance
 
 

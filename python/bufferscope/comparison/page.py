@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.comparison.comparing import Comparison, PointComparison, pool
 from bufferscope.comparison.sides import Pool, Side
-from bufferscope.comparison.wording import MetricView, metric_view, repetitions, unmatched
+from bufferscope.comparison.wording import MetricView, measured, metric_view, repetitions, unmatched
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, printing, rendering
@@ -103,7 +103,7 @@ def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) 
             )
         ),
         baseline=comparison.baseline,
-        repetitions=repetitions(comparison),
+        repetitions=" ".join(filter(None, (measured(comparison), repetitions(comparison)))),
         unmatched=tuple(unmatched(comparison)),
         figures=_drawn(figures),
         missing=(),

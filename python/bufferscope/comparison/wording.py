@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bufferscope.agreement import wording
 from bufferscope.comparison.comparing import Comparison, Difference, PointComparison
 from bufferscope.metrics import definition
+from bufferscope.metrics.window import described, test_load
 from bufferscope.report.words import NBSP, margin, plural
 
 BEYOND = {True: "yes", False: "no", None: "unknown"}
@@ -53,8 +54,18 @@ def _cell(point: PointComparison, metric: str, side: str, difference: Difference
     told = wording.difference(compared, unit)
     if not math.isnan(compared.reach):
         absolute, bracket, share = told.partition(" (")
-        told = f"{absolute} ±{NBSP}{margin(compared.reach)}{bracket}{share}"
+        told = f"{absolute} ±{NBSP}{margin(compared.reach, compared.reference.mean)}{bracket}{share}"
     return Cell(side, value, told, BEYOND[None if within is None else not within], within is False)
+
+
+def measured(comparison: Comparison) -> str | None:
+    """What part of the runs the metrics are of, if some are tests that are idle before and after their load."""
+    tests = [run for run in comparison.runs if test_load(run.scenario)]
+    if not tests:
+        return None
+    times = list(dict.fromkeys(described(run.scenario) for run in tests))
+    which = times[0] if len(times) == 1 else "under load, in each run its own time"
+    return f"Metrics are of the time {which}; idle.* are of the rest."
 
 
 def unmatched(comparison: Comparison) -> list[str]:

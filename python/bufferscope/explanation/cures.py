@@ -1,6 +1,7 @@
 """Try on the simulator what could help: the run's own experiment and seed, with one change after the other.
 
-All is simulated, the run as it was included, so that all are compared on the same engine. Nothing is stored.
+All is simulated, the run as it was included, so that all are compared on the same engine, over the same part of the
+time: from the warm-up on. Nothing is stored.
 """
 
 import tomllib
@@ -8,17 +9,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bufferscope.choice.study import DROPPED, PING
+from bufferscope.choice.study import DROPPED, PING, unused_name
 from bufferscope.errors import EngineError, ExperimentError, InputError
 from bufferscope.experiment import Experiment, load
 from bufferscope.explanation import words
+from bufferscope.explanation.datapath import along_data
 from bufferscope.explanation.diagnosis import diagnose
 from bufferscope.explanation.effects import mos
 from bufferscope.explanation.evidence import Evidence, evidence
 from bufferscope.explanation.observed import is_observed
 from bufferscope.explanation.remedies import Remedy, remedies
 from bufferscope.explanation.statement import Number, Statement
-from bufferscope.metrics.network import path, probers, traffic_ends
+from bufferscope.metrics.network import path, traffic_ends
 from bufferscope.metrics.records import RunRecords
 from bufferscope.overrides import toml
 from bufferscope.stepping import Simulation
@@ -26,6 +28,8 @@ from bufferscope.stepping import Simulation
 AS_IT_WAS = Remedy("as it was", {})
 ALIKE = 0.02
 """A goodput that differs by less is called the same."""
+MUCH_LESS = 0.9
+"""Traffic that keeps less of its goodput is named, even if all traffic together gets more."""
 Step = Callable[[int, int], None]
 """Told how many simulations are done, and of how many."""
 
@@ -39,6 +43,8 @@ class Tried:
     rtt_p95_ms: float | None
     goodput_bps: float
     """Of all flows that last."""
+    by_traffic: Mapping[str, float]
+    """The goodput of each entry of the traffic whose flows last."""
     call_mos: float | None
 
 
@@ -66,7 +72,8 @@ def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[
     for done, remedy in enumerate(wanted, start=1):
         step(done, len(wanted) + 1)
         try:
-            yield _statement(remedy, before, file.tried(remedy))
+            if file.is_changed_by(remedy):
+                yield _statement(remedy, before, file.tried(remedy))
         except NotSimulatedError as error:
             yield Statement("cure", f"With {remedy.name}: not simulated, {error}.")
     step(len(wanted) + 1, len(wanted) + 1)
@@ -98,26 +105,35 @@ class _File:
             file, sweep = tomllib.loads(experiment.text), experiment.values(point)
         except tomllib.TOMLDecodeError:
             raise NotSimulatedError("its file is not in TOML 1.0") from None
-        document = {key: value for key, value in file.items() if key not in (*DROPPED, "record", "warmup")}
+        document = {key: value for key, value in file.items() if key not in (*DROPPED, "record")}
         document["title"] = experiment.title
-        if not probers(run.scenario):
+        if not along_data(evidence(run)) and run.scenario["traffic"]:
             document["traffic"] = [*document.get("traffic", []), _ping(run)]
         return cls(experiment, document, sweep, run.seed)
 
+    def is_changed_by(self, remedy: Remedy) -> bool:
+        """Whether the experiment is another one with these changes."""
+        try:
+            own, changed = (self._with(each).points[0].scenario for each in (AS_IT_WAS, remedy))
+        except ExperimentError as error:
+            raise NotSimulatedError(str(error).splitlines()[0]) from None
+        return own != changed
+
     def tried(self, remedy: Remedy) -> Tried:
         """Simulate the experiment with these changes."""
+        try:
+            run = Simulation(self._with(remedy), seed=self.seed).finish()
+        except (ExperimentError, InputError, EngineError) as error:
+            raise NotSimulatedError(str(error).splitlines()[0]) from None
+        return _tried(evidence(run))
+
+    def _with(self, remedy: Remedy) -> Experiment:
         sweep = {key: value for key, value in self.sweep.items() if not _overlap(key, remedy.changes)}
         document = {**self.document, **({"sweep": sweep} if sweep else {})}
         text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in document.items())
         name = self.experiment.path or self.experiment.name
-        try:
-            made = Experiment(
-                self.experiment.name, text.encode(), name, self.experiment.settings, self.experiment.named
-            )
-            run = Simulation(made.with_overrides(remedy.changes), seed=self.seed).finish()
-        except (ExperimentError, InputError, EngineError) as error:
-            raise NotSimulatedError(str(error).splitlines()[0]) from None
-        return _tried(evidence(run))
+        made = Experiment(self.experiment.name, text.encode(), name, self.experiment.settings, self.experiment.named)
+        return made.with_overrides(remedy.changes)
 
 
 def _overlap(key: str, changes: Mapping[str, object]) -> bool:
@@ -130,19 +146,24 @@ def _overlap(key: str, changes: Mapping[str, object]) -> bool:
 
 
 def _ping(run: RunRecords) -> dict[str, object]:
-    """A ping along the first traffic, for a run without one."""
-    entry = run.scenario["traffic"][0]
+    """A ping along the data, or else along the first traffic, for a run without one there."""
+    lasting = [each.way.entry for each in evidence(run).senders]
+    entry = (lasting or run.scenario["traffic"])[0]
     near, far = traffic_ends(run.scenario, entry)
     assert path(run.scenario, near, far)
-    return {"name": PING, "kind": "ping", "from": near, "to": far, "interval": "97ms"}
+    return {"name": unused_name(run.scenario, PING), "kind": "ping", "from": near, "to": far, "interval": "97ms"}
 
 
 def _tried(found: Evidence) -> Tried:
-    asked = found.pings[0] if found.pings else None
+    asked = next(iter(along_data(found)), None)
     times = [asked.rows["rtt_ns"].fill_null(2**62).quantile(part, "higher") for part in (0.5, 0.95)] if asked else []
     median, tail = (None if time is None or time >= 2**62 else time / 1e6 for time in times or (None, None))
-    goodput = sum(each.goodput_bps * each.seconds for each in found.senders) / found.window.seconds
-    return Tried(median, tail, goodput, mos(asked)[0] if asked and median is not None else None)
+    goodput: dict[str, float] = {}
+    for each in found.senders:
+        name = each.way.entry["name"]
+        goodput[name] = goodput.get(name, 0.0) + each.goodput_bps * each.seconds / found.window.seconds
+    score = mos(asked)[0] if asked and median is not None else None
+    return Tried(median, tail, sum(goodput.values()), goodput, score)
 
 
 def _statement(remedy: Remedy, before: Tried, after: Tried) -> Statement:
@@ -152,7 +173,7 @@ def _statement(remedy: Remedy, before: Tried, after: Tried) -> Statement:
             value = getattr(tried, name)
             if value is not None:
                 numbers[f"{when}_{name}"] = value
-    parts = [_delay(before, after), _goodput(before, after), _call(before, after)]
+    parts = [_delay(before, after), _goodput(before, after), *_less(before, after), _call(before, after)]
     sentence = f"With {remedy.name}: {', '.join(part for part in parts if part)} (simulated)."
     return Statement("cure", sentence, numbers, None)
 
@@ -169,6 +190,14 @@ def _goodput(before: Tried, after: Tried) -> str:
     if abs(after.goodput_bps - before.goodput_bps) <= ALIKE * before.goodput_bps:
         return f"the same goodput ({words.rate(after.goodput_bps)})"
     return f"{words.rate(after.goodput_bps)} of goodput instead of {words.rate(before.goodput_bps)}"
+
+
+def _less(before: Tried, after: Tried) -> Iterator[str]:
+    """The traffic that gets much less, if it is not all the traffic there is."""
+    for name, had in before.by_traffic.items():
+        gets = after.by_traffic.get(name, 0.0)
+        if len(before.by_traffic) > 1 and gets < MUCH_LESS * had:
+            yield f"of which {name} gets {words.rate(gets)} instead of {words.rate(had)}"
 
 
 def _call(before: Tried, after: Tried) -> str:

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 import polars as pl
 
 from bufferscope.explanation import words
+from bufferscope.explanation.datapath import along_data, elsewhere
 from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.pings import Pings
 from bufferscope.explanation.statement import Statement
 from bufferscope.metrics.measuring import MetricError, metric
 from bufferscope.metrics.network import traffic_named
+from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.voip import opinion
 from bufferscope.report.words import number
 
@@ -29,24 +31,29 @@ INITIAL_WINDOW = 10
 
 def effects(found: Evidence) -> Iterator[Statement]:
     """The statements on calls, games and pages."""
-    asked = next((each for each in found.pings if not math.isinf(each.added_s(0.5))), None)
+    asked = next((each for each in along_data(found) if not math.isinf(each.added_s(0.5))), None)
     yield from _calls(found, asked)
     if asked:
         yield _game(asked)
     yield from _pages(found, asked)
     if not asked:
-        yield Statement(
-            "unknown", "What a game or a page would notice cannot be told: no ping of this run was answered.", {}, None
-        )
+        yield Statement("unknown", f"What {_unknown(found)}.", {}, None)
+
+
+def _unknown(found: Evidence) -> str:
+    """What the pings do not show, and why."""
+    if found.pings and not along_data(found):
+        what = "a call, a game or a page would notice on the path of the data cannot be told"
+        return f"{what}: {elsewhere(found)}"
+    what = "a game or a page would notice cannot be told"
+    if found.pings:
+        return f"{what}: half of the pings of this run or more have no answer"
+    return f"{what}: this run has no pings"
 
 
 def _calls(found: Evidence, asked: Pings | None) -> Iterator[Statement]:
-    for entry in traffic_named(found.run.scenario, "voip"):
-        try:
-            score = metric(found.run, f"voip.{entry['name']}.mos").number
-        except MetricError:
-            continue
-        yield Statement("call", f"The call {entry['name']} scores {_score(score)}; measured.", {"mos": score}, "rtt")
+    for name, score in measured_calls(found.run):
+        yield Statement("call", f"The call {name} scores {_score(score)}; measured.", {"mos": score}, "rtt")
         return
     if asked:
         score, is_split = mos(asked)
@@ -55,15 +62,26 @@ def _calls(found: Evidence, asked: Pings | None) -> Iterator[Statement]:
         yield Statement("call", sentence, {"mos": score}, "rtt", unknown)
 
 
+def measured_calls(run: RunRecords) -> Iterator[tuple[str, float]]:
+    """The names and the mean opinion scores of the run's calls."""
+    for entry in traffic_named(run.scenario, "voip"):
+        try:
+            yield entry["name"], metric(run, f"voip.{entry['name']}.mos").number
+        except MetricError:
+            continue
+
+
 def _score(score: float) -> str:
     quality = next(text for least, text in QUALITIES if score >= least)
     return f"{number(round(score, 2))} of {BEST} ({quality})"
 
 
+MANY_DISSATISFIED = 3.6
+"""Calls that score less dissatisfy many users."""
 QUALITIES = (
     (4.3, "very satisfied"),
     (4.0, "satisfied"),
-    (3.6, "some users dissatisfied"),
+    (MANY_DISSATISFIED, "some users dissatisfied"),
     (3.1, "many users dissatisfied"),
     (2.6, "nearly all users dissatisfied"),
     (0.0, "not recommended"),

@@ -64,11 +64,20 @@ def explain_run(run: RunRecords) -> Explanation:
     return Explanation(
         run=run.id,
         cause=diagnosis.cause,
-        port=queue.port if queue else main.port if main else None,
+        port=_port(diagnosis),
         layer=diagnosis.layer,
         flow=culprit(found, queue) if queue else main.sender.flow if main else None,
         statements=tuple(_statements(found, diagnosis)),
     )
+
+
+def _port(diagnosis: Diagnosis) -> str | None:
+    """The port of the cause, if it is in one."""
+    if diagnosis.queue:
+        return diagnosis.queue.port
+    if diagnosis.main:
+        return diagnosis.main.port
+    return diagnosis.harm.port if diagnosis.harm else None
 
 
 def _statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement]:

@@ -6,6 +6,7 @@ from bufferscope.explanation import words
 from bufferscope.explanation.diagnosis import Diagnosis
 from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.limits import Limit, Limited
+from bufferscope.explanation.places import wifi_name
 from bufferscope.explanation.statement import Number, Statement
 
 MOST_FLOWS = 6
@@ -20,13 +21,13 @@ def flow_statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement
         together.setdefault(each.limit, []).append(each)
     for limit, alike in together.items():
         if len(diagnosis.limits) > MOST_FLOWS and len(alike) > 1:
-            yield _of_many(limit, alike)
+            yield _of_many(found, limit, alike)
         else:
             yield from (flow_statement(found, each) for each in alike)
 
 
-def _of_many(limit: Limit, alike: Sequence[Limited]) -> Statement:
-    total = sum(each.sender.goodput_bps for each in alike)
+def _of_many(found: Evidence, limit: Limit, alike: Sequence[Limited]) -> Statement:
+    total = sum(each.sender.goodput_bps * each.sender.seconds for each in alike) / found.window.seconds
     sentence = f"{len(alike)} flows, {words.rate(total)} together: limited by {_words(limit)}."
     return Statement("sender", sentence, {"limit": str(limit), "flows": len(alike), "goodput_bps": total}, "goodput")
 
@@ -48,11 +49,20 @@ def flow_statement(found: Evidence, each: Limited) -> Statement:
         case Limit.LOSS | Limit.QUEUE:
             return _of_losses(found, each, begin, numbers)
         case Limit.LINK:
-            return Statement("sender", f"{begin}: {each.port} carries all that it can.", numbers, "goodput")
+            return Statement("sender", f"{begin}: {full(found, each.port)}.", numbers, "goodput")
         case Limit.START:
             return Statement("sender", f"{begin}: it is still in slow start when the run ends.", numbers, "cwnd")
     unknown = "Neither its own host, nor a full link, nor losses explain its goodput."
     return Statement("sender", f"{begin}; what limits it cannot be told.", numbers, "goodput", unknown)
+
+
+def full(found: Evidence, port: str | None) -> str:
+    """That a port is full, and of what: its wire, or a shaper in front of it."""
+    queue = found.queues.get(port or "")
+    if queue is None or queue.service_bps >= queue.rate_bps or wifi_name(found.run.scenario, queue.port):
+        return f"{port} carries all that it can"
+    kind = found.ports[queue.port].queue["qdisc"]
+    return f"{kind} in {port} passes on all that it is set to, {words.rate(queue.service_bps)}"
 
 
 def _words(limit: Limit) -> str:

@@ -15,7 +15,7 @@ from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import episodes
 from bufferscope.explanation.statement import Cause, Explanation, Number, Statement
-from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE
+from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
 
@@ -80,11 +80,33 @@ def _of_pings(found: Evidence, has_load: bool) -> tuple[Statement, Cause]:
         return Statement("verdict", "Cannot tell: more than half of the pings have no answer."), Cause.UNKNOWN
     numbers["delay_ms"] = 1e3 * added_s
     least = f"half of the pings take {words.time(added_s)} longer than the fastest, {words.time(asked.own_s)}"
+    if asked.lost_share >= LEAST_LOST:
+        least += f", and {words.percent(asked.lost_share)} of them have no answer"
+        numbers["lost_share"] = asked.lost_share
+    if _is_much(added_s, asked.own_s) and not has_load and (times := _rising(found)):
+        sentence = (
+            f"The pings rise {times}, as when a load fills a queue: {least}, so packets wait somewhere on the path, or "
+            "take another one."
+        )
+        return Statement(
+            "verdict", sentence, numbers, "rtt", f"What was sent then was not observed. {WHERE}"
+        ), Cause.QUEUE
     if _is_much(added_s, asked.own_s) and has_load:
         sentence = f"Under load, {least}: packets wait somewhere on the path."
         return Statement("verdict", sentence, numbers, "rtt", WHERE), Cause.QUEUE
     sentence = f"Cannot tell: {least}, and what else was on the path was not observed."
     return Statement("verdict", sentence, numbers, "rtt", WHERE), Cause.UNKNOWN
+
+
+def _rising(found: Evidence) -> str:
+    """When the pings of a run without known load are longer; empty if they are so all the time, or never."""
+    scenario = found.run.scenario
+    begin_ns, end_ns = scenario["warmup_ns"], scenario["duration_ns"]
+    goes_on = found.run.probes.filter(pl.col("sent_ns") > end_ns).height > 0
+    if not begin_ns and not goes_on:
+        return ""
+    until = f"to {words.instant(end_ns / NANOSECONDS)}" if goes_on else "on"
+    return f"from {words.instant(begin_ns / NANOSECONDS)} {until}"
 
 
 def _is_much(added_s: float, own_s: float) -> bool:

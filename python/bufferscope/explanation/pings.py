@@ -20,12 +20,21 @@ class Pings:
     """The probes of one prober."""
 
     name: str
-    way: tuple[Port, ...]
-    """The ports that a probe and its answer cross."""
+    out: tuple[Port, ...]
+    """The ports that a probe crosses."""
+    back: tuple[Port, ...]
+    """The ports that its answer crosses."""
     own_s: float
-    """The round trip on the idle path; where nobody knows that, the least that was seen."""
+    """The round trip on the idle path; where nobody knows that, the least that was seen at any time of the run."""
+    own_out_s: float
+    """The part of it that the probe takes; 0 where nobody knows that."""
     rows: pl.DataFrame
     """`sent_ns, rtt_ns, owd_up_ns, owd_down_ns` in the window."""
+
+    @property
+    def way(self) -> tuple[Port, ...]:
+        """The ports that a probe and its answer cross."""
+        return (*self.out, *self.back)
 
     @property
     def lost_share(self) -> float:
@@ -36,6 +45,20 @@ class Pings:
         """What a quantile of all probes waited above the idle path; infinite if it is among the lost."""
         times = self.rows["rtt_ns"].cast(pl.Float64).fill_null(float("inf"))
         return float(times.quantile(quantile, "higher") or 0) / 1e9 - self.own_s
+
+    def added_towards_s(self, port: str, quantile: float) -> float:
+        """What a quantile of all probes waited in the direction that crosses a port; in both if only that is known."""
+        is_out = port in {each.name for each in self.out}
+        column = "owd_up_ns" if is_out else "owd_down_ns"
+        if self.rows[column].null_count() == self.rows.height:
+            return self.added_s(quantile)
+        times = self.rows[column].cast(pl.Float64).fill_null(float("inf"))
+        own_s = self.own_out_s if is_out else self.own_s - self.own_out_s
+        return float(times.quantile(quantile, "higher") or 0) / 1e9 - own_s
+
+    def towards(self, port: str) -> tuple[Port, ...]:
+        """The ports of the direction that crosses a port."""
+        return self.out if port in {each.name for each in self.out} else self.back
 
     def above(self, added_s: float) -> float:
         """The share of the probes that waited longer than this above the idle path, the lost included."""
@@ -49,14 +72,16 @@ def pings(run: RunRecords, window: Window) -> list[Pings]:
     found = []
     for entry in probers(run.scenario):
         near, far = traffic_ends(run.scenario, entry)
-        way = (*path(run.scenario, near, far), *path(run.scenario, far, near))
+        out, back = tuple(path(run.scenario, near, far)), tuple(path(run.scenario, far, near))
         sent = run.probes.filter(pl.col("probe") == entry["name"])
         rows = window.rows(sent, "sent_ns").select("sent_ns", "rtt_ns", "owd_up_ns", "owd_down_ns")
         if rows.height:
-            own_s = _least_s(rows)
+            own_s, own_out_s = _least_s(sent), 0.0
             if run.meta["engine"] in ENGINES:
-                own_s = transit_s(way, capacity, entry["payload_bytes"] + HEADER_BYTES, window)
-            found.append(Pings(entry["name"], way, own_s, rows))
+                ip_bytes = entry["payload_bytes"] + HEADER_BYTES
+                own_out_s = transit_s(out, capacity, ip_bytes, window)
+                own_s = own_out_s + transit_s(back, capacity, ip_bytes, window)
+            found.append(Pings(entry["name"], out, back, own_s, own_out_s, rows))
     return found
 
 

@@ -4,11 +4,13 @@ import math
 from collections.abc import Iterator
 
 from bufferscope.explanation import words
-from bufferscope.explanation.diagnosis import Diagnosis, round_trip_s
+from bufferscope.explanation.diagnosis import AGREE as SEEN
+from bufferscope.explanation.diagnosis import Diagnosis, is_separate, round_trip_s, seen_s
 from bufferscope.explanation.evidence import Evidence
 from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import FRAME_BITS, Standing
 from bufferscope.explanation.statement import Number, Statement
+from bufferscope.lengths import RULE
 
 LAYERS = {"qdisc": "queueing discipline", "ring": "driver's ring", "stacked": "stacked interface's discipline"}
 LEAST_TOLD_S = 0.001
@@ -37,12 +39,20 @@ def _where(found: Evidence) -> Iterator[Statement]:
         numbers = {"delay_ms": 1e3 * each.delay_s, "mean_ms": 1e3 * each.mean_s, "share": part}
         sentence = (
             f"In {each.port} packets wait {words.time(each.mean_s)} on average, "
-            f"{words.share(part)} of the delay in all queues."
+            f"{words.share(part)} of the delay in all queues.{_apart(found, each)}"
         )
         yield Statement("where", sentence, numbers, "queue_length")
     if not told and found.queues:
         least = words.time(LEAST_TOLD_S)
         yield Statement("where", f"In no queue do packets wait more than {least} on average.", {}, "queue_length")
+
+
+def _apart(found: Evidence, queue: Standing) -> str:
+    """That other flows do not wait there, where pings show it."""
+    seen = [seen_s(found, pings, queue) for pings in found.pings_across(queue.port)]
+    if not seen or not is_separate(found, queue) or max(seen) >= SEEN * queue.mean_s:
+        return ""
+    return " These are packets of flows that fill their own queue; the pings do not wait for them."
 
 
 def _layers(queue: Standing) -> Iterator[Statement]:
@@ -58,13 +68,22 @@ def _layers(queue: Standing) -> Iterator[Statement]:
 
 
 def _since(found: Evidence, queue: Standing) -> Statement:
-    if queue.onset_s is None:
+    if queue.longest_s is None:
         sentence = f"The queue in {queue.port} comes and goes: it never stands for 100 ms on end."
         return Statement("since", sentence, {"standing_share": queue.standing_share}, "queue_length")
     low_s = sum(layer.low_s for layer in queue.layers)
-    numbers = {"onset_s": queue.onset_s, "standing_share": queue.standing_share, "never_drained_ms": 1e3 * low_s}
-    part = "all of the time" if queue.standing_share >= 0.995 else f"{words.percent(queue.standing_share)} of the time"
-    sentence = f"It stands since {words.instant(queue.onset_s)}, for {part} under load."
+    begin_s, end_s = queue.longest_s
+    numbers = {
+        "onset_s": begin_s,
+        "end_s": end_s,
+        "load_s": found.window.seconds,
+        "standing_share": queue.standing_share,
+        "never_drained_ms": 1e3 * low_s,
+    }
+    load = f"the {words.length(found.window.seconds)} with load ({words.span(found.window)})"
+    part = f"all of {load}" if queue.standing_share >= 0.995 else f"{words.percent(queue.standing_share)} of {load}"
+    longest = f"{words.instant(begin_s)} to {words.instant(end_s)}"
+    sentence = f"It stands for {part}; the longest time without a break is from {longest}."
     if low_s >= LEAST_TOLD_S:
         sentence += (
             f" For nine tenths of the time, at least {words.time(low_s)} of it are there: that part serves nobody."
@@ -163,8 +182,7 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
     numbers: dict[str, Number] = {"needed_packets": needed}
     if port.limit_packets is not None:
         numbers["limit_packets"] = port.limit_packets
-    unknown = "This is a rule, for flows that halve their windows; whether it keeps the goodput, a simulation shows."
-    yield Statement("limit", sentence, numbers, "queue_length", unknown)
+    yield Statement("limit", sentence, numbers, "queue_length", f"Whether it keeps the goodput, a run shows: {RULE}.")
 
 
 def _own_limit(needed: int, limit_packets: int | None, limit_bytes: int | None) -> str:

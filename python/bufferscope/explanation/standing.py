@@ -1,9 +1,9 @@
 """Standing queues: how long packets wait in each layer of each port, and since when.
 
 A layer's delay at a sample is the time that it takes to pass on its content. Where it may pass on less than its wire
-could, as a shaper may, that rate is measured while it has a backlog, so no discipline's parameters are needed: in the
-intervals in which it passes on less than what waited at their beginning. A backlog at both ends would not do, because
-an application may write in step with the samples.
+could, as a shaper may, that rate is measured while it has a backlog: in the intervals in which it passes on less than
+what waited at their beginning. A backlog at both ends would not do, because an application may write in step with the
+samples. Where the backlog is never that long, and for cake, the rate is the one that the discipline is set to.
 
 A queue *stands* where this delay stays above 5 ms for 100 ms or longer: CoDel's target and interval (RFC 8289, sections
 4.3 and 4.4). As in CoDel, the target is at least the time that a full packet takes.
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from bufferscope.explanation.places import may_be_slower
+from bufferscope.explanation.places import may_be_slower, shaped_bps
 from bufferscope.metrics.capacity import steps
 from bufferscope.metrics.network import NANOSECONDS, ports
 from bufferscope.metrics.records import RunRecords
@@ -69,8 +69,8 @@ class Standing:
     """What is sent, as a share of the wire's rate."""
     delay_s: float
     """The median over time."""
-    onset_s: float | None
-    """When the longest time began for which the queue stands, since the run's start; None if it never does."""
+    longest_s: tuple[float, float] | None
+    """The longest time for which the queue stands without a break, in seconds since the run's start; None if never."""
     standing_share: float
     """The share of the window in which the queue stands."""
 
@@ -85,6 +85,11 @@ class Standing:
         return sum(layer.mean_s for layer in self.layers)
 
     @property
+    def high_s(self) -> float:
+        """The 95th percentile of the layer with the longest delay."""
+        return self.deepest.high_s
+
+    @property
     def service_bps(self) -> float:
         """The rate at which the port serves a backlog."""
         return self.rate_bps * min(layer.service_share for layer in self.layers)
@@ -92,7 +97,12 @@ class Standing:
     @property
     def is_full(self) -> bool:
         """Whether what passes the port is all that can pass it."""
-        return self.utilization >= FULL * min(layer.service_share for layer in self.layers)
+        return self.used >= FULL
+
+    @property
+    def used(self) -> float:
+        """What is sent, as a share of what the port can pass on: its wire, or a shaper in front of it."""
+        return self.utilization / min(layer.service_share for layer in self.layers)
 
 
 def standing(run: RunRecords, window: Window) -> dict[str, Standing]:
@@ -106,15 +116,35 @@ def standing(run: RunRecords, window: Window) -> dict[str, Standing]:
         if rows.height > 1:
             found.setdefault(str(port), []).append(rows)
     made = {
-        port: _port(port, layers, window, may_be_slower(run.scenario, port))
+        port: _port(port, layers, window, _Rate(may_be_slower(run.scenario, port), shaped_bps(known[port].queue)))
         for port, layers in found.items()
         if port in known
     }
     return {port: each for port, each in made.items() if each}
 
 
-def _port(port: str, layers: list[pl.DataFrame], window: Window, is_measured: bool) -> Standing | None:
-    measured = [(rows, _service_share(window.rows(rows)) if is_measured else 1.0) for rows in layers]
+@dataclass(frozen=True)
+class _Rate:
+    """How the rate of a port's layers is found."""
+
+    is_measured: bool
+    """Whether they may pass on less than the wire takes."""
+    set_bps: float | None
+    """What the discipline is set to; None if it does not limit the rate."""
+
+    def share(self, rows: pl.DataFrame) -> float:
+        """What a layer passes on while it has a backlog, as a share of the wire's rate."""
+        if rows.is_empty():
+            return 1.0
+        found = _service_share(rows) if self.is_measured else 1.0
+        if found < 1 or self.set_bps is None or rows["layer"][0] == "ring":
+            return found
+        share = self.set_bps / float(rows["rate_bps"].to_numpy().mean())
+        return share if share < SLOWER else 1.0
+
+
+def _port(port: str, layers: list[pl.DataFrame], window: Window, rate: _Rate) -> Standing | None:
+    measured = [(rows, rate.share(window.rows(rows))) for rows in layers]
     inside = [window.rows(rows) for rows, _ in measured]
     if any(rows.height < 2 for rows in inside):
         return None
@@ -123,12 +153,13 @@ def _port(port: str, layers: list[pl.DataFrame], window: Window, is_measured: bo
     total = _total(measured)
     within = total.filter(pl.col("t_ns").is_between(window.start_ns, window.end_ns))
     least = min(share for _, share in measured)
-    onset_s, _ = episodes(*_series(total), FRAME_BITS / (rate_bps * least))
-    _, share = episodes(*_series(within), FRAME_BITS / (rate_bps * least))
+    packet_s = FRAME_BITS / (rate_bps * least)
+    longest_s = max(spans(*_series(total), packet_s), key=_lasts, default=None)
+    _, share = episodes(*_series(within), packet_s)
     median = float(np.median(within["delay_s"].to_numpy()))
     lowest = next((rows for rows in inside if rows["layer"][0] == "ring"), inside[0])
     utilization = _utilization(lowest)
-    return Standing(port, made, rate_bps, utilization, median, onset_s, share)
+    return Standing(port, made, rate_bps, utilization, median, longest_s, share)
 
 
 def _layer(rows: pl.DataFrame, share: float) -> Layer:
@@ -188,18 +219,26 @@ def _series(total: pl.DataFrame) -> tuple[Series, Series]:
 
 def episodes(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> tuple[float | None, float]:
     """When the longest time began for which the queue stands, and the share of all the time in which it does."""
+    found = spans(times_s, delays_s, packet_s)
+    whole = float(times_s[-1] - times_s[0])
+    if not found or whole <= 0:
+        return None, 0.0
+    return max(found, key=_lasts)[0], sum(map(_lasts, found)) / whole
+
+
+def spans(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> list[tuple[float, float]]:
+    """Beginning and end of each time for which the queue stands; `packet_s` is the time of a full packet."""
     above = delays_s > max(TARGET_S, packet_s)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], above.astype(np.int8), [0]))))
     starts, ends = edges[::2], np.minimum(edges[1::2], len(times_s) - 1)
-    lengths = times_s[ends] - times_s[starts]
-    stands = lengths >= INTERVAL_S
-    if not stands.any():
-        return None, 0.0
-    whole = float(times_s[-1] - times_s[0])
-    longest = int(np.argmax(np.where(stands, lengths, 0)))
-    return float(times_s[starts[longest]]), float(lengths[stands].sum()) / whole if whole > 0 else 0.0
+    found = zip(times_s[starts].tolist(), times_s[ends].tolist(), strict=True)
+    return [span for span in found if _lasts(span) >= INTERVAL_S]
+
+
+def _lasts(span: tuple[float, float]) -> float:
+    return span[1] - span[0]
 
 
 def by_delay(found: Mapping[str, Standing]) -> list[Standing]:
-    """The ports, the longest median delay first."""
-    return sorted(found.values(), key=lambda each: each.delay_s, reverse=True)
+    """The ports, the one with the largest share of the delay first."""
+    return sorted(found.values(), key=lambda each: each.mean_s, reverse=True)

@@ -20,9 +20,10 @@ class Cause(StrEnum):
     APPLICATION = "application"
     """The applications write less than the path takes."""
     LOSS = "loss"
-    """Packets are lost where no queue is full, and TCP takes that for congestion."""
+    """Packets are lost outside of queues: TCP takes that for congestion, and calls lose speech."""
     SHALLOW = "shallow"
-    """A queue drops packets before the link is full: it is too short, or its manager drops too early."""
+    """A queue drops packets before the link is full, or those of pings and calls: it is too short, or its manager drops
+    too early."""
     NONE = "none"
     """The data takes all that the path has, without a standing queue; or there is little to send."""
     UNKNOWN = "unknown"

@@ -1,11 +1,12 @@
 """The main cause in one sentence."""
 
 from bufferscope.explanation import words
-from bufferscope.explanation.diagnosis import Diagnosis
+from bufferscope.explanation.diagnosis import LEAST_ADDED_S, Diagnosis
 from bufferscope.explanation.evidence import Evidence
-from bufferscope.explanation.flow_words import flow_statement
+from bufferscope.explanation.flow_words import flow_statement, full
+from bufferscope.explanation.harm import Harm
 from bufferscope.explanation.limits import Limit
-from bufferscope.explanation.places import PURE_LIMITS, port_settings
+from bufferscope.explanation.places import PURE_LIMITS, port_settings, wifi_name
 from bufferscope.explanation.queue_words import LAYERS
 from bufferscope.explanation.standing import Standing
 from bufferscope.explanation.statement import Cause, Number, Statement
@@ -25,6 +26,8 @@ def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
         return _of_queue(found, diagnosis, diagnosis.queue)
     if diagnosis.cause is Cause.NONE:
         return Statement("verdict", _nothing(found, diagnosis), {}, "rtt" if found.pings else "queue_length")
+    if diagnosis.harm:
+        return _of_losses(found, diagnosis.harm)
     assert diagnosis.main
     told = flow_statement(found, diagnosis.main)
     name = diagnosis.main.sender.flow
@@ -44,22 +47,54 @@ def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
 def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Statement:
     added = words.time(queue.delay_s)
     numbers: dict[str, Number] = {"delay_ms": 1e3 * queue.delay_s, "port": queue.port, "layer": str(diagnosis.layer)}
+    begin = f"A queue of {added} stands" if queue.longest_s else f"Packets wait {added}"
     port = found.ports[queue.port]
-    if diagnosis.cause is Cause.RING:
+    if diagnosis.together > 1:
+        sentence = _of_several(diagnosis, queue)
+    elif queue.delay_s < LEAST_ADDED_S:
+        sentence = _of_bursts(diagnosis, queue)
+    elif diagnosis.cause is Cause.RING and wifi_name(found.run.scenario, queue.port):
+        sentence = f"{begin} in the Wi-Fi driver of {queue.port}, below the queueing discipline."
+    elif diagnosis.cause is Cause.RING:
         bql = "" if _has_bql(found, queue.port) else ", which has no byte queue limits"
-        sentence = f"A queue of {added} stands in the driver's ring of {queue.port}{bql}."
+        sentence = f"{begin} in the driver's ring of {queue.port}{bql}."
     elif diagnosis.cause is Cause.SHAPER:
         rates = f"{words.rate(queue.service_bps)} of the wire's {words.rate(queue.rate_bps)}"
         sentence = (
-            f"A queue of {added} stands in {queue.port} in front of a shaper: {port.queue['qdisc']} passes on {rates}, "
+            f"{begin} in {queue.port} in front of a shaper: {port.queue['qdisc']} passes on {rates}, "
             "and more is sent to it."
         )
         numbers["service_bps"] = queue.service_bps
     else:
         kind = port.queue["qdisc"]
         does = "drops nothing until it is full" if kind in PURE_LIMITS else "does not keep it short"
-        sentence = f"A queue of {added} stands in {queue.port}, in the {LAYERS[str(diagnosis.layer)]}: {kind} {does}."
+        sentence = f"{begin} in {queue.port}, in the {LAYERS[str(diagnosis.layer)]}: {kind} {does}."
     return Statement("verdict", sentence, numbers, "queue_length")
+
+
+def _of_several(diagnosis: Diagnosis, queue: Standing) -> str:
+    largest = f"{queue.port} with {words.time(queue.mean_s)} on average"
+    return f"Queues of {diagnosis.together} ports delay the pings together; the largest is that of {largest}."
+
+
+def _of_bursts(diagnosis: Diagnosis, queue: Standing) -> str:
+    """Of a queue that is short for half of the time or more."""
+    harm = diagnosis.harm
+    bad = f", and {harm.sentence}" if harm and not harm.is_slow else ""
+    return (
+        f"A queue comes and goes in {queue.port}: it stands for {words.percent(queue.standing_share)} of the time, "
+        f"with {words.time(queue.high_s)} or more for a twentieth of it{bad}."
+    )
+
+
+def _of_losses(found: Evidence, bad: Harm) -> Statement:
+    """Of packets that are lost although no queue stands."""
+    if bad.on_wire:
+        sentence = f"No queue stands, but {bad.sentence}: they are lost after {bad.port}, where no queue drops them."
+    else:
+        kind = found.ports[str(bad.port)].queue["qdisc"]
+        sentence = f"No queue stands, but {bad.sentence}: the queue of {bad.port} ({kind}) drops them."
+    return Statement("verdict", sentence, bad.numbers, "rtt")
 
 
 def _has_bql(found: Evidence, name: str) -> bool:
@@ -69,10 +104,14 @@ def _has_bql(found: Evidence, name: str) -> bool:
 
 def _nothing(found: Evidence, diagnosis: Diagnosis) -> str:
     main = diagnosis.main
+    if diagnosis.harm:
+        return (
+            f"No queue stands; {diagnosis.harm.sentence}, as it would on the idle path, whose own delay is that long."
+        )
     if main and main.limit is Limit.START:
         return f"Nothing is wrong that this run shows: {main.sender.flow} is still in slow start, and no queue stands."
-    if main and main.limit is not Limit.LINK and main.limit is not Limit.UNKNOWN:
+    if main and main.limit is not Limit.LINK:
         return f"Nothing is wrong: no queue stands, and the path of {main.sender.flow} is nearly full."
     if main and main.port:
-        return f"Nothing is wrong: {main.port} carries all that it can, and no queue stands."
+        return f"Nothing is wrong: {full(found, main.port)}, and no queue stands."
     return "Nothing is wrong: no queue stands, and no flow that lasts is held back."

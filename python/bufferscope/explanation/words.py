@@ -1,5 +1,7 @@
 """Numbers in the sentences of an explanation: two or three digits, which a reader can remember, with their unit."""
 
+from bufferscope.metrics.network import NANOSECONDS
+from bufferscope.metrics.window import Window
 from bufferscope.report.words import quantity, with_unit
 
 
@@ -11,6 +13,16 @@ def time(seconds: float) -> str:
 def instant(seconds: float) -> str:
     """A time since the start: `12.3 s`."""
     return with_unit(round(seconds, 1), "s")
+
+
+def length(seconds: float) -> str:
+    """How long something lasts: `30 s`, `0.42 s`."""
+    return with_unit(round(seconds, 1) if seconds >= 1 else _round(seconds, 2), "s")
+
+
+def span(window: Window) -> str:
+    """`10 s to 40 s`."""
+    return f"{instant(window.start_ns / NANOSECONDS)} to {instant(window.end_ns / NANOSECONDS)}"
 
 
 def rate(bps: float) -> str:

@@ -83,7 +83,8 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
         base.mark_text(style="number", dy=-7 if repeated else 0).encode(text=alt.Text("value:Q", format=look.format)),
     ]
     if repeated:
-        reach = "'± ' + format((datum.high - datum.low) / 2, ',.2~r')"
+        half = "(datum.high - datum.low) / 2"
+        reach = f"{half} < abs(datum.value) / 1000 ? '± <0.1 %' : '± ' + format({half}, ',.2~r')"
         known = base.transform_filter("isValid(datum.low)").transform_calculate(reach=reach)
         layers.append(known.mark_text(style="interval", dy=10).encode(text="reach:N"))
     height = (REPEATED if repeated else CELL) * frame["row"].n_unique()

@@ -5,16 +5,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from bufferscope import _core
-from bufferscope.importing.content import Unusable
+from bufferscope.importing import budget
 from bufferscope.observed import Entry
 
-MOST_MISSING = 1_000_000
-"""Probes that a file may leave out; beyond it, its numbers are none."""
 HALF, ROUND = 1 << 15, 1 << 16
 """ICMP's sequence numbers have 16 bits."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Probe:
     """A probe, as in the table `probes`."""
 
@@ -25,7 +23,7 @@ class Probe:
     owd_down_ns: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
     """A sample of a flow, as in the table `flows`; what is not known is None."""
 
@@ -53,12 +51,16 @@ class Reading:
     """By their name: that of the entry, a slash, and a number from 1."""
     loaded_ns: int | None = None
     """When the load began, if the test waited before it: metrics begin then."""
+    unloaded_ns: int | None = None
+    """When the load ended, if the test went on without it: metrics end then."""
     begin_ns: int | None = None
     end_ns: int | None = None
     """When the run began and ended, if the file says so; otherwise with the first and the last observation."""
     interval_ns: int = 1_000_000_000
     """The time between two samples of a flow."""
     mss_bytes: int = _core.MSS_BYTES
+    part: int = 0
+    """Which of the file's tests it is, from 1 on; 0 if there is only one."""
     reported: dict[str, float | str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -68,6 +70,10 @@ class Reading:
         known: Mapping[str, object] = {"interval_ns": interval_ns} if interval_ns else {}
         self.traffic.append(Entry(name, kind, "near", "far", {**known, **settings}))
         self.probes[name] = probes
+
+    def new_name(self, name: str) -> str:
+        """The name, or one like it that no entry has."""
+        return name if name not in self.probes else f"{name}-{len(self.probes)}"
 
     def load(self, name: str, kind: str, flows: Sequence[Sequence[Sample]], *, up: bool, **settings: object) -> None:
         """Add an entry of flows from the near end to the far one (`up`), or the other way."""
@@ -114,8 +120,8 @@ def with_missing(
         min(order[0], order[0] if first is None else first),
         max(order[-1], order[-1] if last is None else last),
     )
-    if end - begin - len(order) > MOST_MISSING:
-        raise Unusable(f"found {len(order)} probes with sequence numbers from {begin} to {end}")
+    where = f"found {len(order)} probes with sequence numbers from {begin} to {end}"
+    budget.current().missing(end - begin + 1 - len(order), where)
     earliest, latest = probes[order[0]], probes[order[-1]]
     found = [_missing(seq, earliest, interval_ns) for seq in range(begin, order[0])]
     for seq, following in zip(order, [*order[1:], None], strict=True):

@@ -5,11 +5,11 @@ as ISO 8601 has it; and `rtt_ms`, or `rtt_s`. An empty value is a lost probe. Wi
 """
 
 import csv
-import io
 from datetime import UTC, datetime
 from typing import Any
 
-from bufferscope.importing.content import Unusable
+from bufferscope.importing import budget
+from bufferscope.importing.content import Unusable, lines
 from bufferscope.importing.result import Probe, Reading
 from bufferscope.importing.values import NANOSECONDS, milliseconds, nanoseconds
 
@@ -34,18 +34,22 @@ def read(content: Any) -> Reading:
     if rtt is None:
         raise Unusable(f"found the columns {', '.join(names):.200}; expected one of {', '.join(UNITS)}")
     probes: list[Probe] = []
+    allowed = budget.current()
     try:
-        rows = list(csv.reader(io.StringIO(content), delimiter=separator))[1:]
-    except csv.Error as error:
-        raise Unusable(f"not CSV: {error}") from None
-    for line, row in enumerate(rows, start=2):
-        if row:
+        for line, row in enumerate(csv.reader(lines(content), delimiter=separator), start=1):
+            if line == 1 or not row:
+                continue
+            allowed.records(1)
             if len(row) != len(names):
                 raise Unusable(f"line {line}: found {len(row)} values; expected {len(names)}: {', '.join(names):.200}")
-            sent_ns = (line - 2) * NANOSECONDS if time is None else _time_ns(row[time], line)
+            sent_ns = len(probes) * NANOSECONDS if time is None else _time_ns(row[time], line)
             probes.append(Probe(len(probes), sent_ns, _rtt_ns(row[rtt], UNITS[names[rtt]], line)))
+    except csv.Error as error:
+        raise Unusable(f"not CSV: {error}") from None
     found = Reading("csv", title="Round trips", clock=bool(probes) and min(each.sent_ns for each in probes) > DATE_NS)
     found.ping("ping", probes)
+    if time is None:
+        found.warnings.append("no column of times: probes are taken to have been sent every second")
     return found
 
 
@@ -57,7 +61,7 @@ def _header(content: str) -> tuple[list[str], str]:
 
 def _time_ns(value: str, line: int) -> int:
     try:
-        found = nanoseconds(float(value))
+        found = nanoseconds(float(value.replace(",", ".")))
     except ValueError:
         try:
             moment = datetime.fromisoformat(value.strip())
@@ -74,7 +78,7 @@ def _rtt_ns(value: str, to_ms: float, line: int) -> int | None:
     if value.strip().lower() in LOST:
         return None
     try:
-        found = milliseconds(float(value) * to_ms)
+        found = milliseconds(float(value.replace(",", ".")) * to_ms)
     except ValueError:
         found = None
     if found is None:

@@ -15,7 +15,8 @@ from bufferscope._core import TABLES
 from bufferscope.metrics.capacity import steps
 from bufferscope.metrics.network import ports, traffic_named
 from bufferscope.metrics.records import RunRecords
-from bufferscope.scenario import Traffic
+from bufferscope.metrics.window import Window, window
+from bufferscope.scenario import Scenario, Traffic
 
 RUN = pl.Int32
 MOST_RUNS = 250
@@ -85,14 +86,22 @@ class Batch:
 
     def rows(self, name: str, *columns: str, time: str = "t_ns") -> pl.LazyFrame:
         """`run`, the time and these columns of the rows whose time lies in their run's window, both ends included."""
+        return self.rows_in(self.windows, name, *columns, time=time)
+
+    def rows_in(self, times: pl.LazyFrame, name: str, *columns: str, time: str = "t_ns") -> pl.LazyFrame:
+        """`run`, the time and these columns of the rows whose time lies in one of `times` of their run."""
         inside = pl.col(time).is_between(pl.col("start_ns"), pl.col("end_ns"))
-        return self.table(name, time, *columns).join(self.windows, on="run").filter(inside).drop("start_ns", "end_ns")
+        return self.table(name, time, *columns).join(times, on="run").filter(inside).drop("start_ns", "end_ns")
 
     @cached_property
     def windows(self) -> pl.LazyFrame:
-        """The window of each run's metrics, from the warm-up to the duration: `run, start_ns, end_ns`."""
+        """The window of each run's metrics: `run, start_ns, end_ns`."""
+        return self.times(lambda scenario: [window(scenario)])
+
+    def times(self, chosen: Callable[[Scenario], Sequence[Window]]) -> pl.LazyFrame:
+        """The intervals that `chosen` finds in each run's scenario: `run, start_ns, end_ns`."""
         columns = {"start_ns": pl.Int64, "end_ns": pl.Int64}
-        return self.frame(columns, lambda run: [(run.scenario["warmup_ns"], run.scenario["duration_ns"])])
+        return self.frame(columns, lambda run: [(each.start_ns, each.end_ns) for each in chosen(run.scenario)])
 
     @cached_property
     def rated(self) -> pl.LazyFrame:

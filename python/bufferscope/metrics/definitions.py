@@ -2,9 +2,11 @@
 
 In a name, `<port>` stands for a port with a rate (`r1>h2`), `<traffic>` for the name of a traffic entry and `<N>` for a
 whole number from 0 to 100, written without leading zeros. Everything is measured over the window from the scenario's
-warm-up to its duration, both included. Lost probes and unfinished transfers count as longer than all others: a
-percentile that falls among them is *censored*. As a number it is +inf; it is never silently left out. Percentiles
-interpolate linearly between order statistics. A few are always computed, and any other can be requested by name.
+warm-up to its duration, both included. Of a test that sends probes before and after its load (`rrul` and the others,
+and files of Flent), the window is only the time under load, and `idle.*` are the probes of the rest. Lost probes and
+unfinished transfers count as longer than all others: a percentile that falls among them is *censored*. As a number it
+is +inf; it is never silently left out. Percentiles interpolate linearly between order statistics. A few are always
+computed, and any other can be requested by name.
 """
 
 import re
@@ -109,6 +111,22 @@ def _rtt() -> list[Definition]:
             "leaves lost ones out.",
             source,
         ),
+        *_idle(source),
+    ]
+
+
+def _idle(source: str) -> list[Definition]:
+    probes = "of the probes that were sent before and after the load of a test"
+    return [
+        Definition("idle.p<N>_ms", "ms", f"Percentile of the round-trip time {probes}, lost ones as +inf.", source),
+        Definition(
+            "idle.max_ms",
+            "ms",
+            "The longest of their round-trip times; the queue is still full for a while after the load.",
+            source,
+        ),
+        Definition("idle.sent", "probes", "Their number.", source),
+        Definition("idle.lost", "probes", "Those of them that were never answered, or not in time.", source),
     ]
 
 

@@ -45,6 +45,7 @@ class AnyPercentile(Protocol):
 FAMILIES: Mapping[str, Family] = {
     "rtt": rtt.measure,
     "answered": rtt.measure_answered,
+    "idle": rtt.measure_idle,
     "round_trip": round_trips.measure,
     "goodput": goodput.measure,
     "fair_after": fairness.measure,
@@ -79,6 +80,7 @@ NOTHING = pl.LazyFrame(schema={"run": RUN, "metric": pl.String, "value": pl.Floa
 ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
     "rtt": rtt.measure,
     "answered": rtt.measure_answered,
+    "idle": rtt.measure_idle,
     "round_trip": round_trips.measure,
     "queue": queues.measure,
     "ring": queues.measure,

@@ -9,11 +9,12 @@ from bufferscope.metrics.long import Measured, long
 from bufferscope.metrics.network import probers
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import HUNDREDTHS, Samples, percentile_of
-from bufferscope.metrics.window import Window
+from bufferscope.metrics.window import Window, idle_times
 
 MS = 1e6
 PERCENTILES = (5, 50, 95, 99)
 ANSWERED_PERCENTILES = (50, 95)
+IDLE_PERCENTILES = (50,)
 
 
 def is_echo() -> pl.Expr:
@@ -59,6 +60,14 @@ def measure_answered(batch: Batch, percents: Sequence[int] = ANSWERED_PERCENTILE
         f"answered.p{percent}_ms": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS * MS) for percent in percents
     }
     yield long(wide, found)
+
+
+def measure_idle(batch: Batch, percents: Sequence[int] = IDLE_PERCENTILES) -> Iterator[pl.LazyFrame]:
+    """All `idle.*` metrics: of the probes that were sent before and after the load of a test."""
+    sent = batch.rows_in(batch.times(idle_times), "probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
+    known = _metrics(percents)
+    chosen = [*(f"p{percent}_ms" for percent in percents), "max_ms", "sent", "lost"]
+    yield long(_found(sent, "run"), {f"idle.{name}": known[name] for name in chosen})
 
 
 def _found(sent: pl.LazyFrame, *keys: str) -> pl.LazyFrame:

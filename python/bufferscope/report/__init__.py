@@ -13,6 +13,7 @@ from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
     from bufferscope.expectations import Evaluated
+    from bufferscope.report.opening import Opening
     from bufferscope.result import Result
 
 PAGE = "index.html"
@@ -25,6 +26,7 @@ def build(
     path: str | PathLike[str],
     step: Callable[[int, int], None] | None = None,
     elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
+    opening: "Opening | None" = None,
 ) -> Path:
     """Write results as one page that works offline.
 
@@ -42,6 +44,8 @@ def build(
     elsewhere
         Further measurements of the experiments' expectations, by the experiments' names, which are shown beside those
         of the results.
+    opening
+        An answer with which the page begins.
 
     Returns
     -------
@@ -67,5 +71,5 @@ def build(
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():
-        page.write_text(render(page_view(results, page, step, elsewhere), "page.html.jinja"), encoding="utf-8")
+        page.write_text(render(page_view(results, page, step, elsewhere, opening), "page.html.jinja"), encoding="utf-8")
     return page

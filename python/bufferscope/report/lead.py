@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bufferscope.figures.source import Point, engine, points
+from bufferscope.findings import lost_share
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.network import ports
 from bufferscope.report import drawing
@@ -53,7 +54,10 @@ class LeadView:
 
 
 def find(results: Sequence["Result"]) -> Pair | None:
-    """The pair with the longest mean round trip under tail drop; None if no result has a pair with answered pings."""
+    """The pair with the longest mean round trip under tail drop; None if no result has a pair with answered pings.
+
+    Means are of answered pings. So pairs that lose many do not count: their means would leave out the worst.
+    """
     return max(
         (pair for result in results for pair in _pairs(result)), key=lambda pair: pair.tail_drop_ms, default=None
     )
@@ -100,8 +104,12 @@ def _pairs(result: "Result") -> Iterator[Pair]:
         for first, second in permutations(group, 2):
             if _is_cured(first.first.scenario, second.first.scenario):
                 before, after = (mean_of(point, "rtt.mean_ms") for point in (first, second))
-                if before is not None and after is not None:
+                if before is not None and after is not None and not (_loses(first) or _loses(second)):
                     yield Pair(result, first, second, before, after)
+
+
+def _loses(point: Point) -> bool:
+    return any(lost_share(run) for run in point.runs)
 
 
 def _but_for_queues(point: Point) -> str:

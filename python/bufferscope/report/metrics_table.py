@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bufferscope.figures.source import Point
 from bufferscope.metrics import Estimate, aggregate, definition, not_measured, not_recorded, of_each
-from bufferscope.report.words import NBSP, number
+from bufferscope.report.words import NBSP, margin, number
 
 MOST_COLUMNS = 9
 """The most metrics on a sheet: more don't fit on A4 beside the labels of points."""
@@ -143,4 +143,4 @@ def _value(estimate: Estimate | None) -> str:
         return CENSORED
     if math.isnan(estimate.sem):
         return number(estimate.mean)
-    return f"{number(estimate.mean)}{NBSP}±{NBSP}{number(estimate.reach)}"
+    return f"{number(estimate.mean)}{NBSP}±{NBSP}{margin(estimate.reach, estimate.mean)}"

@@ -27,6 +27,7 @@ from bufferscope.report import (
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
 from bufferscope.report.contents import Entry, contents
+from bufferscope.report.opening import Opening
 from bufferscope.report.prose import markdown
 from bufferscope.report.words import plural
 
@@ -74,6 +75,8 @@ class PageView:
     summary: str
     outcome: reasons.Outcome
     counts: tuple[verdicts.Count, ...]
+    opening: Opening | None
+    """The answer of a command with which the page begins."""
     lead: lead.LeadView | None
     tiles: tuple[tiles.Tile, ...]
     groups: tuple[verdicts.Group, ...]
@@ -100,11 +103,13 @@ def page_view(
     page: Path,
     step: Callable[[int, int], None] | None = None,
     elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
+    opening: Opening | None = None,
 ) -> PageView:
     """The content of the page at `page` for these results, in teaching order; writes the figures' pictures beside it.
 
     `step` is called before each figure and each run with the number that are done and the total number. `elsewhere` has
-    further measurements of the experiments' expectations, which are shown beside those of the results.
+    further measurements of the experiments' expectations, which are shown beside those of the results. A page that
+    begins with an `opening` has no other lead.
     """
     results = sorted(results, key=lambda result: teaching_position(result.experiment))
     names = anchors(result.experiment for result in results)
@@ -126,8 +131,9 @@ def page_view(
         summary=f"{plural(len(experiments), 'experiment')}, {plural(runs, 'run')}",
         outcome=outcome,
         counts=verdicts.counts(each.verdict for own in evaluated for each in own),
-        lead=_lead(pair, results, experiments, page) if pair else None,
-        tiles=tiles.tiles(results, names, pair, outcome),
+        opening=opening,
+        lead=_lead(pair, results, experiments, page) if pair and not opening else None,
+        tiles=() if opening else tiles.tiles(results, names, pair, outcome),
         groups=groups,
         reasons=explained,
         experiments=experiments,

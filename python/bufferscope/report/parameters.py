@@ -10,6 +10,7 @@ from functools import partial
 from bufferscope.figures.source import Point, shared_keys
 from bufferscope.metrics.network import NANOSECONDS, LinkLayer, Port, ports, traffic_ends
 from bufferscope.metrics.recorded import recorded, unrecorded
+from bufferscope.metrics.window import described, test_load
 from bufferscope.report.words import number, quantity, setting
 from bufferscope.scenario import Scenario
 
@@ -40,6 +41,8 @@ def tables(points: Sequence[Point]) -> list[Table]:
 def _general(scenario: Scenario) -> Iterable[tuple[str, ...]]:
     yield "duration", quantity(scenario["duration_ns"], "ns")
     yield "warm-up, left out of the metrics", quantity(scenario["warmup_ns"], "ns")
+    if test_load(scenario):
+        yield "time that metrics measure", described(scenario)
     yield "time between samples", _intervals(scenario)
     if unrecorded(scenario):
         yield "recorded", ", ".join(recorded(scenario))

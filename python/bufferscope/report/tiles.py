@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bufferscope.figures.source import NoDataError, Point, points, probe_path
+from bufferscope.metrics.network import probers
 from bufferscope.report.lead import Pair, mean_of, rounded
 from bufferscope.report.reasons import Outcome
 from bufferscope.report.words import NBSP, number, plural
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from bufferscope.result import Result
 
 MS = 1e6
+NEAR_TIMEOUT = 0.95
+"""Beside lost pings, a wait of this share of the time-out may be cut short by it."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class _Delay:
     path_ms: float
     result: "Result"
     point: Point
+    at_least: bool = False
+    """Whether pings waited longer, and count as lost: the longest wait is then only that of the time-out."""
 
 
 def tiles(results: Sequence["Result"], anchors: Sequence[str], pair: Pair | None, outcome: Outcome) -> tuple[Tile, ...]:
@@ -57,8 +62,11 @@ def tiles(results: Sequence["Result"], anchors: Sequence[str], pair: Pair | None
 
 def _worst(worst: _Delay, anchor: str, names_experiment: bool) -> Tile:
     where = ", ".join(filter(None, [worst.result.experiment if names_experiment else "", worst.point.label]))
-    label = f"the longest that a ping waited beyond its path's own {rounded(worst.path_ms)}"
-    return Tile(rounded(worst.ms), label, where, anchor)
+    path = f"beyond its path's own {rounded(worst.path_ms)}"
+    if worst.at_least:
+        label = f"a ping waited {path}; longer waits ended in a time-out"
+        return Tile(f"at least{NBSP}{rounded(worst.ms)}", label, where, anchor)
+    return Tile(rounded(worst.ms), f"the longest that a ping waited {path}", where, anchor)
 
 
 def _cure(pair: Pair, anchor: str) -> list[Tile]:
@@ -66,7 +74,7 @@ def _cure(pair: Pair, anchor: str) -> list[Tile]:
     made = []
     note = f"{pair.managed.label} against {pair.tail_drop.label}"
     before, after = _delay(pair.result, pair.tail_drop), _delay(pair.result, pair.managed)
-    if before and after and before.ms > 0:
+    if before and after and before.ms > 0 and not (before.at_least or after.at_least):
         made.append(
             Tile(
                 _percent(after.ms / before.ms),
@@ -98,7 +106,13 @@ def _delay(result: "Result", point: Point) -> _Delay | None:
     waited = [mean_of(Point(point.label, (run,)), "rtt.max_ms") for run in point.runs]
     longest = max((wait for wait in waited if wait is not None), default=None)
     path_ms = sum(port.delay_ns for port in [*there, *back]) / MS
-    return None if longest is None else _Delay(longest - path_ms, path_ms, result, point)
+    if longest is None:
+        return None
+    timeouts_ms = [entry["timeout_ns"] / MS for entry in probers(point.first.scenario)]
+    at_least = longest >= NEAR_TIMEOUT * min(timeouts_ms) and any(
+        mean_of(Point("", (run,)), "rtt.lost") for run in point.runs
+    )
+    return _Delay(longest - path_ms, path_ms, result, point, at_least)
 
 
 def _percent(share: float) -> str:

@@ -183,7 +183,7 @@ def _measured(value: float | None, reach: float | None, unit: str) -> str:
     if math.isinf(value):
         return "hidden by what was lost"
     if reach is not None:
-        return f"{number(value)} ±{NBSP}{margin(reach)}{NBSP}{unit}".rstrip(NBSP)
+        return f"{number(value)} ±{NBSP}{margin(reach, value)}{NBSP}{unit}".rstrip(NBSP)
     return with_unit(value, unit)
 
 

@@ -11,6 +11,10 @@ _SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
     "bps": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
 }
 _PLAIN = ("bytes", "packets")
+SHOWN_DIGITS = 4
+"""The significant digits of a number."""
+NOISE = 1e-12
+"""A share below which differences come from the arithmetic of floating-point numbers."""
 COUNTED = ("bytes", "packets", "probes", "segments", "transfers")
 """Units that are words and have a singular."""
 
@@ -26,9 +30,22 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def margin(reach: float) -> str:
-    """What follows `±`: two significant digits, as more would only show how the repetitions scatter."""
-    return number(float(f"{reach:.2g}"))
+def margin(reach: float, mean: float = math.nan) -> str:
+    """What follows `±`: two significant digits, as more would only show how the repetitions scatter.
+
+    Digits beyond the last one that `number` shows of the mean are left out.
+
+    >>> margin(0.0163, 1.779), margin(0.00055, 1.822), margin(1.1e-14, 9.556)
+    ('0.016', '<0.001', '0')
+    """
+    if not math.isfinite(mean) or mean == 0 or not math.isfinite(reach):
+        return number(float(f"{reach:.2g}"))
+    if reach <= NOISE * abs(mean):
+        return "0"
+    digit = min(1.0, 10.0 ** (math.floor(math.log10(abs(mean))) - SHOWN_DIGITS + 1))
+    if reach < digit:
+        return f"<{number(digit)}"
+    return number(float(f"{round(float(f'{reach:.2g}') / digit) * digit:.2g}"))
 
 
 def with_unit(value: float, unit: str) -> str:

@@ -67,7 +67,7 @@ def _bdp(line: Line) -> Answer:
         unit="bytes",
         formula="BDP = rate * RTT",
         working=f"{_rate(line)} * {_time(line.rtt_ns / 1e9)}",
-        source="Villamizar and Song, High performance TCP in ANSNET, 1994",
+        source="Villamizar and Song, High performance TCP in ANSNET, 1994; Gettys and Nichols, Dark buffers, 2011",
         packets=line.packets(line.bdp_bytes),
         note="enough for one flow that halves its window at a loss (Reno); CUBIC falls back less and needs 3/7 of it",
     )
@@ -98,7 +98,7 @@ def _rtt(line: Line, queued: int, called: str) -> Answer:
         unit="s",
         formula="RTT = Q*S/C + propagation + 2S/C1 + 2S/C2",
         working=f"{queued} * {sent} + {_time(line.rtt_ns / 1e9)} + 0 + 2 * {sent}",
-        source="H. Park, Bufferbloat assignment report, 2021; C1, the access link, is taken as infinitely fast",
+        source="Park, Bufferbloat assignment report; C1, the access link, is taken as infinitely fast",
     )
 
 
@@ -113,7 +113,7 @@ def _drain(line: Line) -> Answer:
         unit="s",
         formula="delay = buffer / rate",
         working=f"{_told(size, 'bytes')} / {_rate(line)}",
-        source="Gettys and Nichols, Bufferbloat: Dark Buffers in the Internet, 2011",
+        source="Gettys and Nichols, Dark buffers, 2011",
         note=""
         if line.buffer_bytes is None
         else f"{over:.3g} times the BDP ({line.packets(size)} full packets): the delay that it adds when it is full",

@@ -60,6 +60,8 @@ class Line:
     buffer_bytes: int | None = None
     """A given buffer, whose delay is asked for."""
     congestion: str = "cubic"
+    notes: tuple[str, ...] = ()
+    """What to know about the texts that the line was read from."""
 
     @property
     def frame_bytes(self) -> int:
@@ -103,7 +105,8 @@ def read_line(
         raise InputError(f"--packet: found {packet!r}; allowed: {allowed}, such as 1500b")
     buffer_bytes = None if buffer is None else _size("buffer", buffer)
     _read("congestion", congestion, "congestion", lambda _: 0)
-    line = Line(rate_bps, rtt_ns, int(flows), _share(target), packet_bytes, buffer_bytes, congestion)
+    notes = _notes(rate)
+    line = Line(rate_bps, rtt_ns, int(flows), _share(target), packet_bytes, buffer_bytes, congestion, notes)
     most = min(MOST_PACKETS, MOST_BYTES // line.frame_bytes)
     if (held := line.packets(line.bdp_bytes)) > most:
         raise InputError(f"--rate and --rtt: the path holds {held} packets; allowed: a queue of at most {most}")
@@ -122,13 +125,25 @@ def _read(option: str, value: str, slot: str, of: Callable[[Scenario], T]) -> T:
     """One quantity, which the loader of experiment files reads; its message names the option instead of the key."""
     if not isinstance(value, str):
         raise InputError(f"--{option}: found {value!r:.60}; allowed: a text with a unit, such as 10mbit or 40ms")
-    words = {name: toml(default) for name, default in _HARMLESS.items()} | {slot: toml(value)}
     try:
-        return of(Experiment("size", _PROBE.format(**words).encode(errors="replace"), "size").points[0].scenario)
+        return of(_probe(value, slot).points[0].scenario)
     except ExperimentError as error:
         first = str(error).partition("\n")[0]
         _, _, said = first.partition(f".{slot}: ")
         raise InputError(f"--{option}: {said or first}") from None
+
+
+def _probe(value: str, slot: str) -> Experiment:
+    """A file with one quantity in its place."""
+    words = {name: toml(default) for name, default in _HARMLESS.items()} | {slot: toml(value)}
+    return Experiment("size", _PROBE.format(**words).encode(errors="replace"), "size")
+
+
+def _notes(rate: str) -> tuple[str, ...]:
+    """What the loader of experiment files says of a rate, such as one in bytes a second."""
+    return tuple(
+        f"--rate: {said}" for _, key, said in (note.partition("rate: ") for note in _probe(rate, "rate").notes) if key
+    )
 
 
 def _share(target: str) -> float:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from bufferscope import _core
+from bufferscope.choice import command
+from bufferscope.choice.command import bare
 from bufferscope.choice.place import FRAME_BYTES
 from bufferscope.experiment import Experiment
 from bufferscope.overrides import toml
@@ -29,6 +30,7 @@ title = "Which buffer for {line.rate_bps} bit/s and {line.rtt_ns / 1e6:g} ms?"
 duration = "{measured_s + warmup_s(line)}s"
 warmup = "{warmup_s(line)}s"
 record = ["probes", "flows", "queues", "transfers", "sojourns", "capacity"]
+figures = ["trade_offs"]
 
 [[link]]
 name = "access"
@@ -70,7 +72,8 @@ def tail_drop(packets: int) -> dict[str, object]:
 def arguments(line: Line, queues: Sequence[Mapping[str, object]]) -> list[str]:
     """Each queue as arguments of `tc`."""
     made = experiment(line, {str(number): queue for number, queue in enumerate(queues)})
-    return [_core.queue_arguments(point.core, PORT) for point in made.points]
+    defaults = dict(zip(bare(), experiment(line, bare()).points, strict=True))
+    return [command.arguments(point, PORT, queue, defaults) for point, queue in zip(made.points, queues, strict=True)]
 
 
 def warmup_s(line: Line) -> int:

@@ -52,10 +52,10 @@ class Sizing:
 def sizing(line: Line, carry: Carry | None) -> Sizing:
     """The answers for a line, checked by the runs that `carry` makes, unless they would take too long."""
     if carry is None:
-        return Sizing(line, None)
+        return Sizing(line, None, line.notes)
     if reason := load.too_large(line):
-        return Sizing(line, None, (f"not checked by a simulation: {reason}",))
-    notes = []
+        return Sizing(line, None, (*line.notes, f"not checked by a simulation: {reason}"))
+    notes = [*line.notes]
     if line.packet_bytes != SIMULATED_PACKET_BYTES:
         notes.append(f"the simulated packets have {SIMULATED_PACKET_BYTES} bytes, whatever --packet is")
     return Sizing(line, search(line, partial(carried, line, carry)), tuple(notes))
